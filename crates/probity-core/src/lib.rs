@@ -1,0 +1,19 @@
+//! The vocabulary of Probity: cases, datasets, results and classifications.
+//!
+//! Nothing here is asynchronous, opens a socket, starts a process, reads a clock
+//! or draws a random number: the same input gives the same bytes on every machine.
+
+pub mod case;
+pub mod classification;
+pub mod criteria;
+pub mod dataset;
+pub mod evaluation;
+pub mod failure;
+pub mod import;
+pub mod json;
+pub mod lines;
+pub mod located;
+pub mod problem;
+pub mod run_result;
+pub mod suite;
+pub mod template;

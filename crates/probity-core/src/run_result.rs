@@ -1,0 +1,47 @@
+//! What came back for one case.
+
+mod decode;
+
+use crate::failure::ErrorKind;
+pub use decode::{RunRecord, decode};
+
+/// What came back for one case: a reply, an error, or neither.
+///
+/// It borrows everything, because classifying a million of them must not copy
+/// their text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunResult<'a> {
+    /// The reply as it came.
+    pub raw_response: Option<&'a str>,
+    /// Why there is no reply, or none that can be trusted.
+    pub error: Option<RunError<'a>>,
+    /// The time limit of the call, a number as it was written.
+    pub limit_seconds: Option<&'a str>,
+    /// Why the model stopped, in the vendor's word.
+    pub stop_reason: Option<&'a str>,
+    /// How long the call took.
+    pub latency_ms: Option<f64>,
+    /// What the call cost.
+    pub cost_usd: Option<f64>,
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunError<'a> {
+    /// What was said about it.
+    pub message: &'a str,
+    /// The kind, where the caller knew it. It is believed.
+    pub kind: Option<ErrorKind>,
+    /// The backend whose way of putting things the message follows.
+    pub backend: Option<&'a str>,
+    /// The HTTP status of the answer.
+    pub status: Option<u16>,
+    /// The exit code of the program.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the program, such as `SIGSEGV` or `11`.
+    pub signal: Option<&'a str>,
+    /// What the program wrote to standard output.
+    pub stdout: &'a str,
+    /// What the program wrote to standard error.
+    pub stderr: &'a str,
+}
