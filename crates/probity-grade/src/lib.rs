@@ -1,0 +1,26 @@
+//! Says deterministically what a model's reply is.
+//!
+//! Everything here is total: it takes any text and returns a value, it never
+//! fails, panics or does input or output, and its running time is linear in the
+//! size of the text.
+
+mod assertion;
+mod classify;
+mod compile;
+pub mod errors;
+mod excerpt;
+pub mod json;
+pub mod lint;
+mod matching;
+mod pattern;
+pub mod policy;
+mod redact;
+pub mod refusal;
+mod reply;
+mod rules;
+mod schema;
+
+pub use classify::classify;
+pub use compile::{Compiler, Expectation};
+pub use redact::redacted;
+pub use rules::Rules;
