@@ -1,0 +1,272 @@
+//! Turns the criteria of a case into something that can be asked about a reply.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jsonschema::Validator;
+use probity_core::{
+    classification::{Classification, Primary, Rule, Verdict},
+    criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
+    json::Limits,
+    located::Step,
+};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::{
+    assertion::{self, CompiledAssertion},
+    json::Wanted,
+    matching::Comparison,
+    pattern,
+    rules::Rules,
+    schema,
+};
+
+/// How many regular expressions, and how many schemas, a compiler keeps.
+const KEPT: usize = 256;
+
+/// A case's criteria, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Expectation<'r> {
+    pub(crate) rules: &'r Rules,
+    pub(crate) comparison: Option<(&'static str, Comparison)>,
+    pub(crate) format: Option<Wanted>,
+    pub(crate) level: JsonLevel,
+    pub(crate) schema: Option<Arc<Validator>>,
+    pub(crate) assertions: Vec<CompiledAssertion>,
+    pub(crate) threshold: Option<f64>,
+    pub(crate) expected: Option<Primary>,
+}
+
+impl Expectation<'_> {
+    /// What the result must be classified as for the case to pass.
+    ///
+    /// An `is-refusal` assertion asks for a refusal without saying so in this field.
+    pub fn expected_classification(&self) -> Option<Primary> {
+        let refusal = || self.assertions.iter().any(CompiledAssertion::wants_refusal);
+        self.expected.or_else(|| refusal().then_some(Primary::Refusal))
+    }
+
+    /// The verdict on a classified result.
+    ///
+    /// Where only an `is-refusal` assertion asks for a refusal, the other criteria must hold too.
+    pub fn verdict(&self, classification: &Classification) -> Verdict {
+        let also_failed = || {
+            let also = &classification.details.also;
+            self.expected.is_none() && also.iter().any(|it| it.rule == Rule::Mismatch)
+        };
+        let verdict = Verdict::of(classification.primary(), self.expected_classification());
+        if verdict == Verdict::Pass && also_failed() { Verdict::Fail } else { verdict }
+    }
+
+    /// How many expected answers there are to choose from.
+    pub(crate) fn alternatives(&self) -> usize {
+        self.comparison.as_ref().map_or(0, |(_, comparison)| comparison.alternatives())
+    }
+
+    /// Whether anything is asked of a reply.
+    pub fn has_criteria(&self) -> bool {
+        self.comparison.is_some()
+            || self.format.is_some()
+            || self.schema.is_some()
+            || !self.assertions.is_empty()
+            || self.expected.is_some()
+    }
+}
+
+/// Compiles criteria, and keeps what is costly to compile for the next case.
+#[derive(Debug)]
+pub struct Compiler<'r> {
+    rules: &'r Rules,
+    regexes: BTreeMap<String, Arc<Regex>>,
+    schemas: BTreeMap<String, Arc<Validator>>,
+}
+
+impl<'r> Compiler<'r> {
+    /// A compiler for one set of rules.
+    pub fn new(rules: &'r Rules) -> Self {
+        Self { rules, regexes: BTreeMap::new(), schemas: BTreeMap::new() }
+    }
+
+    /// Compiles the criteria of a case, or says everything that is wrong with them.
+    pub fn compile(
+        &mut self,
+        criteria: &Criteria,
+    ) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
+        let Criteria {
+            expected_response,
+            matcher,
+            expected_format,
+            json_level,
+            schema,
+            expected_classification,
+            assertions,
+            threshold,
+        } = criteria;
+        let mut problems = Vec::new();
+        let comparison = self.comparison(expected_response.as_ref(), *matcher, *expected_format);
+        let comparison = comparison.unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        });
+        let schema = schema.as_ref().and_then(|schema| match self.schema(schema) {
+            Ok(schema) => Some(schema),
+            Err(message) => {
+                problems.push(problem("schema", "bad-schema", message));
+                None
+            }
+        });
+        let mut compiled = Vec::with_capacity(assertions.len());
+        for (index, assertion) in assertions.iter().enumerate() {
+            let path = [Step::Key("assert"), Step::Index(index)];
+            compiled.extend(assertion::compile(assertion, &path, self, &mut problems));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let needs_json =
+            schema.is_some() || comparison.as_ref().is_some_and(|(_, it)| it.needs_json());
+        let format = match expected_format {
+            Some(ExpectedFormat::Json) => Some(Wanted::Any),
+            Some(ExpectedFormat::JsonObject) => Some(Wanted::Object),
+            Some(ExpectedFormat::JsonArray) => Some(Wanted::Array),
+            Some(ExpectedFormat::Text) | None => needs_json.then_some(Wanted::Any),
+        };
+        Ok(Expectation {
+            rules: self.rules,
+            comparison,
+            format,
+            level: json_level.unwrap_or(self.rules.json_level),
+            schema,
+            assertions: compiled,
+            threshold: *threshold,
+            expected: *expected_classification,
+        })
+    }
+
+    fn comparison(
+        &mut self,
+        expected: Option<&Value>,
+        matcher: Option<Matcher>,
+        format: Option<ExpectedFormat>,
+    ) -> Result<Option<(&'static str, Comparison)>, CriteriaProblem> {
+        let Some(expected) = expected else {
+            return match matcher {
+                None => Ok(None),
+                Some(matcher) => {
+                    let message = format!("`{}` needs an `expected_response`", matcher.as_str());
+                    Err(problem("match", "missing-field", message))
+                }
+            };
+        };
+        let matcher = matcher.unwrap_or_else(|| default_matcher(expected, format));
+        let texts = || texts(expected, matcher);
+        let comparison = match matcher {
+            Matcher::Exact => Comparison::Exact(texts()?),
+            Matcher::AnyOf if !expected.is_array() => {
+                let message = "`any_of` needs a list".to_owned();
+                return Err(problem("expected_response", "bad-criterion", message));
+            }
+            Matcher::Trimmed | Matcher::AnyOf => Comparison::Trimmed(texts()?),
+            Matcher::Contains => Comparison::Contains(texts()?),
+            Matcher::Icontains => {
+                Comparison::Icontains(texts()?.iter().map(|it| it.to_lowercase()).collect())
+            }
+            Matcher::StartsWith => Comparison::StartsWith(texts()?),
+            Matcher::Regex => {
+                let compiled: Result<Vec<_>, _> = texts()?
+                    .iter()
+                    .map(|pattern| self.regex(pattern).map(|it| Regex::clone(&it)))
+                    .collect();
+                Comparison::Regex(
+                    compiled.map_err(|why| problem("expected_response", "bad-regex", why))?,
+                )
+            }
+            Matcher::JsonEqual => Comparison::JsonEqual(json_of(expected)?),
+            Matcher::JsonSubset => Comparison::JsonSubset(json_of(expected)?),
+            Matcher::Command => {
+                let message = "the `command` matcher belongs to runners of shell commands, \
+                               which this version does not have"
+                    .to_owned();
+                return Err(problem("match", "unsupported", message));
+            }
+        };
+        Ok(Some((matcher.as_str(), comparison)))
+    }
+
+    /// A regular expression, compiled once.
+    pub(crate) fn regex(&mut self, pattern: &str) -> Result<Arc<Regex>, String> {
+        if let Some(regex) = self.regexes.get(pattern) {
+            return Ok(regex.clone());
+        }
+        let regex = Arc::new(pattern::compile(pattern)?);
+        if self.regexes.len() >= KEPT {
+            self.regexes.clear();
+        }
+        self.regexes.insert(pattern.to_owned(), regex.clone());
+        Ok(regex)
+    }
+
+    /// A schema, compiled once.
+    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Validator>, String> {
+        let key = schema.to_string();
+        if let Some(validator) = self.schemas.get(&key) {
+            return Ok(validator.clone());
+        }
+        let validator = Arc::new(schema::compile(schema)?);
+        if self.schemas.len() >= KEPT {
+            self.schemas.clear();
+        }
+        self.schemas.insert(key, validator.clone());
+        Ok(validator)
+    }
+}
+
+/// What is meant by an expected response without a matcher.
+fn default_matcher(expected: &Value, format: Option<ExpectedFormat>) -> Matcher {
+    let json = !matches!(format, None | Some(ExpectedFormat::Text));
+    match expected {
+        Value::String(_) if !json => Matcher::Trimmed,
+        Value::Array(items) if !json && items.iter().all(Value::is_string) => Matcher::AnyOf,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => Matcher::JsonEqual,
+    }
+}
+
+/// The expected texts: one, or a list of which any will do.
+fn texts(expected: &Value, matcher: Matcher) -> Result<Vec<String>, CriteriaProblem> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let items = expected.as_array().filter(|items| !items.is_empty());
+    let texts: Option<Vec<String>> = match items {
+        Some(items) => items.iter().map(text).collect(),
+        None => text(expected).map(|text| vec![text]),
+    };
+    texts.ok_or_else(|| {
+        let message = format!("`{}` needs a string or a list of strings", matcher.as_str());
+        problem("expected_response", "bad-criterion", message)
+    })
+}
+
+/// Expected JSON, written as data or as a string that holds JSON.
+fn json_of(expected: &Value) -> Result<Value, CriteriaProblem> {
+    let Value::String(text) = expected else { return Ok(expected.clone()) };
+    match probity_core::json::parse(text, &Limits::default()) {
+        Ok(parsed) => Ok(parsed.value),
+        Err(error) => {
+            let message = format!("the expected response is not JSON: {error}");
+            Err(problem("expected_response", "bad-criterion", message))
+        }
+    }
+}
+
+fn problem(field: &'static str, code: &'static str, message: String) -> CriteriaProblem {
+    CriteriaProblem { path: vec![Step::Key(field)], code, message, help: None }
+}

@@ -1,0 +1,52 @@
+//! Everything that judging a reply goes by, compiled once for a whole run.
+
+use probity_core::{
+    criteria::{CriteriaProblem, JsonLevel},
+    suite::Suite,
+};
+
+use crate::{errors::ErrorRules, policy::Policies, refusal::RefusalRules};
+
+/// The rules of a suite, compiled.
+#[derive(Debug)]
+pub struct Rules {
+    pub(crate) refusal: RefusalRules,
+    pub(crate) policies: Policies,
+    pub(crate) errors: ErrorRules,
+    pub(crate) json_level: JsonLevel,
+}
+
+impl Rules {
+    /// Compiles the rules of a suite, or says everything that is wrong with them.
+    pub fn compile(suite: &Suite) -> Result<Self, Vec<CriteriaProblem>> {
+        let mut problems = Vec::new();
+        let refusal = RefusalRules::compile(&suite.refusal, &mut problems);
+        let policies = Policies::compile(&suite.policies, &mut problems);
+        let errors = ErrorRules::compile(suite.error_rules.as_deref(), &mut problems);
+        match (refusal, policies, errors) {
+            (Some(refusal), Some(policies), Some(errors)) if problems.is_empty() => {
+                Ok(Self { refusal, policies, errors, json_level: suite.json_level })
+            }
+            (_, _, _) => Err(problems),
+        }
+    }
+}
+
+impl Rules {
+    /// What counts as a refusal.
+    pub fn refusal(&self) -> &RefusalRules {
+        &self.refusal
+    }
+
+    /// What errors mean.
+    pub fn errors(&self) -> &ErrorRules {
+        &self.errors
+    }
+}
+
+impl Default for Rules {
+    /// The rules that hold without a suite file.
+    fn default() -> Self {
+        Self::compile(&Suite::default()).expect("an empty suite has nothing wrong with it")
+    }
+}
