@@ -1,0 +1,351 @@
+//! The command line. The comments are the help text.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  probity dataset validate cases.toml          is the dataset sound?
+  probity classify results.jsonl -o out.jsonl  what is each stored reply?
+  probity check json --text '{\"a\": 1,}'        one detector on one text
+  probity check refusal --jsonl < replies.jsonl
+
+Exit codes: 0 all is well, 2 the command line, a configuration or a dataset is wrong.";
+
+/// Evaluate language models and the tools built on them
+///
+/// Probity says deterministically what each reply of a model is: a pass, a fail,
+/// a refusal, the wrong format, a policy violation, an error, a crash or a timeout,
+/// with the rule that decided and its evidence.
+#[derive(Debug, Parser)]
+#[command(name = "probity", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// When to use colour: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t = ColorArg::Auto,
+        value_name = "WHEN",
+        hide_possible_values = true,
+        display_order = 100
+    )]
+    pub(crate) color: ColorArg,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorArg {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what each stored run result is
+    ///
+    /// Reads run results, one JSON object a line, and writes the same lines with
+    /// `classification`, `verdict` and `scores`. No model is asked. A result has
+    /// `case_id`, `raw_response` or `error`, and the fields of its case that say when
+    /// it is right (`expected_response`, `match`, `expected_format`, `schema`,
+    /// `assert`, `expected_classification`). A summary goes to standard error.
+    #[command(after_help = "\
+Examples:
+  probity classify results.jsonl -o classified.jsonl
+  zcat results.jsonl.gz | probity classify - --suite probity.toml > classified.jsonl")]
+    Classify(ClassifyArgs),
+
+    /// Run one detector on a text
+    ///
+    /// Without --text and --jsonl the text is read from standard input. With --jsonl
+    /// it streams: one JSON object in, one out, in the same order, `id` copied.
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  probity check refusal --text \"I'm sorry, but I can't help with that.\"
+  probity check json --level repair < reply.txt
+  probity check error --jsonl < errors.jsonl"
+    )]
+    Check(CheckCommand),
+
+    /// Validate, count, lint, convert and import datasets
+    ///
+    /// A dataset is a file of cases in TOML, JSONL, JSON, YAML or CSV.
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  probity dataset validate cases/*.toml
+  probity dataset stats cases.jsonl
+  probity dataset convert cases.toml cases.jsonl
+  probity dataset import --from promptfoo promptfooconfig.yaml cases.toml"
+    )]
+    Dataset(DatasetCommand),
+
+    /// Print shell completions
+    #[command(after_help = "\
+Example:
+  probity completions bash > ~/.local/share/bash-completion/completions/probity")]
+    Completions {
+        /// The shell to complete in
+        shell: clap_complete::Shell,
+    },
+
+    /// Print the manual page
+    #[command(after_help = "\
+Example:
+  probity man > ~/.local/share/man/man1/probity.1")]
+    Man {
+        /// Write a page for every command into this folder instead
+        #[arg(long, value_name = "FOLDER")]
+        all: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClassifyArgs {
+    /// Run results, one JSON object a line; `-` for standard input
+    #[arg(value_name = "FILE.jsonl")]
+    pub(crate) input: PathBuf,
+
+    /// Suite file with policies and other rules of judging
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suite: Option<PathBuf>,
+
+    /// Write the classified results here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write the summary as JSON here; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
+
+    /// Count errors, timeouts and crashes as failed cases in the means
+    ///
+    /// By default they leave both sides of the fraction and are shown as a rate.
+    #[arg(long)]
+    pub(crate) errors_as_failures: bool,
+
+    /// Report a result whose case states no criterion as a problem
+    #[arg(long)]
+    pub(crate) require_criteria: bool,
+
+    /// Threads to use [default: one for each core]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+
+    /// Do not print the summary
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckCommand {
+    /// Does the text decline to answer?
+    #[command(after_help = "\
+Example:
+  probity check refusal --text \"I cannot help with that.\"
+With --jsonl: {\"id\",\"text\"} in, {\"id\",\"refusal\",\"phrase\",\"span\"} out")]
+    Refusal(CheckArgs),
+    /// Can JSON be read out of the text, and what did it take?
+    #[command(after_help = "\
+Example:
+  probity check json --level repair --text \"{'a': True, // yes\"
+With --jsonl: {\"id\",\"text\"} in, {\"id\",\"value\",\"steps\",\"error_message\"} out")]
+    Json {
+        #[command(flatten)]
+        args: CheckArgs,
+        /// How much is forgiven [default: what the suite file says, else lenient]
+        #[arg(long, value_enum)]
+        level: Option<LevelArg>,
+        /// Which kind of value is looked for
+        #[arg(long, value_enum, default_value_t = WantedArg::Any)]
+        want: WantedArg,
+    },
+    /// Does the text break a policy?
+    #[command(after_help = "\
+Example:
+  probity check policy --policy secrets,pii < reply.txt
+With --jsonl: {\"id\",\"text\"} in, {\"id\",\"hits\":[{\"policy\",\"rule\",\"span\"}]} out")]
+    Policy {
+        #[command(flatten)]
+        args: CheckArgs,
+        /// Built-in policies, or policies of the suite file, separated by commas
+        ///
+        /// Without it: every policy of the suite file, or all the built-in ones.
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        policy: Vec<String>,
+    },
+    /// What does the text of an error mean, and does it help to try again?
+    #[command(after_help = "\
+Example:
+  probity check error --status 429 --text 'Rate limit reached, try again in 20s'
+With --jsonl: {\"id\",\"backend\",\"status\",\"exit_code\",\"signal\",\"text\",\"stdout\",\"stderr\",\"headers\"} in,
+{\"id\",\"kind\",\"permanent\",\"retry_after\",\"evidence\"} out; all but `id` are optional")]
+    Error {
+        #[command(flatten)]
+        args: CheckArgs,
+        /// The backend whose words they are: openai, anthropic, claude, codex, ...
+        #[arg(long, value_name = "NAME")]
+        backend: Option<String>,
+        /// The HTTP status that came with it
+        #[arg(long, value_name = "CODE")]
+        status: Option<u16>,
+        /// The exit code of the program
+        #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
+        exit_code: Option<i32>,
+        /// The signal that ended the program
+        #[arg(long, value_name = "NAME")]
+        signal: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The text; without it standard input is read
+    #[arg(long, value_name = "TEXT", conflicts_with = "jsonl", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+
+    /// Stream: one JSON object a line in, one out
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+
+    /// Suite file with rules of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suite: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LevelArg {
+    /// The whole text is one JSON value
+    Strict,
+    /// Fences, prose around it, trailing commas and bad escapes are forgiven
+    Lenient,
+    /// Whatever can be understood is mended
+    Repair,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum WantedArg {
+    /// Any value
+    Any,
+    /// An object
+    Object,
+    /// An array
+    Array,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DatasetCommand {
+    /// Report every problem of datasets, with file, line and column
+    #[command(after_help = "\
+Examples:
+  probity dataset validate cases.toml
+  probity dataset validate --strict cases/*.jsonl")]
+    Validate {
+        /// Datasets, each on its own
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Treat warnings as errors
+        #[arg(long)]
+        strict: bool,
+        /// Report a case that states no criterion as an error
+        #[arg(long)]
+        require_criteria: bool,
+        /// Print problems and the summary as JSON lines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Count cases by category, tag and difficulty, and list those without a criterion
+    #[command(after_help = "\
+Example:
+  probity dataset stats cases.toml")]
+    Stats {
+        /// Datasets, counted together
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look for near-duplicates, secrets, home folders and double-encoded text
+    #[command(after_help = "\
+Example:
+  probity dataset lint cases.toml")]
+    Lint {
+        /// Datasets, looked at together
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Treat findings as errors
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Write a dataset in another format, given by the suffix
+    #[command(after_help = "\
+Example:
+  probity dataset convert cases.toml cases.jsonl")]
+    Convert {
+        /// The dataset
+        input: PathBuf,
+        /// The file to write: .toml, .jsonl, .json, .yaml or .csv
+        output: PathBuf,
+        /// Overwrite the output
+        #[arg(long)]
+        force: bool,
+    },
+    /// Read another tool's cases, and report what could not be carried over
+    #[command(after_help = "\
+Examples:
+  probity dataset import --from promptfoo promptfooconfig.yaml cases.toml
+  probity dataset import --from csv prompts.csv cases.jsonl")]
+    Import {
+        /// The tool the cases come from
+        #[arg(long, value_enum)]
+        from: ImportArg,
+        /// The file to read
+        input: PathBuf,
+        /// The file to write: .toml, .jsonl, .json, .yaml or .csv
+        output: PathBuf,
+        /// Prompt template for a file that has only variables, such as promptfoo's CSV
+        #[arg(long, value_name = "TEMPLATE")]
+        prompt: Option<String>,
+        /// Overwrite the output
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ImportArg {
+    /// caro: its YAML, TOML and JSON cases, all four generations
+    Caro,
+    /// FailProof LLM: JSONL suites
+    Failproof,
+    /// dotnet-artisan: activation and confusion JSONL, rubric YAML
+    Artisan,
+    /// promptfoo: test YAML, JSON, JSONL and CSV
+    Promptfoo,
+    /// A CSV file with the columns `prompt` and `expected`
+    Csv,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,96 @@
+//! One line in, the same line with its classification out.
+
+use probity_core::{
+    case::Findings,
+    classification::{Classification, Verdict},
+    json::{Limits, parse_located},
+    located::Node,
+    run_result::{self, RunRecord},
+};
+use probity_grade::{Compiler, classify};
+use serde::Serialize as _;
+
+use super::tally::Tally;
+
+/// The fields that are written anew.
+const WRITTEN: &[&str] = &["classification", "verdict", "scores"];
+
+/// Classifies one line, or says what is wrong with it.
+pub(super) fn classify_line(
+    text: &str,
+    compiler: &mut Compiler<'_>,
+    require_criteria: bool,
+    tally: &mut Tally,
+    output: &mut Vec<u8>,
+) -> Result<(), Findings> {
+    let mut findings = Findings::default();
+    let node = match parse_located(text, &Limits::default()) {
+        Ok(node) => node,
+        Err(error) => {
+            findings.error("json", &(error.offset..error.offset + 1), error.kind.to_string());
+            return Err(findings);
+        }
+    };
+    let Some(record) = run_result::decode(&node, &mut findings) else { return Err(findings) };
+    let RunRecord { case_id: _, suite_id, result, criteria } = record;
+    let expectation = compiler.compile(&criteria).map_err(|problems| {
+        let mut findings = Findings::default();
+        for problem in problems {
+            let span = node.nearest(&problem.path).span.clone();
+            findings.error(problem.code, &span, problem.message);
+        }
+        findings
+    })?;
+    if !expectation.has_criteria() {
+        if require_criteria {
+            let message = "the case states no criterion".to_owned();
+            findings.error("no-criterion", &node.span, message);
+            return Err(findings);
+        }
+        tally.without_criteria += 1;
+    }
+    let classification = classify(&expectation, &result);
+    let verdict = expectation.verdict(&classification);
+    tally.add(suite_id.unwrap_or(""), classification.primary(), verdict);
+    write_line(text, &node, &classification, verdict, output);
+    Ok(())
+}
+
+/// The line's own fields as they were written, then ours.
+fn write_line(
+    text: &str,
+    node: &Node,
+    classification: &Classification,
+    verdict: Verdict,
+    output: &mut Vec<u8>,
+) {
+    let again = node.entries().iter().any(|entry| WRITTEN.contains(&entry.key.as_str()));
+    match again {
+        false => {
+            let object = &text[node.span.clone()];
+            let fields = object.strip_suffix('}').unwrap_or(object).trim_ascii_end();
+            output.extend_from_slice(fields.as_bytes());
+        }
+        true => {
+            output.push(b'{');
+            let kept = node.entries().iter().filter(|it| !WRITTEN.contains(&it.key.as_str()));
+            for (at, entry) in kept.enumerate() {
+                if at > 0 {
+                    output.push(b',');
+                }
+                let field = entry.key_span.start..entry.node.span.end;
+                output.extend_from_slice(&text.as_bytes()[field]);
+            }
+        }
+    }
+    output.extend_from_slice(b",\"classification\":");
+    let mut serializer = serde_json::Serializer::new(&mut *output);
+    // Writing into memory cannot fail, and neither can our own types.
+    let _ = classification.serialize(&mut serializer);
+    output.extend_from_slice(b",\"verdict\":\"");
+    output.extend_from_slice(verdict.as_str().as_bytes());
+    let accuracy = if verdict == Verdict::Pass { b'1' } else { b'0' };
+    output.extend_from_slice(b"\",\"scores\":{\"accuracy\":");
+    output.push(accuracy);
+    output.extend_from_slice(b"}}\n");
+}

@@ -1,0 +1,75 @@
+//! Why a command could not do its work.
+
+use std::{error::Error, fmt, io, path::Path};
+
+use crate::exit::Exit;
+
+/// A message, its cause, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), source: None, hint: None }
+    }
+
+    pub(crate) fn read(path: &Path, source: io::Error) -> Self {
+        Self::new(format!("failed to read `{}`", path.display())).because(source)
+    }
+
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        Self::new(format!("failed to write `{}`", path.display())).because(source)
+    }
+
+    pub(crate) fn output(source: io::Error) -> Self {
+        Self::new("failed to write the output").because(source)
+    }
+
+    pub(crate) fn because(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Whether the reader of our output has gone, which is its right.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+            if kind == Some(io::ErrorKind::BrokenPipe) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
+    #[expect(clippy::unused_self, reason = "later failures will not all be usage errors")]
+    pub(crate) fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,95 @@
+//! Files that are there whole or not at all.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    process,
+};
+
+use crate::failure::Failure;
+
+/// A file that gets its name when it is complete; until then it has another, and it goes
+/// away when it is not finished.
+///
+/// What is not an ordinary file, such as a pipe or `/dev/null`, is written directly.
+pub(crate) struct OutputFile {
+    writer: BufWriter<File>,
+    target: PathBuf,
+    partial: Option<PathBuf>,
+}
+
+impl OutputFile {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let failed = |error| Failure::write(path, error);
+        // A link stays a link, and what it points to is replaced.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let existing = fs::metadata(&target).ok();
+        if existing.as_ref().is_some_and(|it| !it.is_file()) {
+            let file = File::options().write(true).open(&target).map_err(failed)?;
+            return Ok(Self { writer: BufWriter::new(file), target, partial: None });
+        }
+        let mut name = target.as_os_str().to_owned();
+        name.push(format!(".{}.partial", process::id()));
+        let partial = PathBuf::from(name);
+        let file = File::options().write(true).create_new(true).open(&partial).map_err(failed)?;
+        if let Some(existing) = existing {
+            file.set_permissions(existing.permissions()).map_err(failed)?;
+        }
+        let writer = BufWriter::with_capacity(256 << 10, file);
+        Ok(Self { writer, target, partial: Some(partial) })
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let finished = self.writer.flush().and_then(|()| match &self.partial {
+            Some(partial) => fs::rename(partial, &self.target),
+            None => Ok(()),
+        });
+        finished.map_err(|error| Failure::write(&self.target, error))?;
+        self.partial = None;
+        Ok(())
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            // It was never complete, and nobody knows its name.
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Refuses to read and write the same file, or to write it twice.
+pub(crate) fn refuse_same_file(files: &[&Path]) -> Result<(), Failure> {
+    for (at, file) in files.iter().enumerate() {
+        if let Some(other) = files[..at].iter().find(|other| same_file(other, file)) {
+            let (a, b) = (other.display(), file.display());
+            return Err(Failure::new(format!("`{a}` and `{b}` are the same file")));
+        }
+    }
+    Ok(())
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| {
+        let folder =
+            path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let named = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+        // Devices may be written by many.
+        let special = fs::metadata(path).is_ok_and(|it| !it.is_file());
+        if special { None } else { fs::canonicalize(path).ok().or_else(named) }
+    };
+    a.as_os_str() != "-" && real(a).is_some_and(|a| real(b) == Some(a))
+}

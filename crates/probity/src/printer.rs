@@ -1,0 +1,159 @@
+//! The only place that prints. Standard output is data, standard error is for people.
+
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    io::{self, BufWriter, IsTerminal as _, Stdout, StdoutLock, Write as _},
+    time::{Duration, Instant},
+};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
+use crate::{cli::ColorArg, diagnostic, failure::Failure};
+use probity_core::problem::Problem;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Hands out the two streams, with or without colour.
+pub(crate) struct Printer {
+    choice: ColorChoice,
+    silent: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(color: ColorArg) -> Self {
+        let choice = match color {
+            ColorArg::Auto => ColorChoice::Auto,
+            ColorArg::Always => ColorChoice::Always,
+            ColorArg::Never => ColorChoice::Never,
+        };
+        choice.write_global();
+        Self { choice, silent: false }
+    }
+
+    /// A printer that tells people nothing, for work whose problems were shown before.
+    pub(crate) fn silent() -> Self {
+        Self { choice: ColorChoice::Never, silent: true }
+    }
+
+    /// Standard output for data: buffered, never coloured.
+    pub(crate) fn data() -> BufWriter<Stdout> {
+        BufWriter::with_capacity(256 << 10, io::stdout())
+    }
+
+    /// Standard output for people.
+    pub(crate) fn out(&self) -> AutoStream<StdoutLock<'static>> {
+        AutoStream::new(io::stdout().lock(), self.choice)
+    }
+
+    /// Standard error, for people.
+    pub(crate) fn err(&self) -> AutoStream<io::StderrLock<'static>> {
+        AutoStream::new(io::stderr().lock(), self.choice)
+    }
+
+    /// Shows a problem of a file with its source line.
+    pub(crate) fn problem(&self, problem: &Problem) {
+        if !self.silent {
+            // Nothing sensible can be done when standard error is gone.
+            let _ = writeln!(self.err(), "{}\n", diagnostic::render(problem));
+        }
+    }
+
+    /// Writes an answer that people read, to standard output.
+    pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
+        self.out().write_all(text.as_bytes()).map_err(Failure::output)
+    }
+
+    /// Shows problems, but no more of each kind than people read.
+    pub(crate) fn problems(&self) -> Problems<'_> {
+        Problems { printer: self, seen: BTreeMap::new() }
+    }
+
+    /// Shows one line to people.
+    pub(crate) fn note(&self, line: &str) {
+        let _ = writeln!(self.err(), "{line}");
+    }
+
+    /// A line on a terminal that says how far a long job has come, and goes when it is done.
+    pub(crate) fn progress(&self) -> Progress {
+        // Data on the same terminal is progress enough.
+        let shown = io::stderr().is_terminal() && !io::stdout().is_terminal() && !self.silent;
+        Progress { shown, last: None }
+    }
+
+    /// Shows why the command failed.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        let mut err = self.err();
+        let _ = writeln!(err, "{ERROR}error{ERROR:#}: {failure}");
+        let mut cause = failure.source();
+        while let Some(error) = cause {
+            let _ = writeln!(err, "  caused by: {error}");
+            cause = error.source();
+        }
+        if let Some(hint) = failure.hint_text() {
+            let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
+        }
+    }
+}
+
+/// Shows problems one by one, and counts what it does not show.
+pub(crate) struct Problems<'p> {
+    printer: &'p Printer,
+    seen: BTreeMap<&'static str, usize>,
+}
+
+impl Problems<'_> {
+    /// Problems of one kind that are shown.
+    const MOST: usize = 100;
+
+    pub(crate) fn show(&mut self, problem: &Problem) {
+        let seen = self.seen.entry(problem.code).or_default();
+        *seen += 1;
+        if *seen <= Self::MOST {
+            self.printer.problem(problem);
+        }
+    }
+}
+
+impl Drop for Problems<'_> {
+    fn drop(&mut self) {
+        for (code, seen) in self.seen.iter().filter(|(_, seen)| **seen > Self::MOST) {
+            let more = seen - Self::MOST;
+            self.printer.note(&format!("and {more} more like the last `{code}`"));
+        }
+    }
+}
+
+/// How far a long job has come.
+pub(crate) struct Progress {
+    shown: bool,
+    last: Option<Instant>,
+}
+
+impl Progress {
+    const EVERY: Duration = Duration::from_millis(200);
+
+    /// Shows the text, unless the last one is still fresh.
+    pub(crate) fn update(&mut self, text: impl FnOnce() -> String) {
+        let due = self.last.is_none_or(|last| last.elapsed() >= Self::EVERY);
+        if self.shown && due {
+            self.last = Some(Instant::now());
+            let _ = write!(io::stderr(), "\r\x1b[K{}", text());
+        }
+    }
+
+    /// Takes the line away, so that other text can stand there.
+    pub(crate) fn clear(&mut self) {
+        if self.shown && self.last.take().is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
