@@ -1,0 +1,9 @@
+//! What a user sees: exit code, standard output, standard error, files.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod check;
+mod classify;
+mod cli;
+mod dataset;
+mod project;
