@@ -1,0 +1,49 @@
+//! Measures what the documentation claims, on the machine it runs on.
+//!
+//! `cargo build --release && cargo run --release -p probity-bench -- classify`
+//!
+//! Every figure is a ratio taken within one run, so that it can be compared
+//! between machines that are not alike.
+
+#![expect(clippy::print_stdout, reason = "printing figures is what this program is for")]
+
+mod classify;
+mod hostile;
+mod measure;
+mod startup;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+const USAGE: &str = "\
+usage: probity-bench WHAT [N]
+  classify [N]  N stored results (1,000,000): results per CPU-second, peak memory,
+                the same output on one thread and on all
+  validate [N]  N cases (1,000,000): cases per CPU-second and peak memory
+  hostile       time for 1 MiB against 2 MiB of texts made to hurt
+  startup       wall time of `probity --version`
+The program measured is target/release/probity, or the one PROBITY names.";
+
+fn main() -> ExitCode {
+    let mut words = env::args().skip(1);
+    let what = words.next().unwrap_or_default();
+    let count = words.next().and_then(|word| word.replace(['_', ','], "").parse().ok());
+    let probity = env::var_os("PROBITY")
+        .map_or_else(|| PathBuf::from("target/release/probity"), PathBuf::from);
+    let outcome = match what.as_str() {
+        "classify" => classify::classify(&probity, count.unwrap_or(1_000_000)),
+        "validate" => classify::validate(&probity, count.unwrap_or(1_000_000)),
+        "hostile" => hostile::run(&probity),
+        "startup" => startup::run(&probity),
+        _ => {
+            println!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("failed: {error} (is {} built?)", probity.display());
+            ExitCode::FAILURE
+        }
+    }
+}
