@@ -8,7 +8,7 @@
 //! Two promises hold at every level. Text that is JSON is returned as it is,
 //! with no steps. Text that holds no JSON gives no value: brackets are common in
 //! prose (`[1]`, `[your name]`, `{x}`) and finding an array there would turn a
-//! wrong answer into a right one. [`mod@evidence`] has the rule.
+//! wrong answer into a right one. `json/evidence.rs` has the rule.
 
 mod blanks;
 mod evidence;
