@@ -66,7 +66,7 @@ fn the_most_specific_kind_of_error_wins() {
         ("process killed by signal 9", Primary::Crash),
         ("401 Unauthorized", Primary::Error),
         ("something odd", Primary::Error),
-        ("error: unknown option '--timeout'", Primary::Error),
+        ("error: unknown option '--read-timeout'", Primary::Error),
         ("unrecognized arguments: --abort-on-timeout 30", Primary::Error),
     ] {
         assert_eq!(primary(json!({ "error": error })), expected, "{error}");
