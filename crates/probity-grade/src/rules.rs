@@ -30,9 +30,7 @@ impl Rules {
             (_, _, _) => Err(problems),
         }
     }
-}
 
-impl Rules {
     /// What counts as a refusal.
     pub fn refusal(&self) -> &RefusalRules {
         &self.refusal

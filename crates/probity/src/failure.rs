@@ -2,8 +2,6 @@
 
 use std::{error::Error, fmt, io, path::Path};
 
-use crate::exit::Exit;
-
 /// A message, its cause, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -54,11 +52,6 @@ impl Failure {
             cause = error.source();
         }
         false
-    }
-
-    #[expect(clippy::unused_self, reason = "later failures will not all be usage errors")]
-    pub(crate) fn exit(&self) -> Exit {
-        Exit::Usage
     }
 }
 

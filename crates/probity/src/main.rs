@@ -21,7 +21,7 @@ fn main() -> std::process::ExitCode {
         Err(failure) if failure.is_broken_pipe() => Exit::Success,
         Err(failure) => {
             printer.failure(&failure);
-            failure.exit()
+            Exit::Usage
         }
     };
     exit.into()

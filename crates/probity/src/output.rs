@@ -23,7 +23,9 @@ impl OutputFile {
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let failed = |error| Failure::write(path, error);
         // A link stays a link, and what it points to is replaced.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let linked = |_| Ok(path.parent().unwrap_or(Path::new("")).join(fs::read_link(path)?));
+        let target =
+            fs::canonicalize(path).or_else(linked).unwrap_or_else(|_: io::Error| path.to_owned());
         let existing = fs::metadata(&target).ok();
         if existing.as_ref().is_some_and(|it| !it.is_file()) {
             let file = File::options().write(true).open(&target).map_err(failed)?;

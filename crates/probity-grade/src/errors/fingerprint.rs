@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_fingerprint_has_no_digits_that_count(message in "\\PC{0,300}") {
+        fn a_fingerprint_is_bounded_and_the_same_each_time(message in "\\PC{0,300}") {
             let once = of(&message);
             prop_assert!(once.chars().count() <= "server: ".len() + LENGTH);
             prop_assert_eq!(&once, &of(&message));

@@ -54,7 +54,7 @@ pub(super) struct Found {
 }
 
 /// How a backend's program prints, for programs that print more than their errors.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(super) struct Habits {
     /// How lines begin that alone say what went wrong, if there are any.
@@ -70,7 +70,7 @@ pub(super) struct Habits {
 
 impl RuleSet {
     pub(super) fn load(extra: Option<&str>, problems: &mut Vec<CriteriaProblem>) -> Option<Self> {
-        match extra.map(RuleFile::parse).transpose() {
+        match extra.map(RuleFile::parse_own).transpose() {
             Ok(own) => Some(Self { own }),
             Err(message) => {
                 problems.push(CriteriaProblem {
@@ -159,6 +159,15 @@ struct RuleText {
 }
 
 impl RuleFile {
+    /// Rules of a user's own go for every backend, and habits are those of one.
+    fn parse_own(text: &str) -> Result<Self, String> {
+        let file = Self::parse(text)?;
+        match file.habits == Habits::default() {
+            true => Ok(file),
+            false => Err("`habits` belong to a backend and cannot be changed here".to_owned()),
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let FileText { habits, rules: texts } =
             toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;

@@ -427,3 +427,11 @@ proptest! {
         prop_assert_eq!(rules().classify(&input), rules().classify(&input));
     }
 }
+
+#[test]
+fn habits_in_a_file_of_rules_are_refused_rather_than_ignored() {
+    let mut problems = Vec::new();
+    let text = "[habits]\nbanner = \"x\"\n[[rules]]\nkind = \"auth\"\nexit = [7]\n";
+    assert!(ErrorRules::compile(Some(text), &mut problems).is_none());
+    assert!(problems[0].message.contains("habits"), "{}", problems[0].message);
+}

@@ -30,7 +30,7 @@ pub(super) fn run(command: CheckCommand, printer: &Printer) -> Result<Exit, Fail
     match command {
         CheckCommand::Refusal(args) => refusal(&args, printer),
         CheckCommand::Json { args, level, want } => {
-            let (suite, _) = rules::load(args.suite.as_deref(), printer)?;
+            let suite = rules::load_suite(args.suite.as_deref(), printer)?;
             let level = level.map_or(suite.json_level, json_level);
             check_json(&args, level, wanted(want), printer)
         }
@@ -49,7 +49,7 @@ struct TextRequest {
 }
 
 fn refusal(args: &CheckArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let (_, rules) = rules::load(args.suite.as_deref(), printer)?;
+    let rules = rules::load(args.suite.as_deref(), printer)?;
     let rules: &RefusalRules = rules.refusal();
     if args.jsonl {
         return stream(printer, |TextRequest { text }| {
@@ -80,6 +80,7 @@ fn check_json(
     if args.jsonl {
         return stream(printer, |TextRequest { text }| {
             let Extraction { value, steps, error, .. } = extract(&text, level, wanted);
+            let value = value.filter(|value| wanted.accepts(value));
             let steps: Vec<&str> = steps.iter().map(|step| step.as_str()).collect();
             object(json!({
                 "value": value,
@@ -98,6 +99,9 @@ fn check_json(
         let _ = writeln!(answer, "{}", underline("not strict JSON", &text, &mark));
     }
     match &found.value {
+        Some(value) if !wanted.accepts(value) => {
+            let _ = write!(answer, "the text is JSON, but not an {}", wanted.as_str());
+        }
         Some(value) => {
             let steps: Vec<&str> = found.steps.iter().map(|step| step.as_str()).collect();
             if !steps.is_empty() {
@@ -114,7 +118,7 @@ fn check_json(
 }
 
 fn check_policy(args: &CheckArgs, names: &[String], printer: &Printer) -> Result<Exit, Failure> {
-    let (suite, _) = rules::load(args.suite.as_deref(), printer)?;
+    let suite = rules::load_suite(args.suite.as_deref(), printer)?;
     let policies = chosen_policies(&suite, names)?;
     if args.jsonl {
         return stream(printer, |TextRequest { text }| {

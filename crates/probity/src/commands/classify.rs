@@ -26,7 +26,7 @@ pub(super) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<Exit, Failur
         [Some(&args.input), args.suite.as_ref(), args.output.as_ref(), args.summary.as_ref()];
     let named: Vec<&Path> = named.into_iter().flatten().map(PathBuf::as_path).collect();
     refuse_same_file(&named)?;
-    let (_, rules) = super::rules::load(args.suite.as_deref(), printer)?;
+    let rules = super::rules::load(args.suite.as_deref(), printer)?;
     let input = open_input(&args.input)?;
     let settings = pipeline::Settings {
         rules: &rules,

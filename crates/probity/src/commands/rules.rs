@@ -1,22 +1,43 @@
 //! Loads the rules of judging from a suite file, for every command that judges.
 
-use std::path::Path;
+use std::{cell::RefCell, path::Path};
 
 use probity_core::suite::Suite;
 use probity_grade::Rules;
 
 use crate::{failure::Failure, printer::Printer};
 
-/// The suite and its rules; without a file, those that come with the program.
-pub(super) fn load(path: Option<&Path>, printer: &Printer) -> Result<(Suite, Rules), Failure> {
-    let Some(path) = path else { return Ok((Suite::default(), Rules::default())) };
-    let check = |suite: &Suite| Rules::compile(suite).err().unwrap_or_default();
+/// The rules of a suite; without a file, those that come with the program.
+pub(super) fn load(path: Option<&Path>, printer: &Printer) -> Result<Rules, Failure> {
+    match path {
+        Some(path) => read(path, printer).map(|(_, rules)| rules),
+        None => Ok(Rules::default()),
+    }
+}
+
+/// What a suite says, for commands that need none of its rules compiled.
+pub(super) fn load_suite(path: Option<&Path>, printer: &Printer) -> Result<Suite, Failure> {
+    match path {
+        Some(path) => read(path, printer).map(|(suite, _)| suite),
+        None => Ok(Suite::default()),
+    }
+}
+
+fn read(path: &Path, printer: &Printer) -> Result<(Suite, Rules), Failure> {
+    // Compiling is how a suite is checked, so what was compiled is kept.
+    let compiled = RefCell::new(None);
+    let check = |suite: &Suite| match Rules::compile(suite) {
+        Ok(rules) => {
+            compiled.replace(Some(rules));
+            Vec::new()
+        }
+        Err(problems) => problems,
+    };
     let (suite, problems) = Suite::load(path, &check);
     for problem in &problems {
         printer.problem(problem);
     }
-    let unusable = || Failure::new(format!("the suite file `{}` cannot be used", path.display()));
-    let suite = suite.ok_or_else(unusable)?;
-    let rules = Rules::compile(&suite).map_err(|_| unusable())?;
-    Ok((suite, rules))
+    suite
+        .zip(compiled.into_inner())
+        .ok_or_else(|| Failure::new(format!("the suite file `{}` cannot be used", path.display())))
 }

@@ -201,3 +201,18 @@ fn text_that_is_not_utf8_is_read_all_the_same() {
     let output = project.run_with(&["check", "refusal"], b"\xff\xfe I cannot help with that.");
     assert!(output.status.success());
 }
+
+#[test]
+fn json_of_another_kind_than_wanted_is_no_answer() {
+    let project = Project::new();
+    let words = ["check", "json", "--want", "object", "--jsonl"];
+    let answers = lines(
+        &project,
+        &words,
+        "{\"id\":1,\"text\":\"[1]\"}\n{\"id\":2,\"text\":\"so: {\\\"a\\\":1}\"}\n",
+    );
+    assert_eq!(answers[0]["value"], Value::Null);
+    assert_eq!(answers[1]["value"]["a"], 1);
+    let shown = project.shown(&["check", "json", "--want", "object", "--text", "[1]"]);
+    assert!(shown.contains("the text is JSON, but not an object"), "{shown}");
+}

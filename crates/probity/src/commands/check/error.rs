@@ -30,7 +30,7 @@ struct Request {
 }
 
 pub(super) fn run(args: &CheckArgs, given: &Given, printer: &Printer) -> Result<Exit, Failure> {
-    let (_, rules) = rules::load(args.suite.as_deref(), printer)?;
+    let rules = rules::load(args.suite.as_deref(), printer)?;
     let rules = rules.errors();
     if args.jsonl {
         return stream(printer, |request: Request| answer(rules, given, &request));
