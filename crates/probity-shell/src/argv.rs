@@ -1,0 +1,280 @@
+//! A command's arguments, read by its utility's table: which are options, which are values, which are operands.
+
+use crate::{
+    field::{self, Field},
+    utility::{self, OptionSpec, Utility, Value},
+};
+
+/// Arguments in the light of a table.
+#[derive(Debug, Clone)]
+pub struct Invocation<'a> {
+    /// The table, or the subcommand's.
+    pub utility: &'static Utility,
+    /// The names of the subcommands that were followed.
+    pub path: Vec<&'static str>,
+    /// Options of the command itself, before the subcommand.
+    pub global: Vec<Given<'a>>,
+    /// Options, in the order they were given.
+    pub options: Vec<Given<'a>>,
+    /// Words that look like options and are not in the table.
+    pub unknown: Vec<&'a Field>,
+    /// Operands in order. With a `COMMAND` slot, the command's words are the last of them.
+    pub operands: Vec<&'a Field>,
+    /// Whether `--` was given.
+    pub dashdash: bool,
+}
+
+/// An option that was given.
+#[derive(Debug, Clone)]
+pub struct Given<'a> {
+    /// What it is.
+    pub spec: &'static OptionSpec,
+    /// Its place in the table.
+    pub index: usize,
+    /// Its value, markers included.
+    pub value: Option<&'a str>,
+    /// The word that holds the option.
+    pub field: &'a Field,
+}
+
+impl<'a> Invocation<'a> {
+    /// Reads `arguments` (the command word left out).
+    pub fn read(utility: &'static Utility, arguments: &'a [Field]) -> Self {
+        let mut reader = Reader {
+            tables: vec![utility],
+            invocation: Invocation {
+                utility,
+                path: Vec::new(),
+                global: Vec::new(),
+                options: Vec::new(),
+                unknown: Vec::new(),
+                operands: Vec::new(),
+                dashdash: false,
+            },
+            arguments,
+            at: 0,
+        };
+        reader.run();
+        reader.invocation
+    }
+
+    /// The option spelled so, if it was given; the last one if several were.
+    pub fn get(&self, spelling: &str) -> Option<&Given<'a>> {
+        self.options.iter().rev().chain(self.global.iter().rev()).find(|it| it.is(spelling))
+    }
+
+    /// Whether the option spelled so was given.
+    pub fn has(&self, spelling: &str) -> bool {
+        self.get(spelling).is_some()
+    }
+
+    /// Which slot each operand falls into, by the table's synopsis; `None` where there is no room for it.
+    pub fn slots(&self) -> Vec<Option<&'static utility::Slot>> {
+        let present = |slot: &&'static utility::Slot| {
+            !slot.absent_with.iter().any(|index| self.options.iter().any(|it| it.index == *index))
+        };
+        let slots: Vec<_> = self.utility.slots.iter().flatten().filter(present).collect();
+        let Some(many) = slots
+            .iter()
+            .position(|it| matches!(it.many, utility::Many::Ordered | utility::Many::Unordered))
+        else {
+            return (0..self.operands.len())
+                .map(|at| slots.get(at).or(command_slot(&slots)).copied())
+                .collect();
+        };
+        let (before, after) = (&slots[..many], &slots[many + 1..]);
+        let total = self.operands.len();
+        // What comes after a list is filled from the end: in `cp a b dir` the last is the target.
+        let tail = after.len().min(total.saturating_sub(before.len()));
+        (0..total)
+            .map(|at| {
+                if at < before.len() {
+                    Some(before[at])
+                } else if at >= total - tail {
+                    Some(after[after.len() - (total - at)])
+                } else {
+                    Some(slots[many])
+                }
+            })
+            .collect()
+    }
+}
+
+fn command_slot<'s>(slots: &'s [&'static utility::Slot]) -> Option<&'s &'static utility::Slot> {
+    slots.last().filter(|it| &*it.name == "COMMAND")
+}
+
+impl Given<'_> {
+    /// Whether this is the option spelled so.
+    pub fn is(&self, spelling: &str) -> bool {
+        self.spec.spellings.iter().any(|it| **it == *spelling)
+    }
+}
+
+struct Reader<'a> {
+    /// The utility and the subcommands followed so far; options are looked up from the innermost outwards.
+    tables: Vec<&'static Utility>,
+    invocation: Invocation<'a>,
+    arguments: &'a [Field],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn run(&mut self) {
+        while let Some(argument) = self.next() {
+            let text = argument.text.as_str();
+            if text == "--" && !self.invocation.dashdash {
+                self.invocation.dashdash = true;
+                self.rest_are_operands();
+            } else if text.len() > 1 && text.starts_with("--") {
+                self.long(argument);
+            } else if text.len() > 1 && text.starts_with('-') || self.is_plus_option(text) {
+                self.short(argument);
+            } else if self.takes_subcommand() && self.subcommand(text) {
+            } else {
+                self.invocation.operands.push(argument);
+                if !self.table().permute {
+                    return self.rest_are_operands();
+                }
+            }
+        }
+    }
+
+    fn table(&self) -> &'static Utility {
+        self.invocation.utility
+    }
+
+    fn next(&mut self) -> Option<&'a Field> {
+        let next = self.arguments.get(self.at)?;
+        self.at += 1;
+        Some(next)
+    }
+
+    fn rest_are_operands(&mut self) {
+        self.invocation.operands.extend(&self.arguments[self.at..]);
+        self.at = self.arguments.len();
+    }
+
+    /// `bash +x`, `date +%s`: a plus begins an option only where the table has one.
+    fn is_plus_option(&self, text: &str) -> bool {
+        text.starts_with('+') && self.table().option(field::known_prefix(text)).is_some()
+    }
+
+    fn takes_subcommand(&self) -> bool {
+        self.invocation.operands.is_empty() && !self.table().commands.is_empty()
+    }
+
+    fn subcommand(&mut self, text: &str) -> bool {
+        let Some(command) = self.table().command(text) else { return false };
+        self.tables.push(command);
+        self.invocation.utility = command;
+        self.invocation.path.push(&command.name);
+        let before = std::mem::take(&mut self.invocation.options);
+        self.invocation.global.extend(before);
+        true
+    }
+
+    fn find(&self, spelling: &str) -> Option<(usize, &'static Utility)> {
+        self.tables.iter().rev().find_map(|table| Some((table.option(spelling)?, *table)))
+    }
+
+    fn give(
+        &mut self,
+        (index, table): (usize, &'static Utility),
+        value: Option<&'a str>,
+        field: &'a Field,
+    ) {
+        let given = Given { spec: &table.options[index], index, value, field };
+        match std::ptr::eq(table, self.invocation.utility) {
+            true => self.invocation.options.push(given),
+            false => self.invocation.global.push(given),
+        }
+    }
+
+    fn give_or_wait(
+        &mut self,
+        found: (usize, &'static Utility),
+        attached: Option<&'a str>,
+        field: &'a Field,
+    ) {
+        let value = match (found.1.options[found.0].value, attached) {
+            (_, Some(value)) => Some(value),
+            (Value::Required, None) => self.next().map(|it| it.text.as_str()),
+            (Value::Optional | Value::None, None) => None,
+        };
+        self.give(found, value, field);
+    }
+
+    fn long(&mut self, argument: &'a Field) {
+        let (spelling, value) = match argument.text.split_once('=') {
+            Some((spelling, value)) => (spelling, Some(value)),
+            None => (argument.text.as_str(), None),
+        };
+        match self.find(spelling).or_else(|| self.abbreviated(spelling)) {
+            Some(found) => self.give_or_wait(found, value, argument),
+            None => self.invocation.unknown.push(argument),
+        }
+    }
+
+    fn abbreviated(&self, spelling: &str) -> Option<(usize, &'static Utility)> {
+        let table = self.table();
+        if !table.abbreviations || spelling.len() < 3 {
+            return None;
+        }
+        let mut matching = table
+            .options
+            .iter()
+            .enumerate()
+            .filter(|(_, spec)| spec.spellings.iter().any(|it| it.starts_with(spelling)))
+            .map(|(index, _)| index);
+        let first = matching.next()?;
+        matching.next().is_none().then_some((first, table))
+    }
+
+    fn short(&mut self, argument: &'a Field) {
+        let text = argument.text.as_str();
+        let (spelling, value) = match text.split_once('=') {
+            Some((spelling, value)) => (spelling, Some(value)),
+            None => (text, None),
+        };
+        if let Some(found) = self.find(spelling).filter(|_| text.len() > 2 || value.is_none()) {
+            return self.give_or_wait(found, value, argument);
+        }
+        if let (Some(index), true) =
+            (self.table().habit, text[1..].bytes().all(|it| it.is_ascii_digit()))
+        {
+            return self.give((index, self.table()), Some(&text[1..]), argument);
+        }
+        if self.table().words || !self.bundle(argument) {
+            self.invocation.unknown.push(argument);
+        }
+    }
+
+    /// `-abc`, `-n5`: all letters must be known, or none is taken.
+    fn bundle(&mut self, argument: &'a Field) -> bool {
+        let letters = &argument.text[1..];
+        let mut found = Vec::with_capacity(letters.len());
+        let mut value = None;
+        for (at, letter) in letters.char_indices() {
+            let mut spelling = [0; 8];
+            spelling[0] = argument.text.as_bytes()[0];
+            let length = 1 + letter.encode_utf8(&mut spelling[1..]).len();
+            let Ok(spelling) = std::str::from_utf8(&spelling[..length]) else { return false };
+            let Some(option) = self.find(spelling) else { return false };
+            found.push(option);
+            if option.1.options[option.0].value != Value::None {
+                let rest = &letters[at + letter.len_utf8()..];
+                value = (!rest.is_empty()).then_some(rest);
+                break;
+            }
+        }
+        let last = found.pop();
+        for option in found {
+            self.give(option, None, argument);
+        }
+        if let Some(option) = last {
+            self.give_or_wait(option, value, argument);
+        }
+        true
+    }
+}

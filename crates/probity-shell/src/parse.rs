@@ -1,0 +1,114 @@
+//! From text to [`tree`](crate::tree): the only module that knows the parser crate.
+//!
+//! Length and nesting are limited before anything recursive runs, so that no text can exhaust the stack. A text that the
+//! parser had to mend counts as broken: a command that a shell would refuse is not judged by what it might have meant.
+
+mod convert;
+mod precheck;
+
+use convert::{Base, Converter};
+use shuck_parser::parser::{ParseStatus, Parser};
+
+use crate::tree::{Span, Stmt};
+
+/// The longest text that is read.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// A parsed text.
+#[derive(Debug, Clone)]
+pub struct Script<'t> {
+    /// The text; every [`Span`] of the tree is a range of it.
+    pub source: &'t str,
+    /// Its commands, in order.
+    pub body: Vec<Stmt>,
+}
+
+/// Why a text could not be read as shell.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Nothing but blanks.
+    #[error("there is no command in it")]
+    Empty,
+    /// Longer than [`MAX_BYTES`].
+    #[error("it is longer than {} KiB", MAX_BYTES / 1024)]
+    TooLong,
+    /// A character that no shell text can hold, or that the tree keeps for itself.
+    #[error("it holds the character {character:?}, which no command can")]
+    Character {
+        /// The character.
+        character: char,
+        /// Where it stands.
+        at: usize,
+    },
+    /// Nested deeper than anyone writes.
+    #[error("it is nested too deeply")]
+    TooDeep,
+    /// A shell would refuse it.
+    #[error("{message}")]
+    Syntax {
+        /// What is wrong.
+        message: String,
+        /// Where.
+        span: Span,
+    },
+}
+
+impl ParseError {
+    /// Where in the text the trouble is, if it is at one place.
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Self::Empty | Self::TooLong | Self::TooDeep => None,
+            Self::Character { character, at } => {
+                Some(Span { start: *at, end: at + character.len_utf8() })
+            }
+            Self::Syntax { span, .. } => Some(*span),
+        }
+    }
+}
+
+impl<'t> Script<'t> {
+    /// Parses a text as bash does, which reads all that POSIX has. A comment alone is a script without commands.
+    pub fn parse(source: &'t str) -> Result<Self, ParseError> {
+        if source.trim().is_empty() {
+            return Err(ParseError::Empty);
+        }
+        let body = parse_body(source, Depth::default(), Base::Offset(0))?;
+        Ok(Script { source, body })
+    }
+}
+
+/// How many parsers already run around this one: backquotes and operands are parsed on their own.
+#[derive(Debug, Clone, Copy, Default)]
+struct Depth(usize);
+
+impl Depth {
+    /// Each level costs a parser's stack, so it is kept far below the parser's own limit.
+    const MAX: usize = 12;
+
+    fn deeper(self) -> Result<Self, ParseError> {
+        match self.0 < Self::MAX {
+            true => Ok(Self(self.0 + 1)),
+            false => Err(ParseError::TooDeep),
+        }
+    }
+}
+
+fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, ParseError> {
+    precheck::check(source)?;
+    let parsed = Parser::new(source).parse();
+    match parsed.status {
+        ParseStatus::Clean => Converter::new(source, depth, base).statements(&parsed.file.body),
+        ParseStatus::Recovered | ParseStatus::Fatal => Err(syntax_error(source, &parsed)),
+    }
+}
+
+fn syntax_error(source: &str, parsed: &shuck_parser::parser::ParseResult) -> ParseError {
+    let (message, span) = match parsed.diagnostics.first() {
+        Some(first) => (first.message.clone(), convert::plain_span(first.span)),
+        None => (parsed.strict_error().to_string(), Span { start: 0, end: source.len() }),
+    };
+    if message.contains("too deep") || message.contains("fuel") {
+        return ParseError::TooDeep;
+    }
+    ParseError::Syntax { message, span }
+}

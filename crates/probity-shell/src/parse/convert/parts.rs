@@ -1,0 +1,632 @@
+//! Words and their parts.
+
+use shuck_ast::{self as ast, Span as AstSpan};
+use shuck_parser::parser::Parser;
+
+use super::{Base, Converter, Result, plain_span};
+use crate::{
+    parse::{parse_body, precheck},
+    tree::{
+        Arithmetic, ArithmeticExpansion, ArithmeticUses, Parameter, ParameterOp, Part, Process,
+        Quoting, Span, Stmt, Substitution, Text, Word,
+    },
+};
+
+/// Where a piece of a word stands: between double quotes or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Bare,
+    Quoted(Quoting),
+}
+
+impl Context {
+    fn is_quoted(self) -> bool {
+        self != Self::Bare
+    }
+}
+
+impl Converter<'_> {
+    pub(super) fn word(&self, word: &ast::Word) -> Result<Word> {
+        let mut parts = Vec::with_capacity(word.parts.len());
+        for part in &word.parts {
+            self.part(part, Context::Bare, &mut parts)?;
+        }
+        let braces = word
+            .brace_syntax
+            .iter()
+            .filter(|it| it.quote_context == ast::BraceQuoteContext::Unquoted)
+            .filter(|it| matches!(it.kind, ast::BraceSyntaxKind::Expansion(_)))
+            .map(|it| self.span(it.span))
+            .collect();
+        Ok(Word { parts, braces, span: self.span(word.span) })
+    }
+
+    /// A stretch of the text read again as one word. The parser keeps some operands as patterns or, deep inside, as
+    /// plain text; reading them again finds every substitution in them.
+    pub(super) fn reparsed(&self, span: AstSpan) -> Result<Word> {
+        let text = self.slice(span);
+        let place = self.span(span);
+        if !text.contains(['$', '`', '\'', '"', '\\', '<', '>', '{']) {
+            let text = Text::new(text);
+            let parts = vec![Part::Text { text, quoting: Quoting::None, span: place }];
+            return Ok(Word { parts, braces: Vec::new(), span: place });
+        }
+        let word = Parser::parse_word_string(text);
+        let base = match self.base {
+            Base::Offset(shift) => Base::Offset(shift + span.start.offset()),
+            Base::Within(whole) => Base::Within(whole),
+        };
+        Converter { source: text, depth: self.depth.deeper()?, base }.word(&word)
+    }
+
+    fn part(
+        &self,
+        part: &ast::WordPartNode,
+        context: Context,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        let span = part.span;
+        match &part.kind {
+            ast::WordPart::Literal(text) => self.literal(text, span, context, parts),
+            ast::WordPart::ZshQualifiedGlob(_) => {
+                self.push(parts, self.slice(span), Quoting::None, span)
+            }
+            ast::WordPart::SingleQuoted { value, dollar } => {
+                let quoting = if *dollar { Quoting::Ansi } else { Quoting::Single };
+                self.push(parts, value.slice(self.source), quoting, span);
+            }
+            ast::WordPart::DoubleQuoted { parts: inner, dollar } => {
+                let quoting = if *dollar { Quoting::Locale } else { Quoting::Double };
+                if inner.is_empty() {
+                    self.push(parts, "", quoting, span);
+                }
+                for part in inner {
+                    self.part(part, Context::Quoted(quoting), parts)?;
+                }
+            }
+            ast::WordPart::CommandSubstitution { body, syntax } => {
+                parts.push(Part::Command(Box::new(
+                    self.substitution(body, *syntax, span, context)?,
+                )));
+            }
+            ast::WordPart::ProcessSubstitution { body, is_input } => {
+                let body = self.statements(body)?;
+                parts.push(Part::Process(Box::new(Process {
+                    body,
+                    output: !is_input,
+                    span: self.span(span),
+                })));
+            }
+            ast::WordPart::ArithmeticExpansion { expression, expression_ast, syntax, .. } => {
+                parts.push(self.arithmetic_expansion(
+                    expression,
+                    expression_ast.as_deref(),
+                    *syntax,
+                    span,
+                    context,
+                )?);
+            }
+            ast::WordPart::Variable(name) => {
+                let braced = self.slice(span).starts_with("${");
+                parts.push(self.parameter(
+                    Named::plain(name.as_str()),
+                    ParameterOp::Value,
+                    &[],
+                    span,
+                    context,
+                    braced,
+                )?);
+            }
+            ast::WordPart::Parameter(it) => parts.push(self.expansion(it, span, context)?),
+            ast::WordPart::ParameterExpansion {
+                reference,
+                operator,
+                operand,
+                colon_variant,
+                ..
+            } => {
+                let operand = operand.as_deref();
+                parts.push(self.operation(
+                    reference,
+                    operator,
+                    operand,
+                    *colon_variant,
+                    span,
+                    context,
+                )?);
+            }
+            ast::WordPart::Length(it) | ast::WordPart::ArrayLength(it) => {
+                parts.push(self.parameter(
+                    self.named(it),
+                    ParameterOp::Length,
+                    &[],
+                    span,
+                    context,
+                    true,
+                )?);
+            }
+            ast::WordPart::ArrayAccess(it) => {
+                parts.push(self.parameter(
+                    self.named(it),
+                    ParameterOp::Value,
+                    &[],
+                    span,
+                    context,
+                    true,
+                )?);
+            }
+            ast::WordPart::ArrayIndices(it) => {
+                parts.push(self.parameter(
+                    self.named(it),
+                    ParameterOp::Keys,
+                    &[],
+                    span,
+                    context,
+                    true,
+                )?);
+            }
+            ast::WordPart::Substring { reference, offset, length, .. }
+            | ast::WordPart::ArraySlice { reference, offset, length, .. } => {
+                let operands: Vec<_> =
+                    [Some(&**offset), length.as_deref()].into_iter().flatten().collect();
+                parts.push(self.parameter(
+                    self.named(reference),
+                    ParameterOp::Slice,
+                    &operands,
+                    span,
+                    context,
+                    true,
+                )?);
+            }
+            ast::WordPart::IndirectExpansion { reference, operand, .. } => {
+                let operands: Vec<_> = operand.as_deref().into_iter().collect();
+                parts.push(self.parameter(
+                    self.named(reference),
+                    ParameterOp::Indirect,
+                    &operands,
+                    span,
+                    context,
+                    true,
+                )?);
+            }
+            ast::WordPart::PrefixMatch { prefix, .. } => {
+                let named = Named::plain(prefix.as_str());
+                parts.push(self.parameter(named, ParameterOp::Names, &[], span, context, true)?);
+            }
+            ast::WordPart::Transformation { reference, .. } => {
+                parts.push(self.parameter(
+                    self.named(reference),
+                    ParameterOp::Transform,
+                    &[],
+                    span,
+                    context,
+                    true,
+                )?);
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&self, parts: &mut Vec<Part>, text: &str, quoting: Quoting, span: AstSpan) {
+        parts.push(Part::Text { text: Text::new(text), quoting, span: self.span(span) });
+    }
+
+    fn literal(
+        &self,
+        literal: &ast::LiteralText,
+        span: AstSpan,
+        context: Context,
+        parts: &mut Vec<Part>,
+    ) {
+        let raw = self.slice(span);
+        let raw = match raw.is_empty() {
+            true => literal.as_str(self.source, span),
+            false => raw,
+        };
+        let place = self.span(span);
+        match context {
+            Context::Quoted(quoting) => {
+                parts.push(Part::Text { text: unescape_double(raw), quoting, span: place })
+            }
+            Context::Bare => bare_text(raw, place, parts),
+        }
+    }
+
+    fn substitution(
+        &self,
+        body: &ast::StmtSeq,
+        syntax: ast::CommandSubstitutionSyntax,
+        span: AstSpan,
+        context: Context,
+    ) -> Result<Substitution> {
+        let place = self.span(span);
+        let backquotes = syntax == ast::CommandSubstitutionSyntax::Backtick;
+        let body = match backquotes {
+            true => self.backquoted(span, context)?,
+            false => self.statements(body)?,
+        };
+        Ok(Substitution { body, backquotes, quoted: context.is_quoted(), span: place })
+    }
+
+    /// Backquotes nest by escaping, which the parser does not undo: their content is parsed on its own.
+    fn backquoted(&self, span: AstSpan, context: Context) -> Result<Vec<Stmt>> {
+        let raw = self.slice(span);
+        let inner = raw.strip_prefix('`').and_then(|it| it.strip_suffix('`')).unwrap_or(raw);
+        let text = unescape_backquoted(inner, context.is_quoted());
+        let place = self.span(span);
+        let rewritten = text.len() != inner.len();
+        let base = match (self.base, rewritten) {
+            (Base::Offset(_), false) => Base::Offset(place.start + 1),
+            (Base::Offset(_), true) => Base::Within(place),
+            (Base::Within(whole), _) => Base::Within(whole),
+        };
+        parse_body(&text, self.depth.deeper()?, base)
+    }
+
+    fn arithmetic_expansion(
+        &self,
+        expression: &ast::SourceText,
+        tree: Option<&ast::ArithmeticExprNode>,
+        syntax: ast::ArithmeticExpansionSyntax,
+        span: AstSpan,
+        context: Context,
+    ) -> Result<Part> {
+        let expression = Arithmetic {
+            text: Text::new(expression.slice(self.source).trim()),
+            word: self.reparsed(expression.span())?,
+            uses: arithmetic_uses(&[tree]),
+            span: self.span(span),
+        };
+        let legacy = syntax == ast::ArithmeticExpansionSyntax::LegacyBracket;
+        Ok(Part::Arithmetic(Box::new(ArithmeticExpansion {
+            expression,
+            legacy,
+            quoted: context.is_quoted(),
+        })))
+    }
+
+    fn named(&self, reference: &ast::VarRef) -> Named {
+        Named { name: Text::new(reference.name.as_str()), subscript: self.subscript(reference) }
+    }
+
+    fn expansion(
+        &self,
+        it: &ast::ParameterExpansion,
+        span: AstSpan,
+        context: Context,
+    ) -> Result<Part> {
+        use ast::BourneParameterExpansion as B;
+        let bourne = match &it.syntax {
+            ast::ParameterExpansionSyntax::Bourne(bourne) => bourne,
+            ast::ParameterExpansionSyntax::Zsh(_) => {
+                let named = Named::plain(it.raw_body.slice(self.source));
+                return self.parameter(
+                    named,
+                    ParameterOp::Foreign,
+                    &[&it.raw_body],
+                    span,
+                    context,
+                    true,
+                );
+            }
+        };
+        match bourne {
+            B::Access { reference } => {
+                self.parameter(self.named(reference), ParameterOp::Value, &[], span, context, true)
+            }
+            B::Length { reference } => {
+                self.parameter(self.named(reference), ParameterOp::Length, &[], span, context, true)
+            }
+            B::Indices { reference } => {
+                self.parameter(self.named(reference), ParameterOp::Keys, &[], span, context, true)
+            }
+            B::Indirect { reference, operand, .. } => {
+                let operands: Vec<_> = operand.iter().collect();
+                self.parameter(
+                    self.named(reference),
+                    ParameterOp::Indirect,
+                    &operands,
+                    span,
+                    context,
+                    true,
+                )
+            }
+            B::PrefixMatch { prefix, .. } => self.parameter(
+                Named::plain(prefix.as_str()),
+                ParameterOp::Names,
+                &[],
+                span,
+                context,
+                true,
+            ),
+            B::Slice { reference, offset, length, .. } => {
+                let operands: Vec<_> = std::iter::once(offset).chain(length).collect();
+                self.parameter(
+                    self.named(reference),
+                    ParameterOp::Slice,
+                    &operands,
+                    span,
+                    context,
+                    true,
+                )
+            }
+            B::Operation { reference, operator, operand, colon_variant, .. } => {
+                self.operation(reference, operator, operand.as_ref(), *colon_variant, span, context)
+            }
+            B::Transformation { reference, .. } => self.parameter(
+                self.named(reference),
+                ParameterOp::Transform,
+                &[],
+                span,
+                context,
+                true,
+            ),
+        }
+    }
+
+    fn operation(
+        &self,
+        reference: &ast::VarRef,
+        operator: &ast::ParameterOp,
+        operand: Option<&ast::SourceText>,
+        colon: bool,
+        span: AstSpan,
+        context: Context,
+    ) -> Result<Part> {
+        use ast::ParameterOp as P;
+        let op = match operator {
+            P::UseDefault => ParameterOp::Default(colon),
+            P::AssignDefault => ParameterOp::Assign(colon),
+            P::UseReplacement => ParameterOp::Alternative(colon),
+            P::Error => ParameterOp::Error(colon),
+            P::RemovePrefixShort { .. } => ParameterOp::RemovePrefix(false),
+            P::RemovePrefixLong { .. } => ParameterOp::RemovePrefix(true),
+            P::RemoveSuffixShort { .. } => ParameterOp::RemoveSuffix(false),
+            P::RemoveSuffixLong { .. } => ParameterOp::RemoveSuffix(true),
+            P::ReplaceFirst { .. } | P::ReplaceAll { .. } => ParameterOp::Replace,
+            P::UpperFirst | P::UpperAll | P::LowerFirst | P::LowerAll => ParameterOp::Case,
+        };
+        let mut operands: Vec<AstSpan> = operand.iter().map(|it| it.span()).collect();
+        match operator {
+            P::RemovePrefixShort { pattern }
+            | P::RemovePrefixLong { pattern }
+            | P::RemoveSuffixShort { pattern }
+            | P::RemoveSuffixLong { pattern } => operands.push(pattern.span),
+            P::ReplaceFirst { pattern, replacement, .. }
+            | P::ReplaceAll { pattern, replacement, .. } => {
+                operands.extend([pattern.span, replacement.span()]);
+            }
+            P::UseDefault | P::AssignDefault | P::UseReplacement | P::Error => {}
+            P::UpperFirst | P::UpperAll | P::LowerFirst | P::LowerAll => {}
+        }
+        self.finish(self.named(reference), op, &operands, span, context, true)
+    }
+
+    fn parameter(
+        &self,
+        named: Named,
+        op: ParameterOp,
+        operands: &[&ast::SourceText],
+        span: AstSpan,
+        context: Context,
+        braced: bool,
+    ) -> Result<Part> {
+        let operands: Vec<AstSpan> = operands.iter().map(|it| it.span()).collect();
+        self.finish(named, op, &operands, span, context, braced)
+    }
+
+    fn finish(
+        &self,
+        named: Named,
+        op: ParameterOp,
+        operands: &[AstSpan],
+        span: AstSpan,
+        context: Context,
+        braced: bool,
+    ) -> Result<Part> {
+        if let Some(error) = precheck::unclosed(self.source, plain_span(span)) {
+            return Err(error);
+        }
+        let operands = operands.iter().map(|it| self.reparsed(*it)).collect::<Result<_>>()?;
+        let Named { name, subscript } = named;
+        let quoted = context.is_quoted();
+        let span = self.span(span);
+        Ok(Part::Parameter(Box::new(Parameter {
+            name,
+            subscript,
+            op,
+            operands,
+            quoted,
+            braced,
+            span,
+        })))
+    }
+
+    pub(super) fn heredoc_body(&self, body: &ast::HeredocBody) -> Result<Word> {
+        let context = Context::Quoted(Quoting::Double);
+        let mut parts = Vec::with_capacity(body.parts.len());
+        for part in &body.parts {
+            let span = part.span;
+            match &part.kind {
+                ast::HeredocBodyPart::Literal(text) => {
+                    let raw = match (body.source_backed, body.mode) {
+                        (true, ast::HeredocBodyMode::Literal) => {
+                            Text::new(text.as_str(self.source, span))
+                        }
+                        (true, ast::HeredocBodyMode::Expanding) => {
+                            unescape_heredoc(self.slice(span))
+                        }
+                        (false, _) => Text::new(text.as_str(self.source, span)),
+                    };
+                    self.push(&mut parts, &raw, Quoting::Double, span);
+                }
+                ast::HeredocBodyPart::Variable(name) => {
+                    let braced = self.slice(span).starts_with("${");
+                    let named = Named::plain(name.as_str());
+                    parts.push(self.parameter(
+                        named,
+                        ParameterOp::Value,
+                        &[],
+                        span,
+                        context,
+                        braced,
+                    )?);
+                }
+                ast::HeredocBodyPart::CommandSubstitution { body, syntax } => {
+                    parts.push(Part::Command(Box::new(
+                        self.substitution(body, *syntax, span, context)?,
+                    )));
+                }
+                ast::HeredocBodyPart::ArithmeticExpansion {
+                    expression,
+                    expression_ast,
+                    syntax,
+                    ..
+                } => {
+                    let tree = expression_ast.as_deref();
+                    parts
+                        .push(self.arithmetic_expansion(expression, tree, *syntax, span, context)?);
+                }
+                ast::HeredocBodyPart::Parameter(it) => {
+                    parts.push(self.expansion(it, span, context)?)
+                }
+            }
+        }
+        Ok(Word { parts, braces: Vec::new(), span: self.span(body.span) })
+    }
+}
+
+struct Named {
+    name: Text,
+    subscript: Option<Text>,
+}
+
+impl Named {
+    fn plain(name: &str) -> Self {
+        Named { name: Text::new(name), subscript: None }
+    }
+}
+
+/// Splits unquoted text where a backslash protects a character.
+fn bare_text(raw: &str, place: Span, parts: &mut Vec<Part>) {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        if at > 0 {
+            parts.push(Part::Text {
+                text: Text::new(&rest[..at]),
+                quoting: Quoting::None,
+                span: place,
+            });
+        }
+        let after = &rest[at + 1..];
+        let Some(next) = after.chars().next() else {
+            parts.push(Part::Text {
+                text: Text::new("\\"),
+                quoting: Quoting::Backslash,
+                span: place,
+            });
+            return;
+        };
+        // A backslash before a newline is a line continued, not a character.
+        if next != '\n' {
+            let text = Text::new(&after[..next.len_utf8()]);
+            parts.push(Part::Text { text, quoting: Quoting::Backslash, span: place });
+        }
+        rest = &after[next.len_utf8()..];
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text { text: Text::new(rest), quoting: Quoting::None, span: place });
+    }
+}
+
+fn unescape(raw: &str, escapable: &[char]) -> Text {
+    if memchr::memchr(b'\\', raw.as_bytes()).is_none() {
+        return Text::new(raw);
+    }
+    let mut text = Text::default();
+    let mut chars = raw.chars().peekable();
+    while let Some(char) = chars.next() {
+        match chars.peek().copied() {
+            Some('\n') if char == '\\' => {
+                chars.next();
+            }
+            Some(next) if char == '\\' && escapable.contains(&next) => {
+                text.push(next);
+                chars.next();
+            }
+            _ => text.push(char),
+        }
+    }
+    text
+}
+
+fn unescape_double(raw: &str) -> Text {
+    unescape(raw, &['$', '`', '"', '\\'])
+}
+
+fn unescape_heredoc(raw: &str) -> Text {
+    unescape(raw, &['$', '`', '\\'])
+}
+
+fn unescape_backquoted(raw: &str, quoted: bool) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(char) = chars.next() {
+        match chars.peek().copied() {
+            Some(next)
+                if char == '\\' && (matches!(next, '$' | '`' | '\\') || quoted && next == '"') =>
+            {
+                text.push(next);
+                chars.next();
+            }
+            _ => text.push(char),
+        }
+    }
+    text
+}
+
+pub(super) fn arithmetic_uses(clauses: &[Option<&ast::ArithmeticExprNode>]) -> ArithmeticUses {
+    let mut uses = ArithmeticUses::default();
+    for clause in clauses.iter().flatten() {
+        note_uses(clause, &mut uses);
+    }
+    uses
+}
+
+fn note_uses(node: &ast::ArithmeticExprNode, uses: &mut ArithmeticUses) {
+    use ast::ArithmeticExpr as E;
+    match &node.kind {
+        E::Number(_) | E::Variable(_) | E::ShellWord(_) => {}
+        E::Indexed { index, .. } => {
+            uses.index = true;
+            note_uses(index, uses);
+        }
+        E::Parenthesized { expression } => note_uses(expression, uses),
+        E::Unary { op, expr } => {
+            uses.increment |= matches!(
+                op,
+                ast::ArithmeticUnaryOp::PreIncrement | ast::ArithmeticUnaryOp::PreDecrement
+            );
+            note_uses(expr, uses);
+        }
+        E::Postfix { expr, .. } => {
+            uses.increment = true;
+            note_uses(expr, uses);
+        }
+        E::Binary { left, op, right } => {
+            uses.power |= matches!(op, ast::ArithmeticBinaryOp::Power);
+            uses.comma |= matches!(op, ast::ArithmeticBinaryOp::Comma);
+            note_uses(left, uses);
+            note_uses(right, uses);
+        }
+        E::Conditional { condition, then_expr, else_expr } => {
+            note_uses(condition, uses);
+            note_uses(then_expr, uses);
+            note_uses(else_expr, uses);
+        }
+        E::Assignment { target, value, .. } => {
+            uses.index |= matches!(target, ast::ArithmeticLvalue::Indexed { .. });
+            note_uses(value, uses);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What is known about utilities: their options, operands and habits, read from `data/utilities/`.
+//!
+//! A utility's table is parsed when it is first asked for, so that a program that judges one command pays for one.
+
+mod spec;
+
+use std::{collections::BTreeMap, sync::LazyLock, sync::OnceLock};
+
+pub use spec::{Default, Many, OptionSpec, Repeat, Slot, TableError, Utility, Value};
+
+macro_rules! families {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../data/utilities/", $name)))),*]
+    };
+}
+
+const FILES: &[(&str, &str)] = families!["coreutils-files.toml"];
+
+struct Entry {
+    file: &'static str,
+    text: &'static str,
+    utility: OnceLock<Utility>,
+}
+
+static INDEX: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
+    let mut index = BTreeMap::new();
+    for (file, text) in FILES {
+        for (name, text) in sections(text) {
+            index.insert(name, Entry { file, text, utility: OnceLock::new() });
+        }
+    }
+    index
+});
+
+/// The utility of that name, if we know it.
+pub fn lookup(name: &str) -> Option<&'static Utility> {
+    let (name, entry) = INDEX.get_key_value(name)?;
+    Some(entry.utility.get_or_init(|| {
+        Utility::parse(name, entry.text).unwrap_or_else(|error| {
+            panic!("a test reads every table, and data/utilities/{}: {error}", entry.file)
+        })
+    }))
+}
+
+/// The names of all utilities we know, sorted.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    INDEX.keys().copied()
+}
+
+/// The tables of a file: each utility's name with all lines up to the next utility's.
+fn sections(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut starts: Vec<(usize, &'static str)> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(name) = table_name(line)
+            && starts.last().is_none_or(|(_, last)| *last != name)
+        {
+            starts.push((at, name));
+        }
+        at += line.len();
+    }
+    let ends: Vec<usize> =
+        starts.iter().skip(1).map(|(start, _)| *start).chain([text.len()]).collect();
+    starts.into_iter().zip(ends).map(move |((start, name), end)| (name, &text[start..end]))
+}
+
+/// The first segment of a table header, `git` for `[git.commands.add]`.
+fn table_name(line: &'static str) -> Option<&'static str> {
+    let path = line.strip_prefix('[')?;
+    if path.starts_with('[') {
+        return None;
+    }
+    match path.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => path.split(['.', ']']).next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_can_be_read() {
+        for name in names() {
+            let entry = &INDEX[name];
+            if let Err(error) = Utility::parse(name, entry.text) {
+                panic!("data/utilities/{}: {error}", entry.file);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/data/utilities");
+        let mut found: Vec<_> = std::fs::read_dir(folder)
+            .expect("the crate ships it")
+            .map(|entry| {
+                entry.expect("it can be listed").file_name().into_string().expect("names are plain")
+            })
+            .filter(|name| name.ends_with(".toml"))
+            .collect();
+        found.sort();
+        assert_eq!(found, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn no_utility_is_described_twice() {
+        let described = FILES.iter().flat_map(|(_, text)| sections(text)).count();
+        assert_eq!(described, INDEX.len());
+    }
+
+    #[test]
+    fn other_names_lead_to_utilities_that_exist() {
+        for name in names() {
+            let Some(words) = &lookup(name).expect("it is listed").same_as else { continue };
+            assert!(lookup(&words[0]).is_some(), "`{name}` is said to be `{}`", words.join(" "));
+        }
+    }
+}
