@@ -10,6 +10,8 @@ use crate::{
 pub struct Invocation<'a> {
     /// The table, or the subcommand's.
     pub utility: &'static Utility,
+    /// The table of the utility and of each subcommand that was followed.
+    pub levels: Vec<&'static Utility>,
     /// The names of the subcommands that were followed.
     pub path: Vec<&'static str>,
     /// Options of the command itself, before the subcommand.
@@ -31,6 +33,8 @@ pub struct Given<'a> {
     pub spec: &'static OptionSpec,
     /// Its place in the table.
     pub index: usize,
+    /// Which of [`Invocation::levels`] the table is.
+    pub level: usize,
     /// Its value, markers included.
     pub value: Option<&'a str>,
     /// The word that holds the option.
@@ -41,9 +45,9 @@ impl<'a> Invocation<'a> {
     /// Reads `arguments` (the command word left out).
     pub fn read(utility: &'static Utility, arguments: &'a [Field]) -> Self {
         let mut reader = Reader {
-            tables: vec![utility],
             invocation: Invocation {
                 utility,
+                levels: vec![utility],
                 path: Vec::new(),
                 global: Vec::new(),
                 options: Vec::new(),
@@ -111,9 +115,21 @@ impl Given<'_> {
     }
 }
 
+/// An option found in a table.
+#[derive(Clone, Copy)]
+struct Found {
+    level: usize,
+    table: &'static Utility,
+    index: usize,
+}
+
+impl Found {
+    fn spec(&self) -> &'static OptionSpec {
+        &self.table.options[self.index]
+    }
+}
+
 struct Reader<'a> {
-    /// The utility and the subcommands followed so far; options are looked up from the innermost outwards.
-    tables: Vec<&'static Utility>,
     invocation: Invocation<'a>,
     arguments: &'a [Field],
     at: usize,
@@ -121,6 +137,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn run(&mut self) {
+        self.old_style();
         while let Some(argument) = self.next() {
             let text = argument.text.as_str();
             if text == "--" && !self.invocation.dashdash {
@@ -137,6 +154,21 @@ impl<'a> Reader<'a> {
                     return self.rest_are_operands();
                 }
             }
+        }
+    }
+
+    /// `tar xzf FILE`: letters without a dash, whose values follow in their order.
+    fn old_style(&mut self) {
+        let Some(first) = self.arguments.first().filter(|_| self.table().old_style) else { return };
+        if first.text.starts_with('-') || !first.text.bytes().all(|it| it.is_ascii_alphanumeric()) {
+            return;
+        }
+        let letters: Option<Vec<_>> =
+            first.text.chars().map(|it| self.find(&format!("-{it}"))).collect();
+        let Some(letters) = letters else { return };
+        self.at = 1;
+        for letter in letters {
+            self.give_or_wait(letter, None, first);
         }
     }
 
@@ -166,7 +198,7 @@ impl<'a> Reader<'a> {
 
     fn subcommand(&mut self, text: &str) -> bool {
         let Some(command) = self.table().command(text) else { return false };
-        self.tables.push(command);
+        self.invocation.levels.push(command);
         self.invocation.utility = command;
         self.invocation.path.push(&command.name);
         let before = std::mem::take(&mut self.invocation.options);
@@ -174,30 +206,25 @@ impl<'a> Reader<'a> {
         true
     }
 
-    fn find(&self, spelling: &str) -> Option<(usize, &'static Utility)> {
-        self.tables.iter().rev().find_map(|table| Some((table.option(spelling)?, *table)))
+    /// Options are looked up from the innermost subcommand outwards.
+    fn find(&self, spelling: &str) -> Option<Found> {
+        let levels = self.invocation.levels.iter().enumerate().rev();
+        levels
+            .into_iter()
+            .find_map(|(level, table)| Some(Found { level, table, index: table.option(spelling)? }))
     }
 
-    fn give(
-        &mut self,
-        (index, table): (usize, &'static Utility),
-        value: Option<&'a str>,
-        field: &'a Field,
-    ) {
-        let given = Given { spec: &table.options[index], index, value, field };
-        match std::ptr::eq(table, self.invocation.utility) {
+    fn give(&mut self, found: Found, value: Option<&'a str>, field: &'a Field) {
+        let Found { level, table, index } = found;
+        let given = Given { spec: &table.options[index], index, level, value, field };
+        match level + 1 == self.invocation.levels.len() {
             true => self.invocation.options.push(given),
             false => self.invocation.global.push(given),
         }
     }
 
-    fn give_or_wait(
-        &mut self,
-        found: (usize, &'static Utility),
-        attached: Option<&'a str>,
-        field: &'a Field,
-    ) {
-        let value = match (found.1.options[found.0].value, attached) {
+    fn give_or_wait(&mut self, found: Found, attached: Option<&'a str>, field: &'a Field) {
+        let value = match (found.spec().value, attached) {
             (_, Some(value)) => Some(value),
             (Value::Required, None) => self.next().map(|it| it.text.as_str()),
             (Value::Optional | Value::None, None) => None,
@@ -216,7 +243,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn abbreviated(&self, spelling: &str) -> Option<(usize, &'static Utility)> {
+    fn abbreviated(&self, spelling: &str) -> Option<Found> {
         let table = self.table();
         if !table.abbreviations || spelling.len() < 3 {
             return None;
@@ -228,7 +255,8 @@ impl<'a> Reader<'a> {
             .filter(|(_, spec)| spec.spellings.iter().any(|it| it.starts_with(spelling)))
             .map(|(index, _)| index);
         let first = matching.next()?;
-        matching.next().is_none().then_some((first, table))
+        let level = self.invocation.levels.len() - 1;
+        matching.next().is_none().then_some(Found { level, table, index: first })
     }
 
     fn short(&mut self, argument: &'a Field) {
@@ -243,7 +271,12 @@ impl<'a> Reader<'a> {
         if let (Some(index), true) =
             (self.table().habit, text[1..].bytes().all(|it| it.is_ascii_digit()))
         {
-            return self.give((index, self.table()), Some(&text[1..]), argument);
+            let level = self.invocation.levels.len() - 1;
+            return self.give(
+                Found { level, table: self.table(), index },
+                Some(&text[1..]),
+                argument,
+            );
         }
         if self.table().words || !self.bundle(argument) {
             self.invocation.unknown.push(argument);
@@ -262,7 +295,7 @@ impl<'a> Reader<'a> {
             let Ok(spelling) = std::str::from_utf8(&spelling[..length]) else { return false };
             let Some(option) = self.find(spelling) else { return false };
             found.push(option);
-            if option.1.options[option.0].value != Value::None {
+            if option.spec().value != Value::None {
                 let rest = &letters[at + letter.len_utf8()..];
                 value = (!rest.is_empty()).then_some(rest);
                 break;

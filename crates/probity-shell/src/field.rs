@@ -124,7 +124,10 @@ fn encode(word: &Word, expand: &mut impl Expand) -> String {
     for (at, part) in word.parts.iter().enumerate() {
         match part {
             Part::Text { text, quoting: Quoting::None, .. } => {
-                let tilde = at == 0 && text.starts_with('~') && !follows_quoted_name(word, text);
+                let tilde = at == 0
+                    && text.starts_with('~')
+                    && begins_home(text)
+                    && !follows_quoted_name(word, text);
                 encode_bare(text, tilde, !word.braces.is_empty(), &mut out);
             }
             Part::Text { text, .. } => out.push_str(text),
@@ -138,6 +141,12 @@ fn encode(word: &Word, expand: &mut impl Expand) -> String {
         }
     }
     out
+}
+
+/// `~`, `~/x`, `~user/x`: a tilde with something else after it is text.
+fn begins_home(text: &str) -> bool {
+    let name = text[1..].split('/').next().unwrap_or_default();
+    name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.' | b'+'))
 }
 
 /// `~"user"` is not a home directory: quoting any of the name turns the tilde into text.

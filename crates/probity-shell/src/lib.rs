@@ -7,6 +7,9 @@
 //! Everything here is pure: no file is read, no command is run, and the same text gives the same answer everywhere.
 
 pub mod argv;
+pub mod canonical;
+pub mod equivalence;
+pub mod extract;
 pub mod field;
 pub mod parse;
 pub mod tree;

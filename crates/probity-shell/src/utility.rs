@@ -14,7 +14,22 @@ macro_rules! families {
     };
 }
 
-const FILES: &[(&str, &str)] = families!["coreutils-files.toml"];
+const FILES: &[(&str, &str)] = families![
+    "archives.toml",
+    "cloud.toml",
+    "containers.toml",
+    "coreutils-files.toml",
+    "coreutils-text.toml",
+    "databases.toml",
+    "find-grep-sed-awk.toml",
+    "git.toml",
+    "languages.toml",
+    "network.toml",
+    "packages.toml",
+    "processes.toml",
+    "shell.toml",
+    "system.toml",
+];
 
 struct Entry {
     file: &'static str,
@@ -40,6 +55,11 @@ pub fn lookup(name: &str) -> Option<&'static Utility> {
             panic!("a test reads every table, and data/utilities/{}: {error}", entry.file)
         })
     }))
+}
+
+/// Whether there is a table for that name.
+pub fn is_known(name: &str) -> bool {
+    INDEX.contains_key(name)
 }
 
 /// The names of all utilities we know, sorted.

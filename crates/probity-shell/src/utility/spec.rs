@@ -19,6 +19,8 @@ pub struct Utility {
     pub defaults: Vec<Default>,
     /// Groups of options of which the last one given wins.
     pub exclusive: Vec<Vec<usize>>,
+    /// Groups of options whose order among each other matters.
+    pub ordered: Vec<Vec<usize>>,
     /// `cmd FILE` writes what `cmd < FILE` writes, unless one of these options is given.
     pub stdin: Option<Vec<usize>>,
     /// It is another name for these words.
@@ -52,8 +54,8 @@ pub struct OptionSpec {
     pub repeat: Repeat,
     /// It names what is done anyway.
     pub noop: bool,
-    /// It stands for exactly these options.
-    pub expands: Vec<Box<str>>,
+    /// It stands for exactly these options, each with its value if it has one.
+    pub expands: Vec<(Box<str>, Option<Box<str>>)>,
 }
 
 /// Whether an option takes a value.
@@ -151,6 +153,8 @@ struct Table {
     defaults: Vec<String>,
     #[serde(default)]
     exclusive: Vec<Vec<String>>,
+    #[serde(default)]
+    ordered: Vec<Vec<String>>,
     stdin: Option<Stdin>,
     same_as: Option<String>,
     #[serde(default = "yes")]
@@ -204,6 +208,7 @@ impl Utility {
             habit,
             defaults,
             exclusive,
+            ordered,
             stdin,
             same_as,
             permute,
@@ -230,8 +235,8 @@ impl Utility {
                 .ok_or_else(|| failed(spelling, "no option is spelled so"))
         };
         for spec in &options {
-            for word in &spec.expands {
-                find(word.split_once('=').map_or(&**word, |(spelling, _)| spelling))?;
+            for (spelling, _) in &spec.expands {
+                find(spelling)?;
             }
         }
         let find_all =
@@ -262,6 +267,10 @@ impl Utility {
                 .transpose()?,
             defaults: defaults.iter().map(|line| default(line, &find)).collect::<Result<_, _>>()?,
             exclusive: exclusive
+                .iter()
+                .map(|group| find_all(&group.join(" ")))
+                .collect::<Result<_, _>>()?,
+            ordered: ordered
                 .iter()
                 .map(|group| find_all(&group.join(" ")))
                 .collect::<Result<_, _>>()?,
@@ -377,10 +386,7 @@ impl OptionSpec {
                 "count" => self.repeat = Repeat::Count,
                 "noop" => self.noop = true,
                 "=" => {
-                    self.expands = words.by_ref().map(Into::into).collect();
-                    if self.expands.is_empty() {
-                        return Err("`=` needs the options it stands for");
-                    }
+                    self.expands = expansion(words.by_ref())?;
                 }
                 _ => return Err("attributes are last, set, count, noop and `= ...`"),
             }
@@ -391,5 +397,26 @@ impl OptionSpec {
     /// The canonical spelling.
     pub fn name(&self) -> &str {
         &self.spellings[0]
+    }
+}
+
+/// `-s HUP --preserve=all -R`: options with their values.
+fn expansion<'w>(
+    words: impl Iterator<Item = &'w str>,
+) -> Result<Vec<(Box<str>, Option<Box<str>>)>, &'static str> {
+    let mut options: Vec<(Box<str>, Option<Box<str>>)> = Vec::new();
+    for word in words {
+        match (word.split_once('='), options.last_mut()) {
+            (Some((spelling, value)), _) if word.starts_with('-') => {
+                options.push((spelling.into(), Some(value.into())))
+            }
+            _ if word.starts_with(['-', '+']) => options.push((word.into(), None)),
+            (_, Some((_, value))) if value.is_none() => *value = Some(word.into()),
+            _ => return Err("`=` is followed by options and their values"),
+        }
+    }
+    match options.is_empty() {
+        true => Err("`=` needs the options it stands for"),
+        false => Ok(options),
     }
 }

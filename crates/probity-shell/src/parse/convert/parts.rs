@@ -5,7 +5,7 @@ use shuck_parser::parser::Parser;
 
 use super::{Base, Converter, Result, plain_span};
 use crate::{
-    parse::{parse_body, precheck},
+    parse::{ParseError, parse_body, precheck},
     tree::{
         Arithmetic, ArithmeticExpansion, ArithmeticUses, Parameter, ParameterOp, Part, Process,
         Quoting, Span, Stmt, Substitution, Text, Word,
@@ -28,9 +28,7 @@ impl Context {
 impl Converter<'_> {
     pub(super) fn word(&self, word: &ast::Word) -> Result<Word> {
         let mut parts = Vec::with_capacity(word.parts.len());
-        for part in &word.parts {
-            self.part(part, Context::Bare, &mut parts)?;
-        }
+        self.tiled(&word.parts, plain_span(word.span), Context::Bare, &mut parts)?;
         let braces = word
             .brace_syntax
             .iter()
@@ -39,6 +37,52 @@ impl Converter<'_> {
             .map(|it| self.span(it.span))
             .collect();
         Ok(Word { parts, braces, span: self.span(word.span) })
+    }
+
+    /// The parts in order, with what the parser left out between them: it drops an escaped dollar sign at the end of a
+    /// quoted string, and a part that is lost would make two different words equal.
+    fn tiled(
+        &self,
+        nodes: &[ast::WordPartNode],
+        whole: Span,
+        context: Context,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        let mut at = whole.start;
+        for node in nodes {
+            let span = plain_span(node.span);
+            let synthetic = whole.start == whole.end;
+            if span.start == span.end && !synthetic {
+                continue;
+            }
+            if span.start > at && !synthetic {
+                self.gap(Span { start: at, end: span.start }, context, parts)?;
+            }
+            self.part(node, context, parts)?;
+            at = at.max(span.end);
+        }
+        if at < whole.end {
+            self.gap(Span { start: at, end: whole.end }, context, parts)?;
+        }
+        Ok(())
+    }
+
+    fn gap(&self, span: Span, context: Context, parts: &mut Vec<Part>) -> Result<()> {
+        let raw = span.of(self.source);
+        if has_expansion(raw, context) {
+            return Err(ParseError::Syntax {
+                message: "this expansion could not be read".to_owned(),
+                span,
+            });
+        }
+        let place = self.place(span);
+        match context {
+            Context::Quoted(quoting) => {
+                parts.push(Part::Text { text: unescape_double(raw), quoting, span: place })
+            }
+            Context::Bare => bare_text(raw, place, parts),
+        }
+        Ok(())
     }
 
     /// A stretch of the text read again as one word. The parser keeps some operands as patterns or, deep inside, as
@@ -77,12 +121,14 @@ impl Converter<'_> {
             }
             ast::WordPart::DoubleQuoted { parts: inner, dollar } => {
                 let quoting = if *dollar { Quoting::Locale } else { Quoting::Double };
-                if inner.is_empty() {
+                let opening = if *dollar { 2 } else { 1 };
+                let whole = plain_span(span);
+                let inside =
+                    Span { start: whole.start + opening, end: whole.end.saturating_sub(1) };
+                if inside.start >= inside.end {
                     self.push(parts, "", quoting, span);
                 }
-                for part in inner {
-                    self.part(part, Context::Quoted(quoting), parts)?;
-                }
+                self.tiled(inner, inside, Context::Quoted(quoting), parts)?;
             }
             ast::WordPart::CommandSubstitution { body, syntax } => {
                 parts.push(Part::Command(Box::new(
@@ -505,6 +551,25 @@ impl Named {
     fn plain(name: &str) -> Self {
         Named { name: Text::new(name), subscript: None }
     }
+}
+
+/// Whether text holds something that would be expanded, or a quote that means something.
+fn has_expansion(raw: &str, context: Context) -> bool {
+    let mut chars = raw.chars().peekable();
+    while let Some(character) = chars.next() {
+        match (character, chars.peek()) {
+            ('\\', _) => {
+                chars.next();
+            }
+            ('`' | '"', _) => return true,
+            ('\'', _) if context == Context::Bare => return true,
+            ('$', Some(next)) if next.is_alphanumeric() || "_{([@*#?!$-".contains(*next) => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Splits unquoted text where a backslash protects a character.

@@ -1,0 +1,199 @@
+//! Utilities whose arguments are a small language of their own.
+
+mod echo;
+mod program_text;
+mod signal;
+mod size;
+
+use super::{
+    Builder, Form, MAX_DEPTH,
+    command::{Argv, Parts, Token, TokenKind, canonical_argv},
+    mode, render,
+};
+use crate::{Script, argv::Invocation, field::Field};
+
+/// Utilities that are read without a table.
+pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> {
+    match name {
+        "test" => Some(test("test", arguments)),
+        "[" => {
+            let (last, inner) = arguments.split_last()?;
+            (last.text == "]").then(|| test("test", inner))
+        }
+        "dd" => size::dd(arguments),
+        "echo" => Some(echo::canonical(arguments)),
+        "sed" => head(builder, arguments),
+        "sh" | "bash" | "dash" | "zsh" | "ksh" => shell(builder, name, arguments),
+        _ => None,
+    }
+}
+
+/// Arguments rewritten before their table reads them.
+pub(super) fn arguments(name: &str, arguments: &[Field]) -> Option<Vec<Field>> {
+    match name {
+        "kill" | "killall" => signal::rewritten("-s", arguments),
+        "pkill" => signal::rewritten("--signal", arguments),
+        "cd" if arguments.is_empty() => {
+            Some(vec![Field { text: home(), span: crate::Span::default() }])
+        }
+        "ps" => bundle_sorted(arguments),
+        _ => None,
+    }
+}
+
+fn home() -> String {
+    format!("{}${{HOME}}{}", crate::field::OPEN_QUOTED, crate::field::CLOSE)
+}
+
+/// `ps aux` and `ps axu`: a bundle without a dash, in one order.
+fn bundle_sorted(arguments: &[Field]) -> Option<Vec<Field>> {
+    let first = arguments.first()?;
+    if first.text.is_empty() || !first.text.bytes().all(|it| it.is_ascii_lowercase()) {
+        return None;
+    }
+    let mut letters: Vec<char> = first.text.chars().collect();
+    // These take what follows as their value.
+    if letters.iter().any(|it| matches!(it, 'k' | 'o' | 'p' | 'q' | 't')) {
+        return None;
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    let mut sorted = arguments.to_vec();
+    sorted[0].text = letters.into_iter().collect();
+    Some(sorted)
+}
+
+/// Values in the canonical spelling of their kind.
+pub(super) fn refine(name: &str, invocation: &Invocation<'_>, parts: &mut Parts) {
+    match name {
+        "chmod" if !invocation.has("--reference") => {
+            if let Some(first) = parts.operands.first_mut()
+                && let Some(mode) = mode::canonical(&first.text)
+            {
+                first.text = mode;
+            }
+        }
+        "date" => parts
+            .operands
+            .iter_mut()
+            .filter(|it| it.text.starts_with('+'))
+            .for_each(|it| date_format(&mut it.text)),
+        "sed" => script_operand(invocation, parts, program_text::sed),
+        "awk" | "gawk" | "mawk" | "nawk" => script_operand(invocation, parts, program_text::awk),
+        _ => {}
+    }
+}
+
+/// Programs that can tell which file they read, and operands that are no file.
+pub(super) fn names_its_file(name: &str, operands: &[String]) -> bool {
+    let asks = |words: &[&str]| {
+        operands.first().is_some_and(|program| words.iter().any(|it| program.contains(it)))
+    };
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            asks(&["FILENAME", "ARGV", "ARGC", "getline", "nextfile"])
+                || operands.last().is_some_and(|it| it.contains('='))
+        }
+        "jq" => asks(&["input_filename", "$__loc__"]),
+        "sed" => asks(&["F"]),
+        _ => false,
+    }
+}
+
+/// The program given as an operand; programs given by options are left as they are.
+fn script_operand(invocation: &Invocation<'_>, parts: &mut Parts, normalize: fn(&mut String)) {
+    let elsewhere = ["-f", "-e"].iter().any(|it| invocation.has(it));
+    let moved = parts.operands.len() > invocation.operands.len();
+    if let Some(first) = parts.operands.first_mut().filter(|_| moved || !elsewhere) {
+        normalize(&mut first.text);
+    }
+}
+
+fn date_format(format: &mut String) {
+    for (short, long) in
+        [("%F", "%Y-%m-%d"), ("%T", "%H:%M:%S"), ("%R", "%H:%M"), ("%D", "%m/%d/%y"), ("%h", "%b")]
+    {
+        // A doubled percent sign is text, so that what follows it is too.
+        if format.contains(short) && !format.contains("%%") {
+            *format = format.replace(short, long);
+        }
+    }
+}
+
+/// The command that another command runs.
+pub(super) fn nested(builder: Builder<'_>, name: &str, command: &[Field]) -> (Vec<Token>, bool) {
+    match name {
+        // The other side's shell reads the words again, joined.
+        "ssh" => remote(builder, command),
+        _ => canonical_argv(builder, command).nested(),
+    }
+}
+
+fn remote(builder: Builder<'_>, command: &[Field]) -> (Vec<Token>, bool) {
+    let words: Option<Vec<&str>> = command.iter().map(Field::literal).collect();
+    let read = words.and_then(|words| script(builder, &words.join(" ")));
+    match read {
+        Some((text, known)) => (vec![Token::operand(text)], known),
+        None => (command.iter().map(|it| Token::operand(&*it.text)).collect(), false),
+    }
+}
+
+/// `sh -c 'text'`: the text is a script of its own.
+fn shell(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> {
+    let [flag, text, rest @ ..] = arguments else { return None };
+    if flag.text != "-c" {
+        return None;
+    }
+    let (text, known) = script(builder, text.literal()?)?;
+    let mut tokens = vec![
+        Token::new(TokenKind::Program, name),
+        Token::new(TokenKind::Option, "-c"),
+        Token::new(TokenKind::Value, text),
+    ];
+    tokens.extend(rest.iter().map(|it| Token::operand(&*it.text)));
+    Some(Argv { tokens, known, input: None })
+}
+
+/// The canonical text of a script inside a command.
+fn script(builder: Builder<'_>, text: &str) -> Option<(String, bool)> {
+    if builder.depth >= MAX_DEPTH {
+        return None;
+    }
+    let script = Script::parse(text).ok()?;
+    let form: Form = Builder { source: text, depth: builder.depth + 1 }.list(&script.body);
+    Some((render::form(&form), form.is_known()))
+}
+
+fn test(name: &str, arguments: &[Field]) -> Argv {
+    let mut tokens = vec![Token::new(TokenKind::Program, name)];
+    tokens.extend(arguments.iter().map(|it| Token::operand(&*it.text)));
+    let comparison = match &arguments.iter().map(|it| &*it.text).collect::<Vec<_>>()[..] {
+        [_, "==", _] => Some(2),
+        ["!", _, "==", _] => Some(3),
+        _ => None,
+    };
+    if let Some(at) = comparison {
+        tokens[at].text = "=".to_owned();
+    }
+    Argv { tokens, known: true, input: None }
+}
+
+/// `sed -n 1,5p` and `sed 5q` write what `head -n 5` writes.
+fn head(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
+    let texts: Vec<&str> = arguments.iter().map(|it| &*it.text).collect();
+    let (count, files) = match &texts[..] {
+        ["-n", script, files @ ..] => (script.strip_prefix("1,")?.strip_suffix('p')?, files),
+        [script, files @ ..] => (script.strip_suffix('q')?, files),
+        [] => return None,
+    };
+    let counts =
+        !count.is_empty() && count.bytes().all(|it| it.is_ascii_digit()) && !count.starts_with('0');
+    // Several files are one stream to sed and several to head.
+    if !counts || files.len() > 1 || files.iter().any(|it| it.starts_with('-') && it.len() > 1) {
+        return None;
+    }
+    let words = ["head", "-n", count].into_iter().chain(files.iter().copied());
+    let fields: Vec<Field> =
+        words.map(|it| Field { text: it.to_owned(), span: crate::Span::default() }).collect();
+    Some(canonical_argv(builder, &fields))
+}

@@ -1,0 +1,119 @@
+//! Redirections in canonical form.
+
+use super::{expand::Canonical, render};
+use crate::tree::{Redirect, RedirectOp};
+
+/// A redirection with its descriptor spelled out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedirectForm {
+    /// The descriptor, or a name in braces.
+    pub fd: String,
+    /// The operator.
+    pub op: &'static str,
+    /// The encoded target, or text that stands for itself.
+    pub target: Target,
+}
+
+/// Where a redirection leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A word.
+    Word(String),
+    /// The body of a here-document.
+    Body {
+        /// The body with expansions as shell text.
+        text: String,
+        /// Nothing in it is expanded.
+        literal: bool,
+    },
+}
+
+impl RedirectForm {
+    /// Standard input from a file.
+    pub(super) fn input(target: String) -> Self {
+        RedirectForm { fd: String::new(), op: "<", target: Target::Word(target) }
+    }
+
+    pub(super) fn is_input(&self) -> bool {
+        self.op.starts_with('<') && matches!(&*self.fd, "" | "0")
+    }
+
+    pub(super) fn text(&self) -> String {
+        let RedirectForm { fd, op, target } = self;
+        match target {
+            Target::Word(word) => format!("{fd}{op} {}", render::word(word)),
+            Target::Body { text, literal } => {
+                let mut mark = String::from("EOF");
+                while text.lines().any(|line| line == mark) {
+                    mark.push('_');
+                }
+                let quote = if *literal { "'" } else { "" };
+                format!("{fd}<< {quote}{mark}{quote}\n{text}{mark}\n")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for RedirectForm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+pub(super) fn canonical(redirects: &[Redirect], expand: &mut Canonical<'_>) -> Vec<RedirectForm> {
+    let mut forms = Vec::with_capacity(redirects.len());
+    for redirect in redirects {
+        one(redirect, expand, &mut forms);
+    }
+    // Files on different descriptors can be opened in any order; copies of descriptors cannot.
+    if forms.iter().all(|it| !it.op.contains('&')) {
+        forms.sort_by(|a, b| a.fd.cmp(&b.fd));
+    }
+    forms
+}
+
+fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<RedirectForm>) {
+    let mut target = expand.unsplit(&redirect.target);
+    let (op, usual) = match redirect.op {
+        RedirectOp::Output => (">", 1),
+        RedirectOp::Clobber => (">|", 1),
+        RedirectOp::Append => (">>", 1),
+        RedirectOp::Input => ("<", 0),
+        RedirectOp::ReadWrite => ("<>", 0),
+        RedirectOp::HereDoc => ("<<", 0),
+        RedirectOp::HereString => ("<<<", 0),
+        RedirectOp::DupOutput => (">&", 1),
+        RedirectOp::DupInput => ("<&", 0),
+        RedirectOp::OutputBoth => (">", 1),
+        RedirectOp::AppendBoth => (">>", 1),
+    };
+    let fd = match (&redirect.fd_name, redirect.fd) {
+        (Some(name), _) => format!("{{{name}}}"),
+        (None, Some(fd)) if fd != usual => fd.to_string(),
+        (None, Some(_) | None) => String::new(),
+    };
+    if let Some(heredoc) = &redirect.heredoc {
+        let text = expand.body(&heredoc.body, heredoc.literal);
+        return forms.push(RedirectForm {
+            fd,
+            op,
+            target: Target::Body { text, literal: heredoc.literal },
+        });
+    }
+    // `>& file` is `> file 2>&1`; `>&2` copies a descriptor.
+    let to_file = redirect.op == RedirectOp::DupOutput
+        && redirect.fd.is_none()
+        && !target.is_empty()
+        && crate::field::is_literal(&target)
+        && !target.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+    let both = to_file || matches!(redirect.op, RedirectOp::OutputBoth | RedirectOp::AppendBoth);
+    let op = if to_file { ">" } else { op };
+    forms.push(RedirectForm { fd, op, target: Target::Word(std::mem::take(&mut target)) });
+    if both {
+        forms.push(RedirectForm {
+            fd: "2".to_owned(),
+            op: ">&",
+            target: Target::Word("1".to_owned()),
+        });
+    }
+}

@@ -1,0 +1,334 @@
+use proptest::prelude::*;
+
+use super::Form;
+use crate::{
+    Script,
+    equivalence::{self, Verdict},
+};
+
+fn compare(left: &str, right: &str) -> equivalence::Equivalence {
+    let parse = |text| Script::parse(text).unwrap_or_else(|error| panic!("`{text}`: {error}"));
+    equivalence::compare(&parse(left), &parse(right))
+}
+
+fn canonical(text: &str) -> String {
+    Form::of(&Script::parse(text).expect("it parses")).to_string()
+}
+
+#[track_caller]
+fn equal(pairs: &[(&str, &str)]) {
+    for (left, right) in pairs {
+        let found = compare(left, right);
+        assert_eq!(found.verdict, Verdict::Equal, "`{left}` and `{right}`: {:#?}", found);
+    }
+}
+
+#[track_caller]
+fn not_equal(pairs: &[(&str, &str)]) {
+    for (left, right) in pairs {
+        let found = compare(left, right);
+        assert_ne!(found.verdict, Verdict::Equal, "`{left}` and `{right}`: {:#?}", found.canonical);
+    }
+}
+
+#[test]
+fn options_have_many_spellings() {
+    equal(&[
+        ("ls -la", "ls -a -l"),
+        ("ls --all -l", "ls -al"),
+        ("ls -l docs", "ls docs -l"),
+        ("cp -r a b", "cp --recursive a b"),
+        ("cp -a a b", "cp -dR --preserve=all a b"),
+        ("grep -i -n x f", "grep -ni x f"),
+        ("sort --reverse --unique", "sort -ur"),
+        ("cut -d, -f1", "cut -f 1 -d ','"),
+        ("git commit -am msg", "git commit --all --message=msg"),
+        ("git commit -a -m msg", "git commit -m msg -a"),
+        ("mkdir -p a/b", "mkdir --parents a/b"),
+    ]);
+}
+
+#[test]
+fn options_with_other_values_stay_apart() {
+    not_equal(&[
+        ("ls --all", "ls --help"),
+        ("cp --recursive a b", "cp --interactive a b"),
+        ("cut -d1 -f2", "cut -d2 -f1"),
+        ("head -n 77 f", "head -n 7 f"),
+        ("tail -n 5 f", "tail -n +5 f"),
+        ("tar -cf a.tar b", "tar -fc a.tar b"),
+        ("sort -k2 -k1", "sort -k1 -k2"),
+        ("ssh -p 22 h", "ssh -P 22 h"),
+        ("find . -type d", "find . -type f"),
+        ("java -cp a", "java -pc a"),
+        ("curl -o f u", "curl -O f u"),
+        ("grep -v x f", "grep x f"),
+        ("uniq f out", "uniq out < f"),
+    ]);
+}
+
+#[test]
+fn what_is_done_anyway_need_not_be_said() {
+    equal(&[
+        ("head f", "head -n 10 f"),
+        ("head -5 f", "head -n 5 f"),
+        ("tail -n10 f", "tail f"),
+        ("find", "find . -print"),
+        ("find -name a", "find . -name a -print"),
+        ("kill 12", "kill -15 12"),
+        ("kill -9 12", "kill -s KILL 12"),
+        ("kill -SIGHUP 12", "kill -1 12"),
+        ("cd", "cd ~"),
+        ("cd \"$HOME\"", "cd"),
+        ("xargs", "xargs echo"),
+    ]);
+    not_equal(&[("head f", "head -n 11 f"), ("kill 12", "kill -9 12"), ("find .", "find /")]);
+}
+
+#[test]
+fn quotes_are_compared_by_what_they_protect() {
+    equal(&[
+        ("echo 'a b'", "echo \"a b\""),
+        ("echo a\\ b", "echo 'a b'"),
+        ("r\\m f", "rm f"),
+        ("rm 'f'", "rm f"),
+        ("echo $'a\\tb'", "echo 'a\tb'"),
+        ("echo \"${x}\"", "echo \"$x\""),
+        ("echo `date`", "echo $(date)"),
+        ("x=\"$y\"", "x=$y"),
+        ("echo a b", "echo 'a b'"),
+        ("touch a{1,2}", "touch a1 a2"),
+    ]);
+    not_equal(&[
+        ("echo \"$x\"", "echo '$x'"),
+        ("echo \"$x\"", "echo $x"),
+        ("rm '*'", "rm *"),
+        ("echo 'a  b'", "echo 'a b'"),
+        ("touch a b", "touch 'a b'"),
+        ("ls ~", "ls '~'"),
+        ("echo {a,b}", "echo '{a,b}'"),
+        ("echo ${x:-a}", "echo ${x-a}"),
+        ("echo $(date)", "echo '$(date)'"),
+        ("rm \"a b\"", "rm a b"),
+    ]);
+}
+
+#[test]
+fn operands_are_moved_only_where_their_order_does_not_matter() {
+    equal(&[
+        ("rm a b", "rm b a"),
+        ("chmod 755 a b", "chmod 755 b a"),
+        ("cp a b dir", "cp b a dir"),
+    ]);
+    not_equal(&[
+        ("cp a b", "cp b a"),
+        ("cat a b", "cat b a"),
+        ("mv a b", "mv b a"),
+        ("diff a b", "diff b a"),
+        ("ln -s a b", "ln -s b a"),
+    ]);
+}
+
+#[test]
+fn habits_of_single_utilities() {
+    equal(&[
+        ("tar xzf a.tgz", "tar -x -z -f a.tgz"),
+        ("tar xzf a.tgz", "tar --extract --gzip --file=a.tgz"),
+        ("tar cvf a.tar d", "tar -cvf a.tar d"),
+        ("egrep 'a|b' f", "grep -E 'a|b' f"),
+        ("[ -f x ]", "test -f x"),
+        ("[ a == b ]", "test a = b"),
+        ("ps aux", "ps axu"),
+        ("dd if=a of=b bs=1M", "dd bs=1048576 of=b if=a"),
+        ("chmod u=rwx,go=rx f", "chmod 0755 f"),
+        ("chmod g+x,u+x f", "chmod ug+x f"),
+        ("sed -e s/a/b/ f", "sed 's|a|b|' f"),
+        ("sed -n 1,5p f", "head -n 5 f"),
+        ("awk '{ print $1, $2 }' f", "awk '{print $1,$2}' f"),
+        ("date +%F", "date +%Y-%m-%d"),
+        ("bash -c 'ls -la'", "bash -c \"ls -a -l\""),
+        ("ssh host ls -la", "ssh host 'ls -a -l'"),
+        ("sudo rm -rf a", "sudo rm -fr a"),
+        ("env A=1 ls -la", "env A=1 ls -al"),
+        ("/bin/rm f", "rm f"),
+    ]);
+    not_equal(&[
+        ("tar xf a", "tar cf a"),
+        ("ps aux", "ps au"),
+        ("chmod +x f", "chmod a+x f"),
+        ("sed s/a/b/ f", "sed s/a/b/g f"),
+        ("sed -n 1,5p a b", "head -n 5 a b"),
+        ("awk '{print $1 $2}' f", "awk '{print $1,$2}' f"),
+        ("awk '{print \"a  b\"}'", "awk '{print \"a b\"}'"),
+        ("dd if=a of=b", "dd if=b of=a"),
+        ("/opt/bin/rm f", "rm f"),
+    ]);
+}
+
+#[test]
+fn a_find_expression_is_read_as_logic() {
+    equal(&[
+        ("find . -name a -type f", "find . -type f -name a"),
+        ("find . -not -name a", "find . ! -name a"),
+        ("find . \\( -name a -or -name b \\)", "find . -name b -o -name a"),
+        ("find . -name a -a -name b", "find . -name a -name b"),
+        ("find . -name '*.c' -maxdepth 2", "find . -maxdepth 2 -name \"*.c\""),
+        ("find . -perm 0644", "find . -perm 644"),
+        ("find . -exec grep -li x '{}' \\;", "find . -exec grep -i -l x {} ';'"),
+        ("find . -type f -exec rm {} \\;", "find . -type f -delete"),
+        ("find . -name a -print0 | xargs -0 ls -l", "find . -name a -exec ls -l {} +"),
+        ("find . -name a -print0 | xargs -0 -I% cp % d", "find . -name a -exec cp {} d \\;"),
+        ("find ./ -type f", "find . -type f"),
+    ]);
+    not_equal(&[
+        ("find . -name a -o -name b -print", "find . \\( -name a -o -name b \\) -print"),
+        ("find . -print -name a", "find . -name a -print"),
+        ("find . -prune -o -name a", "find . -name a -o -prune"),
+        ("find . -exec rm {} \\;", "find . -delete"),
+        ("find . -name a | xargs ls", "find . -name a -exec ls {} +"),
+        ("find . -perm -644", "find . -perm 644"),
+        ("find . -mtime 1", "find . -mtime +1"),
+        ("find ./", "find ."),
+        ("find . -name '*.c'", "find . -name *.c"),
+        ("find a b", "find b a"),
+        ("find . -newer a -name b", "find . -newer b -name a"),
+    ]);
+}
+
+#[test]
+fn pipes_and_redirections() {
+    equal(&[
+        ("cat f | grep x", "grep x f"),
+        ("grep x < f", "grep x f"),
+        ("cat f | sort | uniq", "sort f | uniq"),
+        ("cat f|wc -l", "wc -l < f"),
+        ("ls>f", "ls > f"),
+        ("ls 1> f", "ls > f"),
+        ("ls &> f", "ls > f 2>&1"),
+        ("ls 2> e > f", "ls > f 2> e"),
+        ("a; b", "a\nb"),
+        ("{ ls; }", "ls"),
+        ("cat f | awk '{print $1}'", "awk '{print $1}' f"),
+        ("xargs -I % rm %", "xargs -I{} rm {}"),
+    ]);
+    not_equal(&[
+        ("wc -l f", "wc -l < f"),
+        ("ls > f 2>&1", "ls 2>&1 > f"),
+        ("ls > f", "ls >> f"),
+        ("a && b", "a; b"),
+        ("a || b", "a && b"),
+        ("a & b", "a; b"),
+        ("a | b", "b | a"),
+        ("(cd a; ls)", "cd a; ls"),
+        ("cat f | awk '{print FILENAME}'", "awk '{print FILENAME}' f"),
+        ("cat a b | grep x", "grep x a b"),
+        ("cat f | sort g", "sort f"),
+        ("! a", "a"),
+        ("grep -l x f", "grep -l x < f"),
+        ("ls 2>&1 | grep x", "ls | grep x"),
+    ]);
+}
+
+#[test]
+fn a_verdict_says_what_it_rests_on() {
+    let found = compare("head -n 5 f", "head -n 6 f");
+    assert_eq!(found.verdict, Verdict::Different);
+    assert_eq!(
+        found.difference.map(|it| it.to_string()).as_deref(),
+        Some("option: `5` against `6`")
+    );
+    let found = compare("frobnicate --fast", "frobnicate --slow");
+    assert_eq!(found.verdict, Verdict::Unknown);
+    let found = compare("ls", "rm f");
+    assert_eq!(found.verdict, Verdict::Unknown);
+}
+
+#[test]
+fn reading_a_form_again_changes_nothing() {
+    for text in [
+        "find . \\( -name a -o ! -name 'b c' \\) -exec sh -c 'echo \"$1\"' _ {} \\; > out 2>&1",
+        "for f in *.txt; do mv \"$f\" \"${f%.txt}.md\"; done",
+        "if [ -f a ]; then cat a | grep -e x; elif b; then c; else d; fi",
+        "case $x in a|b) ls -la;; *) echo no;; esac",
+        "while read -r l; do echo \"$l\"; done < f",
+        "cat <<E\na $b \\$c `d`\nE",
+        "a && { b || c; } | d &",
+        "x=$(ls -l | wc -l) y='a b' cmd -- -f",
+        "f() { ls -la; }",
+        "rsync -avz a b",
+        "echo $((1+2)) ~/x ~bob [a-z]*.?",
+    ] {
+        let once = canonical(text);
+        assert_eq!(canonical(&once), once, "from `{text}`");
+    }
+}
+
+/// A word and two ways to write it.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-zA-Z0-9._/-]{1,8}", "[a-z *?$'\"\\\\;|&<>(){}~#!]{1,8}"]
+}
+
+fn single_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn double_quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        if matches!(character, '"' | '\\' | '$' | '`') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out.push('"');
+    out
+}
+
+fn backslashed(text: &str) -> String {
+    text.chars().flat_map(|it| ['\\', it]).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_command_is_equal_to_itself_written_otherwise(
+        program in "(ls|grep|cp|rm|frob|find|echo|sed)",
+        words in prop::collection::vec(word(), 0..4),
+        style in 0..3_usize,
+        gap in "[ \t]{1,3}",
+    ) {
+        let quote = [single_quoted, double_quoted, backslashed][style];
+        let plain: Vec<_> = words.iter().map(|it| single_quoted(it)).collect();
+        let other: Vec<_> = words.iter().map(|it| quote(it)).collect();
+        let left = format!("{program} {}", plain.join(" "));
+        let right = format!("  {program}{gap}{} ", other.join(&gap));
+        let found = compare(&left, &right);
+        prop_assert_eq!(found.verdict, Verdict::Equal, "{} | {} | {:?}", left, right, found.canonical);
+    }
+
+    #[test]
+    fn another_option_value_is_never_equal(
+        (program, option) in prop::sample::select(vec![
+            ("head", "-n"), ("tail", "-n"), ("cut", "-f"), ("sort", "-k"), ("grep", "-m"), ("tar", "-f"), ("curl", "-o"),
+            ("find . -name", ""), ("ssh", "-p"), ("git commit", "-m"), ("du", "-d"), ("xargs", "-n"), ("wget", "-O"),
+        ]),
+        one in "[a-z0-9]{1,4}",
+        two in "[a-z0-9]{1,4}",
+    ) {
+        prop_assume!(one != two);
+        let (left, right) = (format!("{program} {option} {one} x"), format!("{program} {option} {two} x"));
+        prop_assert_ne!(compare(&left, &right).verdict, Verdict::Equal);
+    }
+
+    #[test]
+    fn forms_are_stable(
+        program in "(ls|grep|cp|rm|frob|find|echo|sed|tar|xargs|kill|git commit|chmod)",
+        words in prop::collection::vec(prop_oneof!["-[a-zA-Z0-9]{1,3}", "--[a-z]{1,6}(=[a-z]{1,3})?", "[a-z*$~]{1,4}", "\"[a-z $]{1,4}\""], 0..5),
+    ) {
+        let text = format!("{program} {}", words.join(" "));
+        if let Ok(script) = Script::parse(&text) {
+            let once = Form::of(&script).to_string();
+            let twice = Script::parse(&once).map(|it| Form::of(&it).to_string());
+            prop_assert_eq!(twice.as_deref(), Ok(&*once), "from {}", text);
+        }
+    }
+}

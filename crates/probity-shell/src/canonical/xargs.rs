@@ -1,0 +1,48 @@
+//! `xargs`: its replacement string has many names.
+
+use super::{
+    Builder,
+    command::{Argv, Token, TokenKind, canonical_argv, options},
+};
+use crate::{argv::Invocation, field::Field, utility};
+
+pub(super) fn canonical(builder: Builder<'_>, arguments: &[Field]) -> Argv {
+    let verbatim = || {
+        let operands = arguments.iter().map(|it| Token::operand(&*it.text));
+        let tokens =
+            std::iter::once(Token::new(TokenKind::Program, "xargs")).chain(operands).collect();
+        Argv { tokens, known: false, input: None }
+    };
+    let Some(table) = utility::lookup("xargs") else { return verbatim() };
+    let invocation = Invocation::read(table, arguments);
+    if !invocation.unknown.is_empty() {
+        return verbatim();
+    }
+    let is_replace = |it: &&crate::argv::Given<'_>| it.is("-I") || it.is("-i");
+    let replace =
+        invocation.options.iter().rev().find(is_replace).map(|it| it.value.unwrap_or("{}"));
+    let given = invocation.options.iter().filter(|it| !is_replace(it));
+    let mut tokens = vec![Token::new(TokenKind::Program, "xargs")];
+    let kept = options(table, given).into_iter();
+    // One item at a time is what a replacement string means already.
+    let kept = kept.filter(|(index, _)| replace.is_none() || !takes_one(table, *index));
+    tokens.extend(kept.flat_map(|(_, tokens)| tokens));
+    let mut command: Vec<Field> = invocation.operands.iter().map(|it| (*it).clone()).collect();
+    if command.is_empty() {
+        command.push(Field { text: "echo".to_owned(), span: crate::Span::default() });
+    }
+    if let Some(mark) = replace {
+        if mark != "{}" && command.iter().any(|it| it.text.contains("{}")) || mark.is_empty() {
+            return verbatim();
+        }
+        command.iter_mut().for_each(|it| it.text = it.text.replace(mark, "{}"));
+        tokens.extend([Token::new(TokenKind::Option, "-I"), Token::new(TokenKind::Value, "{}")]);
+    }
+    let (nested, known) = canonical_argv(builder, &command).nested();
+    tokens.extend(nested);
+    Argv { tokens, known, input: None }
+}
+
+fn takes_one(table: &utility::Utility, index: usize) -> bool {
+    ["-n", "-L", "-l"].iter().any(|it| table.option(it) == Some(index))
+}

@@ -1,0 +1,189 @@
+//! Whether two commands do the same.
+//!
+//! `equal` is a proof: the canonical forms are the same. `different` says that the same programs run with something
+//! that our tables say matters. Everything else is `unknown`, which is never a pass.
+
+use std::fmt;
+
+use crate::{
+    Script,
+    canonical::{CommandForm, Compound, Form, Token, TokenKind},
+};
+
+/// What is known about two commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// They do the same.
+    Equal,
+    /// They do not.
+    Different,
+    /// It cannot be said.
+    Unknown,
+}
+
+impl Verdict {
+    /// The name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Different => "different",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The verdict and what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Equivalence {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The canonical forms, as shell text.
+    pub canonical: [String; 2],
+    /// The first place where the forms part.
+    pub difference: Option<Difference>,
+}
+
+/// The first place where two canonical forms part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What kind of thing differs.
+    pub what: What,
+    /// What the first command has there; empty if nothing.
+    pub left: String,
+    /// What the second command has there.
+    pub right: String,
+}
+
+/// What kind of thing differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Another program, or commands joined in another way.
+    Structure,
+    /// An assignment before the command.
+    Assignment,
+    /// An option or its value.
+    Option,
+    /// An operand.
+    Operand,
+    /// A redirection.
+    Redirection,
+}
+
+impl What {
+    /// The name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Structure => "structure",
+            Self::Assignment => "assignment",
+            Self::Option => "option",
+            Self::Operand => "operand",
+            Self::Redirection => "redirection",
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side =
+            |text: &str| if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+        write!(f, "{}: {} against {}", self.what.as_str(), side(&self.left), side(&self.right))
+    }
+}
+
+/// Compares two parsed commands.
+pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
+    let forms = [Form::of(left), Form::of(right)];
+    let canonical = [forms[0].to_string(), forms[1].to_string()];
+    if left.body.is_empty() || right.body.is_empty() {
+        let reason = "one of them holds no command".to_owned();
+        return Equivalence { verdict: Verdict::Unknown, reason, canonical, difference: None };
+    }
+    let [left, right] = &forms;
+    let Some(difference) = difference(left, right) else {
+        let reason = "both have the same canonical form".to_owned();
+        return Equivalence { verdict: Verdict::Equal, reason, canonical, difference: None };
+    };
+    let known = left.is_known() && right.is_known();
+    let (verdict, reason) = match difference.what {
+        What::Structure => {
+            (Verdict::Unknown, "they run other programs, which may still do the same")
+        }
+        What::Assignment | What::Option | What::Operand | What::Redirection if known => {
+            (Verdict::Different, "they run the same programs on something else")
+        }
+        What::Assignment | What::Option | What::Operand | What::Redirection => {
+            (Verdict::Unknown, "they use a utility or an option that no table describes")
+        }
+    };
+    Equivalence { verdict, reason: reason.to_owned(), canonical, difference: Some(difference) }
+}
+
+fn difference(left: &Form, right: &Form) -> Option<Difference> {
+    match (left, right) {
+        (Form::Command(left), Form::Command(right)) => commands(left, right),
+        (Form::Compound(left), Form::Compound(right)) => compounds(left, right),
+        _ if left == right => None,
+        _ => Some(structure(left, right)),
+    }
+}
+
+fn structure(left: &Form, right: &Form) -> Difference {
+    Difference { what: What::Structure, left: left.to_string(), right: right.to_string() }
+}
+
+fn compounds(left: &Compound, right: &Compound) -> Option<Difference> {
+    if left.join != right.join || left.parts.len() != right.parts.len() {
+        let whole = |it: &Compound| Form::Compound(Box::new(it.clone()));
+        return Some(structure(&whole(left), &whole(right)));
+    }
+    let parts =
+        left.parts.iter().zip(&right.parts).find_map(|(left, right)| difference(left, right));
+    parts.or_else(|| first(What::Redirection, &left.redirects, &right.redirects))
+}
+
+fn commands(left: &CommandForm, right: &CommandForm) -> Option<Difference> {
+    let programs = |it: &CommandForm| {
+        let named = it.tokens.iter().filter(|it| it.kind == TokenKind::Program);
+        named.map(Token::display).collect::<Vec<_>>().join(" ")
+    };
+    if programs(left) != programs(right) {
+        return Some(Difference {
+            what: What::Structure,
+            left: programs(left),
+            right: programs(right),
+        });
+    }
+    first(What::Assignment, &left.assignments, &right.assignments)
+        .or_else(|| tokens(&left.tokens, &right.tokens))
+        .or_else(|| {
+            let texts =
+                |it: &CommandForm| it.redirects.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+            first(What::Redirection, &texts(left), &texts(right))
+        })
+}
+
+fn tokens(left: &[Token], right: &[Token]) -> Option<Difference> {
+    let at = (0..left.len().max(right.len())).find(|at| left.get(*at) != right.get(*at))?;
+    let (left, right) = (left.get(at), right.get(at));
+    let is_option = |it: &&Token| matches!(it.kind, TokenKind::Option | TokenKind::Value);
+    let what = match left.iter().chain(right.iter()).any(|it| is_option(it)) {
+        true => What::Option,
+        false => What::Operand,
+    };
+    let shown = |it: Option<&Token>| it.map(Token::display).unwrap_or_default();
+    Some(Difference { what, left: shown(left), right: shown(right) })
+}
+
+fn first(what: What, left: &[String], right: &[String]) -> Option<Difference> {
+    let at = (0..left.len().max(right.len())).find(|at| left.get(*at) != right.get(*at))?;
+    let side = |it: &[String]| it.get(at).cloned().unwrap_or_default();
+    Some(Difference { what, left: side(left), right: side(right) })
+}

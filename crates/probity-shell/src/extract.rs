@@ -1,0 +1,135 @@
+//! The command inside a model's reply.
+//!
+//! Replies wrap a command in fences, prompts, inline code, JSON or prose. The first command is taken; what had to be
+//! cut away to get it is recorded, so that a grader can ask for a bare command where that matters.
+
+mod fence;
+mod json;
+mod line;
+
+use std::borrow::Cow;
+
+use crate::{Script, Span, utility};
+
+/// A command and how it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extracted<'t> {
+    /// The command.
+    pub command: Cow<'t, str>,
+    /// Where in the reply it was found; its wrapping, if it was rewritten on the way.
+    pub span: Span,
+    /// What was cut away, from the outside in; empty for a bare command.
+    pub steps: Vec<Step>,
+    /// How many other commands the reply offers.
+    pub alternatives: usize,
+}
+
+/// Something that was cut away to get at a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Text before or after it.
+    Prose,
+    /// A Markdown fence.
+    Fence,
+    /// Backquotes around it.
+    InlineCode,
+    /// A field of a JSON object.
+    JsonField,
+    /// A label such as `Command:`.
+    Label,
+    /// A shell's prompt.
+    Prompt,
+    /// Lines that a prompt shows to be output.
+    Output,
+}
+
+impl Step {
+    /// The name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prose => "prose",
+            Self::Fence => "fence",
+            Self::InlineCode => "inline_code",
+            Self::JsonField => "json_field",
+            Self::Label => "label",
+            Self::Prompt => "prompt",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// A part of the reply on the way to its command.
+#[derive(Debug, Clone)]
+struct Found<'t> {
+    text: Cow<'t, str>,
+    span: Span,
+    steps: Vec<Step>,
+    alternatives: usize,
+}
+
+impl<'t> Found<'t> {
+    fn at(reply: &'t str, span: Span, steps: &[Step]) -> Self {
+        Found { text: Cow::Borrowed(span.of(reply)), span, steps: steps.to_vec(), alternatives: 0 }
+    }
+}
+
+/// The first command in a reply; `None` if there is none to be seen.
+pub fn extract(reply: &str) -> Option<Extracted<'_>> {
+    let whole = trimmed(reply, Span { start: 0, end: reply.len() });
+    if whole.start == whole.end {
+        return None;
+    }
+    let found = json::command(reply, whole)
+        .or_else(|| fence::command(reply, whole))
+        .or_else(|| line::bare(reply, whole))
+        .or_else(|| line::labelled(reply, whole))
+        .or_else(|| line::prompted(reply, whole))
+        .or_else(|| line::inline_code(reply, whole))
+        .or_else(|| line::among_prose(reply, whole))?;
+    let Found { text, span, steps, alternatives } = found;
+    Some(Extracted { command: text, span, steps, alternatives })
+}
+
+fn trimmed(reply: &str, span: Span) -> Span {
+    let text = span.of(reply);
+    let start = span.start + (text.len() - text.trim_start().len());
+    Span { start, end: start + text.trim().len() }
+}
+
+/// Whether a line begins as a command does: with a utility we know, a path to a program, or an assignment.
+fn begins_as_command(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let Some(first) = words.next() else { return false };
+    let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+            && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+    });
+    let opens = is_keyword(first) && Script::parse(line).is_ok();
+    let is_path = (first.starts_with('/') || first.starts_with("./") || first.starts_with("~/"))
+        && first.len() > 2;
+    utility::is_known(first) || is_assignment || is_path || opens
+}
+
+/// A word that opens a compound command.
+fn is_keyword(word: &str) -> bool {
+    matches!(word, "if" | "for" | "while" | "until" | "case" | "!" | "{" | "[[" | "((" | "(")
+}
+
+/// Whether a line reads as a sentence rather than as a command.
+fn is_sentence(line: &str) -> bool {
+    let words = line.split_whitespace().count();
+    let ends = line.ends_with(['.', ':', '!']) && !line.ends_with(" .") && !line.ends_with("..");
+    let addresses = line.split_whitespace().filter(|word| is_plain_english(word)).count();
+    words > 3
+        && (ends && addresses * 2 > words
+            || addresses * 5 > words * 4 && line.starts_with(char::is_uppercase))
+}
+
+/// A word of letters, with at most a mark of punctuation behind it.
+fn is_plain_english(word: &str) -> bool {
+    let word = word.trim_end_matches([',', '.', ':', ';', '!', '?', ')']).trim_start_matches('(');
+    !word.is_empty() && word.chars().all(|it| it.is_alphabetic() || matches!(it, '\'' | '’'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! A command on a line of its own, behind a prompt or a label, or inside a sentence.
+
+use super::{Found, Step, begins_as_command, is_keyword, is_sentence, trimmed};
+use crate::{Script, Span};
+
+/// Words that introduce a command.
+const LABELS: &[&str] = &[
+    "command",
+    "cmd",
+    "shell command",
+    "bash command",
+    "terminal command",
+    "bash",
+    "shell",
+    "run",
+    "answer",
+    "final answer",
+    "solution",
+    "the command is",
+    "the command",
+];
+
+/// Lines with their places, blank ones left out.
+fn lines(reply: &str, span: Span) -> impl Iterator<Item = Span> + '_ {
+    let mut at = span.start;
+    span.of(reply).split_inclusive('\n').filter_map(move |line| {
+        let place = trimmed(reply, Span { start: at, end: at + line.len() });
+        at += line.len();
+        (place.start < place.end).then_some(place)
+    })
+}
+
+/// The whole reply, if it is nothing but a command.
+pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let text = whole.of(reply);
+    let first = text.lines().next().unwrap_or_default();
+    if prompt(first).is_some() || label(first).is_some() || Script::parse(text).is_err() {
+        return None;
+    }
+    let sentences = text.lines().any(is_sentence);
+    let one_line = !text.contains('\n');
+    let wrapped = text.starts_with('`') || has_code_in_prose(text);
+    let opens = first.split_whitespace().next().is_some_and(is_keyword);
+    let begins = opens || begins_as_command(first) || text.starts_with('#');
+    let plausible =
+        begins && !sentences || one_line && !sentences && !first.starts_with(char::is_uppercase);
+    (plausible && !wrapped).then(|| Found::at(reply, whole, &[]))
+}
+
+/// `use `ls` to list`: backquotes around something that begins as a command, in a line that does not.
+fn has_code_in_prose(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let codes: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+    let any = codes.iter().any(|code| begins_as_command(code));
+    let words_outside = text
+        .split('`')
+        .step_by(2)
+        .flat_map(str::split_whitespace)
+        .filter(|it| super::is_plain_english(it))
+        .count();
+    any && (!crate::utility::is_known(first) || words_outside > 3)
+}
+
+/// `Command: ls`
+pub(super) fn labelled(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let mut lines = lines(reply, whole);
+    while let Some(line) = lines.next() {
+        let Some(after) = label(line.of(reply)) else { continue };
+        let start = line.start + after;
+        let here = trimmed(reply, Span { start, end: line.end });
+        let place = match here.start < here.end {
+            true => here,
+            false => lines.next()?,
+        };
+        let mut found = unquoted(reply, place);
+        found.steps.insert(0, Step::Label);
+        if whole.start < line.start || place.end < whole.end {
+            found.steps.insert(0, Step::Prose);
+        }
+        return Some(found);
+    }
+    None
+}
+
+/// Where the text after a label begins.
+fn label(line: &str) -> Option<usize> {
+    let decoration = ['*', '_', '#', '>', '-', ' '];
+    let plain = line.trim_start_matches(decoration);
+    let colon = plain.find(':')?;
+    let name = plain[..colon].trim_end_matches(decoration).trim().to_ascii_lowercase();
+    if !LABELS.contains(&name.as_str()) {
+        return None;
+    }
+    let after = &plain[colon + 1..];
+    let skipped = after.len() - after.trim_start_matches(['*', '_', ' ']).len();
+    Some(line.len() - plain.len() + colon + 1 + skipped)
+}
+
+/// A line taken out of backquotes and prompts.
+fn unquoted(reply: &str, place: Span) -> Found<'_> {
+    let text = place.of(reply);
+    let inner = text.trim_matches('`');
+    if inner.len() < text.len() && !inner.contains('`') && !inner.trim().is_empty() {
+        let start = place.start + text.find(inner).unwrap_or_default();
+        let place = trimmed(reply, Span { start, end: start + inner.len() });
+        return Found::at(reply, place, &[Step::InlineCode]);
+    }
+    match prompt(text) {
+        Some(skipped) => {
+            Found::at(reply, Span { start: place.start + skipped, end: place.end }, &[Step::Prompt])
+        }
+        None => Found::at(reply, place, &[]),
+    }
+}
+
+/// How much of a line is a prompt: `$ `, `% `, `user@host:~$ `. A `# ` alone begins a comment.
+fn prompt(line: &str) -> Option<usize> {
+    if let Some(rest) = line.strip_prefix("$ ").or_else(|| line.strip_prefix("% ")) {
+        return Some(line.len() - rest.trim_start().len());
+    }
+    let end = line.find(['$', '#', '%']).filter(|at| line[at + 1..].starts_with(' '))?;
+    let before = &line[..end];
+    let host = before.contains('@') && !before.contains(' ')
+        || before.starts_with('[') && before.ends_with(']');
+    host.then(|| line.len() - line[end + 1..].trim_start().len())
+}
+
+/// `# apt update` as the only line of a block: root's prompt, not a comment.
+fn root_prompt(line: &str) -> Option<usize> {
+    let rest = line.strip_prefix("# ")?;
+    let lower = rest.starts_with(|it: char| it.is_ascii_lowercase() || it == '/');
+    (lower && begins_as_command(rest) && !is_sentence(rest)).then_some(2)
+}
+
+/// A session: lines after prompts are commands, the others are what they printed.
+pub(super) fn session(reply: &str, inside: Span) -> Option<Found<'_>> {
+    let all: Vec<Span> = lines(reply, inside).collect();
+    if let [only] = &*all
+        && let Some(skipped) = root_prompt(only.of(reply))
+    {
+        return Some(Found::at(
+            reply,
+            Span { start: only.start + skipped, end: only.end },
+            &[Step::Prompt],
+        ));
+    }
+    let mut commands: Vec<&str> = Vec::new();
+    let mut place: Option<Span> = None;
+    let (mut output, mut continued) = (false, false);
+    for line in &all {
+        let text = line.of(reply);
+        let skipped =
+            prompt(text).or_else(|| text.strip_prefix("> ").filter(|_| continued).map(|_| 2));
+        match skipped.or_else(|| continued.then_some(0)) {
+            Some(skipped) => {
+                let command = Span { start: line.start + skipped, end: line.end };
+                commands.push(command.of(reply));
+                continued = text.ends_with('\\');
+                place = Some(place.map_or(command, |it| it.to(command)));
+            }
+            None => output |= !text.starts_with('#'),
+        }
+    }
+    let place = place?;
+    let mut steps = vec![Step::Prompt];
+    if output {
+        steps.push(Step::Output);
+    }
+    let text = match &*commands {
+        [only] => (*only).into(),
+        _ => commands.join("\n").into(),
+    };
+    Some(Found { text, span: place, steps, alternatives: 0 })
+}
+
+/// A prompt somewhere in prose.
+pub(super) fn prompted(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let first = lines(reply, whole).find(|line| prompt(line.of(reply)).is_some())?;
+    let mut found = session(reply, Span { start: first.start, end: whole.end })?;
+    if whole.start < first.start {
+        found.steps.insert(0, Step::Prose);
+    }
+    Some(found)
+}
+
+/// The first piece of inline code that can be a command.
+pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let mut codes = Vec::new();
+    let mut at = whole.start;
+    for (index, piece) in whole.of(reply).split('`').enumerate() {
+        let place = trimmed(reply, Span { start: at, end: at + piece.len() });
+        at += piece.len() + 1;
+        let is_code = index % 2 == 1 && at <= whole.end + 1 && place.start < place.end;
+        if is_code && Script::parse(place.of(reply)).is_ok() {
+            codes.push(place);
+        }
+    }
+    let likely =
+        |place: &&Span| begins_as_command(place.of(reply)) && place.of(reply).contains(' ');
+    let first = codes
+        .iter()
+        .find(likely)
+        .or_else(|| codes.iter().find(|it| begins_as_command(it.of(reply))))
+        .or_else(|| codes.iter().find(|it| it.of(reply).contains(' ')))
+        .or_else(|| codes.first().filter(|_| codes.len() == 1))?;
+    let alone = first.start <= whole.start + 2 && first.end + 2 >= whole.end;
+    let outer = [(!alone).then_some(Step::Prose), Some(Step::InlineCode)];
+    let steps: Vec<Step> = outer.into_iter().flatten().collect();
+    let mut found = Found::at(reply, *first, &steps);
+    found.alternatives =
+        codes.iter().filter(|it| likely(it) && it.of(reply) != first.of(reply)).count();
+    Some(found)
+}
+
+/// The first line of prose that begins as a command.
+pub(super) fn among_prose(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let is_command = |line: &Span| {
+        let text = line.of(reply);
+        begins_as_command(text) && !is_sentence(text) && Script::parse(text).is_ok()
+    };
+    let candidates: Vec<Span> =
+        lines(reply, whole).map(|line| unlisted(reply, line)).filter(is_command).collect();
+    let first = candidates.first()?;
+    let mut found = Found::at(reply, *first, &[Step::Prose]);
+    found.alternatives = candidates.len() - 1;
+    Some(found)
+}
+
+/// A line without the mark of a list.
+fn unlisted(reply: &str, line: Span) -> Span {
+    let text = line.of(reply);
+    let rest = text.trim_start_matches(|it: char| it.is_ascii_digit());
+    let rest = match rest.len() < text.len() {
+        true => rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).unwrap_or(text),
+        false => text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text),
+    };
+    Span { start: line.end - rest.len(), end: line.end }
+}
