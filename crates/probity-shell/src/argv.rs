@@ -18,7 +18,7 @@ pub struct Invocation<'a> {
     pub global: Vec<Given<'a>>,
     /// Options, in the order they were given.
     pub options: Vec<Given<'a>>,
-    /// Words that look like options and are not in the table.
+    /// Words that look like options and are not in the table, or lack the value they need.
     pub unknown: Vec<&'a Field>,
     /// Operands in order. With a `COMMAND` slot, the command's words are the last of them.
     pub operands: Vec<&'a Field>,
@@ -226,7 +226,11 @@ impl<'a> Reader<'a> {
     fn give_or_wait(&mut self, found: Found, attached: Option<&'a str>, field: &'a Field) {
         let value = match (found.spec().value, attached) {
             (_, Some(value)) => Some(value),
-            (Value::Required, None) => self.next().map(|it| it.text.as_str()),
+            (Value::Required, None) => match self.next() {
+                Some(next) => Some(next.text.as_str()),
+                // An option without the value it needs: the utility will complain, and so must whoever reads this.
+                None => return self.invocation.unknown.push(field),
+            },
             (Value::Optional | Value::None, None) => None,
         };
         self.give(found, value, field);

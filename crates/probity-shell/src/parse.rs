@@ -96,9 +96,19 @@ impl Depth {
 fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, ParseError> {
     precheck::check(source)?;
     let parsed = Parser::new(source).parse();
-    match parsed.status {
-        ParseStatus::Clean => Converter::new(source, depth, base).statements(&parsed.file.body),
-        ParseStatus::Recovered | ParseStatus::Fatal => Err(syntax_error(source, &parsed)),
+    if parsed.status != ParseStatus::Clean {
+        return Err(syntax_error(source, &parsed));
+    }
+    let converter = Converter::new(source, depth, base);
+    let converted = converter.statements(&parsed.file.body);
+    match (&converted, converter.misread()) {
+        // Behind an empty pair of quotes the same word is read as it should be.
+        (Err(_), Some(at)) => {
+            let rewritten = format!("{}\"\"{}", &source[..at], &source[at..]);
+            let base = base.within(source.len());
+            parse_body(&rewritten, depth.deeper()?, base)
+        }
+        _ => converted,
     }
 }
 

@@ -1,6 +1,9 @@
 //! From the parser's tree to ours.
 
+mod ansi;
 mod parts;
+
+use std::cell::Cell;
 
 use shuck_ast::{self as ast, Span as AstSpan};
 
@@ -26,15 +29,31 @@ pub(super) enum Base {
     Within(Span),
 }
 
+impl Base {
+    /// The base for a rewriting of the text.
+    pub(super) fn within(self, length: usize) -> Self {
+        match self {
+            Self::Offset(start) => Self::Within(Span { start, end: start + length }),
+            Self::Within(whole) => Self::Within(whole),
+        }
+    }
+}
+
 pub(super) struct Converter<'s> {
     source: &'s str,
     depth: Depth,
     base: Base,
+    /// Where a word stands that the parser misread, and would read with `""` before it.
+    misread: Cell<Option<usize>>,
 }
 
 impl<'s> Converter<'s> {
     pub(super) fn new(source: &'s str, depth: Depth, base: Base) -> Self {
-        Converter { source, depth, base }
+        Converter { source, depth, base, misread: Cell::new(None) }
+    }
+
+    pub(super) fn misread(&self) -> Option<usize> {
+        self.misread.get()
     }
 
     fn span(&self, span: AstSpan) -> Span {
@@ -92,15 +111,10 @@ impl<'s> Converter<'s> {
 
     fn simple(&self, simple: &ast::SimpleCommand) -> Result<Simple> {
         let assignments = self.assignments(&simple.assignments)?;
-        let mut words = Vec::with_capacity(simple.args.len() + 1);
         // Assignments alone come with an empty word that stands nowhere.
         let nameless = simple.name.span.start.offset() == simple.name.span.end.offset();
-        if !nameless {
-            words.push(self.word(&simple.name)?);
-        }
-        for word in &simple.args {
-            words.push(self.word(word)?);
-        }
+        let name = (!nameless).then_some(&simple.name);
+        let words = self.joined(name.into_iter().chain(&simple.args))?;
         Ok(Simple { assignments, words, span: self.trimmed(simple.span) })
     }
 
@@ -472,7 +486,26 @@ impl<'s> Converter<'s> {
     }
 
     fn words(&self, words: &[ast::Word]) -> Result<Vec<Word>> {
-        words.iter().map(|it| self.word(it)).collect()
+        self.joined(words.iter())
+    }
+
+    /// The words, unless the parser misread one: it looks for no quotes and escapes in a word that begins with a brace,
+    /// so that `{a,b}'c'` becomes two words and `{}\;` ends too early.
+    fn joined<'a>(&self, words: impl Iterator<Item = &'a ast::Word>) -> Result<Vec<Word>> {
+        let mut converted = Vec::with_capacity(words.size_hint().0);
+        let mut words = words.peekable();
+        while let Some(word) = words.next() {
+            let text = self.slice(word.span);
+            let mut touched =
+                || words.peek().is_some_and(|it| it.span.start.offset() == word.span.end.offset());
+            if text.starts_with('{') && (text.contains(['\\', '\'', '"', '`', '$']) || touched()) {
+                self.misread.set(Some(word.span.start.offset()));
+                let message = "this word could not be read".to_owned();
+                return Err(ParseError::Syntax { message, span: self.span(word.span) });
+            }
+            converted.push(self.word(word)?);
+        }
+        Ok(converted)
     }
 }
 

@@ -3,7 +3,7 @@
 use shuck_ast::{self as ast, Span as AstSpan};
 use shuck_parser::parser::Parser;
 
-use super::{Base, Converter, Result, plain_span};
+use super::{Base, Converter, Result, ansi, plain_span};
 use crate::{
     parse::{ParseError, parse_body, precheck},
     tree::{
@@ -39,8 +39,9 @@ impl Converter<'_> {
         Ok(Word { parts, braces, span: self.span(word.span) })
     }
 
-    /// The parts in order, with what the parser left out between them: it drops an escaped dollar sign at the end of a
-    /// quoted string, and a part that is lost would make two different words equal.
+    /// The parts in order. Literal text is taken from the source, in runs as long as possible: the parser drops an
+    /// escaped dollar sign at the end of a quoted string and cuts an escaped backslash in two, and text that is lost
+    /// would make two different words equal.
     fn tiled(
         &self,
         nodes: &[ast::WordPartNode],
@@ -48,41 +49,40 @@ impl Converter<'_> {
         context: Context,
         parts: &mut Vec<Part>,
     ) -> Result<()> {
-        let mut at = whole.start;
+        if whole.start == whole.end {
+            return nodes.iter().try_for_each(|node| self.part(node, context, parts));
+        }
+        let mut run = Span { start: whole.start, end: whole.start };
         for node in nodes {
             let span = plain_span(node.span);
-            let synthetic = whole.start == whole.end;
-            if span.start == span.end && !synthetic {
+            if span.start == span.end {
                 continue;
             }
-            if span.start > at && !synthetic {
-                self.gap(Span { start: at, end: span.start }, context, parts)?;
+            self.check_gap(Span { start: run.end, end: span.start }, context)?;
+            if matches!(node.kind, ast::WordPart::Literal(_)) {
+                run.end = span.end;
+                continue;
             }
+            run.end = span.start;
+            self.literal(run, context, parts);
             self.part(node, context, parts)?;
-            at = at.max(span.end);
+            run = Span { start: span.end, end: span.end };
         }
-        if at < whole.end {
-            self.gap(Span { start: at, end: whole.end }, context, parts)?;
-        }
+        self.check_gap(Span { start: run.end, end: whole.end }, context)?;
+        run.end = whole.end;
+        self.literal(run, context, parts);
         Ok(())
     }
 
-    fn gap(&self, span: Span, context: Context, parts: &mut Vec<Part>) -> Result<()> {
-        let raw = span.of(self.source);
-        if has_expansion(raw, context) {
-            return Err(ParseError::Syntax {
-                message: "this expansion could not be read".to_owned(),
-                span,
-            });
-        }
-        let place = self.place(span);
-        match context {
-            Context::Quoted(quoting) => {
-                parts.push(Part::Text { text: unescape_double(raw), quoting, span: place })
+    /// What the parser left out must be plain text.
+    fn check_gap(&self, span: Span, context: Context) -> Result<()> {
+        match span.start < span.end && has_expansion(span.of(self.source), context) {
+            true => {
+                let message = "this expansion could not be read".to_owned();
+                Err(ParseError::Syntax { message, span: self.place(span) })
             }
-            Context::Bare => bare_text(raw, place, parts),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// A stretch of the text read again as one word. The parser keeps some operands as patterns or, deep inside, as
@@ -100,7 +100,7 @@ impl Converter<'_> {
             Base::Offset(shift) => Base::Offset(shift + span.start.offset()),
             Base::Within(whole) => Base::Within(whole),
         };
-        Converter { source: text, depth: self.depth.deeper()?, base }.word(&word)
+        Converter::new(text, self.depth.deeper()?, base).word(&word)
     }
 
     fn part(
@@ -111,13 +111,25 @@ impl Converter<'_> {
     ) -> Result<()> {
         let span = part.span;
         match &part.kind {
-            ast::WordPart::Literal(text) => self.literal(text, span, context, parts),
+            // Only words that stand nowhere, such as the `1` in what `&>` means, come here with literal text.
+            ast::WordPart::Literal(text) => {
+                self.push(parts, text.as_str(self.source, span), Quoting::None, span)
+            }
             ast::WordPart::ZshQualifiedGlob(_) => {
                 self.push(parts, self.slice(span), Quoting::None, span)
             }
             ast::WordPart::SingleQuoted { value, dollar } => {
-                let quoting = if *dollar { Quoting::Ansi } else { Quoting::Single };
-                self.push(parts, value.slice(self.source), quoting, span);
+                let raw = self.slice(span);
+                match dollar {
+                    true => {
+                        let inside = raw
+                            .strip_prefix("$'")
+                            .and_then(|it| it.strip_suffix('\''))
+                            .unwrap_or(raw);
+                        self.push(parts, &ansi::unescape(inside), Quoting::Ansi, span);
+                    }
+                    false => self.push(parts, value.slice(self.source), Quoting::Single, span),
+                }
             }
             ast::WordPart::DoubleQuoted { parts: inner, dollar } => {
                 let quoting = if *dollar { Quoting::Locale } else { Quoting::Double };
@@ -257,19 +269,11 @@ impl Converter<'_> {
         parts.push(Part::Text { text: Text::new(text), quoting, span: self.span(span) });
     }
 
-    fn literal(
-        &self,
-        literal: &ast::LiteralText,
-        span: AstSpan,
-        context: Context,
-        parts: &mut Vec<Part>,
-    ) {
-        let raw = self.slice(span);
-        let raw = match raw.is_empty() {
-            true => literal.as_str(self.source, span),
-            false => raw,
-        };
-        let place = self.span(span);
+    fn literal(&self, span: Span, context: Context, parts: &mut Vec<Part>) {
+        if span.start >= span.end {
+            return;
+        }
+        let (raw, place) = (span.of(self.source), self.place(span));
         match context {
             Context::Quoted(quoting) => {
                 parts.push(Part::Text { text: unescape_double(raw), quoting, span: place })
