@@ -24,6 +24,8 @@ pub struct Invocation<'a> {
     pub operands: Vec<&'a Field>,
     /// Whether `--` was given.
     pub dashdash: bool,
+    /// How many operands stand before it.
+    pub before_dashdash: usize,
 }
 
 /// An option that was given.
@@ -54,6 +56,7 @@ impl<'a> Invocation<'a> {
                 unknown: Vec::new(),
                 operands: Vec::new(),
                 dashdash: false,
+                before_dashdash: 0,
             },
             arguments,
             at: 0,
@@ -142,6 +145,7 @@ impl<'a> Reader<'a> {
             let text = argument.text.as_str();
             if text == "--" && !self.invocation.dashdash {
                 self.invocation.dashdash = true;
+                self.invocation.before_dashdash = self.invocation.operands.len();
                 self.rest_are_operands();
             } else if text.len() > 1 && text.starts_with("--") {
                 self.long(argument);

@@ -70,6 +70,11 @@ impl Form {
         Builder { source: script.source, depth: 0 }.list(&script.body)
     }
 
+    /// Whether there is no command in it.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Compound(it) if it.join == Join::List && it.parts.is_empty())
+    }
+
     /// Whether every command in it is one whose table we have, with options the table knows.
     pub fn is_known(&self) -> bool {
         match self {

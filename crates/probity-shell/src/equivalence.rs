@@ -100,16 +100,23 @@ impl fmt::Display for Difference {
 
 /// Compares two parsed commands.
 pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
-    let forms = [Form::of(left), Form::of(right)];
-    let canonical = [forms[0].to_string(), forms[1].to_string()];
-    if left.body.is_empty() || right.body.is_empty() {
-        let reason = "one of them holds no command".to_owned();
-        return Equivalence { verdict: Verdict::Unknown, reason, canonical, difference: None };
+    compare_forms(&Form::of(left), &Form::of(right))
+}
+
+/// Compares two canonical forms.
+pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
+    let canonical = [left.to_string(), right.to_string()];
+    let judged = |verdict, reason: &str, difference| Equivalence {
+        verdict,
+        reason: reason.to_owned(),
+        canonical: canonical.clone(),
+        difference,
+    };
+    if left.is_empty() || right.is_empty() {
+        return judged(Verdict::Unknown, "one of them holds no command", None);
     }
-    let [left, right] = &forms;
     let Some(difference) = difference(left, right) else {
-        let reason = "both have the same canonical form".to_owned();
-        return Equivalence { verdict: Verdict::Equal, reason, canonical, difference: None };
+        return judged(Verdict::Equal, "both have the same canonical form", None);
     };
     let known = left.is_known() && right.is_known();
     let (verdict, reason) = match difference.what {
@@ -123,7 +130,7 @@ pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
             (Verdict::Unknown, "they use a utility or an option that no table describes")
         }
     };
-    Equivalence { verdict, reason: reason.to_owned(), canonical, difference: Some(difference) }
+    judged(verdict, reason, Some(difference))
 }
 
 fn difference(left: &Form, right: &Form) -> Option<Difference> {

@@ -217,8 +217,10 @@ fn by_table(
             None
         }
         None => {
-            let (operands, input) = place(&invocation, parts.operands);
-            if operands.iter().any(|it| it.starts_with('-') && it.len() > 1) {
+            let (mut operands, input) = place(&invocation, parts.operands);
+            if keeps_dashdash(&invocation) {
+                operands.insert(invocation.before_dashdash.min(operands.len()), "--".to_owned());
+            } else if operands.iter().any(|it| it.starts_with('-') && it.len() > 1) {
                 tokens.push(Token::operand("--"));
             }
             tokens.extend(operands.into_iter().map(Token::operand));
@@ -396,6 +398,24 @@ fn spelled(spec: &crate::utility::OptionSpec, value: Option<String>) -> Vec<Toke
     }
 }
 
+/// To a program with subcommands `--` can mean more than the end of options: `git checkout -- x` is about a file.
+fn keeps_dashdash(invocation: &Invocation<'_>) -> bool {
+    invocation.dashdash && invocation.levels.iter().any(|it| !it.commands.is_empty())
+}
+
+/// Whether a path lies below another: then one may have to be handled before the other.
+fn nested_paths(paths: &[String]) -> bool {
+    let below = |inner: &str, outer: &str| {
+        let outer = outer.trim_end_matches('/');
+        inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+    };
+    let dotted = |it: &String| it.split('/').any(|part| matches!(part, "." | ".."));
+    let pairs = |(at, path): (usize, &String)| {
+        paths.iter().enumerate().any(|(other, it)| other != at && below(path, it))
+    };
+    paths.len() > 1 && (paths.iter().any(dotted) || paths.iter().enumerate().any(pairs))
+}
+
 /// Operands in canonical order, and the file that is read if there is exactly one.
 fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Option<String>) {
     let added = operands.len() - invocation.operands.len();
@@ -420,7 +440,8 @@ fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Opt
     let mut start = 0;
     while start < texts.len() {
         let run = slots[start..].iter().take_while(|it| **it == slots[start]).count();
-        if slots[start].is_some_and(|slot| slot.many == Many::Unordered) {
+        let unordered = slots[start].is_some_and(|slot| slot.many == Many::Unordered);
+        if unordered && !keeps_dashdash(invocation) && !nested_paths(&texts[start..start + run]) {
             texts[start..start + run].sort();
         }
         start += run;

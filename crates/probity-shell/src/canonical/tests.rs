@@ -122,6 +122,8 @@ fn operands_are_moved_only_where_their_order_does_not_matter() {
     ]);
     not_equal(&[
         ("cp a b", "cp b a"),
+        ("mkdir a a/b", "mkdir a/b a"),
+        ("git checkout -- f", "git checkout f"),
         ("cat a b", "cat b a"),
         ("mv a b", "mv b a"),
         ("diff a b", "diff b a"),

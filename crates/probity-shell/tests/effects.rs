@@ -1,0 +1,206 @@
+//! What we call equal must do the same: pairs of commands are run, each in a fresh copy of a small world, and what they
+//! print and what they leave behind is compared.
+
+use std::{
+    collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command,
+};
+
+use probity_shell::{
+    Script,
+    equivalence::{Verdict, compare},
+};
+
+/// Pairs that are equal by our tables and can be run anywhere.
+const PAIRS: &[(&str, &str)] = &[
+    ("head f", "head -n 10 f"),
+    ("head -5 f", "head -n 5 f"),
+    ("head --lines=3 f", "head -n3 f"),
+    ("sed -n 1,5p f", "head -n 5 f"),
+    ("sed 3q f", "head -n 3 f"),
+    ("tail f", "tail -n 10 f"),
+    ("tail -3 f", "tail -n 3 f"),
+    ("cat f | grep 1", "grep 1 f"),
+    ("grep -e 1 f", "grep 1 f"),
+    ("grep -in LINE f", "grep -n -i LINE f"),
+    ("egrep '1|2' f", "grep -E '1|2' f"),
+    ("fgrep . f", "grep -F . f"),
+    ("grep -c line f", "grep --count line < f"),
+    ("sort -r -u f", "sort -ur f"),
+    ("sort -k2 -n f", "sort -n -k 2 f"),
+    ("sort -t: -k1 p", "sort -k 1 -t ':' p"),
+    ("cut -d: -f1 p", "cut -f 1 -d ':' p"),
+    ("cut --fields=1,3 --delimiter=: p", "cut -d: -f1,3 p"),
+    ("wc -l -w f", "wc -wl f"),
+    ("cat f | wc -l", "wc -l < f"),
+    ("nl f", "cat f | nl"),
+    ("tac f", "cat f | tac"),
+    ("rev f", "rev < f"),
+    ("uniq -c f", "cat f | uniq --count"),
+    ("cat -n f", "cat --number f"),
+    ("fold -w 3 f", "fold --width=3 f"),
+    ("paste -s -d, f", "paste -d, -s f"),
+    ("awk '{ print $2 }' f", "cat f | awk '{print $2}'"),
+    ("sed -e s/line/x/ f", "sed 's|line|x|' f"),
+    ("sed -n -e 2p f", "sed -ne 2p f"),
+    ("tr a-z A-Z < f", "cat f | tr a-z A-Z"),
+    ("ls -la d", "ls -a -l d"),
+    ("ls -1 d", "ls d -1"),
+    ("ls --all d", "ls -a d"),
+    ("ls -lS d", "ls -S -l d"),
+    ("du -s d", "du --summarize d"),
+    ("find d -name '*.txt' -type f", "find d -type f -name \"*.txt\" -print"),
+    ("find . -name f", "find -name f"),
+    ("find ./ -type f", "find . -type f"),
+    ("find d \\( -name x.txt -or -name y \\)", "find d -name y -o -name x.txt"),
+    ("find d ! -type d", "find d -not -type d"),
+    ("find d -maxdepth 1 -name '*'", "find d -name '*' -maxdepth 1"),
+    ("find d -perm 0644", "find d -perm 644"),
+    ("find d -type f -exec rm {} \\;", "find d -type f -delete"),
+    ("find d -type f -exec rm -f {} +", "find d -type f -delete"),
+    ("find d -type f -print0 | xargs -0 cat", "find d -type f -exec cat {} +"),
+    (
+        "find d -name '*.txt' -print0 | xargs -0 -I% cp % .",
+        "find d -name '*.txt' -exec cp {} . \\;",
+    ),
+    ("ls d | xargs -I % echo got %", "ls d | xargs -I {} echo got {}"),
+    ("echo a b | xargs", "echo a b | xargs echo"),
+    ("rm f p", "rm p f"),
+    ("rm -r -f d", "rm -rf d"),
+    ("rm --recursive d", "rm -R d"),
+    ("cp -r d e", "cp -R d e"),
+    ("cp f p d", "cp p f d"),
+    ("cp -a d e", "cp -dR --preserve=all d e"),
+    ("mkdir -p q/r", "mkdir --parents q/r"),
+    ("mkdir one two", "mkdir two one"),
+    ("touch n m", "touch m n"),
+    ("touch n{1,2,3}", "touch n1 n2 n3"),
+    ("ln -s f l", "ln --symbolic f l"),
+    ("ln -sf f l", "ln -f -s f l"),
+    ("chmod 0600 f", "chmod 600 f"),
+    ("chmod u=rw,go=r f", "chmod 644 f"),
+    ("chmod ug+x f", "chmod g+x,u+x f"),
+    ("chmod a+x f p", "chmod ugo+x p f"),
+    ("tar cf t.tar d && tar tf t.tar", "tar -c -f t.tar d && tar -tf t.tar"),
+    (
+        "tar --create --file=t.tar d; tar xf t.tar -C q 2>/dev/null; ls",
+        "tar -cf t.tar d; tar -C q -xf t.tar 2>/dev/null; ls",
+    ),
+    ("dd if=f of=g bs=1k count=1 2>/dev/null", "dd of=g count=1 bs=1024 if=f 2>/dev/null"),
+    ("echo a b", "echo 'a b'"),
+    ("echo -n a", "echo -n 'a'"),
+    ("echo 'a\tb'", "echo $'a\\tb'"),
+    ("echo `echo x`", "echo $(echo x)"),
+    ("echo \"${HOME}\"", "echo ~"),
+    ("[ -f f ] && echo yes", "test -f f && echo yes"),
+    ("[ a == a ] && echo yes", "test a = a && echo yes"),
+    ("cat f > o", "cat f >o"),
+    ("cat f 1> o", "cat f > o"),
+    ("ls nothing &> o", "ls nothing > o 2>&1"),
+    ("cat f >o 2>e", "cat f 2>e >o"),
+    ("{ cat f; }", "cat f"),
+    ("date +%F", "date +%Y-%m-%d"),
+    ("basename /a/b.c .c", "basename '/a/b.c' \".c\""),
+    ("seq 3", "seq \"3\""),
+    ("bash -c 'ls -la d | wc -l'", "bash -c \"ls -a -l d | wc -l\""),
+    ("env A=1 bash -c 'echo $A'", "env 'A=1' bash -c 'echo $A'"),
+    ("for x in a b; do echo \"$x\"; done", "for x in 'a' b; do\n echo \"${x}\"\ndone"),
+    (
+        "if grep -q 1 f; then echo y; else echo n; fi",
+        "if cat f | grep -q 1; then echo 'y'; else echo n; fi",
+    ),
+    ("whoami", "id -un"),
+    ("base64 f", "base64 < f"),
+    ("md5sum f", "md5sum \"f\""),
+    ("comm -1 -2 f f", "comm -12 f f"),
+    ("diff -q f p", "diff --brief f p"),
+    ("split -l 4 f part", "split --lines=4 f part"),
+    ("xargs -n 1 echo < f", "cat f | xargs -n1 echo"),
+    ("gzip -k f && gunzip -c f.gz", "gzip --keep f && gzip -d -c f.gz"),
+    ("kill -9 999999", "kill -s KILL 999999"),
+];
+
+fn build(world: &Path) {
+    let lines: String = (1..=14).map(|number| format!("line {} {number}\n", number % 3)).collect();
+    fs::write(world.join("f"), lines).expect("the folder is ours");
+    fs::write(world.join("p"), "a:1:x\nb:2:y\nc:0:z\n").expect("the folder is ours");
+    fs::create_dir_all(world.join("d/sub")).expect("the folder is ours");
+    for (name, text) in
+        [("d/x.txt", "x\n"), ("d/y", "why\n"), ("d/sub/z.txt", "zed\n"), ("d/.hidden", "")]
+    {
+        fs::write(world.join(name), text).expect("the folder is ours");
+        let file = fs::File::options().write(true).open(world.join(name)).expect("just written");
+        let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        file.set_modified(then).expect("its time can be set");
+    }
+}
+
+/// What a run printed and what it left behind.
+#[derive(Debug, PartialEq, Eq)]
+struct Effect {
+    printed: String,
+    files: BTreeMap<String, String>,
+}
+
+fn run(command: &str) -> Effect {
+    let world = tempfile::tempdir().expect("a folder for the test");
+    build(world.path());
+    let output = Command::new("bash")
+        .args(["--noprofile", "--norc", "-c", command])
+        .current_dir(world.path())
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", "/nobody")
+        .env("LC_ALL", "C.UTF-8")
+        .env("TZ", "UTC")
+        .output()
+        .expect("bash is on every machine that runs these tests");
+    let mut files = BTreeMap::new();
+    look(world.path(), world.path(), &mut files);
+    Effect { printed: String::from_utf8_lossy(&output.stdout).into_owned(), files }
+}
+
+fn look(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("it was there") {
+        let entry = entry.expect("it can be listed");
+        let name = entry.path().strip_prefix(root).expect("it is below").display().to_string();
+        let kind = entry.metadata().expect("it has data");
+        let mode = kind.permissions().mode();
+        if kind.is_dir() {
+            files.insert(name, format!("folder {mode:o}"));
+            look(root, &entry.path(), files);
+        } else if kind.is_symlink() {
+            let target = fs::read_link(entry.path()).expect("it is a link");
+            files.insert(name, format!("link to {}", target.display()));
+        } else {
+            let content = fs::read(entry.path()).expect("it can be read");
+            // Archives carry the time they were made.
+            let shown = if name.ends_with(".tar") || name.ends_with(".gz") {
+                "an archive".into()
+            } else {
+                String::from_utf8_lossy(&content)
+            };
+            files.insert(name, format!("file {mode:o} {shown}"));
+        }
+    }
+}
+
+#[test]
+fn equal_commands_have_equal_effects() {
+    let mut wrong = Vec::new();
+    for (left, right) in PAIRS {
+        let parse = |text| Script::parse(text).unwrap_or_else(|error| panic!("`{text}`: {error}"));
+        let found = compare(&parse(left), &parse(right));
+        if found.verdict != Verdict::Equal {
+            wrong.push(format!("not called equal: `{left}`, `{right}`: {:?}", found.canonical));
+            continue;
+        }
+        let form = &found.canonical[0];
+        let [one, two, three] = [left, right, form.as_str()].map(run);
+        if one != two || one != three {
+            wrong.push(format!(
+                "called equal: `{left}`, `{right}`, `{form}`:\n{one:?}\n{two:?}\n{three:?}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
