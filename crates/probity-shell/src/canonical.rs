@@ -15,6 +15,8 @@ mod redirect;
 mod render;
 mod xargs;
 
+use std::fmt::Write as _;
+
 use crate::{
     Script,
     tree::{AndOrOp, ArmEnd, Command, For, Stmt},
@@ -204,7 +206,7 @@ impl Builder<'_> {
             let patterns: Vec<_> =
                 arm.patterns.iter().map(|it| render::word(&canonical.unsplit(it))).collect();
             let last = words.len() - 1;
-            words[last].push_str(&format!(" {})", patterns.join(" | ")));
+            let _ = write!(words[last], " {})", patterns.join(" | "));
             parts.push(self.list(&arm.body));
             let end = match arm.end {
                 ArmEnd::Break => ";;",

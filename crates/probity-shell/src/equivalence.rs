@@ -171,8 +171,9 @@ fn commands(left: &CommandForm, right: &CommandForm) -> Option<Difference> {
     first(What::Assignment, &left.assignments, &right.assignments)
         .or_else(|| tokens(&left.tokens, &right.tokens))
         .or_else(|| {
-            let texts =
-                |it: &CommandForm| it.redirects.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+            let texts = |it: &CommandForm| {
+                it.redirects.iter().map(std::string::ToString::to_string).collect::<Vec<_>>()
+            };
             first(What::Redirection, &texts(left), &texts(right))
         })
 }
@@ -181,7 +182,7 @@ fn tokens(left: &[Token], right: &[Token]) -> Option<Difference> {
     let at = (0..left.len().max(right.len())).find(|at| left.get(*at) != right.get(*at))?;
     let (left, right) = (left.get(at), right.get(at));
     let is_option = |it: &&Token| matches!(it.kind, TokenKind::Option | TokenKind::Value);
-    let what = match left.iter().chain(right.iter()).any(|it| is_option(it)) {
+    let what = match left.iter().chain(right.iter()).any(is_option) {
         true => What::Option,
         false => What::Operand,
     };

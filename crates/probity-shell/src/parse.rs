@@ -100,15 +100,15 @@ fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, Parse
         return Err(syntax_error(source, &parsed));
     }
     let converter = Converter::new(source, depth, base);
-    let converted = converter.statements(&parsed.file.body);
-    match (&converted, converter.misread()) {
+    let body = converter.statements(&parsed.file.body);
+    match (&body, converter.misread()) {
         // Behind an empty pair of quotes the same word is read as it should be.
         (Err(_), Some(at)) => {
             let rewritten = format!("{}\"\"{}", &source[..at], &source[at..]);
             let base = base.within(source.len());
             parse_body(&rewritten, depth.deeper()?, base)
         }
-        _ => converted,
+        _ => body,
     }
 }
 

@@ -222,6 +222,7 @@ pub struct Arithmetic {
 }
 
 /// Features of an arithmetic expression that not every shell has.
+#[expect(clippy::struct_excessive_bools, reason = "each says whether one thing is used")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArithmeticUses {
     /// `++` or `--`

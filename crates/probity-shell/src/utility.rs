@@ -6,7 +6,7 @@ mod spec;
 
 use std::{collections::BTreeMap, sync::LazyLock, sync::OnceLock};
 
-pub use spec::{Default, Many, OptionSpec, Repeat, Slot, TableError, Utility, Value};
+pub use spec::{Default, Many, Meaning, OptionSpec, Repeat, Slot, TableError, Utility, Value};
 
 macro_rules! families {
     ($($name:literal),* $(,)?) => {
@@ -48,6 +48,10 @@ static INDEX: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
 });
 
 /// The utility of that name, if we know it.
+///
+/// # Panics
+///
+/// Never: a test reads every table.
 pub fn lookup(name: &str) -> Option<&'static Utility> {
     let (name, entry) = INDEX.get_key_value(name)?;
     Some(entry.utility.get_or_init(|| {
@@ -118,7 +122,7 @@ mod tests {
             .map(|entry| {
                 entry.expect("it can be listed").file_name().into_string().expect("names are plain")
             })
-            .filter(|name| name.ends_with(".toml"))
+            .filter(|name| std::path::Path::new(name).extension().is_some_and(|it| it == "toml"))
             .collect();
         found.sort();
         assert_eq!(found, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 //! Nothing is run but `printf` on words that cannot name a file; the generator writes no substitutions.
 
 use std::{
+    fmt::Write as _,
     io::Write as _,
     process::{Command, Stdio},
 };
@@ -50,9 +51,10 @@ fn bash(commands: &[String]) -> Vec<Option<Vec<String>>> {
     let mut script = String::from("set -f\nHOME=/h\nset -- \n");
     for command in commands {
         let quoted = command.replace('\'', r"'\''");
-        script.push_str(&format!(
-            "if (eval '{quoted}') 2>/dev/null; then :; else printf 'REFUSED\\0'; fi; printf '\\1'\n"
-        ));
+        let _ = writeln!(
+            script,
+            "if (eval '{quoted}') 2>/dev/null; then :; else printf 'REFUSED\\0'; fi; printf '\\1'"
+        );
     }
     shell.stdin.take().expect("it is piped").write_all(script.as_bytes()).expect("bash reads it");
     let output = shell.wait_with_output().expect("bash ends").stdout;

@@ -120,8 +120,9 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 fn build(world: &Path) {
-    let lines: String = (1..=14).map(|number| format!("line {} {number}\n", number % 3)).collect();
-    fs::write(world.join("f"), lines).expect("the folder is ours");
+    let lines: Vec<String> =
+        (1..=14).map(|number| format!("line {} {number}\n", number % 3)).collect();
+    fs::write(world.join("f"), lines.concat()).expect("the folder is ours");
     fs::write(world.join("p"), "a:1:x\nb:2:y\nc:0:z\n").expect("the folder is ours");
     fs::create_dir_all(world.join("d/sub")).expect("the folder is ours");
     for (name, text) in
@@ -174,11 +175,9 @@ fn look(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         } else {
             let content = fs::read(entry.path()).expect("it can be read");
             // Archives carry the time they were made.
-            let shown = if name.ends_with(".tar") || name.ends_with(".gz") {
-                "an archive".into()
-            } else {
-                String::from_utf8_lossy(&content)
-            };
+            let archive = Path::new(&name).extension().is_some_and(|it| it == "tar" || it == "gz");
+            let shown =
+                if archive { "an archive".into() } else { String::from_utf8_lossy(&content) };
             files.insert(name, format!("file {mode:o} {shown}"));
         }
     }

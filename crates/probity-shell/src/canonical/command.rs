@@ -54,7 +54,7 @@ pub enum TokenKind {
 
 impl Token {
     pub(super) fn new(kind: TokenKind, text: impl Into<String>) -> Self {
-        Token { kind, text: text.into() }
+        Self { kind, text: text.into() }
     }
 
     pub(super) fn operand(text: impl Into<String>) -> Self {
@@ -105,7 +105,7 @@ pub(super) fn simple(builder: Builder<'_>, simple: &Simple, redirects: Vec<Redir
     // A file that the utility would read itself and a file on its standard input are one thing, unless both are there.
     match input {
         Some(file) if !redirects.iter().any(RedirectForm::is_input) => {
-            redirects.insert(0, RedirectForm::input(file))
+            redirects.insert(0, RedirectForm::input(file));
         }
         Some(file) => return with_operand(assignments, tokens, file, redirects, known),
         None => {}
@@ -147,12 +147,12 @@ impl Argv {
         if let Some(first) = tokens.first_mut() {
             first.kind = TokenKind::Program;
         }
-        Argv { tokens, known: false, input: None }
+        Self { tokens, known: false, input: None }
     }
 
     /// The arguments with the file they read put back: inside another command there is no redirection.
     pub(super) fn nested(self) -> (Vec<Token>, bool) {
-        let Argv { mut tokens, known, input } = self;
+        let Self { mut tokens, known, input } = self;
         tokens.extend(input.map(Token::operand));
         (tokens, known)
     }
@@ -249,7 +249,7 @@ impl Parts {
             .iter()
             .position(|it| it.is_some_and(|slot| &*slot.name == "COMMAND"))
             .map(|at| skip_assignments(invocation, at));
-        Parts { options, operands, nested }
+        Self { options, operands, nested }
     }
 }
 
@@ -355,14 +355,14 @@ fn resolve(
         }
     }
     let places: Vec<usize> = kept.iter().map(|it| sort_place(utility, &kept, it.0)).collect();
-    let mut placed: Vec<_> = places.into_iter().zip(kept).collect();
-    placed.sort_by(|(a_place, a), (b_place, b)| {
+    let mut in_order: Vec<_> = places.into_iter().zip(kept).collect();
+    in_order.sort_by(|(a_place, a), (b_place, b)| {
         let set = a.0 == b.0 && utility.options[a.0].repeat == Repeat::Set;
         a_place
             .cmp(b_place)
             .then_with(|| if set { a.1.cmp(&b.1) } else { std::cmp::Ordering::Equal })
     });
-    placed.into_iter().map(|(_, option)| option).collect()
+    in_order.into_iter().map(|(_, option)| option).collect()
 }
 
 /// Where an option sorts: members of a group whose order matters all sort where the first of the group would, and
@@ -426,13 +426,12 @@ fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Opt
         && !dialect::names_its_file(&invocation.utility.name, &texts)
     {
         let is_file =
-            |it: &&Option<&'static utility::Slot>| it.is_some_and(|slot| &*slot.name == "FILE");
-        let one = slots.iter().filter(is_file).count() == 1;
+            |it: Option<&'static utility::Slot>| it.is_some_and(|slot| &*slot.name == "FILE");
+        let one = slots.iter().filter(|it| is_file(**it)).count() == 1;
         // An operand after the file would take its place.
-        if one
-            && slots.last().is_some_and(|it| is_file(&it))
-            && texts.last().is_some_and(|it| reads_one(it))
-        {
+        let last = slots.last().is_some_and(|it| is_file(*it))
+            && texts.last().is_some_and(|it| reads_one(it));
+        if one && last {
             let file = texts.pop().filter(|it| it != "-");
             return (texts, file);
         }

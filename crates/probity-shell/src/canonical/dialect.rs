@@ -173,7 +173,7 @@ fn test(name: &str, arguments: &[Field]) -> Argv {
         _ => None,
     };
     if let Some(at) = comparison {
-        tokens[at].text = "=".to_owned();
+        "=".clone_into(&mut tokens[at].text);
     }
     Argv { tokens, known: true, input: None }
 }

@@ -119,13 +119,12 @@ impl Expression {
             return;
         }
         let print = Self::Action(vec![Token::operand("-print")]);
-        *self = match std::mem::replace(self, Self::And(Vec::new())) {
-            Self::And(mut parts) => {
-                parts.push(print);
-                Self::And(parts)
-            }
-            other => Self::And(vec![other, print]),
-        };
+        if let Self::And(parts) = self {
+            parts.push(print);
+        } else {
+            let asked = std::mem::replace(self, Self::And(Vec::new()));
+            *self = Self::And(vec![asked, print]);
+        }
     }
 
     /// Whether a plain chain of tests asks for something that is not a folder.

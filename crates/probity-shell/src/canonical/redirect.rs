@@ -31,7 +31,7 @@ pub enum Target {
 impl RedirectForm {
     /// Standard input from a file.
     pub(super) fn input(target: String) -> Self {
-        RedirectForm { fd: String::new(), op: "<", target: Target::Word(target) }
+        Self { fd: String::new(), op: "<", target: Target::Word(target) }
     }
 
     pub(super) fn is_input(&self) -> bool {
@@ -39,7 +39,7 @@ impl RedirectForm {
     }
 
     pub(super) fn text(&self) -> String {
-        let RedirectForm { fd, op, target } = self;
+        let Self { fd, op, target } = self;
         match target {
             Target::Word(word) => format!("{fd}{op} {}", render::word(word)),
             Target::Body { text, literal } => {
@@ -75,17 +75,15 @@ pub(super) fn canonical(redirects: &[Redirect], expand: &mut Canonical<'_>) -> V
 fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<RedirectForm>) {
     let mut target = expand.unsplit(&redirect.target);
     let (op, usual) = match redirect.op {
-        RedirectOp::Output => (">", 1),
+        RedirectOp::Output | RedirectOp::OutputBoth => (">", 1),
         RedirectOp::Clobber => (">|", 1),
-        RedirectOp::Append => (">>", 1),
+        RedirectOp::Append | RedirectOp::AppendBoth => (">>", 1),
         RedirectOp::Input => ("<", 0),
         RedirectOp::ReadWrite => ("<>", 0),
         RedirectOp::HereDoc => ("<<", 0),
         RedirectOp::HereString => ("<<<", 0),
         RedirectOp::DupOutput => (">&", 1),
         RedirectOp::DupInput => ("<&", 0),
-        RedirectOp::OutputBoth => (">", 1),
-        RedirectOp::AppendBoth => (">>", 1),
     };
     let fd = match (&redirect.fd_name, redirect.fd) {
         (Some(name), _) => format!("{{{name}}}"),

@@ -19,7 +19,7 @@ fn canonical(text: &str) -> String {
 fn equal(pairs: &[(&str, &str)]) {
     for (left, right) in pairs {
         let found = compare(left, right);
-        assert_eq!(found.verdict, Verdict::Equal, "`{left}` and `{right}`: {:#?}", found);
+        assert_eq!(found.verdict, Verdict::Equal, "`{left}` and `{right}`: {found:#?}");
     }
 }
 

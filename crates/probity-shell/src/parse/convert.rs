@@ -364,7 +364,7 @@ impl<'s> Converter<'s> {
             ast::ConditionalExpr::Unary(it) => self.condition_words(&it.expr, words)?,
             ast::ConditionalExpr::Parenthesized(it) => self.condition_words(&it.expr, words)?,
             ast::ConditionalExpr::Word(it) | ast::ConditionalExpr::Regex(it) => {
-                words.push(self.word(it)?)
+                words.push(self.word(it)?);
             }
             ast::ConditionalExpr::Pattern(it) => words.push(self.reparsed(it.span)?),
             ast::ConditionalExpr::VarRef(it) => words.push(self.reparsed(it.span)?),

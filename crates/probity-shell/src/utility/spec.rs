@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// A utility or one of its subcommands.
+#[expect(clippy::struct_excessive_bools, reason = "each is a habit that a utility has or has not")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Utility {
     /// Its name.
@@ -36,7 +37,7 @@ pub struct Utility {
     /// It only reads and prints, whatever its options.
     pub reads_only: bool,
     /// Its subcommands by name.
-    pub commands: BTreeMap<Box<str>, Utility>,
+    pub commands: BTreeMap<Box<str>, Self>,
     /// Other names of a subcommand.
     pub aliases: Vec<Box<str>>,
 }
@@ -55,8 +56,11 @@ pub struct OptionSpec {
     /// It names what is done anyway.
     pub noop: bool,
     /// It stands for exactly these options, each with its value if it has one.
-    pub expands: Vec<(Box<str>, Option<Box<str>>)>,
+    pub expands: Vec<Meaning>,
 }
+
+/// An option's spelling, with its value if it has one.
+pub type Meaning = (Box<str>, Option<Box<str>>);
 
 /// Whether an option takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +148,7 @@ pub enum TableError {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the file")]
 struct Table {
     #[serde(default)]
     options: Vec<String>,
@@ -167,7 +172,7 @@ struct Table {
     #[serde(default)]
     reads_only: bool,
     #[serde(default)]
-    commands: BTreeMap<String, Table>,
+    commands: BTreeMap<String, Self>,
     #[serde(default)]
     aliases: Vec<String>,
 }
@@ -401,14 +406,12 @@ impl OptionSpec {
 }
 
 /// `-s HUP --preserve=all -R`: options with their values.
-fn expansion<'w>(
-    words: impl Iterator<Item = &'w str>,
-) -> Result<Vec<(Box<str>, Option<Box<str>>)>, &'static str> {
-    let mut options: Vec<(Box<str>, Option<Box<str>>)> = Vec::new();
+fn expansion<'w>(words: impl Iterator<Item = &'w str>) -> Result<Vec<Meaning>, &'static str> {
+    let mut options: Vec<Meaning> = Vec::new();
     for word in words {
         match (word.split_once('='), options.last_mut()) {
             (Some((spelling, value)), _) if word.starts_with('-') => {
-                options.push((spelling.into(), Some(value.into())))
+                options.push((spelling.into(), Some(value.into())));
             }
             _ if word.starts_with(['-', '+']) => options.push((word.into(), None)),
             (_, Some((_, value))) if value.is_none() => *value = Some(word.into()),

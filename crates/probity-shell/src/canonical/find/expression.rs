@@ -64,10 +64,10 @@ pub(super) enum Expression {
     /// A test or setting that stays where it is.
     Fixed(Vec<String>),
     Action(Vec<Token>),
-    Not(Box<Expression>),
-    And(Vec<Expression>),
-    Or(Vec<Expression>),
-    Comma(Vec<Expression>),
+    Not(Box<Self>),
+    And(Vec<Self>),
+    Or(Vec<Self>),
+    Comma(Vec<Self>),
 }
 
 pub(super) struct Parsed {
@@ -94,6 +94,13 @@ pub(super) fn parse(builder: Builder<'_>, fields: &[Field]) -> Option<Parsed> {
         .map(|(name, value)| std::iter::once(name).chain(value).collect())
         .collect();
     Some(Parsed { expression, settings, known: parser.known })
+}
+
+/// What was read of an expression.
+enum Read {
+    Expression(Expression),
+    /// A setting of the whole search, true wherever it stands.
+    Setting,
 }
 
 struct Parser<'f> {
@@ -141,7 +148,9 @@ impl Parser<'_> {
     fn and(&mut self) -> Option<Expression> {
         let mut parts = Vec::new();
         loop {
-            parts.extend(self.not()?);
+            if let Read::Expression(part) = self.not()? {
+                parts.push(part);
+            }
             let joined = self.take(&["-a", "-and"]);
             let ends = matches!(self.peek(), None | Some(")" | "," | "-o" | "-or"));
             match (joined, ends) {
@@ -152,23 +161,23 @@ impl Parser<'_> {
         }
     }
 
-    /// `None` inside: a setting of the whole search, true wherever it stands.
-    fn not(&mut self) -> Option<Option<Expression>> {
+    fn not(&mut self) -> Option<Read> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return None;
         }
         let parsed = if self.take(&["!", "-not"]) {
-            match self.not()?? {
-                Expression::Not(inner) => Some(*inner),
-                other => Some(Expression::Not(Box::new(other))),
+            match self.not()? {
+                Read::Expression(Expression::Not(inner)) => Read::Expression(*inner),
+                Read::Expression(other) => Read::Expression(Expression::Not(Box::new(other))),
+                Read::Setting => return None,
             }
         } else if self.take(&["("]) {
             let inner = self.comma()?;
             if !self.take(&[")"]) {
                 return None;
             }
-            Some(inner)
+            Read::Expression(inner)
         } else {
             self.primary()?
         };
@@ -176,16 +185,16 @@ impl Parser<'_> {
         Some(parsed)
     }
 
-    fn primary(&mut self) -> Option<Option<Expression>> {
+    fn primary(&mut self) -> Option<Read> {
         let written = self.word()?;
         let word = WORDS.synonyms.get(&written).cloned().unwrap_or(written);
         if let Some(arity) = WORDS.settings.arity(&word) {
             let value = (arity == 1).then(|| self.word());
             self.settings.insert(word, value.map_or(Some(None), |it| it.map(Some))?);
-            return Some(None);
+            return Some(Read::Setting);
         }
         if WORDS.actions.command.contains(&word) {
-            return self.exec(word).map(Some);
+            return self.exec(word).map(Read::Expression);
         }
         let (arity, make): (_, fn(Vec<String>) -> Expression) =
             if let Some(arity) = WORDS.tests.arity(&word) {
@@ -206,7 +215,7 @@ impl Parser<'_> {
         if words[0] == "-perm" {
             permissions(&mut words[1]);
         }
-        Some(Some(make(words)))
+        Some(Read::Expression(make(words)))
     }
 
     fn exec(&mut self, word: String) -> Option<Expression> {
@@ -258,10 +267,9 @@ impl Expression {
     pub(super) fn is_pure(&self) -> bool {
         match self {
             Self::Test(_) => true,
-            Self::Fixed(_) | Self::Action(_) => false,
+            Self::Fixed(_) | Self::Action(_) | Self::Comma(_) => false,
             Self::Not(inner) => inner.is_pure(),
             Self::And(parts) | Self::Or(parts) => parts.iter().all(Self::is_pure),
-            Self::Comma(_) => false,
         }
     }
 
@@ -272,10 +280,7 @@ impl Expression {
             Self::Not(inner) => inner.simplify(),
             Self::Comma(parts) => parts.iter_mut().for_each(Self::simplify),
             Self::And(parts) => {
-                flatten(parts, |it| match it {
-                    Self::And(inner) => Ok(inner),
-                    other => Err(other),
-                });
+                flatten(parts, |it| if let Self::And(inner) = it { Ok(inner) } else { Err(it) });
                 for run in parts.chunk_by_mut(|a, b| a.is_pure() && b.is_pure()) {
                     run.sort();
                 }
@@ -285,10 +290,7 @@ impl Expression {
                 }
             }
             Self::Or(parts) => {
-                flatten(parts, |it| match it {
-                    Self::Or(inner) => Ok(inner),
-                    other => Err(other),
-                });
+                flatten(parts, |it| if let Self::Or(inner) = it { Ok(inner) } else { Err(it) });
                 if parts.iter().all(Self::is_pure) {
                     parts.sort();
                     parts.dedup();
@@ -304,7 +306,7 @@ impl Expression {
     pub(super) fn write(self, tokens: &mut Vec<Token>) {
         match self {
             Self::Test(words) | Self::Fixed(words) => {
-                tokens.extend(words.into_iter().map(Token::operand))
+                tokens.extend(words.into_iter().map(Token::operand));
             }
             Self::Action(action) => tokens.extend(action),
             Self::Not(inner) => {

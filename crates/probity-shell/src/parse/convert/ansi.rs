@@ -10,16 +10,16 @@ pub(super) fn unescape(raw: &str) -> Text {
         bytes.extend_from_slice(&rest.as_bytes()[..at]);
         rest = match escape(&rest[at + 1..], &mut bytes) {
             Some(rest) => rest,
-            None => return text(bytes),
+            None => return text(&bytes),
         };
     }
     bytes.extend_from_slice(rest.as_bytes());
-    text(bytes)
+    text(&bytes)
 }
 
 /// Bytes that are no UTF-8 stay distinguishable, each as a character of its own from a private range.
-fn text(bytes: Vec<u8>) -> Text {
-    match std::str::from_utf8(&bytes) {
+fn text(bytes: &[u8]) -> Text {
+    match std::str::from_utf8(bytes) {
         Ok(valid) => Text::new(valid),
         Err(_) => bytes
             .utf8_chunks()
@@ -54,14 +54,18 @@ fn escape<'r>(rest: &'r str, bytes: &mut Vec<u8>) -> Option<&'r str> {
         'x' => {
             return match number(after, 16, 2) {
                 Some((value, rest)) => byte(value, rest, bytes),
-                None => kept(first, after, bytes),
+                None => {
+                    keep(first, bytes);
+                    Some(after)
+                }
             };
         }
         '0'..='7' => return number(rest, 8, 3).and_then(|(value, rest)| byte(value, rest, bytes)),
         'u' | 'U' => {
             let digits = if first == 'u' { 4 } else { 8 };
             let Some((value, rest)) = number(after, 16, digits) else {
-                return kept(first, after, bytes);
+                keep(first, bytes);
+                return Some(after);
             };
             let character = char::from_u32(value)?;
             if character == '\0' {
@@ -72,20 +76,24 @@ fn escape<'r>(rest: &'r str, bytes: &mut Vec<u8>) -> Option<&'r str> {
         }
         'c' => {
             let Some(control) = after.bytes().next().filter(u8::is_ascii) else {
-                return kept(first, after, bytes);
+                keep(first, bytes);
+                return Some(after);
             };
             return byte(u32::from(control.to_ascii_uppercase() ^ 0x40) & 0x7f, &after[1..], bytes);
         }
-        _ => return kept(first, after, bytes),
+        _ => {
+            keep(first, bytes);
+            return Some(after);
+        }
     };
     bytes.push(single);
     Some(after)
 }
 
-fn kept<'r>(character: char, after: &'r str, bytes: &mut Vec<u8>) -> Option<&'r str> {
+/// What is no escape stays as it was written.
+fn keep(character: char, bytes: &mut Vec<u8>) {
     bytes.push(b'\\');
     bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    Some(after)
 }
 
 fn byte<'r>(value: u32, rest: &'r str, bytes: &mut Vec<u8>) -> Option<&'r str> {

@@ -113,10 +113,10 @@ impl Converter<'_> {
         match &part.kind {
             // Only words that stand nowhere, such as the `1` in what `&>` means, come here with literal text.
             ast::WordPart::Literal(text) => {
-                self.push(parts, text.as_str(self.source, span), Quoting::None, span)
+                self.push(parts, text.as_str(self.source, span), Quoting::None, span);
             }
             ast::WordPart::ZshQualifiedGlob(_) => {
-                self.push(parts, self.slice(span), Quoting::None, span)
+                self.push(parts, self.slice(span), Quoting::None, span);
             }
             ast::WordPart::SingleQuoted { value, dollar } => {
                 let raw = self.slice(span);
@@ -164,105 +164,65 @@ impl Converter<'_> {
                     context,
                 )?);
             }
-            ast::WordPart::Variable(name) => {
-                let braced = self.slice(span).starts_with("${");
-                parts.push(self.parameter(
-                    Named::plain(name.as_str()),
-                    ParameterOp::Value,
-                    &[],
-                    span,
-                    context,
-                    braced,
-                )?);
+            ast::WordPart::Variable(_)
+            | ast::WordPart::Parameter(_)
+            | ast::WordPart::ParameterExpansion { .. }
+            | ast::WordPart::Length(_)
+            | ast::WordPart::ArrayLength(_)
+            | ast::WordPart::ArrayAccess(_)
+            | ast::WordPart::ArrayIndices(_)
+            | ast::WordPart::Substring { .. }
+            | ast::WordPart::ArraySlice { .. }
+            | ast::WordPart::IndirectExpansion { .. }
+            | ast::WordPart::PrefixMatch { .. }
+            | ast::WordPart::Transformation { .. } => {
+                if let Some(expansion) = self.word_expansion(&part.kind) {
+                    parts.push(self.parameter(expansion, span, context)?);
+                }
             }
-            ast::WordPart::Parameter(it) => parts.push(self.expansion(it, span, context)?),
+        }
+        Ok(())
+    }
+
+    /// The parameter expansion that a part of a word is.
+    fn word_expansion(&self, part: &ast::WordPart) -> Option<Expansion> {
+        Some(match part {
+            ast::WordPart::Variable(name) => Expansion::of(name.as_str(), ParameterOp::Value),
+            ast::WordPart::Parameter(it) => self.expansion(it),
             ast::WordPart::ParameterExpansion {
                 reference,
                 operator,
                 operand,
                 colon_variant,
                 ..
-            } => {
-                let operand = operand.as_deref();
-                parts.push(self.operation(
-                    reference,
-                    operator,
-                    operand,
-                    *colon_variant,
-                    span,
-                    context,
-                )?);
-            }
+            } => self.operation(reference, operator, operand.as_deref(), *colon_variant),
             ast::WordPart::Length(it) | ast::WordPart::ArrayLength(it) => {
-                parts.push(self.parameter(
-                    self.named(it),
-                    ParameterOp::Length,
-                    &[],
-                    span,
-                    context,
-                    true,
-                )?);
+                self.plain(it, ParameterOp::Length)
             }
-            ast::WordPart::ArrayAccess(it) => {
-                parts.push(self.parameter(
-                    self.named(it),
-                    ParameterOp::Value,
-                    &[],
-                    span,
-                    context,
-                    true,
-                )?);
-            }
-            ast::WordPart::ArrayIndices(it) => {
-                parts.push(self.parameter(
-                    self.named(it),
-                    ParameterOp::Keys,
-                    &[],
-                    span,
-                    context,
-                    true,
-                )?);
-            }
+            ast::WordPart::ArrayAccess(it) => self.plain(it, ParameterOp::Value),
+            ast::WordPart::ArrayIndices(it) => self.plain(it, ParameterOp::Keys),
             ast::WordPart::Substring { reference, offset, length, .. }
             | ast::WordPart::ArraySlice { reference, offset, length, .. } => {
-                let operands: Vec<_> =
-                    [Some(&**offset), length.as_deref()].into_iter().flatten().collect();
-                parts.push(self.parameter(
-                    self.named(reference),
-                    ParameterOp::Slice,
-                    &operands,
-                    span,
-                    context,
-                    true,
-                )?);
+                let operands = std::iter::once(&**offset).chain(length.as_deref());
+                self.plain(reference, ParameterOp::Slice).with(operands)
             }
             ast::WordPart::IndirectExpansion { reference, operand, .. } => {
-                let operands: Vec<_> = operand.as_deref().into_iter().collect();
-                parts.push(self.parameter(
-                    self.named(reference),
-                    ParameterOp::Indirect,
-                    &operands,
-                    span,
-                    context,
-                    true,
-                )?);
+                self.plain(reference, ParameterOp::Indirect).with(operand.as_deref())
             }
             ast::WordPart::PrefixMatch { prefix, .. } => {
-                let named = Named::plain(prefix.as_str());
-                parts.push(self.parameter(named, ParameterOp::Names, &[], span, context, true)?);
+                Expansion::of(prefix.as_str(), ParameterOp::Names)
             }
             ast::WordPart::Transformation { reference, .. } => {
-                parts.push(self.parameter(
-                    self.named(reference),
-                    ParameterOp::Transform,
-                    &[],
-                    span,
-                    context,
-                    true,
-                )?);
+                self.plain(reference, ParameterOp::Transform)
             }
-        }
-        Ok(())
+            ast::WordPart::Literal(_)
+            | ast::WordPart::ZshQualifiedGlob(_)
+            | ast::WordPart::SingleQuoted { .. }
+            | ast::WordPart::DoubleQuoted { .. }
+            | ast::WordPart::CommandSubstitution { .. }
+            | ast::WordPart::ArithmeticExpansion { .. }
+            | ast::WordPart::ProcessSubstitution { .. } => return None,
+        })
     }
 
     fn push(&self, parts: &mut Vec<Part>, text: &str, quoting: Quoting, span: AstSpan) {
@@ -276,7 +236,7 @@ impl Converter<'_> {
         let (raw, place) = (span.of(self.source), self.place(span));
         match context {
             Context::Quoted(quoting) => {
-                parts.push(Part::Text { text: unescape_double(raw), quoting, span: place })
+                parts.push(Part::Text { text: unescape_double(raw), quoting, span: place });
             }
             Context::Bare => bare_text(raw, place, parts),
         }
@@ -335,82 +295,35 @@ impl Converter<'_> {
         })))
     }
 
-    fn named(&self, reference: &ast::VarRef) -> Named {
-        Named { name: Text::new(reference.name.as_str()), subscript: self.subscript(reference) }
+    fn plain(&self, reference: &ast::VarRef, op: ParameterOp) -> Expansion {
+        let subscript = self.subscript(reference);
+        Expansion { subscript, ..Expansion::of(reference.name.as_str(), op) }
     }
 
-    fn expansion(
-        &self,
-        it: &ast::ParameterExpansion,
-        span: AstSpan,
-        context: Context,
-    ) -> Result<Part> {
+    fn expansion(&self, it: &ast::ParameterExpansion) -> Expansion {
         use ast::BourneParameterExpansion as B;
         let bourne = match &it.syntax {
             ast::ParameterExpansionSyntax::Bourne(bourne) => bourne,
             ast::ParameterExpansionSyntax::Zsh(_) => {
-                let named = Named::plain(it.raw_body.slice(self.source));
-                return self.parameter(
-                    named,
-                    ParameterOp::Foreign,
-                    &[&it.raw_body],
-                    span,
-                    context,
-                    true,
-                );
+                let body = Expansion::of(it.raw_body.slice(self.source), ParameterOp::Foreign);
+                return body.with([&it.raw_body]);
             }
         };
         match bourne {
-            B::Access { reference } => {
-                self.parameter(self.named(reference), ParameterOp::Value, &[], span, context, true)
-            }
-            B::Length { reference } => {
-                self.parameter(self.named(reference), ParameterOp::Length, &[], span, context, true)
-            }
-            B::Indices { reference } => {
-                self.parameter(self.named(reference), ParameterOp::Keys, &[], span, context, true)
-            }
+            B::Access { reference } => self.plain(reference, ParameterOp::Value),
+            B::Length { reference } => self.plain(reference, ParameterOp::Length),
+            B::Indices { reference } => self.plain(reference, ParameterOp::Keys),
             B::Indirect { reference, operand, .. } => {
-                let operands: Vec<_> = operand.iter().collect();
-                self.parameter(
-                    self.named(reference),
-                    ParameterOp::Indirect,
-                    &operands,
-                    span,
-                    context,
-                    true,
-                )
+                self.plain(reference, ParameterOp::Indirect).with(operand)
             }
-            B::PrefixMatch { prefix, .. } => self.parameter(
-                Named::plain(prefix.as_str()),
-                ParameterOp::Names,
-                &[],
-                span,
-                context,
-                true,
-            ),
-            B::Slice { reference, offset, length, .. } => {
-                let operands: Vec<_> = std::iter::once(offset).chain(length).collect();
-                self.parameter(
-                    self.named(reference),
-                    ParameterOp::Slice,
-                    &operands,
-                    span,
-                    context,
-                    true,
-                )
-            }
+            B::PrefixMatch { prefix, .. } => Expansion::of(prefix.as_str(), ParameterOp::Names),
+            B::Slice { reference, offset, length, .. } => self
+                .plain(reference, ParameterOp::Slice)
+                .with(std::iter::once(offset).chain(length)),
             B::Operation { reference, operator, operand, colon_variant, .. } => {
-                self.operation(reference, operator, operand.as_ref(), *colon_variant, span, context)
+                self.operation(reference, operator, operand.as_ref(), *colon_variant)
             }
-            B::Transformation { reference, .. } => self.parameter(
-                self.named(reference),
-                ParameterOp::Transform,
-                &[],
-                span,
-                context,
-                true,
-            ),
+            B::Transformation { reference, .. } => self.plain(reference, ParameterOp::Transform),
         }
     }
 
@@ -420,65 +333,45 @@ impl Converter<'_> {
         operator: &ast::ParameterOp,
         operand: Option<&ast::SourceText>,
         colon: bool,
-        span: AstSpan,
-        context: Context,
-    ) -> Result<Part> {
+    ) -> Expansion {
         use ast::ParameterOp as P;
-        let op = match operator {
-            P::UseDefault => ParameterOp::Default(colon),
-            P::AssignDefault => ParameterOp::Assign(colon),
-            P::UseReplacement => ParameterOp::Alternative(colon),
-            P::Error => ParameterOp::Error(colon),
-            P::RemovePrefixShort { .. } => ParameterOp::RemovePrefix(false),
-            P::RemovePrefixLong { .. } => ParameterOp::RemovePrefix(true),
-            P::RemoveSuffixShort { .. } => ParameterOp::RemoveSuffix(false),
-            P::RemoveSuffixLong { .. } => ParameterOp::RemoveSuffix(true),
-            P::ReplaceFirst { .. } | P::ReplaceAll { .. } => ParameterOp::Replace,
-            P::UpperFirst | P::UpperAll | P::LowerFirst | P::LowerAll => ParameterOp::Case,
-        };
-        let mut operands: Vec<AstSpan> = operand.iter().map(|it| it.span()).collect();
-        match operator {
-            P::RemovePrefixShort { pattern }
-            | P::RemovePrefixLong { pattern }
-            | P::RemoveSuffixShort { pattern }
-            | P::RemoveSuffixLong { pattern } => operands.push(pattern.span),
+        let (op, spans) = match operator {
+            P::UseDefault => (ParameterOp::Default(colon), Vec::new()),
+            P::AssignDefault => (ParameterOp::Assign(colon), Vec::new()),
+            P::UseReplacement => (ParameterOp::Alternative(colon), Vec::new()),
+            P::Error => (ParameterOp::Error(colon), Vec::new()),
+            P::RemovePrefixShort { pattern } => {
+                (ParameterOp::RemovePrefix(false), vec![pattern.span])
+            }
+            P::RemovePrefixLong { pattern } => {
+                (ParameterOp::RemovePrefix(true), vec![pattern.span])
+            }
+            P::RemoveSuffixShort { pattern } => {
+                (ParameterOp::RemoveSuffix(false), vec![pattern.span])
+            }
+            P::RemoveSuffixLong { pattern } => {
+                (ParameterOp::RemoveSuffix(true), vec![pattern.span])
+            }
             P::ReplaceFirst { pattern, replacement, .. }
             | P::ReplaceAll { pattern, replacement, .. } => {
-                operands.extend([pattern.span, replacement.span()]);
+                (ParameterOp::Replace, vec![pattern.span, replacement.span()])
             }
-            P::UseDefault | P::AssignDefault | P::UseReplacement | P::Error => {}
-            P::UpperFirst | P::UpperAll | P::LowerFirst | P::LowerAll => {}
-        }
-        self.finish(self.named(reference), op, &operands, span, context, true)
+            P::UpperFirst | P::UpperAll | P::LowerFirst | P::LowerAll => {
+                (ParameterOp::Case, Vec::new())
+            }
+        };
+        let mut expansion = self.plain(reference, op).with(operand);
+        expansion.operands.extend(spans);
+        expansion
     }
 
-    fn parameter(
-        &self,
-        named: Named,
-        op: ParameterOp,
-        operands: &[&ast::SourceText],
-        span: AstSpan,
-        context: Context,
-        braced: bool,
-    ) -> Result<Part> {
-        let operands: Vec<AstSpan> = operands.iter().map(|it| it.span()).collect();
-        self.finish(named, op, &operands, span, context, braced)
-    }
-
-    fn finish(
-        &self,
-        named: Named,
-        op: ParameterOp,
-        operands: &[AstSpan],
-        span: AstSpan,
-        context: Context,
-        braced: bool,
-    ) -> Result<Part> {
+    fn parameter(&self, expansion: Expansion, span: AstSpan, context: Context) -> Result<Part> {
         if let Some(error) = precheck::unclosed(self.source, plain_span(span)) {
             return Err(error);
         }
+        let Expansion { name, subscript, op, operands } = expansion;
         let operands = operands.iter().map(|it| self.reparsed(*it)).collect::<Result<_>>()?;
-        let Named { name, subscript } = named;
+        let braced = self.slice(span).starts_with("${");
         let quoted = context.is_quoted();
         let span = self.span(span);
         Ok(Part::Parameter(Box::new(Parameter {
@@ -511,16 +404,8 @@ impl Converter<'_> {
                     self.push(&mut parts, &raw, Quoting::Double, span);
                 }
                 ast::HeredocBodyPart::Variable(name) => {
-                    let braced = self.slice(span).starts_with("${");
-                    let named = Named::plain(name.as_str());
-                    parts.push(self.parameter(
-                        named,
-                        ParameterOp::Value,
-                        &[],
-                        span,
-                        context,
-                        braced,
-                    )?);
+                    let expansion = Expansion::of(name.as_str(), ParameterOp::Value);
+                    parts.push(self.parameter(expansion, span, context)?);
                 }
                 ast::HeredocBodyPart::CommandSubstitution { body, syntax } => {
                     parts.push(Part::Command(Box::new(
@@ -538,7 +423,7 @@ impl Converter<'_> {
                         .push(self.arithmetic_expansion(expression, tree, *syntax, span, context)?);
                 }
                 ast::HeredocBodyPart::Parameter(it) => {
-                    parts.push(self.expansion(it, span, context)?)
+                    parts.push(self.parameter(self.expansion(it), span, context)?);
                 }
             }
         }
@@ -546,14 +431,22 @@ impl Converter<'_> {
     }
 }
 
-struct Named {
+/// A parameter expansion before its operands are read.
+struct Expansion {
     name: Text,
     subscript: Option<Text>,
+    op: ParameterOp,
+    operands: Vec<AstSpan>,
 }
 
-impl Named {
-    fn plain(name: &str) -> Self {
-        Named { name: Text::new(name), subscript: None }
+impl Expansion {
+    fn of(name: &str, op: ParameterOp) -> Self {
+        Self { name: Text::new(name), subscript: None, op, operands: Vec::new() }
+    }
+
+    fn with<'a>(mut self, operands: impl IntoIterator<Item = &'a ast::SourceText>) -> Self {
+        self.operands.extend(operands.into_iter().map(ast::SourceText::span));
+        self
     }
 }
 
