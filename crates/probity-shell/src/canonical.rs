@@ -69,7 +69,12 @@ pub enum Join {
 impl Form {
     /// The canonical form of a parsed text.
     pub fn of(script: &Script<'_>) -> Self {
-        Builder { source: script.source, depth: 0 }.list(&script.body)
+        Builder { source: script.source, depth: 0, synonyms: true }.list(&script.body)
+    }
+
+    /// The form before whole commands are replaced by others, which is how the table of those is read.
+    fn without_synonyms(script: &Script<'_>) -> Self {
+        Builder { source: script.source, depth: 0, synonyms: false }.list(&script.body)
     }
 
     /// Whether there is no command in it.
@@ -100,6 +105,7 @@ const MAX_DEPTH: usize = 4;
 struct Builder<'s> {
     source: &'s str,
     depth: usize,
+    synonyms: bool,
 }
 
 impl Builder<'_> {

@@ -100,12 +100,18 @@ pub(super) fn simple(builder: Builder<'_>, simple: &Simple, redirects: Vec<Redir
         field::push_fields(word, &mut expand, &mut fields);
     }
     fields.iter_mut().for_each(home);
-    let Argv { tokens, known, input } = canonical_argv(builder, &fields);
+    let Argv { mut tokens, known, input } = canonical_argv(builder, &fields);
+    if builder.synonyms
+        && input.is_none()
+        && let Some(other) = dialect::synonym(&tokens)
+    {
+        tokens = other;
+    }
     let mut redirects = redirects;
     // A file that the utility would read itself and a file on its standard input are one thing, unless both are there.
     match input {
         Some(file) if !redirects.iter().any(RedirectForm::is_input) => {
-            redirects.insert(0, RedirectForm::input(file));
+            redirects.insert(0, RedirectForm::input(&file));
         }
         Some(file) => return with_operand(assignments, tokens, file, redirects, known),
         None => {}
@@ -449,6 +455,6 @@ fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Opt
 }
 
 /// Whether a word is certain to name one file.
-fn reads_one(text: &str) -> bool {
+pub(super) fn reads_one(text: &str) -> bool {
     !text.contains([field::STAR, field::ANY, field::BRACKET, field::OPEN]) && !text.is_empty()
 }

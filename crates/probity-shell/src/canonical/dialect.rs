@@ -1,9 +1,12 @@
 //! Utilities whose arguments are a small language of their own.
 
 mod echo;
+mod lines;
 mod program_text;
 mod signal;
 mod size;
+mod synonym;
+mod text;
 
 use super::{
     Builder, Form, MAX_DEPTH,
@@ -22,7 +25,11 @@ pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> 
         }
         "dd" => size::dd(arguments),
         "echo" => Some(echo::canonical(arguments)),
-        "sed" => head(builder, arguments),
+        "sed" => by_lines(builder, "sed", arguments),
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            by_lines(builder, "awk", arguments).or_else(|| by_field(builder, arguments))
+        }
+        "printf" => text::printf(arguments),
         "sh" | "bash" | "dash" | "zsh" | "ksh" => shell(builder, name, arguments),
         _ => None,
     }
@@ -73,6 +80,7 @@ pub(super) fn refine(name: &str, invocation: &Invocation<'_>, parts: &mut Parts)
                 first.text = mode;
             }
         }
+        "tr" => parts.operands.iter_mut().for_each(|it| text::set(&mut it.text)),
         "date" => parts
             .operands
             .iter_mut()
@@ -160,7 +168,8 @@ fn script(builder: Builder<'_>, text: &str) -> Option<(String, bool)> {
         return None;
     }
     let script = Script::parse(text).ok()?;
-    let form: Form = Builder { source: text, depth: builder.depth + 1 }.list(&script.body);
+    let form: Form =
+        Builder { source: text, depth: builder.depth + 1, ..builder }.list(&script.body);
     Some((render::form(&form), form.is_known()))
 }
 
@@ -178,22 +187,36 @@ fn test(name: &str, arguments: &[Field]) -> Argv {
     Argv { tokens, known: true, input: None }
 }
 
-/// `sed -n 1,5p` and `sed 5q` write what `head -n 5` writes.
-fn head(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
-    let texts: Vec<&str> = arguments.iter().map(|it| &*it.text).collect();
-    let (count, files) = match &texts[..] {
-        ["-n", script, files @ ..] => (script.strip_prefix("1,")?.strip_suffix('p')?, files),
-        [script, files @ ..] => (script.strip_suffix('q')?, files),
-        [] => return None,
-    };
-    let counts =
-        !count.is_empty() && count.bytes().all(|it| it.is_ascii_digit()) && !count.starts_with('0');
-    // Several files are one stream to sed and several to head.
-    if !counts || files.len() > 1 || files.iter().any(|it| it.starts_with('-') && it.len() > 1) {
+/// `sed -n 1,5p`, `sed 5q` and `awk 'NR<=5'` write what `head -n 5` writes.
+fn by_lines(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> {
+    let (utility, options, used) = lines::chosen(name, arguments)?;
+    instead(builder, utility, options, &arguments[used..])
+}
+
+fn by_field(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
+    let (options, used) = lines::first_field(arguments)?;
+    instead(builder, "cut", options, &arguments[used..])
+}
+
+/// Another utility on the same file. Several files are one stream to some and several to others.
+fn instead(
+    builder: Builder<'_>,
+    utility: &str,
+    options: Vec<String>,
+    files: &[Field],
+) -> Option<Argv> {
+    let plain =
+        |it: &Field| !(it.text.starts_with('-') && it.text.len() > 1) && !it.text.contains('=');
+    if files.len() > 1 || !files.iter().all(plain) {
         return None;
     }
-    let words = ["head", "-n", count].into_iter().chain(files.iter().copied());
-    let fields: Vec<Field> =
-        words.map(|it| Field { text: it.to_owned(), span: crate::Span::default() }).collect();
+    let field = |text: String| Field { text, span: crate::Span::default() };
+    let words = std::iter::once(utility.to_owned()).chain(options).map(field);
+    let fields: Vec<Field> = words.chain(files.iter().cloned()).collect();
     Some(canonical_argv(builder, &fields))
+}
+
+/// The command that stands for this one and others that write the same.
+pub(super) fn synonym(tokens: &[Token]) -> Option<Vec<Token>> {
+    synonym::of(tokens)
 }

@@ -32,6 +32,7 @@ fn read(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
     let Parsed { mut expression, settings, known } = expression::parse(builder, rest)?;
     expression.print_if_idle();
     expression.simplify();
+    expression.empty_files();
     let mut tokens = vec![Token::new(TokenKind::Program, "find")];
     tokens.extend(
         options(table, invocation.options.iter()).into_iter().flat_map(|(_, tokens)| tokens),
@@ -99,7 +100,7 @@ pub(super) fn with_xargs(found: &CommandForm, next: &CommandForm) -> Option<Comm
         .map(|it| Field { text: it.text.clone(), span: crate::Span::default() })
         .collect();
     let Argv { tokens, known, .. } =
-        canonical(Builder { source: "", depth: super::MAX_DEPTH }, &fields);
+        canonical(Builder { source: "", depth: super::MAX_DEPTH, synonyms: false }, &fields);
     Some(CommandForm {
         assignments: Vec::new(),
         tokens,
@@ -141,6 +142,21 @@ impl Expression {
             | Self::Fixed(_)
             | Self::Action(_) => false,
         })
+    }
+
+    /// A file that is empty has no size, and the other way round; of folders that is not true.
+    fn empty_files(&mut self) {
+        let Self::And(parts) = self else { return };
+        let is = |part: &Self, words: [&str; 2]| matches!(part, Self::Test(it) if it[..] == words);
+        if !parts.iter().any(|part| is(part, ["-type", "f"])) {
+            return;
+        }
+        for part in parts.iter_mut() {
+            if matches!(part, Self::Test(words) if words[..] == ["-empty"]) {
+                *part = Self::Test(vec!["-size".to_owned(), "0".to_owned()]);
+            }
+        }
+        self.simplify();
     }
 
     /// `-exec rm {} ;` on files only is `-delete`.

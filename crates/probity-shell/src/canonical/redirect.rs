@@ -30,8 +30,8 @@ pub enum Target {
 
 impl RedirectForm {
     /// Standard input from a file.
-    pub(super) fn input(target: String) -> Self {
-        Self { fd: String::new(), op: "<", target: Target::Word(target) }
+    pub(super) fn input(target: &str) -> Self {
+        Self { fd: String::new(), op: "<", target: Target::Word(plain_path(target)) }
     }
 
     pub(super) fn is_input(&self) -> bool {
@@ -106,6 +106,10 @@ fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<Redirect
         && !target.bytes().all(|it| it.is_ascii_digit() || it == b'-');
     let both = to_file || matches!(redirect.op, RedirectOp::OutputBoth | RedirectOp::AppendBoth);
     let op = if to_file { ">" } else { op };
+    // Nobody prints the name of a redirection's file.
+    if !op.contains('&') && op != "<<<" {
+        target = plain_path(&target);
+    }
     forms.push(RedirectForm { fd, op, target: Target::Word(std::mem::take(&mut target)) });
     if both {
         forms.push(RedirectForm {
@@ -113,5 +117,20 @@ fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<Redirect
             op: ">&",
             target: Target::Word("1".to_owned()),
         });
+    }
+}
+
+/// The path without steps that lead nowhere: `./a//b` is `a/b`.
+fn plain_path(path: &str) -> String {
+    let mut plain = path.to_owned();
+    while plain.contains("//") {
+        plain = plain.replace("//", "/");
+    }
+    while plain.contains("/./") {
+        plain = plain.replace("/./", "/");
+    }
+    match plain.strip_prefix("./") {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        Some(_) | None => plain,
     }
 }

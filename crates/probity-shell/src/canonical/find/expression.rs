@@ -99,7 +99,7 @@ pub(super) fn parse(builder: Builder<'_>, fields: &[Field]) -> Option<Parsed> {
 /// What was read of an expression.
 enum Read {
     Expression(Expression),
-    /// A setting of the whole search, true wherever it stands.
+    /// A setting of the whole search or a test that all pass: true wherever it stands.
     Setting,
 }
 
@@ -212,8 +212,15 @@ impl Parser<'_> {
         for _ in 0..arity {
             words.push(self.word()?);
         }
-        if words[0] == "-perm" {
-            permissions(&mut words[1]);
+        match &*words[0] {
+            "-perm" => permissions(&mut words[1]),
+            "-size" => size(&mut words[1]),
+            "-true" => return Some(Read::Setting),
+            // Every name and every path matches it.
+            "-name" | "-iname" | "-path" | "-ipath" if words[1] == "*" => {
+                return Some(Read::Setting);
+            }
+            _ => {}
         }
         Some(Read::Expression(make(words)))
     }
@@ -242,6 +249,16 @@ fn permissions(value: &mut String) {
     let sign = if value.starts_with(['-', '/']) { &value[..1] } else { "" };
     if let Some(mode) = mode::canonical(&value[sign.len()..]) {
         *value = format!("{sign}{mode}");
+    }
+}
+
+/// Blocks are the usual unit, and nothing is nothing in any unit.
+fn size(value: &mut String) {
+    if let Some(number) = value.strip_suffix('b') {
+        *value = number.to_owned();
+    }
+    if matches!(&**value, "0c" | "0k" | "0M" | "0w" | "0G") {
+        "0".clone_into(value);
     }
 }
 
