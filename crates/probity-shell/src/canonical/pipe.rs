@@ -1,5 +1,7 @@
 //! Pipelines: stages that can be written without a pipe.
 
+use crate::field;
+
 use super::{CommandForm, Form, Join, Token, TokenKind, compound, find, redirect::RedirectForm};
 
 /// The pipeline with needless stages taken out.
@@ -31,7 +33,11 @@ pub(super) fn simplified(mut joints: Vec<bool>, mut parts: Vec<Form>) -> Form {
 }
 
 fn merged(first: &CommandForm, second: &CommandForm, at_start: bool) -> Option<CommandForm> {
-    let from_file = || from_cat(first, second).or_else(|| find::with_xargs(first, second));
+    let from_file = || {
+        from_cat(first, second)
+            .or_else(|| from_echo(first, second))
+            .or_else(|| find::with_xargs(first, second))
+    };
     let anywhere = || sorted_once(first, second).or_else(|| bare_count(first, second));
     match at_start {
         true => from_file().or_else(anywhere),
@@ -48,6 +54,27 @@ fn from_cat(cat: &CommandForm, next: &CommandForm) -> Option<CommandForm> {
     }
     let mut merged = next.clone();
     merged.redirects.insert(0, input.clone());
+    Some(merged)
+}
+
+/// `echo text | cmd` is `cmd <<< text`.
+fn from_echo(echo: &CommandForm, next: &CommandForm) -> Option<CommandForm> {
+    let [_, text] = &*echo.tokens else { return None };
+    let plain = echo.is("echo") && echo.redirects.is_empty() && text.kind == TokenKind::Operand;
+    // Some shells' `echo` reads escapes; a word that is split or globbed is not one text.
+    let unsure =
+        text.text.contains([field::STAR, field::ANY, field::BRACKET, field::TILDE, field::OPEN]);
+    let escapes = text.text.contains('\\') || text.text.starts_with('-');
+    if !plain
+        || unsure
+        || escapes
+        || next.redirects.iter().any(RedirectForm::is_input)
+        || next.tokens.is_empty()
+    {
+        return None;
+    }
+    let mut merged = next.clone();
+    merged.redirects.insert(0, RedirectForm::text_input(&text.text));
     Some(merged)
 }
 

@@ -34,6 +34,11 @@ impl RedirectForm {
         Self { fd: String::new(), op: "<", target: Target::Word(plain_path(target)) }
     }
 
+    /// Standard input from a text.
+    pub(super) fn text_input(text: &str) -> Self {
+        Self { fd: String::new(), op: "<<<", target: Target::Word(text.to_owned()) }
+    }
+
     pub(super) fn is_input(&self) -> bool {
         self.op.starts_with('<') && matches!(&*self.fd, "" | "0")
     }

@@ -19,7 +19,7 @@ pub(super) fn chosen(
         Choice::Last => ("tail", vec!["-n".to_owned(), "1".to_owned()]),
         Choice::From(line) => ("tail", vec!["-n".to_owned(), format!("+{line}")]),
         // Only what other tools say in another way: this is how `sed` says it.
-        Choice::Only(line) if name != "sed" => ("sed", vec!["-n".to_owned(), format!("{line}p")]),
+        Choice::Only(lines) if name != "sed" => ("sed", vec!["-n".to_owned(), format!("{lines}p")]),
         Choice::Only(_) => return None,
     };
     Some((utility, options, used))
@@ -29,7 +29,8 @@ enum Choice {
     First(String),
     Last,
     From(u64),
-    Only(u64),
+    /// What `sed -n` would print, in its words.
+    Only(String),
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -47,7 +48,7 @@ fn printing(script: &str) -> Option<Choice> {
         None if lines == "$" => Some(Choice::Last),
         None => match number(lines)? {
             1 => Some(Choice::First("1".to_owned())),
-            line => Some(Choice::Only(line)),
+            line => Some(Choice::Only(line.to_string())),
         },
     }
 }
@@ -71,24 +72,55 @@ fn deleting(script: &str) -> Option<Choice> {
 /// `awk 'NR==5'`, with or without `{print}`.
 fn by_number(program: &str) -> Option<Choice> {
     let compact: String = program.chars().filter(|it| !it.is_ascii_whitespace()).collect();
-    let condition = compact
-        .strip_suffix("{print}")
-        .or_else(|| compact.strip_suffix("{print$0}"))
-        .unwrap_or(&compact);
-    let rest = condition.strip_prefix("NR")?;
-    if let Some(line) = rest.strip_prefix("==") {
-        return match number(line)? {
-            1 => Some(Choice::First("1".to_owned())),
-            line => Some(Choice::Only(line)),
+    let printed = ["{print}", "{print$0}"].iter().find_map(|it| compact.strip_suffix(it));
+    let condition = printed.unwrap_or(&compact);
+    if let Some((from, to)) = condition.split_once("&&") {
+        let (from, to) = (first_line(from)?, last_line(to)?);
+        return match from {
+            1 => Some(Choice::First(to.to_string())),
+            from if from < to => Some(Choice::Only(format!("{from},{to}"))),
+            _ => None,
         };
     }
-    if let Some(line) = rest.strip_prefix("<=") {
-        return number(line).map(|it| Choice::First(it.to_string()));
+    if let Some(to) = last_line(condition) {
+        return Some(Choice::First(to.to_string()));
     }
-    if let Some(line) = rest.strip_prefix(">=") {
-        return number(line).filter(|it| *it > 1).map(Choice::From);
+    if let Some(from) = first_line(condition) {
+        return (from > 1).then_some(Choice::From(from));
     }
-    rest.strip_prefix('>').and_then(number).map(|it| Choice::From(it + 1))
+    let rest = condition.strip_prefix("NR")?;
+    match rest.strip_prefix('%') {
+        Some(rest) => {
+            let (step, remainder) = rest.split_once("==").unwrap_or((rest, "1"));
+            let step = number(step).filter(|it| *it > 1)?;
+            let remainder = if remainder == "0" { 0 } else { number(remainder)? };
+            // Without a comparison any remainder counts; of two there is only one.
+            let exact = rest.contains("==") || step == 2;
+            (exact && remainder < step).then(|| Choice::Only(format!("{remainder}~{step}")))
+        }
+        None => match number(rest.strip_prefix("==")?)? {
+            1 => Some(Choice::First("1".to_owned())),
+            line => Some(Choice::Only(line.to_string())),
+        },
+    }
+}
+
+/// The first line that a condition lets through to the end.
+fn first_line(condition: &str) -> Option<u64> {
+    let rest = condition.strip_prefix("NR>")?;
+    match rest.strip_prefix('=') {
+        Some(line) => number(line),
+        None => number(rest).map(|it| it + 1),
+    }
+}
+
+/// The last line that a condition lets through from the start.
+fn last_line(condition: &str) -> Option<u64> {
+    let rest = condition.strip_prefix("NR<")?;
+    match rest.strip_prefix('=') {
+        Some(line) => number(line),
+        None => number(rest).map(|it| it - 1).filter(|it| *it > 0),
+    }
 }
 
 /// `awk -F: '{print $1}'` is `cut -d: -f1`. Of later fields it is not true: they part on lines without the sign.

@@ -8,12 +8,14 @@ use std::{
 use serde::Deserialize;
 
 use crate::{
+    argv::Invocation,
     canonical::{
         Builder,
         command::{Token, canonical_argv},
         mode,
     },
     field::Field,
+    utility::{self, Many},
 };
 
 /// Parentheses nest this deep.
@@ -239,10 +241,24 @@ impl Parser<'_> {
         if many && tokens.last().is_none_or(|it| it.text != "{}") {
             tokens = rest[..end].iter().map(|it| Token::operand(&*it.text)).collect();
         }
+        let texts: Vec<&str> = tokens.iter().map(|it| &*it.text).collect();
+        if word == "-exec" && !many && texts == ["echo", "{}"] {
+            return Some(Expression::Action(vec![Token::operand("-print")]));
+        }
+        // One call for many files does what a call for each does, if their order does not matter to it.
+        let end = if many && known && each_alone(&rest[..end]) { ";" } else { &*rest[end].text };
         tokens.insert(0, Token::operand(word));
-        tokens.push(Token::operand(&*rest[end].text));
+        tokens.push(Token::operand(end));
         Some(Expression::Action(tokens))
     }
+}
+
+/// Whether the files at the end of a command are handled one by one.
+fn each_alone(command: &[Field]) -> bool {
+    let Some((name, arguments)) = command.split_first() else { return false };
+    let Some(table) = name.literal().and_then(utility::lookup) else { return false };
+    let slots = Invocation::read(table, arguments).slots();
+    matches!(slots.last(), Some(Some(slot)) if slot.many == Many::Unordered)
 }
 
 fn permissions(value: &mut String) {
