@@ -22,8 +22,19 @@ const FOREIGN_CONDITIONS: &[&str] = &["DEBUG", "ERR", "RETURN", "ZERR"];
 
 /// What `set -o` takes.
 const SHELL_OPTIONS: &[&str] = &[
-    "allexport", "errexit", "ignoreeof", "monitor", "noclobber", "noexec", "noglob", "nolog",
-    "notify", "nounset", "verbose", "vi", "xtrace",
+    "allexport",
+    "errexit",
+    "ignoreeof",
+    "monitor",
+    "noclobber",
+    "noexec",
+    "noglob",
+    "nolog",
+    "notify",
+    "nounset",
+    "verbose",
+    "vi",
+    "xtrace",
 ];
 
 impl Checker<'_> {
@@ -101,9 +112,13 @@ impl Checker<'_> {
         }
     }
 
-    /// `export a+=1`, `unset 'a[1]'`.
+    /// `export a+=1`, `unset 'a[1]'`, `export +x a`.
     pub(super) fn declared_arrays(&mut self, operands: &[Arg<'_>]) {
         for arg in operands {
+            if arg.text.starts_with('+') {
+                let message = format!("`{}` is not an option of the standard", arg.text);
+                self.report_with(Rule::Option, arg.span(), message, Some("leave it out"));
+            }
             let target = arg.text.split('=').next().unwrap_or_default();
             if let Some(name) = target.strip_suffix('+').filter(|it| is_name(it))
                 && arg.text.len() > target.len()
@@ -112,7 +127,10 @@ impl Checker<'_> {
                 let message = Rule::AppendAssignment.text().says.clone();
                 self.report_with(Rule::AppendAssignment, arg.span(), message, Some(&instead));
             }
-            if target.split_once('[').is_some_and(|(name, rest)| is_name(name) && rest.ends_with(']')) {
+            if target
+                .split_once('[')
+                .is_some_and(|(name, rest)| is_name(name) && rest.ends_with(']'))
+            {
                 self.report(Rule::ArrayElement, arg.span());
             }
         }
@@ -220,9 +238,14 @@ fn plain_signal(name: &str) -> Option<&'static str> {
 
 fn has_echo_escape(part: &Part) -> bool {
     match part {
-        Part::Text { quoting: Quoting::Ansi, .. } => false,
-        Part::Text { text, .. } => escapes(text).any(|it| "abcEefnrtv0".contains(it)),
-        _ => false,
+        Part::Text { text, quoting, .. } => {
+            *quoting != Quoting::Ansi && escapes(text).any(|it| "abcEefnrtv0".contains(it))
+        }
+        Part::Parameter(_)
+        | Part::Command(_)
+        | Part::Arithmetic(_)
+        | Part::Process(_)
+        | Part::Array(_) => false,
     }
 }
 
@@ -244,7 +267,8 @@ fn foreign_conversion(format: &str) -> Option<&'static str> {
     let mut rest = format;
     while let Some(at) = rest.find('%') {
         rest = &rest[at + 1..];
-        let conversion = rest.trim_start_matches(|it: char| "-+ #0.*$".contains(it) || it.is_ascii_digit());
+        let conversion =
+            rest.trim_start_matches(|it: char| "-+ #0.*$".contains(it) || it.is_ascii_digit());
         let mut chars = conversion.chars();
         match chars.next() {
             Some('q') => return Some("%q"),

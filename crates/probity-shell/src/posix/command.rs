@@ -1,7 +1,7 @@
 //! A simple command: which utility it is, and who else looks at its words.
 
 use super::{
-    Checker, MAX_NESTED, Unless, UnknownUtility,
+    Checker, MAX_NESTED, UnknownUtility, Unless,
     args::Arg,
     foreign::{self, Wrapper},
     options::Parsed,
@@ -65,7 +65,11 @@ impl Checker<'_> {
             "find" => return self.find(utility, args),
             "kill" => return self.kill(utility, args),
             "exit" | "return" => return self.status(args),
-            "expr" | ":" | "true" | "false" => return self.about(name, utility, args),
+            "expr" => {
+                self.expr(args);
+                return self.about(name, utility, args);
+            }
+            ":" | "true" | "false" => return self.about(name, utility, args),
             _ => {}
         }
         let parsed = self.options(name, utility, args);
@@ -118,7 +122,8 @@ impl Checker<'_> {
         // Without quotes removed, a place in the text is a place in the script.
         let span = arg.span();
         let raw = span.of(self.source);
-        let shift = raw.find(text).filter(|_| raw.len() - text.len() <= 2).map(|at| span.start + at);
+        let shift =
+            raw.find(text).filter(|_| raw.len() - text.len() <= 2).map(|at| span.start + at);
         self.nested_text(text, |inner| match shift {
             Some(shift) => Span { start: inner.start + shift, end: inner.end + shift },
             None => span,

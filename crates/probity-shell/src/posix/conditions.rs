@@ -113,17 +113,21 @@ fn binary(text: &str) -> Option<Operator> {
         "=" | "!=" | "-eq" | "-ne" | "-gt" | "-ge" | "-lt" | "-le" => Operator::Standard,
         "-nt" | "-ot" | "-ef" | "<" | ">" => Operator::Later,
         "==" => Operator::Foreign("`=`"),
-        "=~" => Operator::Foreign("`expr \"$x\" : 'RE' >/dev/null`, `grep -E`, or `case` with a pattern"),
+        "=~" => Operator::Foreign(
+            "`expr \"$x\" : 'RE' >/dev/null`, `grep -E`, or `case` with a pattern",
+        ),
         "!==" | "===" => Operator::Foreign("`=` or `!=`"),
-        "<=" | ">=" => Operator::Foreign("`! [ \"$a\" \\> \"$b\" ]` (POSIX.1-2024), or `-le` for numbers"),
+        "<=" | ">=" => {
+            Operator::Foreign("`! [ \"$a\" \\> \"$b\" ]` (POSIX.1-2024), or `-le` for numbers")
+        }
         _ => return None,
     })
 }
 
 fn unary(text: &str) -> Option<Operator> {
     Some(match text {
-        "-b" | "-c" | "-d" | "-e" | "-f" | "-g" | "-h" | "-L" | "-n" | "-p" | "-r" | "-S" | "-s"
-        | "-t" | "-u" | "-w" | "-x" | "-z" => Operator::Standard,
+        "-b" | "-c" | "-d" | "-e" | "-f" | "-g" | "-h" | "-L" | "-n" | "-p" | "-r" | "-S"
+        | "-s" | "-t" | "-u" | "-w" | "-x" | "-z" => Operator::Standard,
         "-a" => Operator::Foreign("`-e`"),
         "-k" => Operator::Foreign("`[ -n \"$(find FILE -prune -perm -1000)\" ]`"),
         "-o" => Operator::Foreign("look at `$-`, or at `set +o`"),

@@ -1,12 +1,6 @@
 //! `find`: its paths and its expression.
 
-use super::{
-    Checker, Edition,
-    args::Arg,
-    options::is_number,
-    rules::Rule,
-    standard::Utility,
-};
+use super::{Checker, Edition, args::Arg, options::is_number, rules::Rule, standard::Utility};
 
 /// What follows a primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,12 +47,9 @@ impl Checker<'_> {
         utility: &'static Utility,
         rest: &[Arg<'_>],
     ) -> usize {
-        let (primary, later) = match standard_primary(name) {
-            Some(found) => found,
-            None => {
-                self.foreign_primary(name, arg, utility);
-                return after_foreign(name, rest);
-            }
+        let Some((primary, later)) = standard_primary(name) else {
+            self.foreign_primary(name, arg, utility);
+            return after_foreign(name, rest);
         };
         if later && self.edition == Edition::Posix2017 {
             let message = format!("`{name}` of `find` came with POSIX.1-2024");
@@ -107,7 +98,9 @@ impl Checker<'_> {
         };
         if !known {
             let message = format!("`{name} {text}` is not in the standard");
-            self.report_with(Rule::OptionArgument, value.span(), message, utility.instead(name));
+            let bytes = (name == "-size").then(|| size_in_bytes(text)).flatten();
+            let instead = bytes.as_deref().or_else(|| utility.instead(name));
+            self.report_with(Rule::OptionArgument, value.span(), message, instead);
         }
     }
 }
@@ -135,12 +128,31 @@ fn standard_primary(name: &str) -> Option<(Primary, bool)> {
     })
 }
 
+/// `+10M` in the unit that the standard has.
+fn size_in_bytes(size: &str) -> Option<String> {
+    let sign = size.chars().next().filter(|it| matches!(it, '+' | '-'));
+    let unsigned = size.strip_prefix(['+', '-']).unwrap_or(size);
+    let digits = unsigned.trim_end_matches(|it: char| it.is_ascii_alphabetic());
+    let unit: u64 = match &unsigned[digits.len()..] {
+        "b" => 512,
+        "w" => 2,
+        "k" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    let bytes = digits.parse::<u64>().ok()?.checked_mul(unit)?;
+    Some(format!("`-size {}{bytes}c`", sign.map(String::from).unwrap_or_default()))
+}
+
 fn after_foreign(name: &str, rest: &[Arg<'_>]) -> usize {
     match name {
         "-execdir" | "-okdir" => command_length(rest) + 1,
         // `-mmin -5` has a value that looks like a primary.
         _ => usize::from(rest.first().is_some_and(|it| {
-            it.text.strip_prefix('-').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+            it.text
+                .strip_prefix('-')
+                .is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
         })),
     }
 }

@@ -37,14 +37,21 @@ impl Checker<'_> {
         match name {
             "date" => self.date(parsed.operands),
             "dd" => self.dd(parsed.operands),
-            "head" => self.values(parsed, "nc", |it| !it.starts_with('-'), "`sed '$d'` takes the last line away"),
+            "head" => self.values(
+                parsed,
+                "nc",
+                |it| !it.starts_with('-'),
+                "`sed '$d'` takes the last line away",
+            ),
             "ps" => self.ps(parsed),
             "sleep" => self.sleep(parsed.operands),
             "sort" => {
                 self.values(parsed, "k", is_sort_key, "a key of the letters b, d, f, i, n and r");
                 self.obsolete_number(name, utility, parsed.operands);
             }
-            "split" => self.values(parsed, "b", is_split_size, "bytes, or a number with `k` or `m`"),
+            "split" => {
+                self.values(parsed, "b", is_split_size, "bytes, or a number with `k` or `m`");
+            }
             "tail" => self.obsolete_number(name, utility, parsed.operands),
             "touch" => self.values(parsed, "d", is_iso_time, "`YYYY-MM-DDThh:mm:SS`, or `-t`"),
             _ => {}
@@ -78,7 +85,8 @@ impl Checker<'_> {
         let first = operands.first();
         if let Some(arg) = first.filter(|it| it.text.strip_prefix('+').is_some_and(is_number)) {
             let message = format!("`{name} {}` is no longer in the standard", arg.text);
-            self.report_with(Rule::Operand, arg.span(), message, utility.instead("+NUM"));
+            let instead = utility.instead("+NUM").map(|it| it.replace("NUM", &arg.text[1..]));
+            self.report_with(Rule::Operand, arg.span(), message, instead.as_deref());
         }
     }
 
@@ -123,7 +131,9 @@ impl Checker<'_> {
                 if value.split(',').any(|it| !CONVERSIONS.contains(&it)) {
                     self.operand(arg, Some("`sync` after it, for `fsync`; otherwise leave it out"));
                 }
-            } else if matches!(key, "bs" | "cbs" | "ibs" | "obs") && !value.split('x').all(is_dd_size) {
+            } else if matches!(key, "bs" | "cbs" | "ibs" | "obs")
+                && !value.split('x').all(is_dd_size)
+            {
                 self.operand(arg, Some("bytes, or a number with `k`: `bs=1024k` is 1 MiB"));
             }
         }
@@ -156,6 +166,23 @@ impl Checker<'_> {
                     break;
                 }
             }
+        }
+    }
+
+    /// GNU's `expr` has words for what the standard writes with `:`.
+    pub(super) fn expr(&mut self, args: &[Arg<'_>]) {
+        let [_, first, _, ..] = args else { return };
+        let instead = match first.value() {
+            Some("length") => "`${#x}`",
+            Some("substr") => "`printf '%s\\n' \"$x\" | cut -c 2-4`",
+            Some("index") => "`${x%%[CHARS]*}` and its length",
+            Some("match") => "`expr \"$x\" : RE`",
+            _ => return,
+        };
+        // `expr length = x` compares.
+        if !matches!(args[2].value(), Some("=" | "!=" | "<" | ">" | "<=" | ">=" | "|" | "&" | ":"))
+        {
+            self.operand(first, Some(instead));
         }
     }
 

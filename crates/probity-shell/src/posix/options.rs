@@ -117,7 +117,8 @@ impl Checker<'_> {
                 }
                 Letter::Unknown if letter.is_ascii_digit() && is_number(letters) => {
                     let message = format!("`{name}` of the standard has no option `{}`", arg.text);
-                    return self.report_with(Rule::Option, span, message, utility.instead("-NUM"));
+                    let instead = utility.instead("-NUM").map(|it| it.replace("NUM", letters));
+                    return self.report_with(Rule::Option, span, message, instead.as_deref());
                 }
                 Letter::Unknown => {
                     let message = format!("`{name}` of the standard has no option `-{letter}`");

@@ -98,7 +98,7 @@ rules! {
     Indirection = "indirection",
     VariableNames = "variable-names",
     Transformation = "transformation",
-    PositionalTrim = "positional-trim",
+    PositionalOperation = "positional-operation",
     FileSubstitution = "file-substitution",
     CommandExpansion = "command-expansion",
     LegacyArithmetic = "legacy-arithmetic",

@@ -113,6 +113,10 @@ mod tests {
             for option in utility.instead.keys() {
                 let mut chars = option.trim_start_matches('-').chars();
                 let (Some(letter), None) = (chars.next(), chars.next()) else { continue };
+                // `find . -L`: right letter, wrong place.
+                if name == "find" {
+                    continue;
+                }
                 let found = utility.letter(letter, Edition::Posix2017);
                 let lacking = matches!(found, Letter::Unknown | Letter::Later);
                 assert!(lacking, "`{name} {option}` is in the standard");

@@ -127,7 +127,8 @@ impl Checker<'_> {
 
     fn for_loop(&mut self, it: &For, span: Span) {
         if it.select {
-            self.report(Rule::Select, Span { start: span.start, end: span.start + "select".len() });
+            let end = span.end.min(span.start + "select".len());
+            self.report(Rule::Select, Span { end, ..span });
         }
         if it.braces {
             self.report(Rule::ForBraces, it.head);
@@ -147,11 +148,10 @@ impl Checker<'_> {
             }
             self.statements(body);
             match end {
-                ArmEnd::Break => {}
                 ArmEnd::FallThrough if self.is_2017() => {
                     self.report(Rule::CaseFallThrough, *end_span);
                 }
-                ArmEnd::FallThrough => {}
+                ArmEnd::Break | ArmEnd::FallThrough => {}
                 ArmEnd::Continue => self.report(Rule::CaseContinue, *end_span),
             }
         }
@@ -162,7 +162,8 @@ impl Checker<'_> {
             self.report(Rule::FunctionKeyword, it.name_span);
         }
         if SPECIAL_BUILTINS.contains(&it.name.as_str()) {
-            let message = format!("a function cannot be named like the special builtin `{}`", it.name);
+            let message =
+                format!("a function cannot be named like the special builtin `{}`", it.name);
             self.report_with(Rule::FunctionName, it.name_span, message, Some("another name"));
         } else if !is_name(&it.name) {
             self.report(Rule::FunctionName, it.name_span);
@@ -173,15 +174,20 @@ impl Checker<'_> {
 
     fn time(&mut self, it: &Time) {
         let Some(stmt) = &it.stmt else { return };
-        match &stmt.command {
-            // A utility, as the standard sees it: what follows may be its options.
-            Command::Simple(simple) if !stmt.negated => {
-                if simple.words.first().is_some_and(|it| Arg::read(it).text.starts_with('-')) {
-                    return self.time_utility(simple, stmt);
-                }
-            }
-            Command::Pipeline(stages) if is_simple(&stages[0].stmt) => {}
-            _ => self.report(Rule::TimeCompound, it.span),
+        // A utility, as the standard sees it: what follows may be its options.
+        if let Command::Simple(simple) = &stmt.command
+            && simple.words.first().is_some_and(|it| Arg::read(it).text.starts_with('-'))
+        {
+            return self.time_utility(simple, stmt);
+        }
+        let mut first = stmt;
+        if let Command::Pipeline(stages) = &stmt.command
+            && let Some(stage) = stages.first()
+        {
+            first = &stage.stmt;
+        }
+        if stmt.negated || !is_simple(first) {
+            self.report(Rule::TimeCompound, it.span);
         }
         self.statement(stmt);
     }
@@ -246,7 +252,8 @@ impl Checker<'_> {
         if target == "-" || !target.is_empty() && target.bytes().all(|it| it.is_ascii_digit()) {
             return;
         }
-        let moved = target.strip_suffix('-').is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
+        let moved =
+            target.strip_suffix('-').is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
         match moved || it.op == RedirectOp::DupInput || it.fd.is_some() {
             true => self.report(Rule::DescriptorMove, it.span),
             false => self.report(Rule::BothRedirect, it.span),

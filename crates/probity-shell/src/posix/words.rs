@@ -1,11 +1,6 @@
 //! Words: what a shell would expand in them.
 
-use super::{
-    Checker, Unless,
-    foreign,
-    rules::Rule,
-    syntax::is_name,
-};
+use super::{Checker, Unless, foreign, rules::Rule, syntax::is_name};
 use crate::tree::{
     Arithmetic, Array, Command, Parameter, ParameterOp, Part, Quoting, RedirectOp, Span,
     Substitution, Text, Word,
@@ -91,16 +86,16 @@ impl Checker<'_> {
         if subscript.is_some() && *op != ParameterOp::Keys {
             self.report(Rule::ArrayElement, *span);
         }
-        let (rule, role) = operation(*op, name);
-        if let Some(rule) = rule {
+        let (broken, operand_role) = operation(*op, name);
+        if let Some(rule) = broken {
             self.report(rule, *span);
         }
-        match op {
-            ParameterOp::Assign(_) => self.note_assigned(name, *span),
-            _ => self.variable(name, *span),
+        match matches!(op, ParameterOp::Assign(_)) {
+            true => self.note_assigned(name, *span),
+            false => self.variable(name, *span),
         }
         for operand in operands {
-            self.word(operand, role);
+            self.word(operand, operand_role);
         }
     }
 
@@ -186,8 +181,7 @@ impl Checker<'_> {
                 self.report(Rule::ExtendedGlob, *span);
             }
             let Some(at) = text.find("[^") else { continue };
-            let closes = |part: &Part| matches!(part, Part::Text { text, quoting: Quoting::None, .. } if text.contains(']'));
-            if text[at + 2..].contains(']') || rest.clone().any(closes) {
+            if text[at + 2..].contains(']') || rest.clone().any(closes_bracket) {
                 self.report(Rule::GlobNegation, *span);
             }
         }
@@ -199,13 +193,13 @@ fn operation(op: ParameterOp, name: &str) -> (Option<Rule>, Role) {
     let all = matches!(name, "@" | "*");
     match op {
         ParameterOp::Value
-        | ParameterOp::Length
         | ParameterOp::Default(_)
         | ParameterOp::Assign(_)
         | ParameterOp::Alternative(_)
         | ParameterOp::Error(_) => (None, Role::Text),
+        ParameterOp::Length => (all.then_some(Rule::PositionalOperation), Role::Text),
         ParameterOp::RemovePrefix(_) | ParameterOp::RemoveSuffix(_) => {
-            (all.then_some(Rule::PositionalTrim), Role::Pattern)
+            (all.then_some(Rule::PositionalOperation), Role::Pattern)
         }
         ParameterOp::Replace => (Some(Rule::Replacement), Role::Text),
         ParameterOp::Slice => (Some(Rule::Substring), Role::Text),
@@ -216,6 +210,10 @@ fn operation(op: ParameterOp, name: &str) -> (Option<Rule>, Role) {
         ParameterOp::Transform => (Some(Rule::Transformation), Role::Text),
         ParameterOp::Foreign => (Some(Rule::ForeignSyntax), Role::Text),
     }
+}
+
+fn closes_bracket(part: &Part) -> bool {
+    matches!(part, Part::Text { text, quoting: Quoting::None, .. } if text.contains(']'))
 }
 
 fn has_extended_glob(text: &str) -> bool {
@@ -233,7 +231,11 @@ fn has_base(word: &Word) -> bool {
         Part::Text { text, .. } => text
             .match_indices('#')
             .any(|(at, _)| text[..at].ends_with(|it: char| it.is_ascii_digit())),
-        _ => false,
+        Part::Parameter(_)
+        | Part::Command(_)
+        | Part::Arithmetic(_)
+        | Part::Process(_)
+        | Part::Array(_) => false,
     })
 }
 
