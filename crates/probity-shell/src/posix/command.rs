@@ -6,7 +6,7 @@ use super::{
     foreign::{self, Wrapper},
     options::Parsed,
     rules::Rule,
-    standard::{self, Letter, Utility},
+    standard::{self, Handler, Utility},
 };
 use crate::{
     Script,
@@ -59,56 +59,53 @@ impl Checker<'_> {
     }
 
     fn utility(&mut self, name: &str, utility: &'static Utility, args: &[Arg<'_>]) {
-        match name {
-            "test" | "[" => return self.condition(name, args),
-            "echo" => return self.echo(utility, args),
-            "find" => return self.find(utility, args),
-            "kill" => return self.kill(utility, args),
-            "exit" | "return" => return self.status(args),
-            "expr" => {
-                self.expr(args);
-                return self.about(name, utility, args);
-            }
-            ":" | "true" | "false" => return self.about(name, utility, args),
-            _ => {}
-        }
-        let parsed = self.options(name, utility, args);
-        if !self.shell_operands(name, &parsed) {
-            self.utility_operands(name, utility, &parsed);
-        }
-        if let Some(skip) = utility.wraps {
-            self.wrapped(name, skip, &parsed);
-        }
-    }
-
-    /// What the utilities that are part of the shell do with their operands; `false` for all others.
-    fn shell_operands(&mut self, name: &str, parsed: &Parsed<'_>) -> bool {
-        match name {
-            "trap" => self.trap(parsed),
-            "read" => self.read(parsed),
-            "set" | "sh" => self.shell(name, parsed),
-            "eval" => self.eval(parsed.operands),
-            "." => self.dot(parsed),
-            "export" | "readonly" => {
+        let parsed = match utility.handler.reads_words_itself() {
+            true => Parsed::nothing(),
+            false => self.options(name, utility, args),
+        };
+        match utility.handler {
+            Handler::Alias => self.aliases(parsed.operands),
+            Handler::Date => self.date(parsed.operands),
+            Handler::Dd => self.dd(parsed.operands),
+            Handler::Declare => {
                 self.declared(parsed.operands);
                 self.declared_arrays(parsed.operands);
             }
-            "unset" => self.declared_arrays(parsed.operands),
-            "alias" => self.aliases(parsed.operands),
-            "getopts" => self.getopts(parsed.operands),
-            "printf" => self.printf(parsed.operands),
-            _ => return false,
+            Handler::Dot => self.dot(&parsed),
+            Handler::Echo => self.echo(utility, args),
+            Handler::Eval => self.eval(parsed.operands),
+            Handler::Expr => self.expr(utility, args),
+            Handler::Find => self.find(utility, args),
+            Handler::Getopts => self.getopts(parsed.operands),
+            Handler::Head => self.head(&parsed),
+            Handler::Ignore => self.about(name, utility, args),
+            Handler::Kill => self.kill(utility, args),
+            Handler::Printf => self.printf(parsed.operands),
+            Handler::Ps => self.ps(&parsed),
+            Handler::Read => self.read(&parsed),
+            Handler::Set | Handler::Sh => self.shell(name, &parsed),
+            Handler::Sleep => self.sleep(parsed.operands),
+            Handler::Sort => self.sort(utility, &parsed),
+            Handler::Split => self.split(&parsed),
+            Handler::Status => self.status(args),
+            Handler::Tail => self.obsolete_number(name, utility, parsed.operands),
+            Handler::Test => self.condition(name, utility, args),
+            Handler::Touch => self.touch(&parsed),
+            Handler::Trap => self.trap(&parsed),
+            Handler::Unset => self.declared_arrays(parsed.operands),
+            Handler::Chmod | Handler::Command | Handler::Env | Handler::Plain | Handler::Stty => {}
         }
-        true
+        if let Some(skip) = utility.wraps {
+            self.wrapped(utility, skip, &parsed);
+        }
     }
 
-    fn wrapped(&mut self, name: &str, skip: usize, parsed: &Parsed<'_>) {
-        let names_only = name == "command" && (parsed.has('v') || parsed.has('V'));
-        if names_only {
+    fn wrapped(&mut self, utility: &'static Utility, skip: usize, parsed: &Parsed<'_>) {
+        if utility.handler == Handler::Command && (parsed.has('v') || parsed.has('V')) {
             return;
         }
         let mut operands = parsed.operands;
-        if name == "env" {
+        if utility.handler == Handler::Env {
             while operands.first().is_some_and(|it| it.text.contains('=')) {
                 operands = &operands[1..];
             }
@@ -192,8 +189,7 @@ fn wrapped<'a>(wrapper: Wrapper, args: &'a [Arg<'a>]) -> &'a [Arg<'a>] {
         at += 1;
         let mut letters = arg.text[1..].chars().peekable();
         while let Some(letter) = letters.next() {
-            let found = standard::letter_of(wrapper.letters, letter);
-            if found == Some(Letter::Valued) {
+            if standard::takes_value(wrapper.letters, letter) {
                 at += usize::from(letters.peek().is_none() && arg.literal);
                 break;
             }

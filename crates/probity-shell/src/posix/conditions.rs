@@ -1,6 +1,6 @@
 //! The operators of `test` and `[`.
 
-use super::{Checker, args::Arg, rules::Rule, standard};
+use super::{Checker, args::Arg, rules::Rule, standard::Utility};
 
 /// What is known about a word in the place of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,10 +14,8 @@ enum Operator {
 }
 
 impl Checker<'_> {
-    pub(super) fn condition(&mut self, name: &str, args: &[Arg<'_>]) {
-        if let Some(utility) = standard::lookup(name, self.edition) {
-            self.about(name, utility, args);
-        }
+    pub(super) fn condition(&mut self, name: &str, utility: &'static Utility, args: &[Arg<'_>]) {
+        self.about(name, utility, args);
         let mut rest = args.get(1..).unwrap_or_default();
         if name == "["
             && let Some((last, before)) = rest.split_last()

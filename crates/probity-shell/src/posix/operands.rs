@@ -28,34 +28,22 @@ const DATE_2017: &str = "aAbBcCdDehHIjmMnprStTuUVwWxXyYZ%";
 const DATE_2024: &str = "FgGRsz";
 
 impl Checker<'_> {
-    pub(super) fn utility_operands(
-        &mut self,
-        name: &str,
-        utility: &'static Utility,
-        parsed: &Parsed<'_>,
-    ) {
-        match name {
-            "date" => self.date(parsed.operands),
-            "dd" => self.dd(parsed.operands),
-            "head" => self.values(
-                parsed,
-                "nc",
-                |it| !it.starts_with('-'),
-                "`sed '$d'` takes the last line away",
-            ),
-            "ps" => self.ps(parsed),
-            "sleep" => self.sleep(parsed.operands),
-            "sort" => {
-                self.values(parsed, "k", is_sort_key, "a key of the letters b, d, f, i, n and r");
-                self.obsolete_number(name, utility, parsed.operands);
-            }
-            "split" => {
-                self.values(parsed, "b", is_split_size, "bytes, or a number with `k` or `m`");
-            }
-            "tail" => self.obsolete_number(name, utility, parsed.operands),
-            "touch" => self.values(parsed, "d", is_iso_time, "`YYYY-MM-DDThh:mm:SS`, or `-t`"),
-            _ => {}
-        }
+    pub(super) fn head(&mut self, parsed: &Parsed<'_>) {
+        let instead = "`sed '$d'` takes the last line away";
+        self.values(parsed, "nc", |it| !it.starts_with('-'), instead);
+    }
+
+    pub(super) fn sort(&mut self, utility: &'static Utility, parsed: &Parsed<'_>) {
+        self.values(parsed, "k", is_sort_key, "a key of the letters b, d, f, i, n and r");
+        self.obsolete_number("sort", utility, parsed.operands);
+    }
+
+    pub(super) fn split(&mut self, parsed: &Parsed<'_>) {
+        self.values(parsed, "b", is_split_size, "bytes, or a number with `k` or `m`");
+    }
+
+    pub(super) fn touch(&mut self, parsed: &Parsed<'_>) {
+        self.values(parsed, "d", is_iso_time, "`YYYY-MM-DDThh:mm:SS`, or `-t`");
     }
 
     /// Reports values of these options that do not pass.
@@ -81,7 +69,12 @@ impl Checker<'_> {
     }
 
     /// `tail +5`, `sort +1`
-    fn obsolete_number(&mut self, name: &str, utility: &'static Utility, operands: &[Arg<'_>]) {
+    pub(super) fn obsolete_number(
+        &mut self,
+        name: &str,
+        utility: &'static Utility,
+        operands: &[Arg<'_>],
+    ) {
         let first = operands.first();
         if let Some(arg) = first.filter(|it| it.text.strip_prefix('+').is_some_and(is_number)) {
             let message = format!("`{name} {}` is no longer in the standard", arg.text);
@@ -90,7 +83,7 @@ impl Checker<'_> {
         }
     }
 
-    fn date(&mut self, operands: &[Arg<'_>]) {
+    pub(super) fn date(&mut self, operands: &[Arg<'_>]) {
         let Some(format) = operands.iter().find(|it| it.text.starts_with('+')) else { return };
         let mut rest = &format.text[1..];
         while let Some(at) = rest.find('%') {
@@ -115,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    fn dd(&mut self, operands: &[Arg<'_>]) {
+    pub(super) fn dd(&mut self, operands: &[Arg<'_>]) {
         for arg in operands {
             let Some((key, value)) = arg.text.split_once('=') else { continue };
             if !DD.contains(&key) {
@@ -126,20 +119,20 @@ impl Checker<'_> {
                     _ => Some("leave it out"),
                 };
                 self.operand(arg, instead);
-            } else if !arg.literal {
-            } else if key == "conv" {
-                if value.split(',').any(|it| !CONVERSIONS.contains(&it)) {
-                    self.operand(arg, Some("`sync` after it, for `fsync`; otherwise leave it out"));
-                }
-            } else if matches!(key, "bs" | "cbs" | "ibs" | "obs")
-                && !value.split('x').all(is_dd_size)
-            {
+                continue;
+            }
+            let sizes = matches!(key, "bs" | "cbs" | "ibs" | "obs") && arg.literal;
+            if sizes && !value.split('x').all(is_dd_size) {
                 self.operand(arg, Some("bytes, or a number with `k`: `bs=1024k` is 1 MiB"));
+            }
+            let conversions = key == "conv" && arg.literal;
+            if conversions && value.split(',').any(|it| !CONVERSIONS.contains(&it)) {
+                self.operand(arg, Some("`sync` after it, for `fsync`; otherwise leave it out"));
             }
         }
     }
 
-    fn ps(&mut self, parsed: &Parsed<'_>) {
+    pub(super) fn ps(&mut self, parsed: &Parsed<'_>) {
         if let Some(arg) = parsed.operands.first().filter(|it| it.literal) {
             self.operand(arg, Some("`ps -A -o user,pid,ppid,pcpu,vsz,tty,time,args`"));
         }
@@ -170,7 +163,8 @@ impl Checker<'_> {
     }
 
     /// GNU's `expr` has words for what the standard writes with `:`.
-    pub(super) fn expr(&mut self, args: &[Arg<'_>]) {
+    pub(super) fn expr(&mut self, utility: &'static Utility, args: &[Arg<'_>]) {
+        self.about("expr", utility, args);
         let [_, first, _, ..] = args else { return };
         let instead = match first.value() {
             Some("length") => "`${#x}`",
@@ -186,7 +180,7 @@ impl Checker<'_> {
         }
     }
 
-    fn sleep(&mut self, operands: &[Arg<'_>]) {
+    pub(super) fn sleep(&mut self, operands: &[Arg<'_>]) {
         if let [first, rest @ ..] = operands
             && let Some(text) = first.value()
             && (!is_number(text) || !rest.is_empty())

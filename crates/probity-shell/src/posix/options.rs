@@ -4,7 +4,7 @@ use super::{
     Checker,
     args::Arg,
     rules::Rule,
-    standard::{Letter, Utility},
+    standard::{Handler, Letter, Utility},
 };
 use crate::{tree::Span, utility};
 
@@ -33,6 +33,11 @@ pub(super) struct Given<'a> {
 }
 
 impl Parsed<'_> {
+    /// No options and no operands.
+    pub(super) fn nothing() -> Self {
+        Parsed { given: Vec::new(), operands: &[], open: false, name_span: Span::default() }
+    }
+
     /// Whether the option was given.
     pub(super) fn has(&self, letter: char) -> bool {
         self.given.iter().any(|it| it.letter == letter)
@@ -47,8 +52,8 @@ impl Checker<'_> {
         utility: &'static Utility,
         args: &'a [Arg<'a>],
     ) -> Parsed<'a> {
-        let name_span = args.first().map(Arg::span).unwrap_or_default();
-        let mut parsed = Parsed { given: Vec::new(), operands: &[], open: false, name_span };
+        let mut parsed = Parsed::nothing();
+        parsed.name_span = args.first().map(Arg::span).unwrap_or_default();
         let mut first = None;
         let mut at = 1;
         while let Some(arg) = args.get(at) {
@@ -60,7 +65,7 @@ impl Checker<'_> {
             if arg.is_open() {
                 parsed.open = true;
             }
-            if is_operand(name, arg) {
+            if is_operand(utility.handler, arg) {
                 // An unknown word may hold options; what follows it is read as if it did.
                 if !arg.is_open() || utility.strict {
                     first = first.or(Some(at - 1));
@@ -166,18 +171,15 @@ impl Checker<'_> {
 }
 
 /// Whether a word is an operand by its looks.
-fn is_operand(name: &str, arg: &Arg<'_>) -> bool {
+fn is_operand(handler: Handler, arg: &Arg<'_>) -> bool {
     let text = &*arg.text;
     if !text.starts_with('-') || arg.is("-") {
-        return !(text.starts_with('+') && text.len() > 1 && matches!(name, "set" | "sh"));
+        let shell = matches!(handler, Handler::Set | Handler::Sh);
+        return !(shell && text.len() > 1 && text.starts_with('+'));
     }
-    match name {
-        // `chmod -w file` takes permissions away.
-        "chmod" => text[1..].chars().all(|it| "rwxXst".contains(it)),
-        // `stty -echo` switches a mode off.
-        "stty" => text.len() > 2,
-        _ => false,
-    }
+    // `chmod -w file` takes permissions away, and `stty -echo` switches a mode off.
+    let mode = || text[1..].chars().all(|it| "rwxXst".contains(it));
+    handler == Handler::Chmod && mode() || handler == Handler::Stty && text.len() > 2
 }
 
 pub(super) fn is_number(text: &str) -> bool {

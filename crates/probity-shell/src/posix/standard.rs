@@ -7,31 +7,116 @@ use serde::Deserialize;
 use super::Edition;
 
 /// A utility of the standard.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug)]
 pub(super) struct Utility {
-    /// Option letters of POSIX.1-2017, as `getopts` writes them.
-    #[serde(default)]
-    options: String,
-    /// What POSIX.1-2024 added to them.
-    #[serde(default)]
-    added: String,
+    name: String,
+    /// Who looks at its operands.
+    pub(super) handler: Handler,
     /// The only edition that has it.
-    edition: Option<String>,
+    edition: Option<Edition>,
     /// What follows the first operand is never an option.
-    #[serde(default)]
     pub(super) strict: bool,
     /// It runs a command, after so many operands of its own.
     pub(super) wraps: Option<usize>,
     /// It takes `-5`.
-    #[serde(default)]
     pub(super) numbers: bool,
     /// Its options are not checked.
-    #[serde(default)]
     pub(super) unchecked: bool,
-    /// What to write instead of an option that the standard lacks.
-    #[serde(default)]
-    instead: BTreeMap<String, String>,
+    /// Option letters of POSIX.1-2017.
+    letters: Letters,
+    /// What POSIX.1-2024 added to them.
+    added: Letters,
+}
+
+/// Who looks at a utility's operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Handler {
+    Alias,
+    Chmod,
+    Command,
+    Date,
+    Dd,
+    Declare,
+    Dot,
+    Echo,
+    Env,
+    Eval,
+    Expr,
+    Find,
+    Getopts,
+    Head,
+    Ignore,
+    Kill,
+    Printf,
+    Ps,
+    Read,
+    Set,
+    Sh,
+    Sleep,
+    Sort,
+    Split,
+    Status,
+    Stty,
+    Tail,
+    Test,
+    Touch,
+    Trap,
+    Unset,
+    /// Nobody.
+    Plain,
+}
+
+impl Handler {
+    /// Its words are not options and operands in the way of `getopts`.
+    pub(super) fn reads_words_itself(self) -> bool {
+        matches!(
+            self,
+            Self::Echo
+                | Self::Expr
+                | Self::Find
+                | Self::Ignore
+                | Self::Kill
+                | Self::Status
+                | Self::Test
+        )
+    }
+
+    fn of(name: &str) -> Self {
+        match name {
+            "alias" => Self::Alias,
+            "chmod" => Self::Chmod,
+            "command" => Self::Command,
+            "date" => Self::Date,
+            "dd" => Self::Dd,
+            "export" | "readonly" => Self::Declare,
+            "." => Self::Dot,
+            "echo" => Self::Echo,
+            "env" => Self::Env,
+            "eval" => Self::Eval,
+            "expr" => Self::Expr,
+            "find" => Self::Find,
+            "getopts" => Self::Getopts,
+            "head" => Self::Head,
+            ":" | "true" | "false" => Self::Ignore,
+            "kill" => Self::Kill,
+            "printf" => Self::Printf,
+            "ps" => Self::Ps,
+            "read" => Self::Read,
+            "set" => Self::Set,
+            "sh" => Self::Sh,
+            "sleep" => Self::Sleep,
+            "sort" => Self::Sort,
+            "split" => Self::Split,
+            "exit" | "return" => Self::Status,
+            "stty" => Self::Stty,
+            "tail" => Self::Tail,
+            "test" | "[" => Self::Test,
+            "touch" => Self::Touch,
+            "trap" => Self::Trap,
+            "unset" => Self::Unset,
+            _ => Self::Plain,
+        }
+    }
 }
 
 /// An option letter of a utility.
@@ -49,47 +134,134 @@ pub(super) enum Letter {
     Unknown,
 }
 
-static UTILITIES: LazyLock<BTreeMap<String, Utility>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/posix/utilities.toml"))
-        .expect("a test reads data/posix/utilities.toml")
+/// A set of option letters, a bit for each character.
+#[derive(Debug, Clone, Copy, Default)]
+struct Letters {
+    all: u128,
+    valued: u128,
+    optional: u128,
+}
+
+impl Letters {
+    /// Reads a string such as `ab:c::`.
+    fn parse(text: &str) -> Self {
+        let mut letters = Self::default();
+        let mut bytes = text.bytes().peekable();
+        while let Some(byte) = bytes.next() {
+            let bit = bit(byte.into());
+            letters.all |= bit;
+            if bytes.next_if_eq(&b':').is_some() {
+                match bytes.next_if_eq(&b':').is_some() {
+                    true => letters.optional |= bit,
+                    false => letters.valued |= bit,
+                }
+            }
+        }
+        letters
+    }
+
+    fn get(&self, letter: char) -> Option<Letter> {
+        let bit = bit(letter);
+        if self.all & bit == 0 {
+            None
+        } else if self.valued & bit != 0 {
+            Some(Letter::Valued)
+        } else if self.optional & bit != 0 {
+            Some(Letter::Optional)
+        } else {
+            Some(Letter::Flag)
+        }
+    }
+}
+
+/// No bit for what cannot be an option letter.
+fn bit(letter: char) -> u128 {
+    match letter.is_ascii_graphic() && letter != ':' {
+        true => 1 << u32::from(letter),
+        false => 0,
+    }
+}
+
+/// A utility as the data file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    options: String,
+    #[serde(default)]
+    added: String,
+    edition: Option<String>,
+    #[serde(default)]
+    strict: bool,
+    wraps: Option<usize>,
+    #[serde(default)]
+    numbers: bool,
+    #[serde(default)]
+    unchecked: bool,
+}
+
+/// The utilities by the first byte of their names: a command is looked up for every simple command there is.
+static UTILITIES: LazyLock<Vec<Vec<Utility>>> = LazyLock::new(|| {
+    let tables: BTreeMap<String, Table> =
+        toml::from_str(include_str!("../../data/posix/utilities.toml"))
+            .expect("a test reads data/posix/utilities.toml");
+    let mut utilities: Vec<Vec<Utility>> = (0..128).map(|_| Vec::new()).collect();
+    for (name, table) in tables {
+        let first = usize::from(name.as_bytes()[0]);
+        utilities[first].push(Utility::new(name, table));
+    }
+    utilities
+});
+
+/// By utility and option; read only when there is something to say.
+static INSTEAD: LazyLock<BTreeMap<String, BTreeMap<String, String>>> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../data/posix/instead.toml"))
+        .expect("a test reads data/posix/instead.toml")
 });
 
 /// The utility of that name, if the edition has it.
 pub(super) fn lookup(name: &str, edition: Edition) -> Option<&'static Utility> {
-    let utility = UTILITIES.get(name)?;
-    utility.edition.as_deref().is_none_or(|only| only == edition.as_str()).then_some(utility)
+    let first = usize::from(*name.as_bytes().first()?);
+    let utility = UTILITIES.get(first)?.iter().find(|it| it.name == name)?;
+    utility.edition.is_none_or(|only| only == edition).then_some(utility)
 }
 
 impl Utility {
+    fn new(name: String, table: Table) -> Self {
+        let Table { options, added, edition, strict, wraps, numbers, unchecked } = table;
+        Self {
+            handler: Handler::of(&name),
+            name,
+            edition: edition.map(|it| it.parse().expect("the table names editions")),
+            strict,
+            wraps,
+            numbers,
+            unchecked,
+            letters: Letters::parse(&options),
+            added: Letters::parse(&added),
+        }
+    }
+
     /// What the letter is in that edition.
     pub(super) fn letter(&self, letter: char, edition: Edition) -> Letter {
-        if let Some(found) = letter_of(&self.options, letter) {
-            return found;
-        }
-        match (letter_of(&self.added, letter), edition) {
-            (Some(found), Edition::Posix2024) => found,
-            (Some(_), Edition::Posix2017) => Letter::Later,
-            (None, _) => Letter::Unknown,
+        match (self.letters.get(letter), edition) {
+            (Some(found), _) => found,
+            (None, Edition::Posix2024) => self.added.get(letter).unwrap_or(Letter::Unknown),
+            (None, Edition::Posix2017) => {
+                self.added.get(letter).map_or(Letter::Unknown, |_| Letter::Later)
+            }
         }
     }
 
     /// What to write instead of an option, written with its dashes.
-    pub(super) fn instead(&self, option: &str) -> Option<&str> {
-        self.instead.get(option).map(String::as_str)
+    pub(super) fn instead(&self, option: &str) -> Option<&'static str> {
+        INSTEAD.get(&self.name)?.get(option).map(String::as_str)
     }
 }
 
-/// Reads the letter's kind from a string such as `ab:c::`.
-pub(super) fn letter_of(letters: &str, letter: char) -> Option<Letter> {
-    if letter == ':' {
-        return None;
-    }
-    let rest = &letters[letters.find(letter)? + letter.len_utf8()..];
-    Some(match rest.as_bytes() {
-        [b':', b':', ..] => Letter::Optional,
-        [b':', ..] => Letter::Valued,
-        _ => Letter::Flag,
-    })
+/// Whether a letter takes a value, by a string such as `ab:c`.
+pub(super) fn takes_value(letters: &str, letter: char) -> bool {
+    letters.find(letter).is_some_and(|at| letters[at + letter.len_utf8()..].starts_with(':'))
 }
 
 #[cfg(test)]
@@ -109,8 +281,11 @@ mod tests {
 
     #[test]
     fn alternatives_are_for_options_that_an_edition_lacks() {
-        for (name, utility) in &*UTILITIES {
-            for option in utility.instead.keys() {
+        for (name, options) in &*INSTEAD {
+            let found = |edition| lookup(name, edition);
+            let utility = found(Edition::Posix2017).or(found(Edition::Posix2024));
+            let utility = utility.unwrap_or_else(|| panic!("`{name}` is in no edition"));
+            for option in options.keys() {
                 let mut chars = option.trim_start_matches('-').chars();
                 let (Some(letter), None) = (chars.next(), chars.next()) else { continue };
                 // `find . -L`: right letter, wrong place.

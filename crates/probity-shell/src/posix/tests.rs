@@ -256,7 +256,9 @@ fn operands_of_utilities() {
     );
     breaks("find . -exec grep -P a {} + -delete", &[("option", "-P"), ("find-primary", "-delete")]);
     breaks("expr length abc", &[("operand", "length")]);
-    stays_inside("dd if=/dev/zero of=f bs=2x1k count=3 conv=notrunc,sync; ps -e -o pid=,args=CMD");
+    stays_inside(
+        "dd bs=\"$size\" conv=$how; dd if=/dev/zero of=f bs=2x1k count=3 conv=notrunc,sync; ps -e -o pid=,args=CMD",
+    );
     stays_inside(
         "find / -xdev \\( -name a -o -path './b*' \\) ! -user root -mtime -1 -exec ls -l {} \\;",
     );

@@ -27,6 +27,8 @@ impl Checker<'_> {
             }
         }
         match role {
+            // Most words hold nothing that could be expanded.
+            Role::Argument | Role::Value | Role::Pattern if !word.parts.iter().any(is_active) => {}
             Role::Argument => {
                 self.tildes(word, role);
                 self.patterns(word);
@@ -210,6 +212,12 @@ fn operation(op: ParameterOp, name: &str) -> (Option<Rule>, Role) {
         ParameterOp::Transform => (Some(Rule::Transformation), Role::Text),
         ParameterOp::Foreign => (Some(Rule::ForeignSyntax), Role::Text),
     }
+}
+
+/// Whether the part is unquoted text with a tilde, a parenthesis or a bracket.
+fn is_active(part: &Part) -> bool {
+    matches!(part, Part::Text { text, quoting: Quoting::None, .. }
+        if text.bytes().any(|it| matches!(it, b'~' | b'(' | b'[')))
 }
 
 fn closes_bracket(part: &Part) -> bool {
