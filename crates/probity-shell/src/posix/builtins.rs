@@ -8,7 +8,7 @@ use super::{
     standard::Utility,
     syntax::is_name,
 };
-use crate::tree::{Part, Quoting, Text};
+use crate::tree::{Part, Quoting, Span, Text};
 
 /// Signals of the standard, without `SIG`.
 const SIGNALS: &[&str] = &[
@@ -57,8 +57,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn read(&mut self, parsed: &Parsed<'_>) {
-        for name in parsed.operands.iter().filter_map(Arg::value) {
-            self.note_name(name);
+        for arg in parsed.operands.iter().filter(|it| it.literal) {
+            self.note_assigned(&arg.text, arg.span());
         }
         if parsed.operands.is_empty() && !parsed.open {
             self.report(Rule::ReadName, parsed.name_span);
@@ -101,14 +101,8 @@ impl Checker<'_> {
     pub(super) fn declared(&mut self, operands: &[Arg<'_>]) {
         for arg in operands {
             if let Some((name, _)) = arg.text.split_once('=') {
-                self.note_name(name);
+                self.note_assigned(name, arg.span());
             }
-        }
-    }
-
-    fn note_name(&mut self, name: &str) {
-        if super::foreign::variable(name).is_some() && !super::foreign::is_dynamic(name) {
-            self.assigned.push(Text::new(name));
         }
     }
 
@@ -145,8 +139,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn getopts(&mut self, operands: &[Arg<'_>]) {
-        if let Some(name) = operands.get(1).and_then(Arg::value) {
-            self.note_name(name);
+        if let Some(arg) = operands.get(1).filter(|it| it.literal) {
+            self.note_assigned(&arg.text, arg.span());
         }
     }
 
@@ -175,18 +169,18 @@ impl Checker<'_> {
                 let message = format!("`{name}` is not a condition of `trap` in the standard");
                 self.report_with(Rule::TrapCondition, condition.span(), message, None);
             } else {
-                self.signal(name, condition);
+                self.signal(name, condition.span());
             }
         }
     }
 
     /// A signal's name, which is written in capitals and without `SIG`.
-    fn signal(&mut self, name: &str, arg: &Arg<'_>) {
+    fn signal(&mut self, name: &str, span: Span) {
         let Some(plain) = plain_signal(name) else { return };
         if plain != name {
             let message = format!("`{name}`: signals are named in capitals and without `SIG`");
             let instead = format!("`{plain}`");
-            self.report_with(Rule::SignalName, arg.span(), message, Some(&instead));
+            self.report_with(Rule::SignalName, span, message, Some(&instead));
         }
     }
 
@@ -198,14 +192,14 @@ impl Checker<'_> {
         }
         // `-TERM` looks like a word of options and is a signal; `-s` and `-l` are options.
         if plain_signal(option).is_some() {
-            return self.signal(option, first);
+            return self.signal(option, first.span());
         }
         let parsed = self.options("kill", utility, args);
         for given in &parsed.given {
             if given.letter == 's'
                 && let Some(name) = given.value
             {
-                self.signal(name, if first.text.len() > 2 { first } else { &args[2] });
+                self.signal(name, given.span);
             }
         }
     }

@@ -27,38 +27,38 @@ impl Checker<'_> {
     }
 
     fn expression<'a>(&mut self, mut rest: &'a [Arg<'a>]) {
-        while let Some(first) = rest.first() {
-            rest = match first.value() {
-                Some("!") if rest.len() > 1 => &rest[1..],
-                Some("(" | ")" | "-a" | "-o") if rest.len() > 1 && !is_compared(rest) => {
-                    self.primary_or_joint(first, rest)
+        while !rest.is_empty() {
+            while let [first, after @ ..] = rest
+                && (first.is("!") || first.is("("))
+                && !after.is_empty()
+                && !is_compared(rest)
+            {
+                if first.is("(") {
+                    self.joint(first);
                 }
-                _ => self.primary(rest),
-            };
-            let Some(joint) = rest.first() else { return };
-            if (joint.is("-a") || joint.is("-o") || joint.is(")")) && self.joint(joint) {
-                rest = &rest[1..];
+                rest = after;
             }
-        }
-    }
-
-    /// `( ... )`, or a unary operator that looks like a joint: `-a file`.
-    fn primary_or_joint<'a>(&mut self, first: &Arg<'_>, rest: &'a [Arg<'a>]) -> &'a [Arg<'a>] {
-        match first.is("(") || first.is(")") {
-            true => {
+            rest = self.primary(rest);
+            while let [first, after @ ..] = rest
+                && first.is(")")
+            {
                 self.joint(first);
-                &rest[1..]
+                rest = after;
             }
-            false => self.primary(rest),
+            if let [first, after @ ..] = rest
+                && (first.is("-a") || first.is("-o"))
+            {
+                self.joint(first);
+                rest = after;
+            }
         }
     }
 
     /// `-a`, `-o`, `(` and `)` were an extension of 2017, and 2024 took them away.
-    fn joint(&mut self, arg: &Arg<'_>) -> bool {
+    fn joint(&mut self, arg: &Arg<'_>) {
         if !self.is_2017() {
             self.report(Rule::TestAndOr, arg.span());
         }
-        true
     }
 
     /// Reads one comparison or one test; returns what follows it.

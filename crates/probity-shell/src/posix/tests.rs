@@ -225,7 +225,7 @@ fn builtins() {
     breaks("read -n 1 x", &[("option", "-n")]);
     breaks(
         "kill -SIGHUP 1; kill -s sigterm 1",
-        &[("signal-name", "-SIGHUP"), ("signal-name", "sigterm")],
+        &[("signal-name", "-SIGHUP"), ("signal-name", "-s sigterm")],
     );
     breaks("trap x debug; trap x int", &[("trap-condition", "debug"), ("signal-name", "int")]);
     breaks("unset 'a[1]'", &[("array-element", "'a[1]'")]);
@@ -235,6 +235,7 @@ fn builtins() {
         &[("printf-format", "'%(%F)T\\n'"), ("printf-escape", "'\\x41'")],
     );
     breaks("return 256; exit -2", &[("exit-status", "256"), ("exit-status", "-2")]);
+    breaks("export TMOUT=3", &[("setting", "TMOUT=3")]);
     breaks("export +x a", &[("option", "+x")]);
     stays_inside(
         "trap - INT; trap '' HUP; trap 'x' 0 2; set -euo pipefail; set -- -h; type ls; hash -r; wait 3",
