@@ -158,11 +158,12 @@ enum Unless {
 }
 
 impl Unless {
+    /// Both lists are sorted.
     fn holds(&self, assigned: &[Text], defined: &[Text]) -> bool {
         match self {
             Self::Never => false,
-            Self::Assigned(name) => assigned.contains(name),
-            Self::Defined(name) => defined.contains(name),
+            Self::Assigned(name) => assigned.binary_search(name).is_ok(),
+            Self::Defined(name) => defined.binary_search(name).is_ok(),
         }
     }
 }
@@ -170,10 +171,15 @@ impl Unless {
 /// Texts inside texts (`sh -c '...'`) are followed this far.
 const MAX_NESTED: usize = 3;
 
+/// Commands that run commands (`sudo env nice ...`) are followed this far.
+const MAX_WRAPPED: usize = 16;
+
 struct Checker<'t> {
     source: &'t str,
     edition: Edition,
     nested: usize,
+    /// How many commands stand around the one being read.
+    wrapped: usize,
     /// The command whose arguments are being read, if it could be a function.
     command: Option<Text>,
     violations: Vec<(Violation, Unless)>,
@@ -190,6 +196,7 @@ impl<'t> Checker<'t> {
             source,
             edition,
             nested,
+            wrapped: 0,
             command: None,
             violations: Vec::new(),
             unknown: Vec::new(),
@@ -199,7 +206,9 @@ impl<'t> Checker<'t> {
     }
 
     fn finish(self) -> Report {
-        let Checker { edition, violations, unknown, assigned, defined, .. } = self;
+        let Checker { edition, violations, unknown, mut assigned, mut defined, .. } = self;
+        assigned.sort_unstable();
+        defined.sort_unstable();
         let mut violations: Vec<Violation> = violations
             .into_iter()
             .filter(|(_, unless)| !unless.holds(&assigned, &defined))

@@ -1,7 +1,7 @@
 //! A simple command: which utility it is, and who else looks at its words.
 
 use super::{
-    Checker, MAX_NESTED, UnknownUtility, Unless,
+    Checker, MAX_NESTED, MAX_WRAPPED, UnknownUtility, Unless,
     args::Arg,
     foreign::{self, Wrapper},
     options::Parsed,
@@ -21,8 +21,13 @@ impl Checker<'_> {
     /// Looks at a command; the first word is its name.
     pub(super) fn command(&mut self, args: &[Arg<'_>]) {
         let Some(name) = args.first().and_then(Arg::value).and_then(utility_name) else { return };
+        if self.wrapped >= MAX_WRAPPED {
+            return;
+        }
         let outer = self.command.replace(Text::new(name));
+        self.wrapped += 1;
         self.named(name, args);
+        self.wrapped -= 1;
         self.command = outer;
     }
 

@@ -289,6 +289,26 @@ fn shells_in_shells_end_somewhere() {
 }
 
 #[test]
+fn long_texts_are_read_in_no_time_and_on_a_small_stack() {
+    let texts = [
+        "sudo ".repeat(20_000),
+        format!("{}a", "find . -exec ".repeat(10_000)),
+        format!("a{}", "=~".repeat(50_000)),
+        format!("ls {}", "[^'a'".repeat(20_000)),
+        "f() { :; }; f $UID; ".repeat(5_000),
+        format!("[ {} ]", "! ".repeat(50_000)),
+        format!("a {}b", "|& c ".repeat(5_000)),
+    ];
+    let start = std::time::Instant::now();
+    for text in &texts {
+        if let Ok(script) = Script::parse(text) {
+            check(&script, Edition::Posix2024);
+        }
+    }
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
 fn the_page_lists_every_rule() {
     let page = include_str!("../../../../docs/posix.md");
     let mut listed = String::new();

@@ -155,19 +155,17 @@ impl Checker<'_> {
         for (at, part) in word.parts.iter().enumerate() {
             let Part::Text { text, quoting: Quoting::None, .. } = part else { continue };
             let last = at + 1 == word.parts.len();
+            let equals = text.find('=').unwrap_or(text.len());
             for (tilde, _) in text.match_indices('~') {
                 let before = text[..tilde].chars().next_back();
-                value |= text[..tilde].contains('=');
+                value |= equals < tilde;
                 let active = match before {
                     None => at == 0,
                     Some('=') => true,
                     Some(':') => value,
                     Some(_) => false,
                 };
-                let rest = &text[tilde + 1..];
-                let end = rest.find(['/', ':']);
-                let closed = end.is_some() || last;
-                if active && closed && is_directory_tilde(&rest[..end.unwrap_or(rest.len())]) {
+                if active && is_directory_tilde(&text[tilde + 1..], last) {
                     return self.report(Rule::Tilde, word.span);
                 }
             }
@@ -176,14 +174,14 @@ impl Checker<'_> {
 
     /// Patterns that the standard lacks, in the unquoted text of a word.
     fn patterns(&mut self, word: &Word) {
-        let mut rest = word.parts.iter();
-        while let Some(part) = rest.next() {
+        let last_close = word.parts.iter().rposition(closes_bracket);
+        for (place, part) in word.parts.iter().enumerate() {
             let Part::Text { text, quoting: Quoting::None, span } = part else { continue };
             if has_extended_glob(text) {
                 self.report(Rule::ExtendedGlob, *span);
             }
             let Some(at) = text.find("[^") else { continue };
-            if text[at + 2..].contains(']') || rest.clone().any(closes_bracket) {
+            if text[at + 2..].contains(']') || last_close > Some(place) {
                 self.report(Rule::GlobNegation, *span);
             }
         }
@@ -228,10 +226,12 @@ fn has_extended_glob(text: &str) -> bool {
     text.match_indices('(').any(|(at, _)| text[..at].ends_with(['?', '*', '+', '@', '!']))
 }
 
-/// What stands between a tilde and the slash in `~+`, `~-`, `~2`, `~+2`.
-fn is_directory_tilde(prefix: &str) -> bool {
-    let digits = prefix.strip_prefix(['+', '-']).unwrap_or(prefix);
-    !prefix.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
+/// Whether `+`, `-` or a number stands after the tilde, and then a slash, a colon, or the end of the word.
+fn is_directory_tilde(rest: &str, last: bool) -> bool {
+    let unsigned = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    let after = unsigned.trim_start_matches(|it: char| it.is_ascii_digit());
+    let closed = after.starts_with(['/', ':']) || after.is_empty() && last;
+    closed && after.len() < rest.len()
 }
 
 fn has_base(word: &Word) -> bool {
