@@ -77,6 +77,7 @@ impl Checker<'_> {
             }
             if arg.text.starts_with("--") {
                 self.long_option(name, utility, arg);
+                at += usize::from(arg.literal && takes_next_word(name, &arg.text));
                 continue;
             }
             self.letters(name, utility, (args, &mut at), &mut parsed.given);
@@ -126,8 +127,11 @@ impl Checker<'_> {
                     return self.report_with(Rule::Option, span, message, instead.as_deref());
                 }
                 Letter::Unknown => {
-                    let message = format!("`{name}` of the standard has no option `-{letter}`");
-                    let instead = utility.instead(&format!("-{letter}"));
+                    let option = format!("-{letter}");
+                    let alone = rest.is_empty() && arg.literal;
+                    *at += usize::from(alone && takes_next_word(name, &option));
+                    let message = format!("`{name}` of the standard has no option `{option}`");
+                    let instead = utility.instead(&option);
                     return self.report_with(Rule::Option, span, message, instead);
                 }
             }
@@ -168,6 +172,15 @@ impl Checker<'_> {
             None => shorts.find_map(|short| standard.instead(short)).map(str::to_owned),
         }
     }
+}
+
+/// Whether an option that the standard lacks takes the next word as its value, as far as our tables of utilities know:
+/// in `xargs -P 4 rm` the command is `rm`.
+fn takes_next_word(name: &str, option: &str) -> bool {
+    utility::lookup(name).is_some_and(|table| {
+        let spec = table.option(option).and_then(|index| table.options.get(index));
+        spec.is_some_and(|it| it.value == utility::Value::Required)
+    })
 }
 
 /// Whether a word is an operand by its looks.

@@ -159,6 +159,9 @@ fn wrappers_show_the_command_they_run() {
         stays_inside(&format!("{wrapper} sed -n p f"));
     }
     stays_inside("command -v sed -i");
+    for wrapper in ["xargs -P 4", "xargs --max-procs 4", "env -u A"] {
+        assert!(unknown(&format!("{wrapper} hello")).contains(&"hello".to_owned()), "{wrapper}");
+    }
 }
 
 #[test]
