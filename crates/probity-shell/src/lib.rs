@@ -12,6 +12,7 @@ pub mod equivalence;
 pub mod extract;
 pub mod field;
 pub mod parse;
+pub mod posix;
 pub mod tree;
 pub mod utility;
 

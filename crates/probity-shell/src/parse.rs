@@ -72,7 +72,10 @@ impl<'t> Script<'t> {
         if source.trim().is_empty() {
             return Err(ParseError::Empty);
         }
-        let body = parse_body(source, Depth::default(), Base::Offset(0))?;
+        let body = match parse_body(source, Depth::default(), Base::Offset(0)) {
+            Err(error @ ParseError::Syntax { .. }) => parse_joined(source).ok_or(error)?,
+            other => other?,
+        };
         Ok(Script { source, body })
     }
 }
@@ -110,6 +113,13 @@ fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, Parse
         }
         _ => body,
     }
+}
+
+/// A shell joins continued lines before it looks for words, so that even `&&` may be broken in two; the parser does not.
+/// Where that is why it failed, the joined text is read instead, and only the whole has a place.
+fn parse_joined(source: &str) -> Option<Vec<Stmt>> {
+    let joined = precheck::join_lines(source)?;
+    parse_body(&joined, Depth::default(), Base::Within(Span { start: 0, end: source.len() })).ok()
 }
 
 fn syntax_error(source: &str, parsed: &shuck_parser::parser::ParseResult) -> ParseError {

@@ -40,3 +40,53 @@ pub(super) fn unclosed(source: &str, span: Span) -> Option<ParseError> {
     (text.starts_with("${") && !text.ends_with('}'))
         .then(|| ParseError::Syntax { message: "`${` without its `}`".to_owned(), span })
 }
+
+/// The text without its backslash-newlines, if it has some that continue a line: in comments and single quotes they do
+/// not.
+pub(super) fn join_lines(source: &str) -> Option<String> {
+    memchr::memmem::find(source.as_bytes(), b"\\\n")?;
+    let mut joined = String::with_capacity(source.len());
+    let (mut single, mut double, mut comment, mut word_start) = (false, false, false, true);
+    let mut chars = source.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '\n' => comment = false,
+            '\\' if !single && !comment => {
+                match chars.next() {
+                    Some('\n') => {}
+                    Some(next) => joined.extend([char, next]),
+                    None => joined.push(char),
+                }
+                word_start = false;
+                continue;
+            }
+            '\'' if !double && !comment => single = !single,
+            '"' if !single && !comment => double = !double,
+            '#' if word_start && !single && !double => comment = true,
+            _ => {}
+        }
+        word_start = char.is_ascii_whitespace() || matches!(char, ';' | '&' | '|' | '(' | ')');
+        joined.push(char);
+    }
+    (joined.len() < source.len()).then_some(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Script;
+
+    #[test]
+    fn a_line_may_be_continued_inside_a_word_or_an_operator() {
+        for text in ["un\\\ntil a; do b; done", "a &\\\n& b", "a |\\\n| b", "cat <\\\n<E\nx\nE\n"] {
+            assert!(Script::parse(text).is_ok(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn single_quotes_and_comments_keep_their_backslashes() {
+        assert_eq!(join_lines("echo 'a\\\nb'"), None);
+        assert_eq!(join_lines("a # b\\\nc"), None);
+        assert_eq!(join_lines("a'b'\\\nc").as_deref(), Some("a'b'c"));
+    }
+}
