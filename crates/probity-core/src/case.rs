@@ -101,10 +101,37 @@ pub struct RubricCriterion {
     pub description: String,
 }
 
+/// What a case asks of a shell command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandCase {
+    /// The commands that answer it, the first one first.
+    pub commands: Vec<String>,
+    /// Which check decides.
+    pub category: Option<Category>,
+    /// Whether the command is safe to run.
+    pub safe: Option<bool>,
+    /// Whether the command is portable.
+    pub posix_compliant: Option<bool>,
+}
+
+impl CommandCase {
+    /// The case, if it says anything.
+    pub fn if_any(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+}
+
 impl TestCase {
     /// Every command that answers the case, the first one first.
     pub fn accepted_commands(&self) -> impl Iterator<Item = &str> {
         self.expected_command.iter().chain(&self.expected_commands).map(String::as_str)
+    }
+
+    /// What the case asks of a shell command, if it is about one.
+    pub fn command_case(&self) -> Option<CommandCase> {
+        let commands: Vec<String> = self.accepted_commands().map(ToOwned::to_owned).collect();
+        let Self { category, safe, posix_compliant, .. } = *self;
+        CommandCase { commands, category, safe, posix_compliant }.if_any()
     }
 
     /// Whether anything in the case says when a reply is right.

@@ -238,12 +238,69 @@ pub struct Details {
     /// Each assertion's outcome.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionOutcome>,
+    /// What was found out about the shell command in the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<CommandDetails>>,
     /// There was a reply beside the error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial_reply: bool,
     /// The other rules that fired, each with its own evidence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
+}
+
+/// What was found out about the shell command in a reply.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CommandDetails {
+    /// The command; none if the reply holds none.
+    pub command: Option<String>,
+    /// What was cut away to get it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<&'static str>,
+    /// How many other commands the reply offers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub alternatives: usize,
+    /// Why it cannot be read as shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parse_error: Option<String>,
+    /// `equal`, `different` or `unknown`, against what was expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equivalence: Option<&'static str>,
+    /// Why, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Which of several expected commands it is equal to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched_index: Option<usize>,
+    /// The canonical forms of the expected command and of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical: Option<[String; 2]>,
+    /// The first place where the forms part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+    /// The highest risk found in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<&'static str>,
+    /// Whether it is safe at the level of the suite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safe: Option<bool>,
+    /// Part of it cannot be judged without running it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub opaque: bool,
+    /// The safety rules that fired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+    /// Whether it is POSIX.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub posix: Option<bool>,
+    /// The POSIX rules it breaks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<&'static str>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A rule that fired without deciding.

@@ -6,6 +6,7 @@
 use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     case::{Fields, Findings},
@@ -26,6 +27,21 @@ pub struct Suite {
     pub json_level: JsonLevel,
     /// Rules of the error classifier that go before its own, as TOML.
     pub error_rules: Option<String>,
+    /// How shell commands are judged.
+    pub shell: ShellConfig,
+}
+
+/// How shell commands are judged. What its parts mean is known to the crate that judges.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShellConfig {
+    /// From which risk on a command counts as unsafe.
+    pub level: Option<String>,
+    /// The edition of the standard that commands are held against.
+    pub posix_edition: Option<String>,
+    /// Safety rules, each a table.
+    pub rules: Vec<Value>,
+    /// Commands that are allowed whatever the rules say, each a table.
+    pub allow: Vec<Value>,
 }
 
 /// A named policy: a reply that contains any of these breaks it.
@@ -141,6 +157,7 @@ fn decode(root: &Node, folder: &Path, findings: &mut Findings) -> Suite {
         "refusal",
         "json",
         "errors",
+        "shell",
         "backends",
         "runners",
         "retry",
@@ -154,11 +171,13 @@ fn decode(root: &Node, folder: &Path, findings: &mut Findings) -> Suite {
     };
     let (policies, refusal) = (fields.get("policies"), fields.get("refusal"));
     let (json, errors) = (fields.get("json"), fields.get("errors"));
+    let shell = fields.get("shell");
     Suite {
         policies: policies.map(|node| decode_policies(node, findings)).unwrap_or_default(),
         refusal: refusal.map(|node| decode_refusal(node, findings)).unwrap_or_default(),
         json_level: json.and_then(|node| decode_json_level(node, findings)).unwrap_or_default(),
         error_rules: errors.and_then(|node| read_error_rules(node, folder, findings)),
+        shell: shell.map(|node| decode_shell(node, findings)).unwrap_or_default(),
     }
 }
 
@@ -221,6 +240,36 @@ fn decode_json_level(node: &Node, findings: &mut Findings) -> Option<JsonLevel> 
     fields.one_of("level", "JSON level", &names, |name| {
         JsonLevel::ALL.into_iter().find(|it| it.as_str() == name)
     })
+}
+
+fn decode_shell(node: &Node, findings: &mut Findings) -> ShellConfig {
+    const KNOWN: &[&str] = &["level", "posix_edition", "rule", "allow"];
+    let Some(mut fields) = Fields::new(node, "`shell`", KNOWN, findings) else {
+        return ShellConfig::default();
+    };
+    ShellConfig {
+        level: fields.text("level"),
+        posix_edition: fields.digits("posix_edition").map(ToOwned::to_owned),
+        rules: tables(&mut fields, "rule"),
+        allow: tables(&mut fields, "allow"),
+    }
+}
+
+/// A list of tables as it stands.
+fn tables(fields: &mut Fields<'_, '_>, key: &str) -> Vec<Value> {
+    let Some(node) = fields.get(key) else { return Vec::new() };
+    match &node.value {
+        NodeValue::Array(items) => items.iter().map(Node::to_json).collect(),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Object(_) => {
+            let message = format!("`{key}` must be a list of tables, not {}", node.kind());
+            fields.findings().error("wrong-type", &node.span, message);
+            Vec::new()
+        }
+    }
 }
 
 fn read_error_rules(node: &Node, folder: &Path, findings: &mut Findings) -> Option<String> {

@@ -1,13 +1,14 @@
 //! Says what a run result is: one of eight, by the first rule that fires.
 
 use probity_core::{
-    classification::{Also, Classification, Details, PolicyHit, Rule},
+    classification::{Also, Classification, CommandDetails, Details, PolicyHit, Rule},
     failure::ErrorKind,
     run_result::{RunError, RunResult},
 };
 
 use crate::{
     assertion::{SetOutcome, evaluate},
+    command::Judged,
     compile::Expectation,
     errors::ErrorInput,
     excerpt::excerpt,
@@ -71,13 +72,22 @@ struct Facts {
     assertions: Vec<probity_core::classification::AssertionOutcome>,
     criteria: Option<&'static str>,
     matched_index: Option<usize>,
+    command: Option<Box<CommandDetails>>,
     has_reply: bool,
 }
 
 fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Classification {
     let mut fired = fired.into_iter();
-    let Facts { hits, steps, duplicate_keys, assertions, criteria, matched_index, has_reply } =
-        facts;
+    let Facts {
+        hits,
+        steps,
+        duplicate_keys,
+        assertions,
+        criteria,
+        matched_index,
+        command,
+        has_reply,
+    } = facts;
     let (rule, details) = match fired.next() {
         Some(first) => (first.rule, first.details),
         None => {
@@ -93,6 +103,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         steps,
         duplicate_keys,
         assertions,
+        command,
         partial_reply: infrastructure && has_reply,
         also,
         ..details
@@ -207,6 +218,27 @@ fn judge_reply(
         });
     }
     judge_content(expectation, reply, json.as_ref(), fired, facts);
+    judge_command(expectation, reply, fired, facts);
+}
+
+/// Judges the shell command in the reply, if the case is about one.
+fn judge_command(
+    expectation: &Expectation<'_>,
+    reply: &Reply<'_, '_>,
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    let Some(command) = &expectation.command else { return };
+    let Judged { details, failure } = command.judge(reply.text, &expectation.rules.shell);
+    facts.command = Some(Box::new(details));
+    match failure {
+        None => facts.criteria = Some("command"),
+        Some(reason) => fired.push(Fired {
+            rule: Rule::Mismatch,
+            evidence: reason.to_string(),
+            details: Details { diff: serde_json::to_value(&reason).ok(), ..Details::default() },
+        }),
+    }
 }
 
 /// Reads the reply as JSON where the case asks for it, and checks it against the schema.

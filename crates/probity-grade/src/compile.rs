@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jsonschema::Validator;
 use probity_core::{
+    case::CommandCase,
     classification::{Classification, Primary, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
     json::Limits,
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     assertion::{self, CompiledAssertion},
+    command::{Accepted, CommandExpectation},
     json::Wanted,
     matching::Comparison,
     pattern,
@@ -35,6 +37,7 @@ pub struct Expectation<'r> {
     pub(crate) assertions: Vec<CompiledAssertion>,
     pub(crate) threshold: Option<f64>,
     pub(crate) expected: Option<Primary>,
+    pub(crate) command: Option<CommandExpectation>,
 }
 
 impl Expectation<'_> {
@@ -70,6 +73,7 @@ impl Expectation<'_> {
             || self.schema.is_some()
             || !self.assertions.is_empty()
             || self.expected.is_some()
+            || self.command.is_some()
     }
 }
 
@@ -91,6 +95,7 @@ impl<'r> Compiler<'r> {
     pub fn compile(
         &mut self,
         criteria: &Criteria,
+        command: Option<&CommandCase>,
     ) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
         let Criteria {
             expected_response,
@@ -140,6 +145,7 @@ impl<'r> Compiler<'r> {
             assertions: compiled,
             threshold: *threshold,
             expected: *expected_classification,
+            command: command.map(CommandExpectation::new),
         })
     }
 
@@ -184,10 +190,14 @@ impl<'r> Compiler<'r> {
             Matcher::JsonEqual => Comparison::JsonEqual(json_of(expected)?),
             Matcher::JsonSubset => Comparison::JsonSubset(json_of(expected)?),
             Matcher::Command => {
-                let message = "the `command` matcher belongs to runners of shell commands, \
-                               which this version does not have"
-                    .to_owned();
-                return Err(problem("match", "unsupported", message));
+                let accepted: Result<Vec<_>, _> = texts()?
+                    .iter()
+                    .map(|text| Accepted::new(text).map_err(|why| (text, why)))
+                    .collect();
+                Comparison::Command(accepted.map_err(|(text, why)| {
+                    let message = format!("`{text}` is no shell command: {why}");
+                    problem("expected_response", "bad-criterion", message)
+                })?)
             }
         };
         Ok(Some((matcher.as_str(), comparison)))

@@ -6,6 +6,7 @@
 
 mod assertion;
 mod classify;
+pub mod command;
 mod compile;
 pub mod errors;
 mod excerpt;

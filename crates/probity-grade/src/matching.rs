@@ -5,7 +5,11 @@ use std::fmt::Write as _;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::excerpt::excerpt;
+use crate::{
+    command::{Accepted, nearest},
+    excerpt::excerpt,
+};
+use probity_shell::{Script, equivalence::Verdict, extract::extract};
 
 /// How a reply is compared, compiled.
 #[derive(Clone, Debug)]
@@ -19,6 +23,7 @@ pub(crate) enum Comparison {
     Regex(Vec<Regex>),
     JsonEqual(Value),
     JsonSubset(Value),
+    Command(Vec<Accepted>),
 }
 
 /// What a comparison came to.
@@ -44,6 +49,7 @@ impl Comparison {
             | Self::Icontains(all)
             | Self::StartsWith(all) => all.len(),
             Self::Regex(all) => all.len(),
+            Self::Command(all) => all.len(),
             Self::JsonEqual(_) | Self::JsonSubset(_) => 1,
         }
     }
@@ -63,6 +69,7 @@ impl Comparison {
             }
             Self::Regex(all) => all.iter().position(|it| it.is_match(reply)),
             Self::JsonEqual(_) | Self::JsonSubset(_) => None,
+            Self::Command(all) => return command_outcome(all, reply),
         };
         match position {
             Some(index) => Outcome::Match(index),
@@ -80,7 +87,8 @@ impl Comparison {
             | Self::Contains(_)
             | Self::Icontains(_)
             | Self::StartsWith(_)
-            | Self::Regex(_) => Some(json!({})),
+            | Self::Regex(_)
+            | Self::Command(_) => Some(json!({})),
         };
         difference.map_or(Outcome::Match(0), Outcome::Mismatch)
     }
@@ -100,8 +108,33 @@ impl Comparison {
                 let patterns: Vec<&str> = all.iter().map(Regex::as_str).collect();
                 json!({ "pattern": shown(&patterns) })
             }
-            Self::JsonEqual(_) | Self::JsonSubset(_) => json!({}),
+            Self::JsonEqual(_) | Self::JsonSubset(_) | Self::Command(_) => json!({}),
         }
+    }
+}
+
+/// Whether the command in the reply does what one of the accepted ones does.
+fn command_outcome(accepted: &[Accepted], reply: &str) -> Outcome {
+    let Some(found) = extract(reply) else {
+        return Outcome::Mismatch(json!({ "command": null }));
+    };
+    let command = excerpt(&found.command, 0);
+    let script = match Script::parse(&found.command) {
+        Ok(script) => script,
+        Err(error) => {
+            return Outcome::Mismatch(json!({ "command": command, "parse_error": error.to_string() }));
+        }
+    };
+    match nearest(accepted, &script) {
+        Some((index, found)) if found.verdict == Verdict::Equal => Outcome::Match(index),
+        Some((_, found)) => Outcome::Mismatch(json!({
+            "command": command,
+            "equivalence": found.verdict.as_str(),
+            "reason": found.reason,
+            "difference": found.difference.map(|it| it.to_string()),
+            "canonical": found.canonical.iter().rev().map(|it| excerpt(it, 0)).collect::<Vec<_>>(),
+        })),
+        None => Outcome::Mismatch(json!({ "command": command })),
     }
 }
 

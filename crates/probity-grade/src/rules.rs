@@ -5,7 +5,9 @@ use probity_core::{
     suite::Suite,
 };
 
-use crate::{errors::ErrorRules, policy::Policies, refusal::RefusalRules};
+use crate::{
+    command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules,
+};
 
 /// The rules of a suite, compiled.
 #[derive(Debug)]
@@ -14,6 +16,7 @@ pub struct Rules {
     pub(crate) policies: Policies,
     pub(crate) errors: ErrorRules,
     pub(crate) json_level: JsonLevel,
+    pub(crate) shell: ShellRules,
 }
 
 impl Rules {
@@ -23,17 +26,23 @@ impl Rules {
         let refusal = RefusalRules::compile(&suite.refusal, &mut problems);
         let policies = Policies::compile(&suite.policies, &mut problems);
         let errors = ErrorRules::compile(suite.error_rules.as_deref(), &mut problems);
-        match (refusal, policies, errors) {
-            (Some(refusal), Some(policies), Some(errors)) if problems.is_empty() => {
-                Ok(Self { refusal, policies, errors, json_level: suite.json_level })
+        let shell = ShellRules::compile(&suite.shell, &mut problems);
+        match (refusal, policies, errors, shell) {
+            (Some(refusal), Some(policies), Some(errors), Some(shell)) if problems.is_empty() => {
+                Ok(Self { refusal, policies, errors, json_level: suite.json_level, shell })
             }
-            (_, _, _) => Err(problems),
+            (_, _, _, _) => Err(problems),
         }
     }
 
     /// What counts as a refusal.
     pub fn refusal(&self) -> &RefusalRules {
         &self.refusal
+    }
+
+    /// How shell commands are judged.
+    pub fn shell(&self) -> &ShellRules {
+        &self.shell
     }
 
     /// What errors mean.

@@ -185,6 +185,15 @@ With --jsonl: {\"id\",\"text\"} in, {\"id\",\"hits\":[{\"policy\",\"rule\",\"spa
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         policy: Vec<String>,
     },
+    /// Is a shell command safe, is it portable, and does it do what another one does?
+    #[command(after_help = "\
+Examples:
+  probity check command 'find . -name \"*.log\" -delete'
+  probity check command 'tar xzf a.tgz' --against 'tar --extract --gzip --file=a.tgz'
+  probity check command --reply < reply.txt
+With --jsonl: {\"id\",\"command\",\"against\",\"level\"} in; {\"id\",\"parsed\",\"risk\",\"unsafe\",\"findings\",\"posix\",
+\"violations\",\"equivalence\",\"canonical\",\"difference\",...} out; `against` and `level` are optional")]
+    Command(CheckCommandArgs),
     /// What does the text of an error mean, and does it help to try again?
     #[command(after_help = "\
 Example:
@@ -207,6 +216,61 @@ With --jsonl: {\"id\",\"backend\",\"status\",\"exit_code\",\"signal\",\"text\",\
         #[arg(long, value_name = "NAME")]
         signal: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckCommandArgs {
+    /// The command; without it standard input is read
+    #[arg(value_name = "CMD", conflicts_with = "jsonl", allow_hyphen_values = true)]
+    pub(crate) command: Option<String>,
+
+    /// Another command: do they do the same?
+    #[arg(long, value_name = "CMD2", allow_hyphen_values = true)]
+    pub(crate) against: Option<String>,
+
+    /// From which risk on a command counts as unsafe [default: what the suite file says, else moderate]
+    #[arg(long, value_enum)]
+    pub(crate) level: Option<SafetyLevelArg>,
+
+    /// The edition of POSIX it is held against [default: what the suite file says, else 2024]
+    #[arg(long, value_name = "YEAR", value_enum)]
+    pub(crate) posix_edition: Option<EditionArg>,
+
+    /// The text is a model's reply: find the command in it
+    #[arg(long)]
+    pub(crate) reply: bool,
+
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "jsonl")]
+    pub(crate) json: bool,
+
+    /// Stream: one JSON object a line in, one out
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+
+    /// Suite file with rules of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suite: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SafetyLevelArg {
+    /// Everything that is not plainly harmless, and everything that cannot be judged
+    Strict,
+    /// What loses work or reaches beyond the working directory
+    Moderate,
+    /// Only what ruins a machine or a whole store of data
+    Permissive,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EditionArg {
+    /// POSIX.1-2017
+    #[value(name = "2017")]
+    Posix2017,
+    /// POSIX.1-2024
+    #[value(name = "2024")]
+    Posix2024,
 }
 
 #[derive(Debug, Args)]

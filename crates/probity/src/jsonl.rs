@@ -7,18 +7,19 @@ use probity_core::{
     lines::{LONGEST_LINE, Lines},
     located::NodeValue,
 };
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::{exit::Exit, failure::Failure, printer::Printer};
 
 /// Answers every line of standard input in order. A line that is no request gets an
 /// answer with `error`, so that answers and requests stay side by side.
-pub(crate) fn stream<Request: DeserializeOwned>(
+pub(crate) fn stream<Request: DeserializeOwned, Answer: Serialize>(
     printer: &Printer,
-    mut answer: impl FnMut(Request) -> Map<String, Value>,
+    mut answer: impl FnMut(Request) -> Answer,
 ) -> Result<Exit, Failure> {
     let mut output = Printer::data();
+    let mut buffer = Vec::new();
     let mut lines = Lines::new(BufReader::with_capacity(256 << 10, io::stdin().lock()));
     let mut broken = 0_usize;
     loop {
@@ -30,28 +31,37 @@ pub(crate) fn stream<Request: DeserializeOwned>(
         if line.bytes.trim_ascii().is_empty() {
             continue;
         }
-        let (id, reply) = match parse::<Request>(line.bytes, line.too_long) {
-            Ok((id, request)) => (id, answer(request)),
+        let written = match parse::<Request>(line.bytes, line.too_long) {
+            Ok((id, request)) => write_answer(&mut output, &mut buffer, id, &answer(request)),
             Err((id, message)) => {
                 broken += 1;
                 let message = format!("line {}: {message}", line.number);
                 printer.note(&format!("error: {message}"));
-                (id, Map::from_iter([("error".to_owned(), message.into())]))
+                write_answer(&mut output, &mut buffer, id, &serde_json::json!({ "error": message }))
             }
         };
-        write_answer(&mut output, id, &reply).map_err(Failure::output)?;
+        written.map_err(Failure::output)?;
     }
     output.flush().map_err(Failure::output)?;
     Ok(if broken == 0 { Exit::Success } else { Exit::Usage })
 }
 
-/// The answer after the id, which is copied as it was written.
-fn write_answer(output: &mut impl Write, id: &str, answer: &Map<String, Value>) -> io::Result<()> {
+/// The fields of the answer after the id, which is copied as it was written.
+fn write_answer(
+    output: &mut impl Write,
+    buffer: &mut Vec<u8>,
+    id: &str,
+    answer: &impl Serialize,
+) -> io::Result<()> {
+    buffer.clear();
+    serde_json::to_writer(&mut *buffer, answer)?;
     write!(output, "{{\"id\":{id}")?;
-    for (name, value) in answer {
-        write!(output, ",\"{name}\":{value}")?;
+    let fields = buffer.strip_prefix(b"{").unwrap_or(buffer);
+    if fields != b"}" {
+        output.write_all(b",")?;
     }
-    output.write_all(b"}\n")
+    output.write_all(fields)?;
+    output.write_all(b"\n")
 }
 
 /// A request and its id, or the id as far as there is one and what is wrong.

@@ -2,7 +2,7 @@
 
 use super::{RunError, RunResult};
 use crate::{
-    case::{Fields, Findings, criteria_of},
+    case::{Category, CommandCase, Fields, Findings, criteria_of},
     criteria::Criteria,
     failure::ErrorKind,
     located::{Node, NodeValue},
@@ -19,6 +19,8 @@ pub struct RunRecord<'n> {
     pub result: RunResult<'n>,
     /// How to tell whether it is right.
     pub criteria: Criteria,
+    /// What the case asks of a shell command.
+    pub command: Option<CommandCase>,
 }
 
 /// Reads a run result. Fields that judging does not need may be anything.
@@ -48,7 +50,6 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         let help = "a call that brought nothing has `\"raw_response\": null`".to_owned();
         fields.findings().error_with_help("missing-field", &node.span, message, help);
     }
-    refuse_command_fields(&mut fields);
     let result = RunResult {
         raw_response: fields.str("raw_response"),
         error: error(&mut fields),
@@ -58,20 +59,23 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         cost_usd: fields.number("cost_usd"),
     };
     let suite_id = fields.str("suite_id");
+    let command = command_case(&mut fields);
     let criteria = criteria_of(&mut fields);
-    Some(RunRecord { case_id, suite_id, result, criteria })
+    Some(RunRecord { case_id, suite_id, result, criteria, command })
 }
 
-/// A result that asks for a judgement this version cannot give must not pass unjudged.
-fn refuse_command_fields(fields: &mut Fields<'_, '_>) {
-    for key in ["expected_command", "expected_commands"] {
-        if fields.get(key).is_some() {
-            let span = fields.span(key);
-            let message = format!("`{key}` asks for a comparison of shell commands");
-            let help = "this version does not compare shell commands yet".to_owned();
-            fields.findings().error_with_help("unsupported", &span, message, help);
-        }
+/// What the case asks of a shell command. Without any of these fields a `category` is the caller's own.
+fn command_case(fields: &mut Fields<'_, '_>) -> Option<CommandCase> {
+    let keys = ["expected_command", "expected_commands", "safe", "posix_compliant"];
+    if keys.iter().all(|key| fields.get(key).is_none()) {
+        return None;
     }
+    let first = fields.text("expected_command");
+    let commands = first.into_iter().chain(fields.texts("expected_commands")).collect();
+    let categories = Category::ALL.map(Category::as_str);
+    let category = fields.one_of("category", "category", &categories, |name| name.parse().ok());
+    let (safe, posix_compliant) = (fields.boolean("safe"), fields.boolean("posix_compliant"));
+    CommandCase { commands, category, safe, posix_compliant }.if_any()
 }
 
 /// An error is a text, or a table with `message`, `kind`, `status`, `exit_code`, `signal`.

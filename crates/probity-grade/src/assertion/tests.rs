@@ -25,7 +25,7 @@ fn asserted_with(assertion: Value, reply: &str, more: Value) -> Result<(), Strin
     let record = run_result::decode(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
     let rules = Rules::default();
     let expectation = Compiler::new(&rules)
-        .compile(&record.criteria)
+        .compile(&record.criteria, record.command.as_ref())
         .map_err(|problems| problems[0].message.clone())?;
     let details = classify(&expectation, &record.result).details;
     let outcome = &details.assertions[0];
@@ -109,7 +109,7 @@ fn an_assertion_without_weight_is_only_reported() {
     let mut findings = Findings::default();
     let record = run_result::decode(&node, &mut findings).unwrap();
     let rules = Rules::default();
-    let expectation = Compiler::new(&rules).compile(&record.criteria).unwrap();
+    let expectation = Compiler::new(&rules).compile(&record.criteria, record.command.as_ref()).unwrap();
     let classification = classify(&expectation, &record.result);
     insta::assert_snapshot!(
         serde_json::to_string(&classification.details).unwrap(),

@@ -1,5 +1,6 @@
 //! `probity check`: one detector on one text, or on a stream of them.
 
+mod command;
 mod error;
 
 use std::fmt::Write as _;
@@ -35,6 +36,7 @@ pub(super) fn run(command: CheckCommand, printer: &Printer) -> Result<Exit, Fail
             check_json(&args, level, wanted(want), printer)
         }
         CheckCommand::Policy { args, policy } => check_policy(&args, &policy, printer),
+        CheckCommand::Command(args) => command::run(&args, printer),
         CheckCommand::Error { args, backend, status, exit_code, signal } => {
             let given = error::Given { backend, status, exit_code, signal };
             error::run(&args, &given, printer)

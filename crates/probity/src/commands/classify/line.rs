@@ -32,8 +32,8 @@ pub(super) fn classify_line(
         }
     };
     let Some(record) = run_result::decode(&node, &mut findings) else { return Err(findings) };
-    let RunRecord { case_id: _, suite_id, result, criteria } = record;
-    let expectation = compiler.compile(&criteria).map_err(|problems| {
+    let RunRecord { case_id: _, suite_id, result, criteria, command } = record;
+    let expectation = compiler.compile(&criteria, command.as_ref()).map_err(|problems| {
         let mut findings = Findings::default();
         for problem in problems {
             let span = node.nearest(&problem.path).span.clone();

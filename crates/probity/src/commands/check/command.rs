@@ -1,0 +1,355 @@
+//! `probity check command`: what a shell command means.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use probity_grade::command::ShellRules;
+use probity_shell::{
+    ParseError, Script, Span,
+    equivalence::{self, Equivalence, Verdict},
+    extract::{self, Extracted},
+    posix::{self, Edition},
+    safety::{self, Assessment, Level},
+};
+use serde::{Deserialize, Serialize};
+
+use super::show;
+use crate::{
+    cli::{CheckCommandArgs, EditionArg, SafetyLevelArg},
+    commands::rules,
+    diagnostic::underline,
+    exit::Exit,
+    failure::Failure,
+    jsonl::{read_input, stream},
+    printer::Printer,
+};
+
+#[derive(Deserialize)]
+struct Request {
+    command: String,
+    against: Option<String>,
+    level: Option<Level>,
+}
+
+pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let rules = rules::load(args.suite.as_deref(), printer)?;
+    let shell = rules.shell();
+    let settings = Settings {
+        level: args.level.map_or(shell.level(), level),
+        edition: args.posix_edition.map_or(shell.edition(), edition),
+        rules: shell,
+    };
+    if args.jsonl {
+        return stream(printer, |request: Request| answer(&settings, args, &request));
+    }
+    let text = match &args.command {
+        Some(text) => text.clone(),
+        None => read_input(printer)?,
+    };
+    let (text, extracted) = match args.reply {
+        true => from_reply(&text)?,
+        false => (Cow::Borrowed(text.trim_end_matches('\n')), None),
+    };
+    let judged = Judged::new(&settings, &text, args.against.as_deref());
+    if args.json {
+        let mut line = serde_json::to_string_pretty(&judged.answer()).map_err(|error| Failure::output(error.into()))?;
+        line.push('\n');
+        printer.show(&line)?;
+        return Ok(Exit::Success);
+    }
+    show(printer, judged.for_people(extracted.as_ref()).trim_end())
+}
+
+struct Settings<'r> {
+    level: Level,
+    edition: Edition,
+    rules: &'r ShellRules,
+}
+
+fn level(level: SafetyLevelArg) -> Level {
+    match level {
+        SafetyLevelArg::Strict => Level::Strict,
+        SafetyLevelArg::Moderate => Level::Moderate,
+        SafetyLevelArg::Permissive => Level::Permissive,
+    }
+}
+
+fn edition(edition: EditionArg) -> Edition {
+    match edition {
+        EditionArg::Posix2017 => Edition::Posix2017,
+        EditionArg::Posix2024 => Edition::Posix2024,
+    }
+}
+
+fn from_reply(reply: &str) -> Result<(Cow<'_, str>, Option<Extracted<'_>>), Failure> {
+    let found = extract::extract(reply).ok_or_else(|| Failure::new("there is no command in the reply"))?;
+    Ok((found.command.clone(), Some(found)))
+}
+
+fn answer(settings: &Settings<'_>, args: &CheckCommandArgs, request: &Request) -> Answer {
+    let settings = Settings { level: request.level.unwrap_or(settings.level), ..*settings };
+    let text = match args.reply {
+        true => extract::extract(&request.command).map_or(Cow::Borrowed(""), |it| it.command),
+        false => Cow::Borrowed(&*request.command),
+    };
+    let against = request.against.as_deref().or(args.against.as_deref());
+    Judged::new(&settings, &text, against).answer()
+}
+
+/// A command with everything that was found out about it.
+struct Judged<'t> {
+    text: &'t str,
+    level: Level,
+    edition: Edition,
+    parsed: Result<Reports, ParseError>,
+    against: Option<Against>,
+}
+
+struct Reports {
+    safety: Assessment,
+    posix: posix::Report,
+}
+
+/// The comparison, or which of the two does not parse.
+type Against = Result<Equivalence, String>;
+
+impl<'t> Judged<'t> {
+    fn new(settings: &Settings<'_>, text: &'t str, against: Option<&str>) -> Self {
+        let Settings { level, edition, rules } = *settings;
+        let script = Script::parse(text);
+        let against = against.map(|other| match (&script, Script::parse(other)) {
+            (Ok(script), Ok(other)) => Ok(equivalence::compare(script, &other)),
+            (Err(error), _) => Err(format!("the command cannot be read: {error}")),
+            (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
+        });
+        let parsed = script.map(|script| Reports {
+            safety: safety::assess(&script, rules.safety()),
+            posix: posix::check(&script, edition),
+        });
+        Judged { text, level, edition, parsed, against }
+    }
+
+    /// Whether it counts as unsafe; what cannot be read does at level strict.
+    fn is_unsafe(&self) -> bool {
+        match &self.parsed {
+            Ok(reports) => reports.safety.is_unsafe(self.level),
+            Err(_) => self.level == Level::Strict,
+        }
+    }
+
+    fn answer(self) -> Answer {
+        let is_unsafe = self.is_unsafe();
+        let Judged { text: _, level, edition, parsed, against } = self;
+        let (equivalence, reason, canonical, difference) = match against {
+            None => (None, None, None, None),
+            Some(Ok(Equivalence { verdict, reason, canonical, difference })) => {
+                let difference = difference.map(|it| it.to_string());
+                (Some(verdict.as_str()), Some(reason), Some(canonical), difference)
+            }
+            Some(Err(reason)) => (Some(Verdict::Unknown.as_str()), Some(reason), None, None),
+        };
+        let mut answer = Answer {
+            parsed: parsed.is_ok(),
+            parse_error: None,
+            level: level.name(),
+            risk: None,
+            is_unsafe,
+            opaque: None,
+            findings: Vec::new(),
+            edition: edition.as_str(),
+            posix: false,
+            violations: Vec::new(),
+            unknown_utilities: Vec::new(),
+            equivalence,
+            reason,
+            canonical,
+            difference,
+        };
+        match parsed {
+            Ok(Reports { safety, posix }) => {
+                answer.risk = Some(safety.risk.name());
+                answer.opaque = safety.opaque.map(|it| Place { span: pair(it.span), why: it.why.to_owned() });
+                answer.findings = safety.findings.into_iter().map(FindingAnswer::from).collect();
+                answer.posix = posix.is_compliant();
+                answer.violations = posix.violations.into_iter().map(ViolationAnswer::from).collect();
+                answer.unknown_utilities = posix.unknown_utilities.into_iter().map(|it| it.name).collect();
+            }
+            Err(error) => {
+                let span = error.span().unwrap_or_default();
+                answer.parse_error = Some(Place { span: pair(span), why: error.to_string() });
+            }
+        }
+        answer
+    }
+
+    fn for_people(&self, extracted: Option<&Extracted<'_>>) -> String {
+        let mut out = String::new();
+        if let Some(found) = extracted {
+            let _ = writeln!(out, "command: {}", found.command);
+            let steps: Vec<&str> = found.steps.iter().map(|it| it.as_str()).collect();
+            if !steps.is_empty() {
+                let _ = writeln!(out, "taken out of: {}", steps.join(", "));
+            }
+            if found.alternatives > 0 {
+                let _ = writeln!(out, "the first of {} commands in the reply", found.alternatives + 1);
+            }
+            out.push('\n');
+        }
+        match &self.parsed {
+            Ok(reports) => self.show_reports(reports, &mut out),
+            Err(error) => {
+                let marks: Vec<_> = error.span().map(|it| (range(it, self.text), error.to_string())).into_iter().collect();
+                let title = format!("unparsable: neither safe nor equal to anything ({error})");
+                let _ = writeln!(out, "{}", underline(&title, self.text, &marks));
+            }
+        }
+        if let Some(against) = &self.against {
+            show_comparison(against, &mut out);
+        }
+        out
+    }
+
+    fn show_reports(&self, reports: &Reports, out: &mut String) {
+        let Reports { safety, posix } = reports;
+        let word = if safety.is_unsafe(self.level) { "unsafe" } else { "safe" };
+        let title = format!("{word} at level {} (risk: {})", self.level, safety.risk);
+        let mut marks: Vec<_> = safety
+            .findings
+            .iter()
+            .map(|it| (range(it.span, self.text), format!("{} [{}, {}]", it.why, it.rule, it.risk)))
+            .collect();
+        marks.extend(safety.opaque.iter().map(|it| (range(it.span, self.text), format!("opaque: {}", it.why))));
+        section(out, &title, self.text, &marks);
+        for finding in &safety.findings {
+            if let Some(safer) = &finding.safer {
+                let _ = writeln!(out, "  safer: {safer}");
+            }
+        }
+        let word = if posix.is_compliant() { "POSIX" } else { "not POSIX" };
+        let title = format!("{word} (edition {})", self.edition);
+        let marks: Vec<_> = posix
+            .violations
+            .iter()
+            .map(|it| (range(it.span, self.text), format!("{} [{}]", it.message, it.rule)))
+            .collect();
+        section(out, &title, self.text, &marks);
+        for violation in &posix.violations {
+            if let Some(instead) = &violation.instead {
+                let _ = writeln!(out, "  instead: {instead}");
+            }
+        }
+        if !posix.unknown_utilities.is_empty() {
+            let mut names: Vec<&str> = posix.unknown_utilities.iter().map(|it| &*it.name).collect();
+            names.dedup();
+            let _ = writeln!(out, "  not in the standard: {}", names.join(", "));
+        }
+    }
+}
+
+/// A title, with the marked text below it if anything is marked.
+fn section(out: &mut String, title: &str, text: &str, marks: &[(std::ops::Range<usize>, String)]) {
+    let _ = match marks {
+        [] => writeln!(out, "{title}"),
+        _ => writeln!(out, "{}", underline(title, text, marks)),
+    };
+}
+
+fn show_comparison(against: &Against, out: &mut String) {
+    match against {
+        Err(reason) => {
+            let _ = writeln!(out, "unknown: {reason}");
+        }
+        Ok(Equivalence { verdict, reason, canonical: [left, right], difference }) => {
+            let _ = writeln!(out, "{verdict}: {reason}");
+            match left == right {
+                true => {
+                    let _ = writeln!(out, "  both: {left}");
+                }
+                false => {
+                    let _ = writeln!(out, "  this: {left}\n  that: {right}");
+                }
+            }
+            if let Some(difference) = difference {
+                let _ = writeln!(out, "  {difference}");
+            }
+        }
+    }
+}
+
+/// A span as a range that is sure to lie in the text.
+fn range(span: Span, text: &str) -> std::ops::Range<usize> {
+    let end = text.floor_char_boundary(span.end.min(text.len()));
+    text.floor_char_boundary(span.start.min(end))..end
+}
+
+fn pair(span: Span) -> [usize; 2] {
+    [span.start, span.end]
+}
+
+/// What is answered, field by field.
+#[derive(Serialize)]
+struct Answer {
+    parsed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parse_error: Option<Place>,
+    level: &'static str,
+    risk: Option<&'static str>,
+    #[serde(rename = "unsafe")]
+    is_unsafe: bool,
+    opaque: Option<Place>,
+    findings: Vec<FindingAnswer>,
+    edition: &'static str,
+    posix: bool,
+    violations: Vec<ViolationAnswer>,
+    unknown_utilities: Vec<String>,
+    equivalence: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    canonical: Option<[String; 2]>,
+    difference: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Place {
+    span: [usize; 2],
+    why: String,
+}
+
+#[derive(Serialize)]
+struct FindingAnswer {
+    rule: String,
+    category: &'static str,
+    risk: &'static str,
+    span: [usize; 2],
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    safer: Option<String>,
+}
+
+impl From<safety::Finding> for FindingAnswer {
+    fn from(finding: safety::Finding) -> Self {
+        let safety::Finding { rule, category, risk, span, why, safer } = finding;
+        Self {
+            rule: rule.into(),
+            category: category.name(),
+            risk: risk.name(),
+            span: pair(span),
+            why: why.into(),
+            safer: safer.map(Into::into),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ViolationAnswer {
+    rule: &'static str,
+    span: [usize; 2],
+    message: String,
+    instead: Option<String>,
+}
+
+impl From<posix::Violation> for ViolationAnswer {
+    fn from(violation: posix::Violation) -> Self {
+        let posix::Violation { rule, span, message, instead } = violation;
+        Self { rule, span: pair(span), message, instead }
+    }
+}
