@@ -9,6 +9,7 @@
 pub mod argv;
 pub mod field;
 pub mod parse;
+pub mod safety;
 pub mod tree;
 pub mod utility;
 
