@@ -135,6 +135,7 @@ pub struct Assessment {
 pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
     let mut walker = walk::Walker::new(rules);
     walker.script(&script.body);
+    walker.foreign_call(script.source);
     walker.finish()
 }
 
@@ -143,6 +144,12 @@ pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
 /// A shell would refuse such a text or wait for the rest of it, so this answers what the part before the trouble would
 /// do. `None` if nothing of it can be read.
 pub fn assess_broken(source: &str, rules: &Rules) -> Option<Assessment> {
+    let mut walker = walk::Walker::new(rules);
+    walker.foreign_call(source);
+    let foreign = walker.finish();
+    if foreign.risk > Risk::Safe {
+        return Some(foreign);
+    }
     let closed = ["'", "\"", "`", ")", "}", "; done", "; fi"].map(|end| format!("{source}{end}"));
     let cut = source.rfind(['\'', '"', '`', '(']).map(|at| source[..at].to_owned());
     let mended = closed.into_iter().chain(cut);

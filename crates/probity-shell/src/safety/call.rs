@@ -68,12 +68,14 @@ impl<'a> Call<'a> {
                 next = Kind::Word;
                 continue;
             }
+            behind |= dashes;
             let kind = match is_option {
                 true => Kind::Option,
                 false => next,
             };
             words += usize::from(kind == Kind::Word);
-            behind |= dashes;
+            // `sudo ls -s`: the option is not that of sudo.
+            dashes |= words > 0 && tool.is_some_and(|it| it.options_first);
             next = match kind {
                 Kind::Option => after(text, tool),
                 Kind::Value | Kind::Maybe | Kind::Word => Kind::Word,
@@ -117,7 +119,11 @@ impl<'a> Call<'a> {
     /// The values of all options spelled like one of these; the word after it stands for a value that is not attached.
     pub(super) fn values<S: AsRef<str>>(&self, spellings: &[S]) -> impl Iterator<Item = Option<&'a str>> {
         let abbreviations = self.tool.is_some_and(|it| it.abbreviations);
-        self.args.iter().enumerate().filter(|(_, arg)| arg.kind == Kind::Option).filter_map(
+        let globals = match self.tool.is_some_and(|it| it.globals_first) {
+            true => self.args.iter().position(|it| it.kind == Kind::Word).unwrap_or(0),
+            false => 0,
+        };
+        self.args.iter().enumerate().skip(globals).filter(|(_, arg)| arg.kind == Kind::Option).filter_map(
             move |(at, arg)| {
                 let bundle = self.bundle(arg.text);
                 let found = spellings.iter().map(|it| match it.as_ref() {

@@ -83,8 +83,11 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
     let name = last(path);
     let (strings, plain) = arguments(after);
     if RUNS.contains(&name) {
-        let text = strings.join(" ");
+        let mut text = strings.join(" ");
         if !text.is_empty() {
+            if is_pieced(after) {
+                text.push_str(" $_value");
+            }
             found.push(Found::Shell(text));
         }
         return;
@@ -111,6 +114,22 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
             found.push(Found::Rule("code-write-system"));
         }
     }
+}
+
+/// Whether a call's text is put together with a value: `"rm " + name`.
+fn is_pieced(after: &[Token<'_>]) -> bool {
+    let end = after.iter().position(|it| matches!(it, Token::Mark(')' | ';' | '\n'))).unwrap_or(after.len());
+    after[..end].iter().any(|it| matches!(it, Token::Mark('+' | '%')))
+}
+
+/// Whether a text that is no shell is a call that deletes something through a library: `client.items.delete('3')`.
+pub(super) fn is_destroying_call(text: &str) -> bool {
+    let text = text.trim().trim_start_matches("await ").trim_end_matches(';');
+    let Some((path, rest)) = text.split_once('(') else { return false };
+    let is_path = path.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.$:->".contains(&it));
+    let name = last(path).to_ascii_lowercase();
+    let verbs = ["delete", "destroy", "purge", "drop", "remove", "clear", "wipe", "terminate", "void", "refund", "cancel"];
+    is_path && path.contains(['.', ':', '>']) && rest.ends_with(')') && verbs.iter().any(|it| name.starts_with(it))
 }
 
 /// The strings of a call, up to its closing bracket or, without brackets, the end of the statement; and whether it is a call.

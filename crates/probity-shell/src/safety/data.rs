@@ -106,6 +106,12 @@ pub(super) struct Tool {
     /// Long options may be shortened.
     #[serde(default)]
     pub(super) abbreviations: bool,
+    /// Options before the subcommand are not the subcommand's.
+    #[serde(default)]
+    pub(super) globals_first: bool,
+    /// Everything after the first operand is another command's.
+    #[serde(default)]
+    pub(super) options_first: bool,
     /// Its arguments are text or names, never commands: nothing is guessed about them.
     #[serde(default)]
     pub(super) plain: bool,

@@ -213,6 +213,9 @@ impl Walker<'_> {
             }
             return Feed::Unknown;
         }
+        if words.first().is_some_and(|it| self.is_fetched(&it.text)) {
+            self.report_check(self.download_rule(), words[0].span);
+        }
         self.run(words, stdin)
     }
 

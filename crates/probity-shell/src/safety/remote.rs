@@ -1,6 +1,6 @@
 //! Requests to other people's services, and tools that no rule knows.
 
-use super::{call::{Call, Kind}, data, feed::Feed, target::{Classes, classify}, walk::Walker};
+use super::{call::{Call, Kind}, data, feed::Feed, target::{Classes, classify}, unwrap::base_name, walk::Walker};
 
 /// Judges a request made with curl, wget or httpie.
 pub(super) fn check(walker: &mut Walker<'_>, call: &Call<'_>, stdin: &Feed) {
@@ -27,6 +27,20 @@ pub(super) fn check(walker: &mut Walker<'_>, call: &Call<'_>, stdin: &Feed) {
     } else if data.iter().any(|it| mutation_destroys(it)) {
         walker.report_check("http-destroy", call.span);
     }
+}
+
+/// The base name of the file that a fetched text is saved as.
+pub(super) fn saved_as<'a>(call: &Call<'a>) -> Option<&'a str> {
+    let url = || {
+        let url = call.operands(0).map(|it| it.text).find(|it| is_url(it))?;
+        url.split(['?', '#']).next()?.rsplit('/').next().filter(|it| it.contains('.'))
+    };
+    let file = match call.name {
+        "curl" => call.value(&["-o", "--output"]).or_else(|| call.has_any(&["-O", "--remote-name"]).then(url)?),
+        "wget" => call.value(&["-O", "--output-document"]).or_else(url).filter(|it| *it != "-"),
+        _ => None,
+    };
+    file.map(base_name).filter(|it| !it.is_empty())
 }
 
 fn method(call: &Call<'_>, data: &[&str]) -> String {

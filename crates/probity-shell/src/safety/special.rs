@@ -5,6 +5,7 @@ use super::{
     expand, interpreter, remote,
     feed::Feed,
     target::{self, Classes, classify},
+    unwrap::base_name,
     walk::Walker,
 };
 use crate::{
@@ -33,7 +34,10 @@ impl Walker<'_> {
                 return false;
             }
             RedirectOp::Append | RedirectOp::AppendBoth => {
-                self.written_to(classes, Write::Append, span);
+                match file.ends_with("/authorized_keys") {
+                    true => self.report_check("authorized-keys", span),
+                    false => self.written_to(classes, Write::Append, span),
+                }
                 return redirect.fd != Some(2);
             }
             RedirectOp::Output
@@ -43,6 +47,7 @@ impl Walker<'_> {
             | RedirectOp::OutputBoth => {
                 self.written_to(classes, Write::Over, span);
                 self.fill_check(command, classes, span);
+                self.fetch_check(command, &file);
                 return redirect.fd != Some(2);
             }
         }
@@ -89,6 +94,14 @@ impl Walker<'_> {
         }
     }
 
+    /// `curl URL > FILE` saves what was fetched.
+    fn fetch_check(&mut self, command: &Command, file: &str) {
+        let Command::Simple(simple) = command else { return };
+        if simple.words.first().is_some_and(|it| spelled(it, "curl") || spelled(it, "wget")) {
+            self.fetched.push(base_name(file).into());
+        }
+    }
+
     /// A shell between the ends of a network connection: `nc ... | sh`, `sh -i | nc ...`.
     pub(super) fn pipeline_check(&mut self, stages: &[Stage], span: Span) {
         let names: Vec<Option<&str>> = stages.iter().map(|it| first_word(&it.stmt)).collect();
@@ -126,6 +139,11 @@ impl Walker<'_> {
                 if *stdin == Feed::Secret {
                     self.report_check("send-secret", call.span);
                 }
+                if let Feed::Known(text) = stdin
+                    && controls_server(text, call)
+                {
+                    self.report_check("server-control", call.span);
+                }
             }
             "tee" => {
                 let write = match call.has_any(&["-a", "--append"]) {
@@ -136,6 +154,12 @@ impl Walker<'_> {
                     self.written_to(classify(operand.text, call.cwd), write, operand.span);
                 }
             }
+            "at" | "batch" => {
+                if let Feed::Known(text) = stdin {
+                    self.scoped(|walker| walker.text(text, call.span));
+                }
+            }
+            "git" => self.git(call),
             "dd" => self.dd(call),
             "tar" | "bsdtar" => self.tar(call),
             "crontab" if call.operands(0).any(|it| it.text == "-") || call.args.is_empty() => {
@@ -146,6 +170,23 @@ impl Walker<'_> {
             _ => {}
         }
         remote::guess(self, call);
+    }
+
+    /// Commands that git is told to run.
+    fn git(&mut self, call: &Call<'_>) {
+        for setting in call.args.iter().filter(|it| it.kind == Kind::Value) {
+            let shell = setting.text.strip_prefix("alias.").and_then(|it| it.split_once("=!"));
+            if let Some((_, text)) = shell {
+                self.scoped(|walker| walker.text(text, setting.span));
+            }
+        }
+        let words: Vec<_> = call.operands(0).collect();
+        let starts = |path: [&str; 2]| words.len() > 2 && words[0].text == path[0] && words[1].text == path[1];
+        if starts(["submodule", "foreach"]) || starts(["bisect", "run"]) {
+            let rest = call.args.iter().skip_while(|it| it.span != words[2].span);
+            let text = rest.map(|it| it.text).collect::<Vec<_>>().join(" ");
+            self.scoped(|walker| walker.text(&text, words[2].span));
+        }
     }
 
     fn crontab(&mut self, text: &str, span: Span) {
@@ -196,12 +237,40 @@ impl Walker<'_> {
         let args: Vec<&str> = call.args.iter().map(|it| it.text).collect();
         let begins = |it: &&str| it.starts_with(['-', '(', '!']);
         let paths: Vec<&str> = args.iter().copied().take_while(|it| !begins(it)).collect();
-        let starts: Vec<&str> = if paths.is_empty() { vec!["."] } else { paths };
-        let after = |name: &str| args.iter().position(|it| *it == name).and_then(|at| args.get(at + 1)).copied();
-        let pattern = after("-name").or(after("-iname"));
-        let filtered = args.iter().any(|it| FILTERS.contains(it));
-        let litter = pattern.is_some_and(target::is_litter);
-        if args.contains(&"-delete") {
+        let starts_given = !paths.is_empty();
+        let starts: Vec<&str> = if starts_given { paths } else { vec!["."] };
+        let mut expression = Expression::default();
+        let mut at = if starts_given { starts.len() } else { 0 };
+        while let Some(word) = args.get(at).copied() {
+            at += 1;
+            match word {
+                "-delete" => expression.deletes = true,
+                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
+                    let end = |it: &&str| matches!(*it, ";" | "+");
+                    let words = args[at..].iter().take_while(|it| !end(it)).count();
+                    expression.runs.push(&args[at..at + words]);
+                    at += words + 1;
+                }
+                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
+                    if let Some(file) = args.get(at) {
+                        self.written_to(classify(file, call.cwd), Write::Over, call.span);
+                    }
+                    at += 1;
+                }
+                "-name" | "-iname" => {
+                    expression.pattern = args.get(at).copied();
+                    at += 1;
+                }
+                test if FILTERS.contains(&test) => {
+                    expression.filtered = true;
+                    at += 1;
+                }
+                _ => {}
+            }
+        }
+        expression.filtered |= expression.pattern.is_some();
+        if expression.deletes {
+            let litter = expression.pattern.is_some_and(target::is_litter);
             for start in &starts {
                 let classes = classify(start, call.cwd);
                 let rule = match () {
@@ -212,21 +281,13 @@ impl Walker<'_> {
                 self.report_check(rule, call.span);
             }
         }
-        for (at, action) in args.iter().enumerate() {
-            if matches!(*action, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch") {
-                let end = |it: &&str| matches!(*it, ";" | "+");
-                let words: Vec<&str> = args[at + 1..].iter().copied().take_while(|it| !end(it)).collect();
-                self.find_exec(call, &words, &starts, pattern, filtered);
-            } else if matches!(*action, "-fprint" | "-fprintf" | "-fls" | "-fprint0")
-                && let Some(file) = args.get(at + 1)
-            {
-                self.written_to(classify(file, call.cwd), Write::Over, call.span);
-            }
+        for words in &expression.runs {
+            self.find_exec(call, words, &starts, &expression);
         }
     }
 
-    fn find_exec(&mut self, call: &Call<'_>, words: &[&str], starts: &[&str], pattern: Option<&str>, filtered: bool) {
-        let name = pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
+    fn find_exec(&mut self, call: &Call<'_>, words: &[&str], starts: &[&str], expression: &Expression<'_>) {
+        let name = expression.pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
         let found: Vec<String> = starts.iter().map(|start| format!("{start}/{name}")).collect();
         let mut fields: Vec<Field> = Vec::new();
         for word in words {
@@ -240,7 +301,7 @@ impl Walker<'_> {
         }
         let is_rm = words.iter().any(|it| matches!(it.rsplit('/').next(), Some("rm")));
         let recursive = words.iter().any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
-        if is_rm && recursive && !filtered {
+        if is_rm && recursive && !expression.filtered {
             self.report_check("find-remove-trees", call.span);
         }
         self.cwd = call.cwd.to_owned();
@@ -249,7 +310,7 @@ impl Walker<'_> {
     }
 
     fn xargs(&mut self, call: &Call<'_>, stdin: &Feed) {
-        let place = call.value(&["-I", "--replace", "-i"]).or(call.has_any(&["-i"]).then_some("{}"));
+        let place = call.value(&["-I", "-J"]).or_else(|| xargs_place(call));
         let start = xargs_command(call);
         let mut fields: Vec<Field> =
             call.args[start..].iter().map(|it| Field { text: it.text.to_owned(), span: it.span }).collect();
@@ -291,17 +352,36 @@ impl Walker<'_> {
                 Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => vec![expand::unknown(expand::INPUT)],
             };
         }
-        let template = command.join(" ");
+        if words.contains(&"--dry-run") {
+            return;
+        }
+        // A shell puts the words together again; one that holds blanks was meant as one.
+        let whole = |it: &&str| match it.contains(' ') && command.len() > 1 {
+            true => quoted(it),
+            false => (*it).to_owned(),
+        };
+        let template = command.iter().map(whole).collect::<Vec<_>>().join(" ");
         self.cwd = call.cwd.to_owned();
         for one in given.iter().take(16) {
-            let text = match template.contains("{}") {
-                true => template.replace("{}", one),
-                false => format!("{template} {one}"),
+            let text = match template.as_str() {
+                "" => one.clone(),
+                template if template.contains("'") => template.replace("{}", one),
+                template if template.contains("{}") => template.replace("{}", &quoted(one)),
+                template => format!("{template} {}", quoted(one)),
             };
             self.scoped(|walker| walker.text(&text, call.span));
         }
         self.cwd.clear();
     }
+}
+
+/// What `find` is told to do.
+#[derive(Default)]
+struct Expression<'a> {
+    deletes: bool,
+    pattern: Option<&'a str>,
+    filtered: bool,
+    runs: Vec<&'a [&'a str]>,
 }
 
 /// How something is written.
@@ -314,13 +394,38 @@ pub(super) enum Write {
 /// Tests of `find` that narrow down what it finds.
 const FILTERS: &[&str] = &[
     "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-ctime", "-atime", "-mmin", "-cmin",
-    "-amin", "-newer", "-size", "-empty", "-user", "-group", "-perm", "-type", "-inum", "-links", "-maxdepth",
+    "-amin", "-newer", "-size", "-user", "-group", "-perm", "-type", "-inum", "-links", "-maxdepth",
 ];
+
+/// `-i` and `--replace` take their value attached, and stand for `{}` without one.
+fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
+    let start = xargs_command(call);
+    let mut options = call.args[..start].iter().map(|it| it.text);
+    options.find_map(|it| match it {
+        "-i" | "--replace" => Some("{}"),
+        text => text.strip_prefix("--replace=").or_else(|| text.strip_prefix("-i")),
+    })
+}
+
+/// Text as one word of a shell.
+fn quoted(text: &str) -> String {
+    match field::is_literal(text) {
+        true => format!("'{}'", text.replace('\'', "'\\''")),
+        false => text.to_owned(),
+    }
+}
 
 /// Where the command begins after the options of `xargs`.
 fn xargs_command(call: &Call<'_>) -> usize {
     let ends = |at: &usize| matches!(call.args[*at].kind, Kind::Word | Kind::Maybe);
     (0..call.args.len()).find(ends).unwrap_or(call.args.len())
+}
+
+/// Whether a text sent to a control socket takes a server out of service.
+fn controls_server(text: &str, call: &Call<'_>) -> bool {
+    let socket = call.operands(0).any(|it| it.text.contains(".sock") || it.text.contains("haproxy"));
+    let verb = text.split_whitespace().next().unwrap_or_default();
+    socket && matches!(verb, "disable" | "shutdown" | "clear" | "del" | "set" | "flushall" | "quit" | "kill" | "stop")
 }
 
 fn hands_over(command: &Command) -> bool {

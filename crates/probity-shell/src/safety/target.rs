@@ -248,6 +248,8 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("var", "log") => Classes::LOG | Classes::SYSTEM,
         ("etc", name) => etc(name, names),
         ("proc", _) if names.last() == Some(&"environ") => Classes::SECRET | Classes::SYSTEM,
+        ("usr", "local") => Classes::SYSTEM,
+        (name, "") if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM | Classes::CORE,
         ("bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr" | "System", _) => {
             Classes::SYSTEM | Classes::CORE
         }
@@ -337,7 +339,7 @@ fn relative(names: &[&str]) -> Classes {
         BUILD_NAMES.contains(&&*name) || name.ends_with(".egg-info")
     };
     let trace = if is_history(last) { Classes::HISTORY } else { Classes::default() };
-    if is_build(first) || is_build(last) {
+    if is_build(first) || is_build(last) || (last.starts_with(STAR) && is_litter(last)) {
         return Classes::BUILD;
     }
     if names.iter().all(|it| is_unknown(it)) {

@@ -6,7 +6,14 @@ fn judge(command: &str) -> Assessment {
 }
 
 fn finds(command: &str, rule: &str) -> bool {
-    judge(command).findings.iter().any(|it| it.rule == rule)
+    let found = match Script::parse(command) {
+        Ok(script) => assess(&script, Rules::builtin()),
+        Err(_) => match assess_broken(command, Rules::builtin()) {
+            Some(found) => found,
+            None => return false,
+        },
+    };
+    found.findings.iter().any(|it| it.rule == rule)
 }
 
 #[track_caller]
@@ -195,7 +202,7 @@ fn variables_of_the_same_text_are_folded() {
     check("cd / && rm -rf *", Risk::Critical);
     check("cd /tmp/x && rm -rf *", Risk::Moderate);
     check("(cd /); rm -rf build", Risk::Moderate);
-    check("a=/ true; rm -rf \"./build$a\"", Risk::Moderate);
+    check("a=/ true; rm -rf \"build/$a\"", Risk::Moderate);
 }
 
 #[test]

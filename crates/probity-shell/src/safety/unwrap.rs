@@ -5,7 +5,7 @@ use super::{
     data::{self, Run, Wrapper},
     expand,
     feed::{Feed, joined},
-    interpreter, matching,
+    interpreter, matching, remote,
     walk::Walker,
 };
 use crate::{
@@ -51,6 +51,9 @@ impl Walker<'_> {
         if let Some(compose) = compose_call(name, word, arguments) {
             return self.run(&compose, stdin);
         }
+        if word.text.contains('/') && self.is_fetched(&word.text) {
+            self.report_check(self.download_rule(), word.span);
+        }
         let name = interpreter::plain_name(name);
         let since = self.count();
         let cwd = std::mem::take(&mut self.cwd);
@@ -69,6 +72,9 @@ impl Walker<'_> {
             if matching::allows(allow, &call) {
                 self.allow(since, &allow.rules);
             }
+        }
+        if let Some(file) = remote::saved_as(&call) {
+            self.fetched.push(file.into());
         }
         let call_args = call.args.len();
         drop(call);
@@ -97,13 +103,16 @@ impl Walker<'_> {
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 for argument in arguments {
                     if let Some((name, value)) = argument.text.split_once('=') {
-                        let value = value.to_owned();
-                        self.assign(&name.to_owned(), Some(value));
+                        self.history_check(name, value, argument.span);
+                        self.assign(name, Some(value.to_owned()));
                     }
                 }
             }
             "read" | "mapfile" | "readarray" | "unset" => {
                 for argument in arguments.iter().filter(|it| !it.text.starts_with('-')) {
+                    if name == "unset" {
+                        self.history_check(&argument.text, "", argument.span);
+                    }
                     self.assign(&argument.text, None);
                 }
             }
@@ -147,10 +156,18 @@ impl Walker<'_> {
         }
     }
 
+    /// Whether a file of that name was fetched by this text.
+    pub(super) fn is_fetched(&self, file: &str) -> bool {
+        !self.fetched.is_empty() && self.fetched.iter().any(|it| *it == base_name(file))
+    }
+
     /// A file that is run as shell text: only a process substitution's text is known.
     pub(super) fn run_file(&mut self, file: &Field) {
-        if expand::holds_download(&file.text) {
+        if expand::holds_download(&file.text) || self.is_fetched(&file.text) {
             return self.report_check(self.download_rule(), file.span);
+        }
+        if expand::whole_unknown(&file.text) == Some(expand::INPUT) {
+            return self.report_check("run-input", file.span);
         }
         let process = expand::whole_unknown(&file.text).and_then(|it| it.strip_prefix(expand::PROCESS));
         let Some(at) = process.and_then(|it| it.parse::<usize>().ok()) else { return };
@@ -300,7 +317,7 @@ fn is_assignment(text: &str) -> bool {
 }
 
 /// `rm` for `/usr/bin/../bin/rm`.
-fn base_name(text: &str) -> &str {
+pub(super) fn base_name(text: &str) -> &str {
     let base = text.rsplit('/').next().unwrap_or(text);
     base.strip_suffix(".exe").unwrap_or(base)
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{
-    Assessment, Finding, Opaque, Risk, Rules,
+    Assessment, Finding, Opaque, Risk, Rules, code,
     expand::{self, Variable},
     feed::Feed,
     matching,
@@ -38,6 +38,8 @@ pub(super) struct Walker<'r> {
     texts: usize,
     nesting: usize,
     commands: usize,
+    /// Base names of files that were fetched from elsewhere.
+    pub(super) fetched: Vec<Text>,
     /// Under `sudo` and its like.
     pub(super) privileged: bool,
 }
@@ -63,6 +65,7 @@ impl<'r> Walker<'r> {
             texts: 0,
             nesting: 0,
             commands: 0,
+            fetched: Vec::new(),
             privileged: false,
         }
     }
@@ -74,6 +77,13 @@ impl<'r> Walker<'r> {
             self.functions.iter().filter(|it| !it.called).map(|it| Rc::clone(&it.body)).collect();
         for body in uncalled {
             self.scoped(|walker| walker.statement(&body, Feed::Nothing));
+        }
+    }
+
+    /// A text that is no shell command but a call in another language, whether the parser lets it pass or not.
+    pub(super) fn foreign_call(&mut self, source: &str) {
+        if source.trim_end().ends_with([')', ';']) && code::is_destroying_call(source) {
+            self.report_check("code-destroy", Span { start: 0, end: source.len() });
         }
     }
 
@@ -162,6 +172,9 @@ impl<'r> Walker<'r> {
             return Feed::Unknown;
         }
         let unknown = text.trim_matches(|it: char| it.is_whitespace() || it == '{' || it == '}');
+        if expand::whole_unknown(unknown) == Some(expand::INPUT) {
+            self.report_check("run-input", span);
+        }
         if expand::whole_unknown(unknown).is_some() {
             self.opaque(span, "it runs a text that is not in the command");
             return Feed::Unknown;
@@ -356,7 +369,9 @@ impl<'r> Walker<'r> {
         for word in &simple.words {
             field::push_fields(word, self, &mut fields);
         }
-        fields.iter_mut().for_each(mend_dashes);
+        if fields.iter().any(|it| !it.text.is_ascii()) {
+            fields = fields.into_iter().flat_map(mend).collect();
+        }
         let written = self.run(&fields, stdin);
         // `a=1 command` assigns for that command only.
         let after = (before + simple.assignments.len()).min(self.variables.len());
@@ -372,8 +387,21 @@ impl<'r> Walker<'r> {
             };
             value.insert_str(0, before);
         }
+        self.history_check(&assignment.name, &value, assignment.span);
         let whole = assignment.subscript.is_none().then_some(value);
         self.assign(&assignment.name, whole);
+    }
+
+    /// `HISTFILE=/dev/null`, `HISTSIZE=0`: nothing is recorded any more.
+    pub(super) fn history_check(&mut self, name: &str, value: &str, span: Span) {
+        let off = match name {
+            "HISTFILE" => value.is_empty() || value == "/dev/null",
+            "HISTSIZE" | "HISTFILESIZE" => value == "0",
+            _ => false,
+        };
+        if off {
+            self.report_check("history-off", span);
+        }
     }
 
     /// Calls a function of the script, if there is one of that name.
@@ -404,12 +432,30 @@ impl<'r> Walker<'r> {
     }
 }
 
-/// A hyphen from a text processor at the start of a word was meant as one.
-fn mend_dashes(field: &mut Field) {
+/// What a text processor made of a command: other hyphens, other blanks, wide letters, marks without width. It was meant
+/// as the plain character, and whoever runs it will mend it.
+fn mend(field: Field) -> Vec<Field> {
     const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
-    if field.text.starts_with(DASHES) {
-        let rest = field.text.trim_start_matches(DASHES);
-        let dashes = field.text[..field.text.len() - rest.len()].chars().count();
-        field.text = format!("{}{rest}", "-".repeat(dashes.min(2)));
+    const UNSEEN: [char; 5] = ['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u{FEFF}'];
+    if field.text.is_ascii() {
+        return vec![field];
     }
+    let leading = field.text.starts_with(DASHES);
+    let mut dashes = leading;
+    let text: String = field
+        .text
+        .chars()
+        .filter(|it| !UNSEEN.contains(it))
+        .map(|it| {
+            dashes &= DASHES.contains(&it);
+            match it {
+                _ if dashes => '-',
+                '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(it) - 0xFEE0).unwrap_or(it),
+                '\u{A0}' | '\u{3000}' | '\u{2000}'..='\u{200A}' | '\u{202F}' => field::SPLIT,
+                other => other,
+            }
+        })
+        .collect();
+    let pieces = text.split(field::SPLIT).filter(|it| !it.is_empty());
+    pieces.map(|it| Field { text: it.to_owned(), span: field.span }).collect()
 }
