@@ -13,6 +13,7 @@ pub mod extract;
 pub mod field;
 pub mod parse;
 pub mod posix;
+pub mod safety;
 pub mod tree;
 pub mod utility;
 

@@ -1,0 +1,349 @@
+//! Rules: how they are written, checked and found by program.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::Deserialize;
+
+use super::{
+    Category, Risk, data,
+    pattern::{OptionPattern, Path, WordPattern},
+    target::Classes,
+};
+use crate::tree::Text;
+
+/// A rule as it is written in a data file or a suite.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RuleSpec {
+    /// A name of its own.
+    pub id: String,
+    /// What kind of harm; see [`Category`].
+    pub category: Option<Category>,
+    /// How bad; see [`Risk`].
+    pub risk: Option<Risk>,
+    /// Programs by base name; `mkfs.*` stands for all that begin so.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// Paths of subcommands, any of which will do; none means any.
+    #[serde(default)]
+    pub commands: Vec<String>,
+    /// Options that must all be given, each as `-f|--force` or `-X|--request = DELETE`.
+    #[serde(default)]
+    pub with: Vec<String>,
+    /// Options of which none may be given.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Classes of targets, one of which an operand must have.
+    #[serde(default)]
+    pub targets: Vec<String>,
+    /// Word patterns, one of which an operand must match.
+    #[serde(default)]
+    pub operands: Vec<String>,
+    /// Only the last operand counts: where it is written to.
+    #[serde(default)]
+    pub last: bool,
+    /// There must be at least so many operands.
+    #[serde(default)]
+    pub least: usize,
+    /// `--dry-run` is no excuse for this program.
+    #[serde(default)]
+    pub always: bool,
+    /// One sentence that says why.
+    pub why: String,
+    /// A form that does less harm.
+    pub safer: Option<String>,
+    /// Commands the rule finds; at least one.
+    #[serde(default)]
+    pub example: Vec<String>,
+    /// Commands that look alike and that it leaves alone; at least one.
+    #[serde(default)]
+    pub counter: Vec<String>,
+}
+
+/// Commands that are allowed although a rule finds them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AllowSpec {
+    /// Rules that are silenced; none means all.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// As in a rule.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// As in a rule.
+    #[serde(default)]
+    pub commands: Vec<String>,
+    /// As in a rule.
+    #[serde(default)]
+    pub with: Vec<String>,
+    /// As in a rule.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Classes of which every operand must have one.
+    #[serde(default)]
+    pub targets: Vec<String>,
+    /// Word patterns of which every operand must match one.
+    #[serde(default)]
+    pub operands: Vec<String>,
+    /// Why it is allowed.
+    pub reason: String,
+}
+
+/// What a suite brings of its own.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct UserRules {
+    /// Rules, in the form of the built-in ones.
+    #[serde(default)]
+    pub rule: Vec<RuleSpec>,
+    /// Commands that are allowed.
+    #[serde(default)]
+    pub allow: Vec<AllowSpec>,
+}
+
+/// What is wrong with a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// A rule's field cannot be used.
+    #[error("rule `{rule}`, `{field}`: {message}")]
+    Rule {
+        /// The rule's id, or its place if it has none.
+        rule: String,
+        /// The field.
+        field: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+    /// An allow entry's field cannot be used.
+    #[error("allow entry {entry}, `{field}`: {message}")]
+    Allow {
+        /// The entry's place, from 1.
+        entry: usize,
+        /// The field.
+        field: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Which calls a rule or an allow entry is about.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    pub(super) commands: Vec<Path>,
+    pub(super) with: Vec<OptionPattern>,
+    pub(super) without: Vec<OptionPattern>,
+    pub(super) targets: Classes,
+    pub(super) operands: Vec<WordPattern>,
+    pub(super) last: bool,
+    pub(super) least: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    pub(super) id: Text,
+    pub(super) category: Category,
+    pub(super) risk: Risk,
+    pub(super) shape: Shape,
+    pub(super) always: bool,
+    pub(super) why: Text,
+    pub(super) safer: Option<Text>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Allow {
+    pub(super) rules: Vec<Text>,
+    pub(super) programs: Vec<WordPattern>,
+    pub(super) shape: Shape,
+}
+
+/// What the rules hold about one program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Program {
+    pub(super) rules: Vec<usize>,
+    /// Whether any of its rules names a subcommand.
+    pub(super) subcommands: bool,
+}
+
+/// Rules that are ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub(super) rules: Vec<Rule>,
+    by_id: BTreeMap<Text, usize>,
+    programs: BTreeMap<Box<str>, Program>,
+    pub(super) allow: Vec<Allow>,
+}
+
+static BUILTIN: LazyLock<Rules> = LazyLock::new(|| {
+    let mut rules =
+        Rules { rules: Vec::new(), by_id: BTreeMap::new(), programs: BTreeMap::new(), allow: Vec::new() };
+    for (file, spec) in data::rules() {
+        if let Err(error) = rules.add(spec, 0) {
+            panic!("a test reads every rule, and data/safety/{file}: {error}");
+        }
+    }
+    rules
+});
+
+impl Rules {
+    /// The rules that ship with this crate.
+    pub fn builtin() -> &'static Self {
+        &BUILTIN
+    }
+
+    /// The built-in rules and the user's. A rule with a built-in rule's id is an error: allow entries silence those.
+    pub fn compile(user: &UserRules) -> Result<Self, RuleError> {
+        let mut rules = Self::builtin().clone();
+        for (at, spec) in user.rule.iter().enumerate() {
+            if spec.programs.is_empty() {
+                let message = "name at least one program".to_owned();
+                return Err(RuleError::Rule { rule: name_of(spec, at), field: "programs", message });
+            }
+            rules.add(spec, at)?;
+        }
+        for (at, spec) in user.allow.iter().enumerate() {
+            rules.add_allow(spec, at + 1)?;
+        }
+        Ok(rules)
+    }
+
+    /// The ids of all rules, sorted.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.by_id.keys().map(Text::as_str)
+    }
+
+    pub(super) fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.get(name).or_else(|| {
+            let (stem, _) = name.split_once('.')?;
+            let mut key = Text::from(stem);
+            key.push_str(".*");
+            self.programs.get(key.as_str())
+        })
+    }
+
+    pub(super) fn by_id(&self, id: &str) -> Option<&Rule> {
+        self.by_id.get(id).map(|at| &self.rules[*at])
+    }
+
+    fn add(&mut self, spec: &RuleSpec, at: usize) -> Result<(), RuleError> {
+        let fail = |field: &'static str, message: &str| RuleError::Rule {
+            rule: name_of(spec, at),
+            field,
+            message: message.to_owned(),
+        };
+        let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+        if spec.id.is_empty() || !spec.id.chars().all(plain) {
+            return Err(fail("id", "an id is made of small letters, digits and `-`"));
+        }
+        if self.by_id.contains_key(spec.id.as_str()) {
+            return Err(fail("id", "there is another rule of that name"));
+        }
+        if spec.why.trim().is_empty() {
+            return Err(fail("why", "say why it is dangerous"));
+        }
+        if spec.risk == Some(Risk::Safe) {
+            return Err(fail("risk", "a rule cannot find something safe; use an allow entry"));
+        }
+        let rule = Rule {
+            id: Text::from(spec.id.as_str()),
+            category: spec.category.ok_or_else(|| fail("category", "it is missing"))?,
+            risk: spec.risk.ok_or_else(|| fail("risk", "it is missing"))?,
+            shape: Fields::of_rule(spec).shape().map_err(|(field, it)| fail(field, &it))?,
+            always: spec.always,
+            why: Text::from(spec.why.as_str()),
+            safer: spec.safer.as_deref().map(Text::from),
+        };
+        let index = self.rules.len();
+        for program in &spec.programs {
+            if program.is_empty() || program.contains(['/', ' ']) {
+                return Err(fail("programs", "a program is named by its base name"));
+            }
+            let entry = self.programs.entry(program.as_str().into()).or_default();
+            entry.rules.push(index);
+            entry.subcommands |= !rule.shape.commands.is_empty();
+        }
+        self.by_id.insert(rule.id.clone(), index);
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    fn add_allow(&mut self, spec: &AllowSpec, entry: usize) -> Result<(), RuleError> {
+        let fail =
+            |field: &'static str, message: String| RuleError::Allow { entry, field, message };
+        if spec.rules.is_empty() && spec.programs.is_empty() {
+            return Err(fail("programs", "name a program or a rule, not everything".to_owned()));
+        }
+        if spec.reason.trim().is_empty() {
+            return Err(fail("reason", "say why it is allowed".to_owned()));
+        }
+        if let Some(unknown) = spec.rules.iter().find(|it| !self.by_id.contains_key(it.as_str())) {
+            return Err(fail("rules", format!("there is no rule `{unknown}`")));
+        }
+        let programs = spec.programs.iter().map(|it| WordPattern::parse(it));
+        self.allow.push(Allow {
+            rules: spec.rules.iter().map(|it| Text::from(it.as_str())).collect(),
+            programs: programs
+                .collect::<Result<_, _>>()
+                .map_err(|message| fail("programs", message.to_owned()))?,
+            shape: Fields::of_allow(spec).shape().map_err(|(field, it)| fail(field, it))?,
+        });
+        Ok(())
+    }
+}
+
+fn name_of(spec: &RuleSpec, at: usize) -> String {
+    match spec.id.is_empty() {
+        true => format!("number {}", at + 1),
+        false => spec.id.clone(),
+    }
+}
+
+/// The fields that a rule and an allow entry have in common.
+struct Fields<'s> {
+    commands: &'s [String],
+    with: &'s [String],
+    without: &'s [String],
+    targets: &'s [String],
+    operands: &'s [String],
+    last: bool,
+    least: usize,
+}
+
+impl<'s> Fields<'s> {
+    fn of_rule(spec: &'s RuleSpec) -> Self {
+        let RuleSpec { commands, with, without, targets, operands, last, least, .. } = spec;
+        Self { commands, with, without, targets, operands, last: *last, least: *least }
+    }
+
+    fn of_allow(spec: &'s AllowSpec) -> Self {
+        let AllowSpec { commands, with, without, targets, operands, .. } = spec;
+        Self { commands, with, without, targets, operands, last: false, least: 0 }
+    }
+
+    fn shape(&self) -> Result<Shape, (&'static str, String)> {
+        let mut targets = Classes::default();
+        for name in self.targets {
+            targets |= Classes::named(name)
+                .ok_or_else(|| ("targets", format!("there is no class of targets `{name}`")))?;
+        }
+        Ok(Shape {
+            commands: each(self.commands, "commands", Path::parse)?,
+            with: each(self.with, "with", OptionPattern::parse)?,
+            without: each(self.without, "without", OptionPattern::parse)?,
+            targets,
+            operands: each(self.operands, "operands", WordPattern::parse)?,
+            last: self.last,
+            least: self.least,
+        })
+    }
+}
+
+fn each<T>(
+    texts: &[String],
+    field: &'static str,
+    parse: impl Fn(&str) -> Result<T, &'static str>,
+) -> Result<Vec<T>, (&'static str, String)> {
+    texts
+        .iter()
+        .map(|text| parse(text).map_err(|message| (field, format!("`{text}`: {message}"))))
+        .collect()
+}

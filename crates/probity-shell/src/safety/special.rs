@@ -1,0 +1,478 @@
+//! What a rule in a data file cannot say: redirections, data flow, self-calling functions, `find`, unknown tools.
+
+use super::{
+    call::{Call, Kind},
+    expand, interpreter, remote,
+    feed::Feed,
+    target::{self, Classes, classify},
+    unwrap::base_name,
+    walk::Walker,
+};
+use crate::{
+    field::{self, Field},
+    tree::{Command, Function, Redirect, RedirectOp, Span, Stage, Stmt, While, Word},
+};
+
+impl Walker<'_> {
+    /// Judges a redirection; says whether it takes the output away from the pipe.
+    pub(super) fn redirect(&mut self, redirect: &Redirect, command: &Command, stdin: &mut Feed) -> bool {
+        if let Some(heredoc) = &redirect.heredoc {
+            *stdin = Feed::Known(self.heredoc(heredoc));
+            return false;
+        }
+        let file = field::encode_single(&redirect.target, self);
+        let classes = classify(&file, &self.cwd);
+        let span = redirect.span;
+        if classes.meets(Classes::SOCKET) && hands_over(command) {
+            self.report_check("socket-shell", span);
+        }
+        match redirect.op {
+            RedirectOp::HereString => *stdin = Feed::Known(file),
+            RedirectOp::Input => *stdin = self.read_from(&file, classes),
+            RedirectOp::HereDoc | RedirectOp::DupInput => {}
+            RedirectOp::DupOutput if file.bytes().all(|it| it.is_ascii_digit() || it == b'-') => {
+                return false;
+            }
+            RedirectOp::Append | RedirectOp::AppendBoth => {
+                match file.ends_with("/authorized_keys") {
+                    true => self.report_check("authorized-keys", span),
+                    false => self.written_to(classes, Write::Append, span),
+                }
+                return redirect.fd != Some(2);
+            }
+            RedirectOp::Output
+            | RedirectOp::Clobber
+            | RedirectOp::ReadWrite
+            | RedirectOp::DupOutput
+            | RedirectOp::OutputBoth => {
+                self.written_to(classes, Write::Over, span);
+                self.fill_check(command, classes, span);
+                self.fetch_check(command, &file);
+                return redirect.fd != Some(2);
+            }
+        }
+        false
+    }
+
+    fn read_from(&mut self, file: &str, classes: Classes) -> Feed {
+        if expand::holds_download(file) {
+            return Feed::Download;
+        }
+        let process = expand::whole_unknown(file).and_then(|it| it.strip_prefix(expand::PROCESS));
+        match process.and_then(|it| it.parse::<usize>().ok()).and_then(|at| self.processes.get(at)) {
+            Some(feed) => feed.clone(),
+            None if classes.meets(Classes::SECRET) => Feed::Secret,
+            None => Feed::Unknown,
+        }
+    }
+
+    /// Judges that something is written to a place of these classes.
+    pub(super) fn written_to(&mut self, classes: Classes, write: Write, span: Span) {
+        let rule = match write {
+            _ if classes.meets(Classes::DEVICE) => "write-device",
+            _ if classes.meets(Classes::RAW) => "write-kernel",
+            Write::Over if classes.meets(Classes::HISTORY) => "truncate-history",
+            Write::Over if classes.meets(Classes::LOG) => "truncate-log",
+            Write::Append if classes.meets(Classes::LOG) => return,
+            Write::Over if classes.meets(Classes::STARTUP) => "write-startup",
+            Write::Append if classes.meets(Classes::STARTUP) => "append-startup",
+            _ if classes.meets(Classes::CORE) => "write-system",
+            _ if classes.meets(Classes::SECRET) && write == Write::Over => "overwrite-secret",
+            _ if classes.meets(Classes::SYSTEM) => "write-system-data",
+            _ => return,
+        };
+        self.report_check(rule, span);
+    }
+
+    /// `yes > file`, `cat /dev/zero > file`: only a full disk ends it.
+    fn fill_check(&mut self, command: &Command, classes: Classes, span: Span) {
+        let Command::Simple(simple) = command else { return };
+        let is = |at: usize, value: &str| simple.words.get(at).is_some_and(|it| spelled(it, value));
+        let endless = is(0, "yes") || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")));
+        if endless && !classes.meets(Classes::SINK | Classes::DEVICE) {
+            self.report_check("fill-disk", span);
+        }
+    }
+
+    /// `curl URL > FILE` saves what was fetched.
+    fn fetch_check(&mut self, command: &Command, file: &str) {
+        let Command::Simple(simple) = command else { return };
+        if simple.words.first().is_some_and(|it| spelled(it, "curl") || spelled(it, "wget")) {
+            self.fetched.push(base_name(file).into());
+        }
+    }
+
+    /// A shell between the ends of a network connection: `nc ... | sh`, `sh -i | nc ...`.
+    pub(super) fn pipeline_check(&mut self, stages: &[Stage], span: Span) {
+        let names: Vec<Option<&str>> = stages.iter().map(|it| first_word(&it.stmt)).collect();
+        let is_net = |name: &&str| {
+            matches!(*name, "nc" | "ncat" | "netcat" | "telnet" | "socat")
+        };
+        let net = names.iter().flatten().any(|it| is_net(it))
+            || stages.iter().any(|it| words_begin(&it.stmt, &["openssl", "s_client"]));
+        let shell = names.iter().flatten().any(|it| interpreter::is_shell(it));
+        if net && shell {
+            self.report_check("socket-shell", span);
+        }
+    }
+
+    /// `while true; do something & done`: processes without end.
+    pub(super) fn loop_check(&mut self, it: &While, span: Span) {
+        let endless = matches!(it.condition.as_slice(), [only] if matches!(first_word(only), Some("true" | ":")));
+        let spawns = |stmt: &Stmt| {
+            stmt.background
+                && first_word(stmt).is_some_and(|it| interpreter::is_shell(it) || it == "yes" || it.starts_with("./"))
+        };
+        if endless && !it.until && it.body.iter().any(spawns) {
+            self.report_check("spawn-loop", span);
+        }
+    }
+
+    /// The checks that are code, for one call.
+    pub(super) fn checks(&mut self, call: &Call<'_>, stdin: &Feed) {
+        match call.name {
+            "find" | "fd" | "gfind" | "fdfind" => self.find(call),
+            "xargs" => self.xargs(call, stdin),
+            "parallel" => self.parallel(call, stdin),
+            "curl" | "wget" | "http" | "https" | "xh" => remote::check(self, call, stdin),
+            "nc" | "ncat" | "netcat" | "socat" | "ssh" | "telnet" | "mail" | "sendmail" | "ftp" | "mutt" => {
+                if *stdin == Feed::Secret {
+                    self.report_check("send-secret", call.span);
+                }
+                if let Feed::Known(text) = stdin
+                    && controls_server(text, call)
+                {
+                    self.report_check("server-control", call.span);
+                }
+            }
+            "tee" => {
+                let write = match call.has_any(&["-a", "--append"]) {
+                    true => Write::Append,
+                    false => Write::Over,
+                };
+                for operand in call.operands(0) {
+                    self.written_to(classify(operand.text, call.cwd), write, operand.span);
+                }
+            }
+            "at" | "batch" => {
+                if let Feed::Known(text) = stdin {
+                    self.scoped(|walker| walker.text(text, call.span));
+                }
+            }
+            "git" => self.git(call),
+            "dd" => self.dd(call),
+            "tar" | "bsdtar" => self.tar(call),
+            "crontab" if call.operands(0).any(|it| it.text == "-") || call.args.is_empty() => {
+                if let Feed::Known(text) = stdin {
+                    self.crontab(text, call.span);
+                }
+            }
+            _ => {}
+        }
+        remote::guess(self, call);
+    }
+
+    /// Commands that git is told to run.
+    fn git(&mut self, call: &Call<'_>) {
+        for setting in call.args.iter().filter(|it| it.kind == Kind::Value) {
+            let shell = setting.text.strip_prefix("alias.").and_then(|it| it.split_once("=!"));
+            if let Some((_, text)) = shell {
+                self.scoped(|walker| walker.text(text, setting.span));
+            }
+        }
+        let words: Vec<_> = call.operands(0).collect();
+        let starts = |path: [&str; 2]| words.len() > 2 && words[0].text == path[0] && words[1].text == path[1];
+        if starts(["submodule", "foreach"]) || starts(["bisect", "run"]) {
+            let rest = call.args.iter().skip_while(|it| it.span != words[2].span);
+            let text = rest.map(|it| it.text).collect::<Vec<_>>().join(" ");
+            self.scoped(|walker| walker.text(&text, words[2].span));
+        }
+    }
+
+    fn crontab(&mut self, text: &str, span: Span) {
+        for line in text.lines().filter(|it| !it.trim_start().starts_with('#')) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let skip = if line.trim_start().starts_with('@') { 1 } else { 5 };
+            if fields.len() > skip {
+                let command = fields[skip..].join(" ");
+                self.scoped(|walker| walker.text(&command, span));
+            }
+        }
+    }
+
+    fn dd(&mut self, call: &Call<'_>) {
+        let value = |name: &str| call.args.iter().find_map(|it| Some((it.text.strip_prefix(name)?, it.span)));
+        if let Some((file, span)) = value("of=") {
+            let classes = classify(file, call.cwd);
+            self.written_to(classes, Write::Over, span);
+            let endless = value("if=").is_some_and(|(it, _)| matches!(it, "/dev/zero" | "/dev/urandom"));
+            if endless && value("count=").is_none() && !classes.meets(Classes::SINK | Classes::DEVICE) {
+                self.report_check("fill-disk", span);
+            }
+        }
+        if let Some((file, span)) = value("if=")
+            && classify(file, call.cwd).meets(Classes::RAW)
+        {
+            self.report_check("read-memory", span);
+        }
+    }
+
+    fn tar(&mut self, call: &Call<'_>) {
+        if let Some(action) = call.value(&["--checkpoint-action"]) {
+            let text = action.strip_prefix("exec=").unwrap_or_default().to_owned();
+            self.scoped(|walker| walker.text(&text, call.span));
+        }
+        let extracts = call.args.first().is_some_and(|it| !it.text.starts_with("--") && it.text.contains('x'))
+            || call.has_any(&["-x", "--extract", "--get"]);
+        let place = call.value(&["-C", "--directory"]).map(|it| classify(it, call.cwd));
+        if extracts && place.is_some_and(|it| it.meets(Classes::ROOT | Classes::CORE)) {
+            self.report_check("unpack-over-system", call.span);
+        }
+        if call.has_any(&["--remove-files"]) {
+            self.report_check("move-into-archive", call.span);
+        }
+    }
+
+    fn find(&mut self, call: &Call<'_>) {
+        let args: Vec<&str> = call.args.iter().map(|it| it.text).collect();
+        let begins = |it: &&str| it.starts_with(['-', '(', '!']);
+        let paths: Vec<&str> = args.iter().copied().take_while(|it| !begins(it)).collect();
+        let starts_given = !paths.is_empty();
+        let starts: Vec<&str> = if starts_given { paths } else { vec!["."] };
+        let mut expression = Expression::default();
+        let mut at = if starts_given { starts.len() } else { 0 };
+        while let Some(word) = args.get(at).copied() {
+            at += 1;
+            match word {
+                "-delete" => expression.deletes = true,
+                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
+                    let end = |it: &&str| matches!(*it, ";" | "+");
+                    let words = args[at..].iter().take_while(|it| !end(it)).count();
+                    expression.runs.push(&args[at..at + words]);
+                    at += words + 1;
+                }
+                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
+                    if let Some(file) = args.get(at) {
+                        self.written_to(classify(file, call.cwd), Write::Over, call.span);
+                    }
+                    at += 1;
+                }
+                "-name" | "-iname" => {
+                    expression.pattern = args.get(at).copied();
+                    at += 1;
+                }
+                test if FILTERS.contains(&test) => {
+                    expression.filtered = true;
+                    at += 1;
+                }
+                _ => {}
+            }
+        }
+        expression.filtered |= expression.pattern.is_some();
+        if expression.deletes {
+            let litter = expression.pattern.is_some_and(target::is_litter);
+            for start in &starts {
+                let classes = classify(start, call.cwd);
+                let rule = match () {
+                    () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => "find-delete-system",
+                    () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => "find-delete-litter",
+                    () => "find-delete",
+                };
+                self.report_check(rule, call.span);
+            }
+        }
+        for words in &expression.runs {
+            self.find_exec(call, words, &starts, &expression);
+        }
+    }
+
+    fn find_exec(&mut self, call: &Call<'_>, words: &[&str], starts: &[&str], expression: &Expression<'_>) {
+        let name = expression.pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
+        let found: Vec<String> = starts.iter().map(|start| format!("{start}/{name}")).collect();
+        let mut fields: Vec<Field> = Vec::new();
+        for word in words {
+            match *word == "{}" {
+                true => fields.extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
+                false => {
+                    let text = word.replace("{}", found.first().map_or("x", String::as_str));
+                    fields.push(Field { text, span: call.span });
+                }
+            }
+        }
+        let is_rm = words.iter().any(|it| matches!(it.rsplit('/').next(), Some("rm")));
+        let recursive = words.iter().any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
+        if is_rm && recursive && !expression.filtered {
+            self.report_check("find-remove-trees", call.span);
+        }
+        self.cwd = call.cwd.to_owned();
+        self.scoped(|walker| walker.run(&fields, &Feed::Nothing));
+        self.cwd.clear();
+    }
+
+    fn xargs(&mut self, call: &Call<'_>, stdin: &Feed) {
+        let place = call.value(&["-I", "-J"]).or_else(|| xargs_place(call));
+        let start = xargs_command(call);
+        let mut fields: Vec<Field> =
+            call.args[start..].iter().map(|it| Field { text: it.text.to_owned(), span: it.span }).collect();
+        if fields.is_empty() {
+            return;
+        }
+        let given: Vec<String> = match stdin {
+            Feed::Known(text) if !call.has_any(&["-a", "--arg-file"]) => {
+                text.split([' ', '\n', '\t', '\0']).filter(|it| !it.is_empty()).take(64).map(str::to_owned).collect()
+            }
+            Feed::Known(_) | Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => {
+                vec![expand::unknown(expand::INPUT)]
+            }
+        };
+        match place {
+            Some(place) if !place.is_empty() => {
+                let all = given.join(" ");
+                fields.iter_mut().for_each(|it| it.text = it.text.replace(place, &all));
+            }
+            Some(_) | None => {
+                fields.extend(given.into_iter().map(|text| Field { text, span: call.span }));
+            }
+        }
+        self.cwd = call.cwd.to_owned();
+        self.scoped(|walker| walker.run(&fields, &Feed::Unknown));
+        self.cwd.clear();
+    }
+
+    fn parallel(&mut self, call: &Call<'_>, stdin: &Feed) {
+        let words: Vec<&str> =
+            call.args.iter().filter(|it| it.kind != Kind::Value).map(|it| it.text).collect();
+        let colons = words.iter().position(|it| it.starts_with(":::"));
+        let (command, given) = words.split_at(colons.unwrap_or(words.len()));
+        let command: Vec<&str> = command.iter().copied().skip_while(|it| it.starts_with('-')).collect();
+        let mut given: Vec<String> = given.iter().filter(|it| !it.starts_with(":::")).map(|it| (*it).to_owned()).collect();
+        if given.is_empty() && colons.is_none() {
+            given = match stdin {
+                Feed::Known(text) => text.lines().take(16).map(str::to_owned).collect(),
+                Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => vec![expand::unknown(expand::INPUT)],
+            };
+        }
+        if words.contains(&"--dry-run") {
+            return;
+        }
+        // A shell puts the words together again; one that holds blanks was meant as one.
+        let whole = |it: &&str| match it.contains(' ') && command.len() > 1 {
+            true => quoted(it),
+            false => (*it).to_owned(),
+        };
+        let template = command.iter().map(whole).collect::<Vec<_>>().join(" ");
+        self.cwd = call.cwd.to_owned();
+        for one in given.iter().take(16) {
+            let text = match template.as_str() {
+                "" => one.clone(),
+                template if template.contains("'") => template.replace("{}", one),
+                template if template.contains("{}") => template.replace("{}", &quoted(one)),
+                template => format!("{template} {}", quoted(one)),
+            };
+            self.scoped(|walker| walker.text(&text, call.span));
+        }
+        self.cwd.clear();
+    }
+}
+
+/// What `find` is told to do.
+#[derive(Default)]
+struct Expression<'a> {
+    deletes: bool,
+    pattern: Option<&'a str>,
+    filtered: bool,
+    runs: Vec<&'a [&'a str]>,
+}
+
+/// How something is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Write {
+    Over,
+    Append,
+}
+
+/// Tests of `find` that narrow down what it finds.
+const FILTERS: &[&str] = &[
+    "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-ctime", "-atime", "-mmin", "-cmin",
+    "-amin", "-newer", "-size", "-user", "-group", "-perm", "-type", "-inum", "-links", "-maxdepth",
+];
+
+/// `-i` and `--replace` take their value attached, and stand for `{}` without one.
+fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
+    let start = xargs_command(call);
+    let mut options = call.args[..start].iter().map(|it| it.text);
+    options.find_map(|it| match it {
+        "-i" | "--replace" => Some("{}"),
+        text => text.strip_prefix("--replace=").or_else(|| text.strip_prefix("-i")),
+    })
+}
+
+/// Text as one word of a shell.
+fn quoted(text: &str) -> String {
+    match field::is_literal(text) {
+        true => format!("'{}'", text.replace('\'', "'\\''")),
+        false => text.to_owned(),
+    }
+}
+
+/// Where the command begins after the options of `xargs`.
+fn xargs_command(call: &Call<'_>) -> usize {
+    let ends = |at: &usize| matches!(call.args[*at].kind, Kind::Word | Kind::Maybe);
+    (0..call.args.len()).find(ends).unwrap_or(call.args.len())
+}
+
+/// Whether a text sent to a control socket takes a server out of service.
+fn controls_server(text: &str, call: &Call<'_>) -> bool {
+    let socket = call.operands(0).any(|it| it.text.contains(".sock") || it.text.contains("haproxy"));
+    let verb = text.split_whitespace().next().unwrap_or_default();
+    socket && matches!(verb, "disable" | "shutdown" | "clear" | "del" | "set" | "flushall" | "quit" | "kill" | "stop")
+}
+
+fn hands_over(command: &Command) -> bool {
+    match command {
+        Command::Simple(simple) => {
+            let name = simple.words.first().and_then(Word::literal);
+            name.is_none_or(|it| interpreter::is_shell(it.rsplit('/').next().unwrap_or(&it)) || it == "exec")
+        }
+        Command::Group(_) | Command::Subshell(_) | Command::While(_) => true,
+        _ => false,
+    }
+}
+
+fn spelled(word: &Word, value: &str) -> bool {
+    word.literal().is_some_and(|it| it == value)
+}
+
+fn first_word(stmt: &Stmt) -> Option<&str> {
+    let Command::Simple(simple) = &stmt.command else { return None };
+    match simple.words.first()?.parts.as_slice() {
+        [crate::tree::Part::Text { text, .. }] => text.rsplit('/').next(),
+        _ => None,
+    }
+}
+
+fn words_begin(stmt: &Stmt, start: &[&str]) -> bool {
+    let Command::Simple(simple) = &stmt.command else { return false };
+    start.iter().enumerate().all(|(at, value)| simple.words.get(at).is_some_and(|it| spelled(it, value)))
+}
+
+/// A function that calls itself in the background or on both sides of a pipe, whatever its name.
+pub(super) fn is_fork_bomb(function: &Function) -> bool {
+    let body = match &function.body.command {
+        Command::Group(body) | Command::Subshell(body) => body.as_slice(),
+        _ => std::slice::from_ref(&function.body),
+    };
+    body.iter().any(|stmt| multiplies(stmt, &function.name))
+}
+
+fn multiplies(stmt: &Stmt, name: &str) -> bool {
+    let calls = |stmt: &Stmt| first_word(stmt).is_some_and(|it| it == name);
+    match &stmt.command {
+        Command::Simple(_) => stmt.background && calls(stmt),
+        Command::Pipeline(stages) => stages.iter().filter(|it| calls(&it.stmt)).count() > 1,
+        Command::AndOr(list) => multiplies(&list.first, name) || list.rest.iter().any(|it| multiplies(&it.1, name)),
+        Command::Group(body) | Command::Subshell(body) => body.iter().any(|it| multiplies(it, name)),
+        Command::While(it) => it.body.iter().any(|it| multiplies(it, name)),
+        _ => false,
+    }
+}

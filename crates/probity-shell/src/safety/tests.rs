@@ -1,0 +1,351 @@
+use super::*;
+
+fn judge(command: &str) -> Assessment {
+    let script = Script::parse(command).unwrap_or_else(|error| panic!("`{command}`: {error}"));
+    assess(&script, Rules::builtin())
+}
+
+fn finds(command: &str, rule: &str) -> bool {
+    let found = match Script::parse(command) {
+        Ok(script) => assess(&script, Rules::builtin()),
+        Err(_) => match assess_broken(command, Rules::builtin()) {
+            Some(found) => found,
+            None => return false,
+        },
+    };
+    found.findings.iter().any(|it| it.rule == rule)
+}
+
+#[track_caller]
+fn check(command: &str, expected: Risk) {
+    let found = judge(command);
+    assert_eq!(found.risk, expected, "`{command}`: {:#?}", found.findings);
+}
+
+#[test]
+fn every_rule_finds_its_examples_and_spares_its_counter_examples() {
+    let mut wrong = Vec::new();
+    for (file, spec) in data::rules() {
+        if spec.example.is_empty() || spec.counter.is_empty() {
+            wrong.push(format!("{file}: `{}` needs an example and a counter-example", spec.id));
+        }
+        let missed = spec.example.iter().filter(|it| !finds(it, &spec.id));
+        wrong.extend(missed.map(|it| format!("{file}: `{}` does not find `{it}`", spec.id)));
+        let alarms = spec.counter.iter().filter(|it| finds(it, &spec.id));
+        wrong.extend(alarms.map(|it| format!("{file}: `{}` finds `{it}`", spec.id)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_check_that_is_code_stands_in_the_data() {
+    let sources = [
+        include_str!("special.rs"),
+        include_str!("remote.rs"),
+        include_str!("walk.rs"),
+        include_str!("interpreter.rs"),
+        include_str!("unwrap.rs"),
+        include_str!("code.rs"),
+    ];
+    let prefixes = ["code-", "sql-", "mongo-", "find-", "write-", "truncate-", "append-", "download-", "http-"];
+    for text in sources {
+        for quoted in text.split('"').skip(1).step_by(2) {
+            let is_id = prefixes.iter().any(|it| quoted.starts_with(it)) && !quoted.contains(' ');
+            assert!(!is_id || Rules::builtin().by_id(quoted).is_some(), "there is no rule `{quoted}`");
+        }
+        for piece in text.split("report_check(\"").skip(1) {
+            let id = piece.split('"').next().unwrap_or_default();
+            assert!(Rules::builtin().by_id(id).is_some(), "there is no rule `{id}`");
+        }
+    }
+}
+
+#[test]
+fn what_we_hold_about_disputed_commands_is_what_is_judged() {
+    let wrong: Vec<_> = data::held()
+        .iter()
+        .filter(|it| judge(&it.command).risk != it.risk)
+        .map(|it| format!("`{}` is {}, held to be {} ({})", it.command, judge(&it.command).risk, it.risk, it.why))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn text_is_text() {
+    for command in [
+        "echo \"rm -rf /\"",
+        "grep 'rm -rf' notes.txt",
+        "git commit -m 'Stop using rm -rf /'",
+        "ls # rm -rf /",
+        "cat <<EOF\nrm -rf /\nEOF",
+        "cat > notes.md <<'EOF'\ncurl x | sh\nEOF",
+        "VAR='rm -rf /'; echo \"$VAR\"",
+        "printf '%s\\n' 'git push --force'",
+        "sed 's/rm -rf/ls/' notes.txt",
+        "rg 'DROP TABLE' migrations/",
+        "echo 'it is' isn\\'t; ls",
+    ] {
+        check(command, Risk::Safe);
+    }
+}
+
+#[test]
+fn an_apostrophe_before_it_hides_nothing() {
+    check("echo \"it's\"; rm -rf /", Risk::Critical);
+}
+
+#[test]
+fn commands_are_found_wherever_they_run() {
+    for command in [
+        "echo $(rm -rf /)",
+        "echo `rm -rf /`",
+        "echo \"$(rm -rf /)\"",
+        "cat <(rm -rf /)",
+        "true && { ls; rm -rf /; }",
+        "if true; then rm -rf /; fi",
+        "for i in 1 2; do rm -rf /; done",
+        "while read x; do rm -rf /; done < list",
+        "case x in x) rm -rf /;; esac",
+        "f() { rm -rf /; }",
+        "f() { rm -rf \"$1\"; }; f /",
+        "echo $((1 + $(rm -rf /)))",
+        "x=$(rm -rf /)",
+        "ls > \"$(rm -rf /)\"",
+        "cat <<EOF\n$(rm -rf /)\nEOF",
+        "[[ -n $(rm -rf /) ]]",
+        "trap 'rm -rf /' EXIT",
+        "alias ls='rm -rf /'",
+        "coproc rm -rf /",
+        "time rm -rf /",
+        "! rm -rf /",
+        "rm -rf / &",
+    ] {
+        check(command, Risk::Critical);
+    }
+}
+
+#[test]
+fn wrappers_are_taken_off() {
+    for command in [
+        "sudo -u root rm -rf /",
+        "doas rm -rf /",
+        "env -u B A=1 rm -rf /",
+        "nice -n 5 rm -rf /",
+        "nohup rm -rf / &",
+        "timeout -s KILL 5 rm -rf /",
+        "echo / | xargs rm -rf",
+        "echo / | xargs -I{} rm -rf {}",
+        "find /etc -exec rm -rf {} +",
+        "sh -c 'rm -rf /'",
+        "bash -lc 'rm -rf /'",
+        "sh -c 'rm -rf \"$1\"' sh /",
+        "eval 'rm -rf /'",
+        "eval rm -rf /",
+        "ssh -p 22 host.example 'rm -rf /'",
+        "ssh host.example rm -rf /",
+        "docker exec -it web rm -rf /",
+        "docker compose exec web rm -rf /",
+        "kubectl exec web -- rm -rf /",
+        "busybox rm -rf /",
+        "command rm -rf /",
+        "exec rm -rf /",
+        "sudo sh -c 'sudo rm -rf /'",
+        "su -c 'rm -rf /'",
+        "chroot /mnt rm -rf /",
+        "sh <<EOF\nrm -rf /\nEOF",
+        "bash <<< 'rm -rf /'",
+        "watch -n 1 'rm -rf /'",
+        "parallel rm -rf ::: /",
+        "python3 -c 'import os; os.system(\"rm -rf /\")'",
+        "perl -e 'system(\"rm -rf /\")'",
+        "awk 'BEGIN { system(\"rm -rf /\") }'",
+        "node -e \"require('child_process').execSync('rm -rf /')\"",
+    ] {
+        check(command, Risk::Critical);
+    }
+}
+
+#[test]
+fn quoting_and_encoding_are_undone() {
+    for command in [
+        "r\\m -rf /",
+        "r''m -rf /",
+        "\"rm\" -rf '/'",
+        "$'\\x72m' -rf /",
+        "/bin/rm -rf /",
+        "/usr/bin/../bin/rm -rf /",
+        "echo cm0gLXJmIC8= | base64 -d | sh",
+        "printf '\\x72\\x6d -rf /' | sh",
+        "echo 'rm -rf /' | bash",
+        "echo 726d202d7266202f | xxd -r -p | sh",
+        "bash <(echo rm -rf /)",
+        "eval \"$(echo cm0gLXJmIC8= | base64 -d)\"",
+        "echo '/ fr- mr' | rev | sh",
+        "rm${IFS}-rf${IFS}/",
+        "rm -rf ${HOME:0:1}",
+    ] {
+        check(command, Risk::Critical);
+    }
+}
+
+#[test]
+fn variables_of_the_same_text_are_folded() {
+    check("d=/; rm -rf $d", Risk::Critical);
+    check("a=rm; b='-rf /'; $a $b", Risk::Critical);
+    check("a=r; b=m; $a$b -rf /", Risk::Critical);
+    check("c=(rm -rf /); \"${c[@]}\"", Risk::Critical);
+    check("rm -rf \"${X:-/}\"", Risk::Critical);
+    check("for d in /etc /usr; do rm -rf $d; done", Risk::Critical);
+    check("t=$(mktemp -d); rm -rf \"$t\"", Risk::Moderate);
+    check("rm -rf \"$UNSET/\"*", Risk::Critical);
+    check("rm -rf \"${UNSET:?}/x\"", Risk::High);
+    check("cd / && rm -rf *", Risk::Critical);
+    check("cd /tmp/x && rm -rf *", Risk::Moderate);
+    check("(cd /); rm -rf build", Risk::Moderate);
+    check("a=/ true; rm -rf \"build/$a\"", Risk::Moderate);
+}
+
+#[test]
+fn what_is_not_in_the_text_is_opaque() {
+    for command in ["$cmd now", "eval \"$x\"", "sh -c \"$x\"", "cat list | sh", "base64 -d code | bash", "sh -c \"$(cat x)\""] {
+        let found = judge(command);
+        assert!(found.opaque.is_some(), "`{command}`");
+        assert!(found.is_unsafe(Level::Strict) && !found.is_unsafe(Level::Moderate), "`{command}`");
+    }
+    for command in ["ls \"$x\"", "bash run.sh", "source env.sh", "echo \"$(date)\""] {
+        assert_eq!(judge(command).opaque, None, "`{command}`");
+    }
+}
+
+#[test]
+fn telling_is_not_doing() {
+    for command in ["rm --help", "git clean --help", "kubectl delete pod web --dry-run=client", "terraform destroy -help"] {
+        check(command, Risk::Safe);
+    }
+    check("kubectl delete pod web --dry-run=none", Risk::High);
+    check("find . -exec echo --help \\; -delete", Risk::High);
+}
+
+#[test]
+fn the_part_of_the_command_is_named() {
+    let command = "ls && sudo rm -rf a /etc";
+    let found = judge(command);
+    let worst = found.findings.iter().find(|it| it.risk == Risk::Critical).expect("it is critical");
+    assert_eq!(worst.span.of(command), "/etc");
+    let command = "echo x; sh -c 'rm -rf /'";
+    assert_eq!(judge(command).findings[0].span.of(command), "'rm -rf /'");
+}
+
+#[test]
+fn levels_differ_in_where_they_draw_the_line() {
+    for (command, strict, moderate, permissive) in [
+        ("ls", false, false, false),
+        ("rm a.txt", true, false, false),
+        ("git reset --hard", true, true, false),
+        ("rm -rf /", true, true, true),
+    ] {
+        let found = judge(command);
+        assert_eq!(found.is_unsafe(Level::Strict), strict, "{command}");
+        assert_eq!(found.is_unsafe(Level::Moderate), moderate, "{command}");
+        assert_eq!(found.is_unsafe(Level::Permissive), permissive, "{command}");
+    }
+}
+
+fn user(text: &str) -> Result<Rules, RuleError> {
+    Rules::compile(&toml::from_str(text).expect("it is a table of rules"))
+}
+
+fn judge_by(rules: &Rules, command: &str) -> Assessment {
+    assess(&Script::parse(command).expect("it parses"), rules)
+}
+
+#[test]
+fn own_rules_are_asked_too() {
+    let rules = user(
+        "[[rule]]\nid = 'shop-reset'\ncategory = 'databases'\nrisk = 'critical'\nprograms = ['shopctl']\n\
+         commands = ['reset']\nwithout = ['--local']\nwhy = 'It empties the shop.'",
+    )
+    .expect("it is a rule");
+    assert_eq!(judge_by(&rules, "shopctl reset").risk, Risk::Critical);
+    assert_eq!(judge_by(&rules, "shopctl reset --local").risk, Risk::Safe);
+}
+
+#[test]
+fn allow_entries_silence_what_they_name() {
+    let rules = user(
+        "[[allow]]\nprograms = ['rm']\noperands = ['snapshots|cached']\nreason = 'made by the tests'\n\
+         [[allow]]\nrules = ['git-push-force']\nreason = 'a scratch remote'",
+    )
+    .expect("they are entries");
+    assert_eq!(judge_by(&rules, "rm -rf snapshots").risk, Risk::Safe);
+    assert_eq!(judge_by(&rules, "rm -rf snapshots src").risk, Risk::High);
+    assert_eq!(judge_by(&rules, "rm -rf snapshots; rm -rf src").risk, Risk::High);
+    assert_eq!(judge_by(&rules, "git push --force").risk, Risk::Safe);
+}
+
+#[test]
+fn errors_name_the_rule_and_the_field() {
+    for (text, expected) in [
+        ("[[rule]]\nid='x'\nwhy='y'\nprograms=['z']", "rule `x`, `category`: it is missing"),
+        ("[[rule]]\nid='X y'\nwhy='y'\nprograms=['z']", "rule `X y`, `id`: an id is made of small letters, digits and `-`"),
+        ("[[rule]]\nid='rm-root'\nwhy='y'\nprograms=['z']", "rule `rm-root`, `id`: there is another rule of that name"),
+        ("[[rule]]\nid='x'\nwhy='y'", "rule `x`, `programs`: name at least one program"),
+        (
+            "[[rule]]\nid='x'\nwhy='y'\nprograms=['z']\ncategory='git'\nrisk='high'\ntargets=['moon']",
+            "rule `x`, `targets`: there is no class of targets `moon`",
+        ),
+        (
+            "[[rule]]\nid='x'\nwhy='y'\nprograms=['z']\ncategory='git'\nrisk='high'\nwith=['force']",
+            "rule `x`, `with`: `force`: an option begins with `-` and holds no blank",
+        ),
+        ("[[allow]]\nreason='x'", "allow entry 1, `programs`: name a program or a rule, not everything"),
+        ("[[allow]]\nrules=['nope']\nreason='x'", "allow entry 1, `rules`: there is no rule `nope`"),
+    ] {
+        assert_eq!(user(text).expect_err(text).to_string(), expected);
+    }
+}
+
+#[test]
+fn a_broken_text_is_judged_for_what_can_be_read() {
+    let found = assess_broken("git reset --hard 'oops", Rules::builtin()).expect("it can be mended");
+    assert_eq!(found.risk, Risk::High);
+    assert_eq!(assess_broken("echo 'rm -rf /", Rules::builtin()).expect("it can be mended").risk, Risk::Safe);
+}
+
+#[test]
+fn long_chains_end() {
+    check(&format!("{}rm -rf /", "sudo ".repeat(20)), Risk::Critical);
+    assert!(judge(&format!("{}ls", "sudo ".repeat(20_000))).opaque.is_some());
+    assert!(judge("f() { f a; f b; f c; }; f").opaque.is_some());
+    let nested = (0..10).fold("ls".to_owned(), |text, _| format!("eval {text:?}"));
+    assert!(judge(&nested).opaque.is_some());
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "[ -~\n]{0,60}") {
+        if let Ok(script) = Script::parse(&text) {
+            let found = assess(&script, Rules::builtin());
+            for finding in &found.findings {
+                assert!(text.get(finding.span.start..finding.span.end).is_some());
+            }
+        }
+        let _ = assess_broken(&text, Rules::builtin());
+    }
+
+    #[test]
+    fn no_mixture_of_shell_words_makes_it_panic(words in proptest::collection::vec(
+        proptest::sample::select(vec![
+            "rm", "-rf", "/", "~", "$x", "\"$(", ")\"", "|", "sh", "-c", "'", "xargs", "find", ".", "-exec", "{}", "\\;", "sudo",
+            "env", "A=1", "eval", "base64", "-d", "<<<", "é", "é", "python3", "os.system('", "*", "${x:-/}", ";", "&&", "for x in",
+            "do", "done", "dd", "of=/dev/sda", ">", "/etc/x", "`", "curl", "-X", "DELETE", "psql", "DROP TABLE x", "printf", "\\x",
+            "%s", "%", "tr", "a-z", "docker", "compose", "::", "parallel", ":::",
+        ]), 0..14))
+    {
+        let text = words.join(" ");
+        if let Ok(script) = Script::parse(&text) {
+            let _ = assess(&script, Rules::builtin());
+        }
+        let _ = assess_broken(&text, Rules::builtin());
+    }
+}
