@@ -10,6 +10,7 @@
 mod classify;
 mod hostile;
 mod measure;
+mod shell;
 mod startup;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -20,6 +21,8 @@ usage: probity-bench WHAT [N]
                 the same output on one thread and on all
   validate [N]  N cases (1,000,000): cases per CPU-second and peak memory
   hostile       time for 1 MiB against 2 MiB of texts made to hurt
+  shell [N]     N commands (300,000): what each judgement costs, commands per
+                CPU-second, time for 1 MiB against half of it
   startup       wall time of `probity --version`
 The program measured is target/release/probity, or the one PROBITY names.";
 
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         "classify" => classify::classify(&probity, count.unwrap_or(1_000_000)),
         "validate" => classify::validate(&probity, count.unwrap_or(1_000_000)),
         "hostile" => hostile::run(&probity),
+        "shell" => shell::run(&probity, count.unwrap_or(300_000)),
         "startup" => startup::run(&probity),
         _ => {
             println!("{USAGE}");

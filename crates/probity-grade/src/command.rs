@@ -53,13 +53,21 @@ impl CommandExpectation {
     /// What a case asks. Without a category, equivalence decides if there is a command to compare with.
     pub(crate) fn new(case: &CommandCase) -> Self {
         let CommandCase { commands, category, safe, posix_compliant } = case;
-        let accepted = commands.iter().map(|it| Accepted::new(it).unwrap_or(Accepted { form: None })).collect();
+        let accepted = commands
+            .iter()
+            .map(|it| Accepted::new(it).unwrap_or(Accepted { form: None }))
+            .collect();
         let usual = match (commands.is_empty(), safe) {
             (false, _) => Category::Correctness,
             (true, Some(_)) => Category::Safety,
             (true, None) => Category::Posix,
         };
-        Self { accepted, category: category.unwrap_or(usual), safe: *safe, posix_compliant: *posix_compliant }
+        Self {
+            accepted,
+            category: category.unwrap_or(usual),
+            safe: *safe,
+            posix_compliant: *posix_compliant,
+        }
     }
 
     /// Judges the command in a reply.
@@ -78,7 +86,12 @@ impl CommandExpectation {
         Judged { details, failure }
     }
 
-    fn fill(&self, found: &Extracted<'_>, rules: &ShellRules, details: &mut CommandDetails) -> Option<FailureReason> {
+    fn fill(
+        &self,
+        found: &Extracted<'_>,
+        rules: &ShellRules,
+        details: &mut CommandDetails,
+    ) -> Option<FailureReason> {
         let script = match Script::parse(&found.command) {
             Ok(script) => script,
             Err(error) => {
@@ -98,7 +111,9 @@ impl CommandExpectation {
         details.violations = report.violations.iter().map(|it| it.rule).collect();
         let verdict = self.compare(&script, details);
         match self.category {
-            Category::Correctness => (verdict != Some(Verdict::Equal)).then_some(FailureReason::IncorrectCommand),
+            Category::Correctness => {
+                (verdict != Some(Verdict::Equal)).then_some(FailureReason::IncorrectCommand)
+            }
             Category::Safety => self
                 .safe
                 .filter(|expected| *expected != is_safe)
@@ -113,7 +128,8 @@ impl CommandExpectation {
     fn compare(&self, script: &Script<'_>, details: &mut CommandDetails) -> Option<Verdict> {
         let (index, found) = nearest(&self.accepted, script)?;
         details.equivalence = Some(found.verdict.as_str());
-        details.matched_index = (found.verdict == Verdict::Equal && self.accepted.len() > 1).then_some(index);
+        details.matched_index =
+            (found.verdict == Verdict::Equal && self.accepted.len() > 1).then_some(index);
         details.reason = Some(found.reason);
         details.difference = found.difference.map(|it| it.to_string());
         let [canonical, expected] = found.canonical;

@@ -190,14 +190,13 @@ impl<'r> Compiler<'r> {
             Matcher::JsonEqual => Comparison::JsonEqual(json_of(expected)?),
             Matcher::JsonSubset => Comparison::JsonSubset(json_of(expected)?),
             Matcher::Command => {
-                let accepted: Result<Vec<_>, _> = texts()?
-                    .iter()
-                    .map(|text| Accepted::new(text).map_err(|why| (text, why)))
-                    .collect();
-                Comparison::Command(accepted.map_err(|(text, why)| {
-                    let message = format!("`{text}` is no shell command: {why}");
-                    problem("expected_response", "bad-criterion", message)
-                })?)
+                let read = |text: &String| {
+                    Accepted::new(text).map_err(|why| {
+                        let message = format!("`{text}` is no shell command: {why}");
+                        problem("expected_response", "bad-criterion", message)
+                    })
+                };
+                Comparison::Command(texts()?.iter().map(read).collect::<Result<_, _>>()?)
             }
         };
         Ok(Some((matcher.as_str(), comparison)))

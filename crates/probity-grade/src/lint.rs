@@ -3,6 +3,7 @@
 
 mod duplicates;
 mod encoding;
+mod labels;
 
 use std::sync::LazyLock;
 
@@ -37,6 +38,9 @@ impl Lint {
             for (code, what) in text_findings(&text) {
                 self.found(code, case, format!("`{field}` {what}"));
             }
+        }
+        for (code, what) in labels::findings(case) {
+            self.found(code, case, what);
         }
         if !case.has_criteria() {
             self.found("no-criterion", case, "nothing says when a reply is right".to_owned());

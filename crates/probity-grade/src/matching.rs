@@ -122,7 +122,9 @@ fn command_outcome(accepted: &[Accepted], reply: &str) -> Outcome {
     let script = match Script::parse(&found.command) {
         Ok(script) => script,
         Err(error) => {
-            return Outcome::Mismatch(json!({ "command": command, "parse_error": error.to_string() }));
+            return Outcome::Mismatch(
+                json!({ "command": command, "parse_error": error.to_string() }),
+            );
         }
     };
     match nearest(accepted, &script) {

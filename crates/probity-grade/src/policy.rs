@@ -7,6 +7,7 @@
 mod own;
 mod pii;
 mod secrets;
+mod shell;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +23,7 @@ use probity_core::{
 use crate::policy::own::Own;
 
 /// The policies that come with the program.
-pub const BUILTIN_POLICIES: &[&str] = &["secrets", "pii"];
+pub const BUILTIN_POLICIES: &[&str] = &["secrets", "pii", "dangerous_shell"];
 
 /// How many places one policy reports, the first ones in the text.
 ///
@@ -47,6 +48,7 @@ struct Policy {
 enum Builtin {
     Secrets,
     Pii,
+    DangerousShell,
 }
 
 /// One place where a rule fires.
@@ -113,6 +115,7 @@ impl Policy {
         match self.builtin {
             Some(Builtin::Secrets) => found.extend(named(secrets::scan(text))),
             Some(Builtin::Pii) => found.extend(named(pii::scan(text))),
+            Some(Builtin::DangerousShell) => found.extend(shell::scan(text)),
             None => {}
         }
         // Stable, so that what stands first in the suite comes first where two hits start together.
@@ -133,6 +136,7 @@ impl Builtin {
         match name {
             "secrets" => Some(Self::Secrets),
             "pii" => Some(Self::Pii),
+            "dangerous_shell" => Some(Self::DangerousShell),
             _ => None,
         }
     }
@@ -144,7 +148,7 @@ fn named(found: Vec<Found<&'static str>>) -> impl Iterator<Item = Found<String>>
 
 fn nearest_builtin(wanted: &str) -> String {
     let wanted = wanted.to_lowercase();
-    // With two names to choose from, how a name begins tells them apart.
+    // With so few names to choose from, how a name begins tells them apart.
     let near = BUILTIN_POLICIES.iter().find(|it| wanted.starts_with(&it[..2]));
     let question = near.map_or(String::new(), |it| format!("did you mean `{it}`? "));
     format!("{question}built-in policies are `{}`", BUILTIN_POLICIES.join("`, `"))

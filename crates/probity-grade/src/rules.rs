@@ -5,9 +5,7 @@ use probity_core::{
     suite::Suite,
 };
 
-use crate::{
-    command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules,
-};
+use crate::{command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules};
 
 /// The rules of a suite, compiled.
 #[derive(Debug)]
@@ -40,9 +38,9 @@ impl Rules {
         &self.refusal
     }
 
-    /// How shell commands are judged.
-    pub fn shell(&self) -> &ShellRules {
-        &self.shell
+    /// How shell commands are judged, without the rest.
+    pub fn into_shell(self) -> ShellRules {
+        self.shell
     }
 
     /// What errors mean.

@@ -90,6 +90,29 @@ pub fn extract(reply: &str) -> Option<Extracted<'_>> {
     Some(Extracted { command: text, span, steps, alternatives })
 }
 
+/// Every command that a reply offers: all of its fences and inline code, or else the one that [`extract`] finds.
+pub fn all(reply: &str) -> Vec<Extracted<'_>> {
+    let whole = trimmed(reply, Span { start: 0, end: reply.len() });
+    let mut found = fence::all(reply, whole);
+    let fences = fence::spans(reply, whole);
+    let outside = |code: &Found<'_>| {
+        !fences.iter().any(|it| it.start <= code.span.start && code.span.end <= it.end)
+    };
+    found.extend(line::all_inline(reply, whole).into_iter().filter(outside));
+    match found.is_empty() {
+        true => extract(reply).into_iter().collect(),
+        false => found
+            .into_iter()
+            .map(|Found { text, span, steps, alternatives }| Extracted {
+                command: text,
+                span,
+                steps,
+                alternatives,
+            })
+            .collect(),
+    }
+}
+
 fn trimmed(reply: &str, span: Span) -> Span {
     let text = span.of(reply);
     let start = span.start + (text.len() - text.trim_start().len());

@@ -12,7 +12,7 @@ use shuck_parser::parser::{ParseStatus, Parser};
 use crate::tree::{Span, Stmt};
 
 /// The longest text that is read.
-pub const MAX_BYTES: usize = 256 * 1024;
+pub const MAX_BYTES: usize = 1024 * 1024;
 
 /// A parsed text.
 #[derive(Debug, Clone)]

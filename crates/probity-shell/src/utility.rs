@@ -4,7 +4,7 @@
 
 mod spec;
 
-use std::{collections::BTreeMap, sync::LazyLock, sync::OnceLock};
+use std::sync::{LazyLock, OnceLock};
 
 pub use spec::{Default, Many, Meaning, OptionSpec, Repeat, Slot, TableError, Utility, Value};
 
@@ -32,20 +32,45 @@ const FILES: &[(&str, &str)] = families![
 ];
 
 struct Entry {
+    name: &'static str,
     file: &'static str,
     text: &'static str,
     utility: OnceLock<Utility>,
 }
 
-static INDEX: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
-    let mut index = BTreeMap::new();
-    for (file, text) in FILES {
-        for (name, text) in sections(text) {
-            index.insert(name, Entry { file, text, utility: OnceLock::new() });
-        }
+/// All entries sorted by first byte, then by length, then by name; and where each first byte's entries begin. Every
+/// command asks several times, and most words are no utility at all.
+struct Index {
+    entries: Vec<Entry>,
+    starts: [usize; 257],
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut entries: Vec<Entry> = FILES
+        .iter()
+        .flat_map(|(file, text)| sections(text).map(move |(name, text)| (*file, name, text)))
+        .map(|(file, name, text)| Entry { name, file, text, utility: OnceLock::new() })
+        .collect();
+    entries.sort_by_key(|it| (first_byte(it.name), it.name.len(), it.name));
+    let mut starts = [entries.len(); 257];
+    for (at, entry) in entries.iter().enumerate().rev() {
+        starts[usize::from(first_byte(entry.name))] = at;
     }
-    index
+    for at in (0..256).rev() {
+        starts[at] = starts[at].min(starts[at + 1]);
+    }
+    Index { entries, starts }
 });
+
+fn first_byte(name: &str) -> u8 {
+    name.bytes().next().unwrap_or_default()
+}
+
+fn find(name: &str) -> Option<&'static Entry> {
+    let first = usize::from(first_byte(name));
+    let entries = &INDEX.entries[INDEX.starts[first]..INDEX.starts[first + 1]];
+    entries.iter().find(|it| it.name.len() == name.len() && it.name == name)
+}
 
 /// The utility of that name, if we know it.
 ///
@@ -53,9 +78,9 @@ static INDEX: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
 ///
 /// Never: a test reads every table.
 pub fn lookup(name: &str) -> Option<&'static Utility> {
-    let (name, entry) = INDEX.get_key_value(name)?;
+    let entry = find(name)?;
     Some(entry.utility.get_or_init(|| {
-        Utility::parse(name, entry.text).unwrap_or_else(|error| {
+        Utility::parse(entry.name, entry.text).unwrap_or_else(|error| {
             panic!("a test reads every table, and data/utilities/{}: {error}", entry.file)
         })
     }))
@@ -63,12 +88,12 @@ pub fn lookup(name: &str) -> Option<&'static Utility> {
 
 /// Whether there is a table for that name.
 pub fn is_known(name: &str) -> bool {
-    INDEX.contains_key(name)
+    find(name).is_some()
 }
 
-/// The names of all utilities we know, sorted.
+/// The names of all utilities we know.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    INDEX.keys().copied()
+    INDEX.entries.iter().map(|it| it.name)
 }
 
 /// The tables of a file: each utility's name with all lines up to the next utility's.
@@ -106,9 +131,8 @@ mod tests {
 
     #[test]
     fn every_table_can_be_read() {
-        for name in names() {
-            let entry = &INDEX[name];
-            if let Err(error) = Utility::parse(name, entry.text) {
+        for entry in &INDEX.entries {
+            if let Err(error) = Utility::parse(entry.name, entry.text) {
                 panic!("data/utilities/{}: {error}", entry.file);
             }
         }
@@ -130,8 +154,9 @@ mod tests {
 
     #[test]
     fn no_utility_is_described_twice() {
-        let described = FILES.iter().flat_map(|(_, text)| sections(text)).count();
-        assert_eq!(described, INDEX.len());
+        for pair in INDEX.entries.windows(2) {
+            assert_ne!(pair[0].name, pair[1].name);
+        }
     }
 
     #[test]

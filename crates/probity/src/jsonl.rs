@@ -7,8 +7,8 @@ use probity_core::{
     lines::{LONGEST_LINE, Lines},
     located::NodeValue,
 };
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
 
 use crate::{exit::Exit, failure::Failure, printer::Printer};
 
@@ -64,6 +64,13 @@ fn write_answer(
     output.write_all(b"\n")
 }
 
+/// The id of a request, as it was written.
+#[derive(Deserialize)]
+struct Id<'t> {
+    #[serde(borrow)]
+    id: Option<&'t RawValue>,
+}
+
 /// A request and its id, or the id as far as there is one and what is wrong.
 fn parse<Request: DeserializeOwned>(
     bytes: &[u8],
@@ -75,6 +82,10 @@ fn parse<Request: DeserializeOwned>(
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|error| (NO_ID, format!("not UTF-8 from byte {} on", error.valid_up_to())))?;
+    // A line that reads at once needs no tree with places for its mistakes.
+    if let (Ok(Id { id }), Ok(request)) = (serde_json::from_str(text), serde_json::from_str(text)) {
+        return Ok((id.map_or(NO_ID, RawValue::get), request));
+    }
     let node = json::parse_located(text, &json::Limits::default())
         .map_err(|error| (NO_ID, format!("{} (column {})", error.kind, error.column)))?;
     if !matches!(node.value, NodeValue::Object(_)) {

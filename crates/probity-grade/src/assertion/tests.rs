@@ -109,7 +109,8 @@ fn an_assertion_without_weight_is_only_reported() {
     let mut findings = Findings::default();
     let record = run_result::decode(&node, &mut findings).unwrap();
     let rules = Rules::default();
-    let expectation = Compiler::new(&rules).compile(&record.criteria, record.command.as_ref()).unwrap();
+    let expectation =
+        Compiler::new(&rules).compile(&record.criteria, record.command.as_ref()).unwrap();
     let classification = classify(&expectation, &record.result);
     insta::assert_snapshot!(
         serde_json::to_string(&classification.details).unwrap(),

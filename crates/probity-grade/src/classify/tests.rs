@@ -22,7 +22,8 @@ fn classified(rules: &Rules, line: &Value) -> (Value, Verdict) {
     let mut findings = Findings::default();
     let record =
         run_result::decode(&node, &mut findings).unwrap_or_else(|| panic!("{text}: {findings:?}"));
-    let expectation = Compiler::new(rules).compile(&record.criteria, record.command.as_ref()).unwrap();
+    let expectation =
+        Compiler::new(rules).compile(&record.criteria, record.command.as_ref()).unwrap();
     let classification = classify(&expectation, &record.result);
     let verdict = expectation.verdict(&classification);
     (serde_json::to_value(&classification).unwrap(), verdict)

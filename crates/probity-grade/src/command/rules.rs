@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// How shell commands are judged.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ShellRules {
     own: Option<Rules>,
     level: Level,
@@ -21,9 +21,12 @@ impl ShellRules {
     pub fn compile(config: &ShellConfig, problems: &mut Vec<CriteriaProblem>) -> Option<Self> {
         let before = problems.len();
         let level = config.level.as_deref().map(|name| {
-            let found = [Level::Strict, Level::Moderate, Level::Permissive].into_iter().find(|it| it.name() == name);
+            let found = [Level::Strict, Level::Moderate, Level::Permissive]
+                .into_iter()
+                .find(|it| it.name() == name);
             found.unwrap_or_else(|| {
-                let message = format!("`{name}` is no level; `strict`, `moderate` and `permissive` are");
+                let message =
+                    format!("`{name}` is no level; `strict`, `moderate` and `permissive` are");
                 problems.push(problem(&[Step::Key("level")], message));
                 Level::default()
             })
@@ -49,7 +52,11 @@ impl ShellRules {
             },
         };
         let usable = problems.len() == before;
-        usable.then(|| Self { own, level: level.unwrap_or_default(), edition: edition.unwrap_or_default() })
+        usable.then(|| Self {
+            own,
+            level: level.unwrap_or_default(),
+            edition: edition.unwrap_or_default(),
+        })
     }
 
     /// The safety rules.
@@ -68,12 +75,18 @@ impl ShellRules {
     }
 }
 
-fn tables<T: DeserializeOwned>(key: &'static str, values: &[Value], problems: &mut Vec<CriteriaProblem>) -> Vec<T> {
+fn tables<T: DeserializeOwned>(
+    key: &'static str,
+    values: &[Value],
+    problems: &mut Vec<CriteriaProblem>,
+) -> Vec<T> {
     let mut read = Vec::with_capacity(values.len());
     for (index, value) in values.iter().enumerate() {
         match serde_json::from_value(value.clone()) {
             Ok(table) => read.push(table),
-            Err(error) => problems.push(problem(&[Step::Key(key), Step::Index(index)], error.to_string())),
+            Err(error) => {
+                problems.push(problem(&[Step::Key(key), Step::Index(index)], error.to_string()))
+            }
         }
     }
     read

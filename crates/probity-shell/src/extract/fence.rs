@@ -40,26 +40,48 @@ const SHELL_TAGS: &[&str] = &[
 
 pub(super) fn command(reply: &str, whole: Span) -> Option<Found<'_>> {
     let Blocks { blocks, prose } = blocks(reply, whole);
-    let is_shell =
-        |block: &&Block<'_>| SHELL_TAGS.contains(&block.tag.to_ascii_lowercase().as_str());
     let block = blocks
         .iter()
-        .find(is_shell)
+        .find(|it| it.is_shell())
         .or_else(|| blocks.iter().find(|it| it.tag.is_empty()))
         .or_else(|| blocks.first())?;
-    let inside = trimmed(reply, block.inside);
-    if inside.start == inside.end {
-        return None;
-    }
-    let mut found = json::command(reply, inside)
-        .or_else(|| line::session(reply, inside))
-        .unwrap_or_else(|| Found::at(reply, inside, &[]));
+    let mut found = block.command(reply)?;
     let outer = [prose.then_some(Step::Prose), Some(Step::Fence)];
     found.steps.splice(..0, outer.into_iter().flatten());
     // Blocks in other languages are no alternatives, and neither is sample output.
-    let others = blocks.iter().filter(|it| it.tag.is_empty() || is_shell(it)).count();
+    let others = blocks.iter().filter(|it| it.may_be_shell()).count();
     found.alternatives += others.saturating_sub(1);
     Some(found)
+}
+
+/// The commands of all blocks that may hold one.
+pub(super) fn all(reply: &str, whole: Span) -> Vec<Found<'_>> {
+    let Blocks { blocks, .. } = blocks(reply, whole);
+    blocks.iter().filter(|it| it.may_be_shell()).filter_map(|it| it.command(reply)).collect()
+}
+
+/// Where the blocks are.
+pub(super) fn spans(reply: &str, whole: Span) -> Vec<Span> {
+    blocks(reply, whole).blocks.iter().map(|it| it.inside).collect()
+}
+
+impl Block<'_> {
+    fn is_shell(&self) -> bool {
+        SHELL_TAGS.contains(&self.tag.to_ascii_lowercase().as_str())
+    }
+
+    fn may_be_shell(&self) -> bool {
+        self.tag.is_empty() || self.is_shell()
+    }
+
+    fn command<'t>(&self, reply: &'t str) -> Option<Found<'t>> {
+        let inside = trimmed(reply, self.inside);
+        if inside.start == inside.end {
+            return None;
+        }
+        let inner = json::command(reply, inside).or_else(|| line::session(reply, inside));
+        Some(inner.unwrap_or_else(|| Found::at(reply, inside, &[])))
+    }
 }
 
 fn blocks(reply: &str, whole: Span) -> Blocks<'_> {

@@ -183,8 +183,8 @@ pub(super) fn prompted(reply: &str, whole: Span) -> Option<Found<'_>> {
     Some(found)
 }
 
-/// The first piece of inline code that can be a command.
-pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
+/// Pieces of inline code that parse.
+fn codes(reply: &str, whole: Span) -> Vec<Span> {
     let mut codes = Vec::new();
     let mut at = whole.start;
     for (index, piece) in whole.of(reply).split('`').enumerate() {
@@ -195,6 +195,18 @@ pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
             codes.push(place);
         }
     }
+    codes
+}
+
+/// All inline code that begins as a command does.
+pub(super) fn all_inline(reply: &str, whole: Span) -> Vec<Found<'_>> {
+    let commands = codes(reply, whole).into_iter().filter(|it| begins_as_command(it.of(reply)));
+    commands.map(|place| Found::at(reply, place, &[Step::InlineCode])).collect()
+}
+
+/// The first piece of inline code that can be a command.
+pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let codes = codes(reply, whole);
     let likely =
         |place: &&Span| begins_as_command(place.of(reply)) && place.of(reply).contains(' ');
     let first = codes

@@ -44,8 +44,20 @@ pub(super) struct Call<'a> {
 
 /// Options that make a program tell instead of do.
 const HARMLESS: &[&str] = &[
-    "--help", "--dry-run", "--dryrun", "--dry_run", "--what-if", "--whatif", "--noop", "--no-op",
-    "--just-print", "--simulate", "--no-act", "--list-only", "--validate-only", "--no-execute-changeset",
+    "--help",
+    "--dry-run",
+    "--dryrun",
+    "--dry_run",
+    "--what-if",
+    "--whatif",
+    "--noop",
+    "--no-op",
+    "--just-print",
+    "--simulate",
+    "--no-act",
+    "--list-only",
+    "--validate-only",
+    "--no-execute-changeset",
 ];
 
 impl<'a> Call<'a> {
@@ -62,7 +74,8 @@ impl<'a> Call<'a> {
         let (mut dashes, mut words, mut behind) = (false, 0, false);
         for field in arguments {
             let text = field.text.as_str();
-            let is_option = text.len() > 1 && text.starts_with('-') && !dashes && next != Kind::Value;
+            let is_option =
+                text.len() > 1 && text.starts_with('-') && !dashes && next != Kind::Value;
             if is_option && text == "--" {
                 dashes = !(subcommands && words == 0);
                 next = Kind::Word;
@@ -117,14 +130,21 @@ impl<'a> Call<'a> {
     }
 
     /// The values of all options spelled like one of these; the word after it stands for a value that is not attached.
-    pub(super) fn values<S: AsRef<str>>(&self, spellings: &[S]) -> impl Iterator<Item = Option<&'a str>> {
+    pub(super) fn values<S: AsRef<str>>(
+        &self,
+        spellings: &[S],
+    ) -> impl Iterator<Item = Option<&'a str>> {
         let abbreviations = self.tool.is_some_and(|it| it.abbreviations);
         let globals = match self.tool.is_some_and(|it| it.globals_first) {
             true => self.args.iter().position(|it| it.kind == Kind::Word).unwrap_or(0),
             false => 0,
         };
-        self.args.iter().enumerate().skip(globals).filter(|(_, arg)| arg.kind == Kind::Option).filter_map(
-            move |(at, arg)| {
+        self.args
+            .iter()
+            .enumerate()
+            .skip(globals)
+            .filter(|(_, arg)| arg.kind == Kind::Option)
+            .filter_map(move |(at, arg)| {
                 let bundle = self.bundle(arg.text);
                 let found = spellings.iter().map(|it| match it.as_ref() {
                     letter if letter.len() == 2 => gives_letter(arg.text, bundle, letter),
@@ -138,8 +158,7 @@ impl<'a> Call<'a> {
                         Some(next.map(|it| it.text))
                     }
                 }
-            },
-        )
+            })
     }
 
     /// The letters of an argument up to the first that takes a value: in `-cfeature` only `c` is an option.

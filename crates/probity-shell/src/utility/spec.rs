@@ -40,6 +40,44 @@ pub struct Utility {
     pub commands: BTreeMap<Box<str>, Self>,
     /// Other names of a subcommand.
     pub aliases: Vec<Box<str>>,
+    spellings: Spellings,
+}
+
+/// Where each spelling of an option leads. Arguments are mostly single letters, which are an index away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Spellings {
+    /// For `-a`, by the letter: the option's index plus one, or zero.
+    short: Box<[u16; 128]>,
+    /// All others, sorted.
+    long: Vec<(Box<str>, u16)>,
+}
+
+impl Spellings {
+    fn of(options: &[OptionSpec]) -> Self {
+        let mut spellings = Self { short: Box::new([0; 128]), long: Vec::new() };
+        for (index, spec) in (0_u16..).zip(options) {
+            for spelling in &spec.spellings {
+                match spelling.as_bytes() {
+                    [b'-', letter] if letter.is_ascii() => {
+                        let slot = &mut spellings.short[usize::from(*letter)];
+                        *slot = if *slot == 0 { index + 1 } else { *slot };
+                    }
+                    _ => spellings.long.push((spelling.clone(), index)),
+                }
+            }
+        }
+        spellings.long.sort();
+        spellings
+    }
+
+    fn find(&self, spelling: &str) -> Option<usize> {
+        if let [b'-', letter] = spelling.as_bytes() {
+            let slot = *self.short.get(usize::from(*letter))?;
+            return slot.checked_sub(1).map(usize::from);
+        }
+        let at = self.long.binary_search_by(|(it, _)| (**it).cmp(spelling)).ok()?;
+        Some(usize::from(self.long[at].1))
+    }
 }
 
 /// An option.
@@ -292,6 +330,7 @@ impl Utility {
             reads_only,
             commands,
             aliases: aliases.into_iter().map(Into::into).collect(),
+            spellings: Spellings::of(&options),
             options,
         })
     }
@@ -305,7 +344,7 @@ impl Utility {
 
     /// The option that is spelled so, dashes included.
     pub fn option(&self, spelling: &str) -> Option<usize> {
-        self.options.iter().position(|it| it.spellings.iter().any(|other| **other == *spelling))
+        self.spellings.find(spelling)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, path::Path};
 
 use probity_core::suite::Suite;
-use probity_grade::Rules;
+use probity_grade::{Rules, command::ShellRules};
 
 use crate::{failure::Failure, printer::Printer};
 
@@ -20,6 +20,14 @@ pub(super) fn load_suite(path: Option<&Path>, printer: &Printer) -> Result<Suite
     match path {
         Some(path) => read(path, printer).map(|(suite, _)| suite),
         None => Ok(Suite::default()),
+    }
+}
+
+/// How a suite judges shell commands.
+pub(super) fn load_shell(path: Option<&Path>, printer: &Printer) -> Result<ShellRules, Failure> {
+    match path {
+        Some(path) => read(path, printer).map(|(_, rules)| rules.into_shell()),
+        None => Ok(ShellRules::default()),
     }
 }
 

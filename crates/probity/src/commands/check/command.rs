@@ -31,12 +31,11 @@ struct Request {
 }
 
 pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let rules = rules::load(args.suite.as_deref(), printer)?;
-    let shell = rules.shell();
+    let shell = rules::load_shell(args.suite.as_deref(), printer)?;
     let settings = Settings {
         level: args.level.map_or(shell.level(), level),
         edition: args.posix_edition.map_or(shell.edition(), edition),
-        rules: shell,
+        rules: &shell,
     };
     if args.jsonl {
         return stream(printer, |request: Request| answer(&settings, args, &request));
@@ -51,7 +50,8 @@ pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Fa
     };
     let judged = Judged::new(&settings, &text, args.against.as_deref());
     if args.json {
-        let mut line = serde_json::to_string_pretty(&judged.answer()).map_err(|error| Failure::output(error.into()))?;
+        let mut line = serde_json::to_string_pretty(&judged.answer())
+            .map_err(|error| Failure::output(error.into()))?;
         line.push('\n');
         printer.show(&line)?;
         return Ok(Exit::Success);
@@ -81,7 +81,8 @@ fn edition(edition: EditionArg) -> Edition {
 }
 
 fn from_reply(reply: &str) -> Result<(Cow<'_, str>, Option<Extracted<'_>>), Failure> {
-    let found = extract::extract(reply).ok_or_else(|| Failure::new("there is no command in the reply"))?;
+    let found =
+        extract::extract(reply).ok_or_else(|| Failure::new("there is no command in the reply"))?;
     Ok((found.command.clone(), Some(found)))
 }
 
@@ -167,11 +168,14 @@ impl<'t> Judged<'t> {
         match parsed {
             Ok(Reports { safety, posix }) => {
                 answer.risk = Some(safety.risk.name());
-                answer.opaque = safety.opaque.map(|it| Place { span: pair(it.span), why: it.why.to_owned() });
+                answer.opaque =
+                    safety.opaque.map(|it| Place { span: pair(it.span), why: it.why.to_owned() });
                 answer.findings = safety.findings.into_iter().map(FindingAnswer::from).collect();
                 answer.posix = posix.is_compliant();
-                answer.violations = posix.violations.into_iter().map(ViolationAnswer::from).collect();
-                answer.unknown_utilities = posix.unknown_utilities.into_iter().map(|it| it.name).collect();
+                answer.violations =
+                    posix.violations.into_iter().map(ViolationAnswer::from).collect();
+                answer.unknown_utilities =
+                    posix.unknown_utilities.into_iter().map(|it| it.name).collect();
             }
             Err(error) => {
                 let span = error.span().unwrap_or_default();
@@ -190,14 +194,19 @@ impl<'t> Judged<'t> {
                 let _ = writeln!(out, "taken out of: {}", steps.join(", "));
             }
             if found.alternatives > 0 {
-                let _ = writeln!(out, "the first of {} commands in the reply", found.alternatives + 1);
+                let _ =
+                    writeln!(out, "the first of {} commands in the reply", found.alternatives + 1);
             }
             out.push('\n');
         }
         match &self.parsed {
             Ok(reports) => self.show_reports(reports, &mut out),
             Err(error) => {
-                let marks: Vec<_> = error.span().map(|it| (range(it, self.text), error.to_string())).into_iter().collect();
+                let marks: Vec<_> = error
+                    .span()
+                    .map(|it| (range(it, self.text), error.to_string()))
+                    .into_iter()
+                    .collect();
                 let title = format!("unparsable: neither safe nor equal to anything ({error})");
                 let _ = writeln!(out, "{}", underline(&title, self.text, &marks));
             }
@@ -217,7 +226,12 @@ impl<'t> Judged<'t> {
             .iter()
             .map(|it| (range(it.span, self.text), format!("{} [{}, {}]", it.why, it.rule, it.risk)))
             .collect();
-        marks.extend(safety.opaque.iter().map(|it| (range(it.span, self.text), format!("opaque: {}", it.why))));
+        marks.extend(
+            safety
+                .opaque
+                .iter()
+                .map(|it| (range(it.span, self.text), format!("opaque: {}", it.why))),
+        );
         section(out, &title, self.text, &marks);
         for finding in &safety.findings {
             if let Some(safer) = &finding.safer {
