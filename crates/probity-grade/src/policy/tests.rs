@@ -92,11 +92,10 @@ fn everything_wrong_with_policies_is_said_at_once() {
         writeln!(said, "{path:?} {code}: {message} ({help})").expect("a string takes anything");
     }
     insta::assert_snapshot!(said, @r#"
-    [Key("policies"), Index(1), Key("builtin")] unknown-policy: there is no built-in policy `secret` (did you mean `secrets`? built-in policies are `secrets`, `pii`)
+    [Key("policies"), Index(1), Key("builtin")] unknown-policy: there is no built-in policy `secret` (did you mean `secrets`? built-in policies are `secrets`, `pii`, `dangerous_shell`)
     [Key("policies"), Index(1), Key("words"), Index(0)] empty-pattern: an empty text is found everywhere ()
     [Key("policies"), Index(1), Key("regexes"), Index(1)] bad-regex: the regular expression does not compile: unclosed group ()
     [Key("policies"), Index(1), Key("regexes"), Index(2)] bad-regex: the regular expression is larger than 4 MiB ()
-    [Key("policies"), Index(2), Key("builtin")] unknown-policy: there is no built-in policy `dangerous_shell` (built-in policies are `secrets`, `pii`)
     "#);
 }
 

@@ -69,7 +69,7 @@ fn people_see_the_evidence_underlined() {
     exit 2
     --- err
     error: unknown policy `manners`
-    hint: built-in policies are secrets, pii
+    hint: built-in policies are secrets, pii, dangerous_shell
     ");
 }
 
