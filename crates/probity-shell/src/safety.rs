@@ -139,7 +139,7 @@ pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
     walker.finish()
 }
 
-/// Judges what can be read of a text that does not parse: a quote left open is closed, then what follows it is cut.
+/// Judges what can be read of a text that does not parse: what was left open is closed, or what follows it is cut.
 ///
 /// A shell would refuse such a text or wait for the rest of it, so this answers what the part before the trouble would
 /// do. `None` if nothing of it can be read.
@@ -150,9 +150,14 @@ pub fn assess_broken(source: &str, rules: &Rules) -> Option<Assessment> {
     if foreign.risk > Risk::Safe {
         return Some(foreign);
     }
-    let closed = ["'", "\"", "`", ")", "}", "; done", "; fi"].map(|end| format!("{source}{end}"));
-    let cut = source.rfind(['\'', '"', '`', '(']).map(|at| source[..at].to_owned());
-    let mended = closed.into_iter().chain(cut);
+    let ends = [
+        "'", "\"", "`", ")", "}", "; }", ")\"", "\")", "')", "'\"", "\"'", "; done", "; fi",
+        "; esac", " true",
+    ];
+    let closed = ends.iter().map(|end| format!("{source}{end}"));
+    let cut = source.rfind(['\'', '"', '`', '(', ')', '}']).map(|at| source[..at].to_owned());
+    let begun = source.trim_start_matches(['&', '|', ';', ')', '}', ' ']).to_owned();
+    let mended = closed.chain(cut).chain([begun]);
     let parsed = mended.filter_map(|text| Script::parse(&text).ok().map(|it| assess(&it, rules)));
     let mut assessment = parsed.max_by_key(|it| it.risk)?;
     for finding in &mut assessment.findings {

@@ -38,14 +38,28 @@ pub(super) struct Call<'a> {
     /// The directory it runs in, if the text says.
     pub(super) cwd: &'a str,
     pub(super) tool: Option<&'static Tool>,
+    /// Whether its rules name subcommands.
+    subcommands: bool,
     /// Whether operands follow a `--`.
     dashes: bool,
 }
 
 /// Options that make a program tell instead of do.
 const HARMLESS: &[&str] = &[
-    "--help", "--dry-run", "--dryrun", "--dry_run", "--what-if", "--whatif", "--noop", "--no-op",
-    "--just-print", "--simulate", "--no-act", "--list-only", "--validate-only", "--no-execute-changeset",
+    "--help",
+    "--dry-run",
+    "--dryrun",
+    "--dry_run",
+    "--what-if",
+    "--whatif",
+    "--noop",
+    "--no-op",
+    "--just-print",
+    "--simulate",
+    "--no-act",
+    "--list-only",
+    "--validate-only",
+    "--no-execute-changeset",
 ];
 
 impl<'a> Call<'a> {
@@ -62,7 +76,8 @@ impl<'a> Call<'a> {
         let (mut dashes, mut words, mut behind) = (false, 0, false);
         for field in arguments {
             let text = field.text.as_str();
-            let is_option = text.len() > 1 && text.starts_with('-') && !dashes && next != Kind::Value;
+            let is_option =
+                text.len() > 1 && text.starts_with('-') && !dashes && next != Kind::Value;
             if is_option && text == "--" {
                 dashes = !(subcommands && words == 0);
                 next = Kind::Word;
@@ -82,7 +97,7 @@ impl<'a> Call<'a> {
             };
             args.push(Arg { text, span: field.span, kind });
         }
-        Self { name, args, span: place.0, cwd: place.1, tool, dashes: behind }
+        Self { name, args, span: place.0, cwd: place.1, tool, subcommands, dashes: behind }
     }
 
     /// Operands from an argument on.
@@ -117,14 +132,21 @@ impl<'a> Call<'a> {
     }
 
     /// The values of all options spelled like one of these; the word after it stands for a value that is not attached.
-    pub(super) fn values<S: AsRef<str>>(&self, spellings: &[S]) -> impl Iterator<Item = Option<&'a str>> {
+    pub(super) fn values<S: AsRef<str>>(
+        &self,
+        spellings: &[S],
+    ) -> impl Iterator<Item = Option<&'a str>> {
         let abbreviations = self.tool.is_some_and(|it| it.abbreviations);
         let globals = match self.tool.is_some_and(|it| it.globals_first) {
             true => self.args.iter().position(|it| it.kind == Kind::Word).unwrap_or(0),
             false => 0,
         };
-        self.args.iter().enumerate().skip(globals).filter(|(_, arg)| arg.kind == Kind::Option).filter_map(
-            move |(at, arg)| {
+        self.args
+            .iter()
+            .enumerate()
+            .skip(globals)
+            .filter(|(_, arg)| arg.kind == Kind::Option)
+            .filter_map(move |(at, arg)| {
                 let bundle = self.bundle(arg.text);
                 let found = spellings.iter().map(|it| match it.as_ref() {
                     letter if letter.len() == 2 => gives_letter(arg.text, bundle, letter),
@@ -138,8 +160,7 @@ impl<'a> Call<'a> {
                         Some(next.map(|it| it.text))
                     }
                 }
-            },
-        )
+            })
     }
 
     /// The letters of an argument up to the first that takes a value: in `-cfeature` only `c` is an option.
@@ -177,6 +198,7 @@ impl<'a> Call<'a> {
             || is_help(self.operands(0).next())
             || is_help(self.operands(0).next_back())
             || (self.args.len() == 1 && matches!(self.args[0].text, "-h" | "-V" | "-?"))
+            || (self.subcommands && self.args.last().is_some_and(|it| it.text == "-h"))
     }
 }
 

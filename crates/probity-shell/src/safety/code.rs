@@ -26,17 +26,52 @@ enum Token<'t> {
 
 /// Calls that give a text to a shell or run a program.
 const RUNS: &[&str] = &[
-    "Popen", "call", "check_call", "check_output", "exec", "execFileSync", "execSync", "execl", "execlp", "execv", "execvp",
-    "exec_command", "getoutput", "getstatusoutput", "passthru", "popen", "popen2", "proc_open", "run", "shell_exec", "spawn",
-    "spawnSync", "system", "execFile", "do_shell_script", "execute",
+    "Popen",
+    "call",
+    "check_call",
+    "check_output",
+    "exec",
+    "execFileSync",
+    "execSync",
+    "execl",
+    "execlp",
+    "execv",
+    "execvp",
+    "exec_command",
+    "getoutput",
+    "getstatusoutput",
+    "passthru",
+    "popen",
+    "popen2",
+    "proc_open",
+    "run",
+    "shell_exec",
+    "spawn",
+    "spawnSync",
+    "system",
+    "execFile",
+    "do_shell_script",
+    "execute",
 ];
 
 const REMOVES_TREES: &[&str] = &[
-    "rmtree", "rm_rf", "rm_r", "remove_dir", "remove_tree", "rmSync", "rmdirSync", "rimraf", "removeSync", "remove_entry_secure",
-    "rmrf", "emptyDirSync", "delete_tree",
+    "rmtree",
+    "rm_rf",
+    "rm_r",
+    "remove_dir",
+    "remove_tree",
+    "rmSync",
+    "rmdirSync",
+    "rimraf",
+    "removeSync",
+    "remove_entry_secure",
+    "rmrf",
+    "emptyDirSync",
+    "delete_tree",
 ];
 
-const REMOVES_FILES: &[&str] = &["remove", "unlink", "unlinkSync", "rmdir", "removedirs", "delete", "rm"];
+const REMOVES_FILES: &[&str] =
+    &["remove", "unlink", "unlinkSync", "rmdir", "removedirs", "delete", "rm"];
 
 /// Reads a program.
 pub(super) fn read(text: &str) -> Vec<Found> {
@@ -56,9 +91,20 @@ pub(super) fn read(text: &str) -> Vec<Found> {
     let names = |wanted: &[&str]| {
         tokens.iter().any(|it| matches!(it, Token::Name(path) if wanted.contains(&last(path))))
     };
-    let connects = names(&["socket", "create_connection", "fsockopen", "pfsockopen", "TCPSocket", "connect", "Socket", "INET"])
-        || text.contains("/inet/tcp");
-    let shell = text.contains("/bin/sh") || text.contains("/bin/bash") || text.contains("cmd.exe") || names(&["dup2", "pty"]);
+    let connects = names(&[
+        "socket",
+        "create_connection",
+        "fsockopen",
+        "pfsockopen",
+        "TCPSocket",
+        "connect",
+        "Socket",
+        "INET",
+    ]) || text.contains("/inet/tcp");
+    let shell = text.contains("/bin/sh")
+        || text.contains("/bin/bash")
+        || text.contains("cmd.exe")
+        || names(&["dup2", "pty"]);
     if connects && shell {
         found.push(Found::Rule("socket-shell"));
     }
@@ -66,8 +112,15 @@ pub(super) fn read(text: &str) -> Vec<Found> {
     if names(&["fork"]) && endless {
         found.push(Found::Rule("fork-bomb"));
     }
-    if names(&["urlopen", "urlretrieve", "LWP", "file_get_contents", "fetch", "requests.get", "open-uri"])
-        && text.contains("http")
+    if names(&[
+        "urlopen",
+        "urlretrieve",
+        "LWP",
+        "file_get_contents",
+        "fetch",
+        "requests.get",
+        "open-uri",
+    ]) && text.contains("http")
         && names(&["exec", "eval", "execfile", "instance_eval"])
     {
         found.push(Found::Rule("download-run"));
@@ -93,7 +146,10 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
         return;
     }
     let classes = match strings.first() {
-        Some(path) => target::classify(&path.replacen('~', &TILDE.to_string(), usize::from(path.starts_with('~'))), ""),
+        Some(path) => target::classify(
+            &path.replacen('~', &TILDE.to_string(), usize::from(path.starts_with('~'))),
+            "",
+        ),
         None => Classes::UNKNOWN,
     };
     let ruin = Classes::ROOT | Classes::HOME | Classes::SYSTEM | Classes::DEVICE | Classes::PARENT;
@@ -107,9 +163,17 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
         };
         found.push(Found::Rule(rule));
     } else if REMOVES_FILES.contains(&name) && path.contains('.') && plain {
-        found.push(Found::Rule(if classes.meets(ruin) { "code-remove-system" } else { "code-remove-file" }));
-    } else if matches!(name, "open" | "writeFileSync" | "file_put_contents" | "write" | "truncate") {
-        let writes = name != "open" || strings.get(1).is_some_and(|it| it.starts_with(['w', 'a', '>', 'r']) && *it != "r" && *it != "rb");
+        found.push(Found::Rule(if classes.meets(ruin) {
+            "code-remove-system"
+        } else {
+            "code-remove-file"
+        }));
+    } else if matches!(name, "open" | "writeFileSync" | "file_put_contents" | "write" | "truncate")
+    {
+        let writes = name != "open"
+            || strings.get(1).is_some_and(|it| {
+                it.starts_with(['w', 'a', '>', 'r']) && *it != "r" && *it != "rb"
+            });
         if writes && classes.meets(Classes::DEVICE | Classes::CORE) && !strings.is_empty() {
             found.push(Found::Rule("code-write-system"));
         }
@@ -118,7 +182,10 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
 
 /// Whether a call's text is put together with a value: `"rm " + name`.
 fn is_pieced(after: &[Token<'_>]) -> bool {
-    let end = after.iter().position(|it| matches!(it, Token::Mark(')' | ';' | '\n'))).unwrap_or(after.len());
+    let end = after
+        .iter()
+        .position(|it| matches!(it, Token::Mark(')' | ';' | '\n')))
+        .unwrap_or(after.len());
     after[..end].iter().any(|it| matches!(it, Token::Mark('+' | '%')))
 }
 
@@ -128,8 +195,23 @@ pub(super) fn is_destroying_call(text: &str) -> bool {
     let Some((path, rest)) = text.split_once('(') else { return false };
     let is_path = path.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.$:->".contains(&it));
     let name = last(path).to_ascii_lowercase();
-    let verbs = ["delete", "destroy", "purge", "drop", "remove", "clear", "wipe", "terminate", "void", "refund", "cancel"];
-    is_path && path.contains(['.', ':', '>']) && rest.ends_with(')') && verbs.iter().any(|it| name.starts_with(it))
+    let verbs = [
+        "delete",
+        "destroy",
+        "purge",
+        "drop",
+        "remove",
+        "clear",
+        "wipe",
+        "terminate",
+        "void",
+        "refund",
+        "cancel",
+    ];
+    is_path
+        && path.contains(['.', ':', '>'])
+        && rest.ends_with(')')
+        && verbs.iter().any(|it| name.starts_with(it))
 }
 
 /// The strings of a call, up to its closing bracket or, without brackets, the end of the statement; and whether it is a call.
@@ -152,7 +234,10 @@ fn arguments<'t>(after: &[Token<'t>]) -> (Vec<&'t str>, bool) {
             Token::Name(_) | Token::Mark(_) | Token::Backquoted(_) => {}
         }
     }
-    (if is_call || after.first() == Some(&Token::Mark('[')) { strings } else { Vec::new() }, is_call)
+    (
+        if is_call || after.first() == Some(&Token::Mark('[')) { strings } else { Vec::new() },
+        is_call,
+    )
 }
 
 fn tokens(text: &str) -> Vec<Token<'_>> {
@@ -239,7 +324,9 @@ fn sql_statements(text: &str) -> Vec<Vec<String>> {
                 1
             }
             _ if character.is_alphanumeric() || character == '_' => {
-                let end = rest.find(|it: char| !(it.is_alphanumeric() || it == '_' || it == '.')).unwrap_or(rest.len());
+                let end = rest
+                    .find(|it: char| !(it.is_alphanumeric() || it == '_' || it == '.'))
+                    .unwrap_or(rest.len());
                 if let Some(words) = statements.last_mut() {
                     words.push(rest[..end].to_ascii_uppercase());
                 }
@@ -265,11 +352,15 @@ fn string_length(text: &str) -> usize {
 fn statement(words: &[String]) -> Option<&'static str> {
     let at = |index: usize| words.get(index).map_or("", String::as_str);
     let has = |word: &str| words.iter().any(|it| it == word);
-    let always_true = || words.windows(4).any(|it| it[0] == "WHERE" && it[1] == it[3] && it[2] == "=")
-        || (at(words.len().saturating_sub(2)) == "WHERE" && at(words.len() - 1) == "TRUE");
+    let always_true = || {
+        words.windows(4).any(|it| it[0] == "WHERE" && it[1] == it[3] && it[2] == "=")
+            || (at(words.len().saturating_sub(2)) == "WHERE" && at(words.len() - 1) == "TRUE")
+    };
     match (at(0), at(1)) {
         ("DROP", "DATABASE" | "SCHEMA" | "KEYSPACE" | "CATALOG") => Some("sql-drop-database"),
-        ("DROP", "VIEW" | "INDEX" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY") => Some("sql-drop"),
+        ("DROP", "VIEW" | "INDEX" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY") => {
+            Some("sql-drop")
+        }
         ("DROP", "") => None,
         ("DROP", _) => Some("sql-drop"),
         ("TRUNCATE", _) if words.len() > 1 => Some("sql-truncate"),
@@ -287,14 +378,35 @@ fn statement(words: &[String]) -> Option<&'static str> {
 /// What a mongo script destroys.
 pub(super) fn mongo(text: &str) -> Option<&'static str> {
     let calls = |name: &str| {
-        text.match_indices(name).any(|(at, _)| text[at + name.len()..].trim_start().starts_with('('))
+        text.match_indices(name)
+            .any(|(at, _)| text[at + name.len()..].trim_start().starts_with('('))
     };
     match () {
         () if calls(".dropDatabase") => Some("mongo-drop-database"),
-        () if [".drop", ".dropCollection", ".dropIndexes", ".dropUser", ".dropAllUsers", ".dropIndex"].iter().any(|it| calls(it)) => {
+        () if [
+            ".drop",
+            ".dropCollection",
+            ".dropIndexes",
+            ".dropUser",
+            ".dropAllUsers",
+            ".dropIndex",
+        ]
+        .iter()
+        .any(|it| calls(it)) =>
+        {
             Some("mongo-drop")
         }
-        () if [".deleteMany", ".remove", ".findAndRemove", ".bulkWrite", ".shutdownServer", ".deleteOne"].iter().any(|it| calls(it)) => {
+        () if [
+            ".deleteMany",
+            ".remove",
+            ".findAndRemove",
+            ".bulkWrite",
+            ".shutdownServer",
+            ".deleteOne",
+        ]
+        .iter()
+        .any(|it| calls(it)) =>
+        {
             Some("mongo-delete")
         }
         () => None,
@@ -307,10 +419,12 @@ mod tests {
 
     #[test]
     fn calls_that_remove_are_found_in_code() {
-        let rule = |text: &str| read(text).into_iter().find_map(|it| match it {
-            Found::Rule(rule) => Some(rule),
-            Found::Shell(_) => None,
-        });
+        let rule = |text: &str| {
+            read(text).into_iter().find_map(|it| match it {
+                Found::Rule(rule) => Some(rule),
+                Found::Shell(_) => None,
+            })
+        };
         assert_eq!(rule("import shutil; shutil.rmtree('/usr')"), Some("code-remove-system"));
         assert_eq!(rule("shutil.rmtree(path)"), Some("code-remove-tree"));
         assert_eq!(rule("shutil.rmtree('/tmp/x')"), Some("code-remove-file"));
@@ -323,10 +437,12 @@ mod tests {
 
     #[test]
     fn shell_texts_are_taken_out_of_code() {
-        let shell = |text: &str| read(text).into_iter().find_map(|it| match it {
-            Found::Shell(text) => Some(text),
-            Found::Rule(_) => None,
-        });
+        let shell = |text: &str| {
+            read(text).into_iter().find_map(|it| match it {
+                Found::Shell(text) => Some(text),
+                Found::Rule(_) => None,
+            })
+        };
         assert_eq!(shell("os.system('ls -l')").as_deref(), Some("ls -l"));
         assert_eq!(shell("subprocess.run(['ls', '-l'])").as_deref(), Some("ls -l"));
         assert_eq!(shell("BEGIN { system(\"ls\") }").as_deref(), Some("ls"));

@@ -128,7 +128,10 @@ pub(super) struct Policy {
 /// A disputed command and what we hold.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(not(test), expect(dead_code, reason = "a test holds the rules to it; readers read the file"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "a test holds the rules to it; readers read the file")
+)]
 pub(super) struct Held {
     pub(super) command: String,
     pub(super) risk: Risk,

@@ -83,7 +83,8 @@ pub(super) fn escapes(text: &str) -> Option<String> {
                 continue;
             }
         };
-        let digits = rest.iter().take(limit).take_while(|it| char::from(**it).is_digit(radix)).count();
+        let digits =
+            rest.iter().take(limit).take_while(|it| char::from(**it).is_digit(radix)).count();
         let number = rest[..digits]
             .iter()
             .filter_map(|it| char::from(*it).to_digit(radix))

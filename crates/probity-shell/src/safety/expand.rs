@@ -30,7 +30,9 @@ impl Expand for Walker<'_> {
                 match printed {
                     Feed::Known(text) => push_value(text.trim_end_matches('\n'), it.quoted, out),
                     Feed::Download => push_unknown(DOWNLOAD, it.quoted, out),
-                    Feed::Nothing | Feed::Secret | Feed::Unknown => push_unknown(PRINTED, it.quoted, out),
+                    Feed::Nothing | Feed::Secret | Feed::Unknown => {
+                        push_unknown(PRINTED, it.quoted, out)
+                    }
                 }
             }
             Part::Arithmetic(it) => {
@@ -69,17 +71,27 @@ impl Walker<'_> {
         }
         let value = self.variable(it);
         match (it.op, value) {
-            (ParameterOp::Value | ParameterOp::Error(_) | ParameterOp::Default(_) | ParameterOp::Assign(_), Some(value)) => {
+            (
+                ParameterOp::Value
+                | ParameterOp::Error(_)
+                | ParameterOp::Default(_)
+                | ParameterOp::Assign(_),
+                Some(value),
+            ) => {
                 push_value(&value, it.quoted, out);
             }
             (ParameterOp::Default(_) | ParameterOp::Assign(_), None) => match operand {
-                Some(operand) if !self.is_forgotten(&it.name) => push_value(&operand, it.quoted, out),
+                Some(operand) if !self.is_forgotten(&it.name) => {
+                    push_value(&operand, it.quoted, out)
+                }
                 Some(_) | None => push_unknown(&it.name, it.quoted, out),
             },
             (ParameterOp::Alternative(_), Some(_)) => {
                 push_value(&operand.unwrap_or_default(), it.quoted, out);
             }
-            (ParameterOp::Error(_), None) => push_unknown(&format!("{}:?", it.name), it.quoted, out),
+            (ParameterOp::Error(_), None) => {
+                push_unknown(&format!("{}:?", it.name), it.quoted, out)
+            }
             (ParameterOp::Slice, _) if is_first_slash(it, operand.as_deref()) => out.push('/'),
             (ParameterOp::Indirect, Some(name)) => match self.lookup(&name).map(str::to_owned) {
                 Some(value) => push_value(&value, it.quoted, out),
@@ -127,7 +139,8 @@ impl Walker<'_> {
 
 /// `${PATH:0:1}` and its like are a way to write a slash.
 fn is_first_slash(it: &Parameter, from: Option<&str>) -> bool {
-    matches!(&*it.name, "PATH" | "HOME" | "PWD" | "SHELL") && from.is_some_and(|it| it.trim() == "0")
+    matches!(&*it.name, "PATH" | "HOME" | "PWD" | "SHELL")
+        && from.is_some_and(|it| it.trim() == "0")
 }
 
 /// Unquoted values are split at blanks and their patterns are active.

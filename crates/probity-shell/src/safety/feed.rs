@@ -20,13 +20,26 @@ pub(super) enum Feed {
 
 /// Commands that pass on what they read, more or less.
 const FILTERS: &[&str] = &[
-    "cat", "tee", "head", "tail", "grep", "sed", "awk", "tr", "cut", "sort", "uniq", "base64", "base32", "xxd", "openssl",
-    "gunzip", "gzip", "zcat", "xz", "bzip2", "zstd", "rev", "tac", "pv", "dos2unix", "iconv", "uudecode", "jq", "python",
-    "perl", "ruby", "tar", "gpg", "strings", "od", "hexdump", "envsubst", "nl", "fold", "column", "bsdtar", "lz4",
+    "cat", "tee", "head", "tail", "grep", "sed", "awk", "tr", "cut", "sort", "uniq", "base64",
+    "base32", "xxd", "openssl", "gunzip", "gzip", "zcat", "xz", "bzip2", "zstd", "rev", "tac",
+    "pv", "dos2unix", "iconv", "uudecode", "jq", "python", "perl", "ruby", "tar", "gpg", "strings",
+    "od", "hexdump", "envsubst", "nl", "fold", "column", "bsdtar", "lz4",
 ];
 
 /// Commands that fetch something.
-const FETCHERS: &[&str] = &["curl", "wget", "fetch", "aria2c", "lwp-request", "http", "https", "xh", "lynx", "w3m", "axel"];
+const FETCHERS: &[&str] = &[
+    "curl",
+    "wget",
+    "fetch",
+    "aria2c",
+    "lwp-request",
+    "http",
+    "https",
+    "xh",
+    "lynx",
+    "w3m",
+    "axel",
+];
 
 impl Feed {
     /// What a simple command writes.
@@ -34,7 +47,9 @@ impl Feed {
         match name {
             "echo" => echo(arguments),
             "printf" => printf(arguments),
-            "base64" | "base32" | "xxd" | "rev" | "tr" | "openssl" => decoded(name, arguments, stdin),
+            "base64" | "base32" | "xxd" | "rev" | "tr" | "openssl" => {
+                decoded(name, arguments, stdin)
+            }
             "pwd" => Self::Known(".\n".to_owned()),
             "mktemp" => Self::Known("/tmp/mktemp.x\n".to_owned()),
             "which" => match arguments {
@@ -48,7 +63,9 @@ impl Feed {
             _ if FILTERS.contains(&name) => match stdin {
                 Self::Download => Self::Download,
                 Self::Secret => Self::Secret,
-                Self::Known(text) if matches!(name, "cat" | "tee" | "sort" | "uniq" | "pv" | "tac") => {
+                Self::Known(text)
+                    if matches!(name, "cat" | "tee" | "sort" | "uniq" | "pv" | "tac") =>
+                {
                     Self::Known(text.clone())
                 }
                 Self::Known(_) | Self::Nothing | Self::Unknown => Self::Unknown,
@@ -66,11 +83,14 @@ fn reads_nothing(arguments: &[Field]) -> bool {
 fn fetched(name: &str, arguments: &[Field]) -> Feed {
     let is = |spelling: &str| arguments.iter().any(|it| it.text == spelling);
     let to_stdout = match name {
-        "wget" => arguments.windows(2).any(|pair| {
-            (pair[0].text == "--output-document" || pair[0].text.starts_with('-') && pair[0].text.ends_with('O'))
-                && pair[1].text == "-"
-        }) || arguments.iter().any(|it| it.text.starts_with('-') && it.text.ends_with("O-"))
-            || is("--output-document=-"),
+        "wget" => {
+            arguments.windows(2).any(|pair| {
+                (pair[0].text == "--output-document"
+                    || pair[0].text.starts_with('-') && pair[0].text.ends_with('O'))
+                    && pair[1].text == "-"
+            }) || arguments.iter().any(|it| it.text.starts_with('-') && it.text.ends_with("O-"))
+                || is("--output-document=-")
+        }
         "curl" => !(is("-o") || is("-O") || is("--output") || is("-I") || is("--head")),
         _ => true,
     };
@@ -78,8 +98,26 @@ fn fetched(name: &str, arguments: &[Field]) -> Feed {
 }
 
 fn names_secret(name: &str, arguments: &[Field]) -> bool {
-    matches!(name, "cat" | "base64" | "xxd" | "head" | "tail" | "less" | "more" | "strings" | "tar" | "zip" | "gzip" | "gpg" | "sed" | "awk" | "grep" | "od" | "openssl")
-        && arguments.iter().any(|it| target::classify(&it.text, "").meets(target::Classes::SECRET))
+    matches!(
+        name,
+        "cat"
+            | "base64"
+            | "xxd"
+            | "head"
+            | "tail"
+            | "less"
+            | "more"
+            | "strings"
+            | "tar"
+            | "zip"
+            | "gzip"
+            | "gpg"
+            | "sed"
+            | "awk"
+            | "grep"
+            | "od"
+            | "openssl"
+    ) && arguments.iter().any(|it| target::classify(&it.text, "").meets(target::Classes::SECRET))
 }
 
 fn echo(arguments: &[Field]) -> Feed {
@@ -98,7 +136,8 @@ fn echo(arguments: &[Field]) -> Feed {
 }
 
 fn is_echo_option(text: &str) -> bool {
-    text.strip_prefix('-').is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| b"neE".contains(&byte)))
+    text.strip_prefix('-')
+        .is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| b"neE".contains(&byte)))
 }
 
 /// Arguments as one text, as `echo` and `eval` join them.
@@ -125,12 +164,17 @@ fn printf(arguments: &[Field]) -> Feed {
 
 fn decoded(name: &str, arguments: &[Field], stdin: &Feed) -> Feed {
     let given = |spellings: &[&str]| {
-        arguments.iter().any(|it| spellings.contains(&&*it.text) || bundle_holds(&it.text, spellings))
+        arguments
+            .iter()
+            .any(|it| spellings.contains(&&*it.text) || bundle_holds(&it.text, spellings))
     };
     let decodes = match name {
         "base64" | "base32" => given(&["-d", "-D", "--decode"]),
         "xxd" => given(&["-r"]),
-        "openssl" => given(&["-d"]) && arguments.iter().any(|it| matches!(&*it.text, "base64" | "-base64" | "-a")),
+        "openssl" => {
+            given(&["-d"])
+                && arguments.iter().any(|it| matches!(&*it.text, "base64" | "-base64" | "-a"))
+        }
         _ => true,
     };
     let input = match stdin {
@@ -145,7 +189,9 @@ fn decoded(name: &str, arguments: &[Field], stdin: &Feed) -> Feed {
         ("base64" | "openssl", true) => decode::base64(input),
         ("base32", true) => decode::base32(input),
         ("xxd", true) => decode::hex(input),
-        ("rev", true) => Some(input.lines().map(|it| it.chars().rev().collect::<String>() + "\n").collect()),
+        ("rev", true) => {
+            Some(input.lines().map(|it| it.chars().rev().collect::<String>() + "\n").collect())
+        }
         ("tr", true) => match arguments {
             [from, to] => decode::translate(input, &from.text, &to.text),
             _ => None,

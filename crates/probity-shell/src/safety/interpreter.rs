@@ -1,23 +1,35 @@
 //! Programs that are fed programs: shells, scripting languages, database clients.
 
-use super::{
-    code,
-    expand,
-    feed::Feed,
-    walk::Walker,
-};
+use super::{code, expand, feed::Feed, walk::Walker};
 use crate::{field::Field, tree::Span};
 
 /// Whether a program of that name is a shell.
 pub(super) fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "fish" | "csh" | "tcsh" | "rbash" | "yash" | "pwsh" | "elvish" | "nu")
+    matches!(
+        name,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "mksh"
+            | "ash"
+            | "fish"
+            | "csh"
+            | "tcsh"
+            | "rbash"
+            | "yash"
+            | "pwsh"
+            | "elvish"
+            | "nu"
+    )
 }
 
 /// A name without its version: `python` for `python3.12`.
 pub(super) fn plain_name(name: &str) -> &str {
     let stem = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.' || it == '-');
     match stem {
-        "python" | "pypy" | "perl" | "ruby" | "php" | "lua" | "node" | "nodejs" | "pip" | "tclsh" => stem,
+        "python" | "pypy" | "perl" | "ruby" | "php" | "lua" | "node" | "nodejs" | "pip"
+        | "tclsh" => stem,
         _ => name,
     }
 }
@@ -35,12 +47,13 @@ fn language(name: &str) -> Option<Language> {
         "python" | "pypy" => (&["-c"], &["-W", "-X"]),
         "perl" => (&["-e", "-E"], &["-I"]),
         "ruby" => (&["-e"], &["-r", "-I", "-C"]),
-        "node" | "nodejs" | "bun" => (&["-e", "--eval", "-p", "--print", "-pe"], &["-r", "--require"]),
+        "node" | "nodejs" | "bun" => {
+            (&["-e", "--eval", "-p", "--print", "-pe"], &["-r", "--require"])
+        }
         "deno" => (&["eval"], &[]),
         "php" => (&["-r", "-B", "-R"], &["-d", "-c"]),
-        "lua" | "luajit" | "Rscript" | "R" | "groovy" | "elixir" | "julia" | "osascript" | "tclsh" | "scala" => {
-            (&["-e"], &["-l"])
-        }
+        "lua" | "luajit" | "Rscript" | "R" | "groovy" | "elixir" | "julia" | "osascript"
+        | "tclsh" | "scala" => (&["-e"], &["-l"]),
         _ => return None,
     };
     Some(Language { inline, values })
@@ -57,14 +70,15 @@ struct Client {
 fn client(name: &str) -> Option<Client> {
     let (options, operands): (&[&str], Option<usize>) = match name {
         "psql" | "usql" | "pgcli" | "crdb" => (&["-c", "--command"], None),
-        "mysql" | "mariadb" | "mycli" | "cockroach" | "hive" | "beeline" | "vsql" => (&["-e", "--execute"], None),
+        "mysql" | "mariadb" | "mycli" | "cockroach" | "hive" | "beeline" | "vsql" => {
+            (&["-e", "--execute"], None)
+        }
         "cqlsh" => (&["-e", "--execute"], None),
         "sqlite3" | "sqlite" => (&["-cmd", "--cmd"], Some(1)),
         "duckdb" => (&["-c", "-s", "-cmd"], Some(1)),
         "sqlcmd" => (&["-Q", "-q"], None),
-        "clickhouse-client" | "clickhouse" | "clickhouse-local" | "snowsql" | "dolt" | "impala-shell" => {
-            (&["-q", "--query"], None)
-        }
+        "clickhouse-client" | "clickhouse" | "clickhouse-local" | "snowsql" | "dolt"
+        | "impala-shell" => (&["-q", "--query"], None),
         "trino" | "presto" | "influx" => (&["--execute", "-execute"], None),
         "bq" => (&[], Some(1)),
         "wrangler" => (&["--command"], None),
@@ -72,7 +86,9 @@ fn client(name: &str) -> Option<Client> {
         "heroku" | "supabase" => (&["-c", "--command"], None),
         "gcloud" => (&["--sql"], None),
         "sqlplus" => (&[], None),
-        "mongosh" | "mongo" => return Some(Client { options: &["--eval"], operands: None, mongo: true }),
+        "mongosh" | "mongo" => {
+            return Some(Client { options: &["--eval"], operands: None, mongo: true });
+        }
         _ => return None,
     };
     Some(Client { options, operands, mongo: false })
@@ -80,7 +96,13 @@ fn client(name: &str) -> Option<Client> {
 
 impl Walker<'_> {
     /// Judges what an interpreter is fed; `None` if the program is none.
-    pub(super) fn interpreter(&mut self, name: &str, arguments: &[Field], stdin: &Feed, span: Span) -> Option<Feed> {
+    pub(super) fn interpreter(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        stdin: &Feed,
+        span: Span,
+    ) -> Option<Feed> {
         if is_shell(name) {
             return Some(self.shell(arguments, stdin, span));
         }
@@ -114,7 +136,8 @@ impl Walker<'_> {
             }
             at += 1;
             let letters = text.len() > 1 && text.starts_with('-') && !text.starts_with("--");
-            text_wanted |= letters && text.contains('c') || text == "--command" || text == "-Command";
+            text_wanted |=
+                letters && text.contains('c') || text == "--command" || text == "-Command";
             reads_stdin |= letters && text.contains('s');
             if matches!(text, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") {
                 at += 1;
@@ -153,13 +176,21 @@ impl Walker<'_> {
         match stdin {
             Feed::Known(text) => return self.text(text, span),
             Feed::Download => self.report_check(self.download_rule(), span),
-            Feed::Secret | Feed::Unknown => self.opaque(span, "a shell runs what another command prints"),
+            Feed::Secret | Feed::Unknown => {
+                self.opaque(span, "a shell runs what another command prints")
+            }
             Feed::Nothing => {}
         }
         Feed::Unknown
     }
 
-    fn script_of(&mut self, language: &Language, arguments: &[Field], stdin: &Feed, span: Span) -> Option<Feed> {
+    fn script_of(
+        &mut self,
+        language: &Language,
+        arguments: &[Field],
+        stdin: &Feed,
+        span: Span,
+    ) -> Option<Feed> {
         let mut at = 0;
         let mut inline = false;
         while let Some(argument) = arguments.get(at) {
@@ -168,7 +199,11 @@ impl Walker<'_> {
             // `perl -ne CODE`: the option that takes the program may end a bundle.
             let takes = |it: &&str| {
                 **it == *text
-                    || (it.len() == 2 && text.len() > 2 && !text.starts_with("--") && text.starts_with('-') && text.ends_with(&it[1..]))
+                    || (it.len() == 2
+                        && text.len() > 2
+                        && !text.starts_with("--")
+                        && text.starts_with('-')
+                        && text.ends_with(&it[1..]))
             };
             if language.inline.iter().any(|it| takes(&it)) {
                 inline = true;
@@ -204,8 +239,10 @@ impl Walker<'_> {
     fn script_file(&mut self, words: &[Field], stdin: &Feed) -> Feed {
         let unknown = words.first().and_then(|it| expand::whole_unknown(&it.text));
         if let Some(name) = unknown {
-            let process = name.strip_prefix(expand::PROCESS).and_then(|it| it.parse::<usize>().ok());
-            if let Some(Feed::Known(text)) = process.and_then(|at| self.processes.get(at)).cloned() {
+            let process =
+                name.strip_prefix(expand::PROCESS).and_then(|it| it.parse::<usize>().ok());
+            if let Some(Feed::Known(text)) = process.and_then(|at| self.processes.get(at)).cloned()
+            {
                 self.code(&text, words[0].span);
             }
             if name == expand::DOWNLOAD {
@@ -227,7 +264,9 @@ impl Walker<'_> {
             match found {
                 code::Found::Rule(rule) => self.report_check(rule, span),
                 code::Found::Shell(text) => {
-                    self.nested(span, Feed::Unknown, |walker| walker.scoped(|it| it.text(&text, span)));
+                    self.nested(span, Feed::Unknown, |walker| {
+                        walker.scoped(|it| it.text(&text, span))
+                    });
                 }
             }
         }
@@ -238,8 +277,14 @@ impl Walker<'_> {
         let mut operands = 0;
         for (at, argument) in arguments.iter().enumerate() {
             let text = argument.text.as_str();
-            let attached = client.options.iter().find_map(|it| text.strip_prefix(it)?.strip_prefix('='));
-            let next = client.options.iter().any(|it| is_option(text, it)).then(|| arguments.get(at + 1)).flatten();
+            let attached =
+                client.options.iter().find_map(|it| text.strip_prefix(it)?.strip_prefix('='));
+            let next = client
+                .options
+                .iter()
+                .any(|it| is_option(text, it))
+                .then(|| arguments.get(at + 1))
+                .flatten();
             let stuck = client.options.iter().find_map(|it| match it.len() {
                 2 => text.strip_prefix(it).filter(|rest| rest.contains(' ')),
                 _ => None,
@@ -278,7 +323,11 @@ impl Walker<'_> {
 /// Whether `text` is the option, or a bundle of letters that ends in it.
 fn is_option(text: &str, option: &str) -> bool {
     text == option
-        || (option.len() == 2 && text.starts_with('-') && !text.starts_with("--") && text.len() < 6 && text.ends_with(&option[1..]))
+        || (option.len() == 2
+            && text.starts_with('-')
+            && !text.starts_with("--")
+            && text.len() < 6
+            && text.ends_with(&option[1..]))
 }
 
 fn awk_program(arguments: &[Field]) -> Option<&Field> {

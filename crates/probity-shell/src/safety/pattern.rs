@@ -140,7 +140,8 @@ pub(super) fn gives<'a>(argument: &'a str, spelling: &str, abbreviations: bool) 
             false => Gives::No,
         };
     }
-    let (Some(letters), Some(letter)) = (argument.strip_prefix('-'), spelling.strip_prefix('-')) else {
+    let (Some(letters), Some(letter)) = (argument.strip_prefix('-'), spelling.strip_prefix('-'))
+    else {
         return Gives::No;
     };
     if letter.len() != 1 || letters.starts_with('-') {

@@ -1,25 +1,53 @@
 //! Requests to other people's services, and tools that no rule knows.
 
-use super::{call::{Call, Kind}, data, feed::Feed, target::{Classes, classify}, unwrap::base_name, walk::Walker};
+use super::{
+    call::{Call, Kind},
+    data,
+    feed::Feed,
+    target::{Classes, classify},
+    unwrap::base_name,
+    walk::Walker,
+};
 
 /// Judges a request made with curl, wget or httpie.
 pub(super) fn check(walker: &mut Walker<'_>, call: &Call<'_>, stdin: &Feed) {
     let data: Vec<&str> = call
-        .values(&["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form", "--post-data", "--body-data", "--post-file", "--body-file", "-T", "--upload-file"])
+        .values(&[
+            "-d",
+            "--data",
+            "--data-raw",
+            "--data-binary",
+            "--data-urlencode",
+            "--json",
+            "-F",
+            "--form",
+            "--post-data",
+            "--body-data",
+            "--post-file",
+            "--body-file",
+            "-T",
+            "--upload-file",
+        ])
         .flatten()
         .collect();
     let secret = |it: &&str| {
         let file = it.rsplit(['@', '=', '<']).next().unwrap_or(it);
         classify(file, call.cwd).meets(Classes::SECRET) || it.contains("/etc/passwd")
     };
-    if data.iter().any(secret) || (*stdin == Feed::Secret && (!data.is_empty() || call.name != "curl")) {
+    if data.iter().any(secret)
+        || (*stdin == Feed::Secret && (!data.is_empty() || call.name != "curl"))
+    {
         walker.report_check("send-secret", call.span);
     }
     let method = method(call, &data);
     if method == "DELETE" || method == "PURGE" {
         return walker.report_check("http-delete", call.span);
     }
-    let url = call.args.iter().find(|it| it.kind != Kind::Option && is_url(it.text)).map_or("", |it| it.text);
+    let url = call
+        .args
+        .iter()
+        .find(|it| it.kind != Kind::Option && is_url(it.text))
+        .map_or("", |it| it.text);
     if method != "GET" && destroys(url) {
         walker.report_check("http-destroy", call.span);
     } else if url.contains("Action=Delete") || url.contains("Action=Terminate") {
@@ -36,7 +64,9 @@ pub(super) fn saved_as<'a>(call: &Call<'a>) -> Option<&'a str> {
         url.split(['?', '#']).next()?.rsplit('/').next().filter(|it| it.contains('.'))
     };
     let file = match call.name {
-        "curl" => call.value(&["-o", "--output"]).or_else(|| call.has_any(&["-O", "--remote-name"]).then(url)?),
+        "curl" => call
+            .value(&["-o", "--output"])
+            .or_else(|| call.has_any(&["-O", "--remote-name"]).then(url)?),
         "wget" => call.value(&["-O", "--output-document"]).or_else(url).filter(|it| *it != "-"),
         _ => None,
     };
@@ -65,16 +95,51 @@ fn is_url(text: &str) -> bool {
 
 /// Parts of a path that mean destruction when something is posted to it.
 const DESTROYING_PARTS: &[&str] = &[
-    "_close", "_delete_by_query", "_shutdown", "delete", "delete-all", "delete-batch", "delete-by-query", "delete_series",
-    "deletebyquery", "destroy", "dodelete", "dowipeoutworkspace", "drop", "kill", "purge", "purge_cache", "quit", "reset", "terminate",
-    "truncate", "wipe", "flush", "shutdown", "clean_tombstones", "_forcemerge", "safeexit", "exit", "quietdown", "safe-restart",
-    "clear", "erase", "archive", "deactivate", "revoke", "cancel", "erase_artifacts",
+    "_close",
+    "_delete_by_query",
+    "_shutdown",
+    "delete",
+    "delete-all",
+    "delete-batch",
+    "delete-by-query",
+    "delete_series",
+    "deletebyquery",
+    "destroy",
+    "dodelete",
+    "dowipeoutworkspace",
+    "drop",
+    "kill",
+    "purge",
+    "purge_cache",
+    "quit",
+    "reset",
+    "terminate",
+    "truncate",
+    "wipe",
+    "flush",
+    "shutdown",
+    "clean_tombstones",
+    "_forcemerge",
+    "safeexit",
+    "exit",
+    "quietdown",
+    "safe-restart",
+    "clear",
+    "erase",
+    "archive",
+    "deactivate",
+    "revoke",
+    "cancel",
+    "erase_artifacts",
 ];
 
 fn destroys(url: &str) -> bool {
     let url = url.to_ascii_lowercase();
     url.split(['/', '?', '&', '=']).skip(1).any(|part| {
-        DESTROYING_PARTS.contains(&part) || part.starts_with("delete_") || part.starts_with("delete-") || part.starts_with("bulk_delete")
+        DESTROYING_PARTS.contains(&part)
+            || part.starts_with("delete_")
+            || part.starts_with("delete-")
+            || part.starts_with("bulk_delete")
     })
 }
 
@@ -83,18 +148,35 @@ fn mutation_destroys(data: &str) -> bool {
     let lower = data.to_ascii_lowercase();
     let mutation = lower.contains("mutation")
         && ["delete", "destroy", "remove", "purge", "drop"].iter().any(|it| lower.contains(it));
-    mutation || data.contains("Action=Delete") || data.contains("Action=Terminate") || lower.contains("\"purge_everything\"")
+    mutation
+        || data.contains("Action=Delete")
+        || data.contains("Action=Terminate")
+        || lower.contains("\"purge_everything\"")
 }
 
 /// Verbs that destroy, whatever the tool.
-const VERBS: &[&str] = &["delete", "destroy", "purge", "terminate", "drop", "wipe", "nuke", "erase", "obliterate", "rm", "remove", "del"];
+const VERBS: &[&str] = &[
+    "delete",
+    "destroy",
+    "purge",
+    "terminate",
+    "drop",
+    "wipe",
+    "nuke",
+    "erase",
+    "obliterate",
+    "rm",
+    "remove",
+    "del",
+];
 
 /// How far from the program a verb may stand.
 const VERB_DEPTH: usize = 4;
 
 /// Judges a tool that no rule knows by its verb: `tool thing delete name`.
 pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
-    if call.args.is_empty() || call.name.contains('.') || walker.rules.program(call.name).is_some() {
+    if call.args.is_empty() || call.name.contains('.') || walker.rules.program(call.name).is_some()
+    {
         return;
     }
     if data::wrappers(call.name).next().is_some() || matches!(call.name, "xargs" | "parallel") {
@@ -107,18 +189,24 @@ pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
     let Some(at) = words.iter().take(VERB_DEPTH).position(|it| is_verb(it)) else { return };
     let weak = matches!(words[at], "rm" | "remove" | "del");
     // Everything before the verb must look like the name of a kind of thing.
-    let path = words[..at].iter().all(|it| it.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_:0123456789".contains(&byte)));
+    let path = words[..at].iter().all(|it| {
+        it.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_:0123456789".contains(&byte))
+    });
     let object = words.len() > at + 1 || call.args.iter().any(|it| it.kind == Kind::Option);
     if !path || !object && at == 0 {
         return;
     }
-    walker.report_check(if weak && at == 0 { "unknown-remove" } else { "unknown-destroy" }, call.span);
+    walker.report_check(
+        if weak && at == 0 { "unknown-remove" } else { "unknown-destroy" },
+        call.span,
+    );
 }
 
 fn is_verb(word: &str) -> bool {
     let (_, verb) = word.rsplit_once(':').unwrap_or(("", word));
     VERBS.contains(&verb)
         || verb.split_once(['-', '_']).is_some_and(|(first, rest)| {
-            !rest.is_empty() && matches!(first, "delete" | "destroy" | "purge" | "terminate" | "drop" | "wipe")
+            !rest.is_empty()
+                && matches!(first, "delete" | "destroy" | "purge" | "terminate" | "drop" | "wipe")
         })
 }

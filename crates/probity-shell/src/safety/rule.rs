@@ -174,8 +174,12 @@ pub struct Rules {
 }
 
 static BUILTIN: LazyLock<Rules> = LazyLock::new(|| {
-    let mut rules =
-        Rules { rules: Vec::new(), by_id: BTreeMap::new(), programs: BTreeMap::new(), allow: Vec::new() };
+    let mut rules = Rules {
+        rules: Vec::new(),
+        by_id: BTreeMap::new(),
+        programs: BTreeMap::new(),
+        allow: Vec::new(),
+    };
     for (file, spec) in data::rules() {
         if let Err(error) = rules.add(spec, 0) {
             panic!("a test reads every rule, and data/safety/{file}: {error}");
@@ -196,7 +200,11 @@ impl Rules {
         for (at, spec) in user.rule.iter().enumerate() {
             if spec.programs.is_empty() {
                 let message = "name at least one program".to_owned();
-                return Err(RuleError::Rule { rule: name_of(spec, at), field: "programs", message });
+                return Err(RuleError::Rule {
+                    rule: name_of(spec, at),
+                    field: "programs",
+                    message,
+                });
             }
             rules.add(spec, at)?;
         }

@@ -2,8 +2,9 @@
 
 use super::{
     call::{Call, Kind},
-    expand, interpreter, remote,
+    expand,
     feed::Feed,
+    interpreter, remote,
     target::{self, Classes, classify},
     unwrap::base_name,
     walk::Walker,
@@ -15,7 +16,12 @@ use crate::{
 
 impl Walker<'_> {
     /// Judges a redirection; says whether it takes the output away from the pipe.
-    pub(super) fn redirect(&mut self, redirect: &Redirect, command: &Command, stdin: &mut Feed) -> bool {
+    pub(super) fn redirect(
+        &mut self,
+        redirect: &Redirect,
+        command: &Command,
+        stdin: &mut Feed,
+    ) -> bool {
         if let Some(heredoc) = &redirect.heredoc {
             *stdin = Feed::Known(self.heredoc(heredoc));
             return false;
@@ -59,7 +65,8 @@ impl Walker<'_> {
             return Feed::Download;
         }
         let process = expand::whole_unknown(file).and_then(|it| it.strip_prefix(expand::PROCESS));
-        match process.and_then(|it| it.parse::<usize>().ok()).and_then(|at| self.processes.get(at)) {
+        match process.and_then(|it| it.parse::<usize>().ok()).and_then(|at| self.processes.get(at))
+        {
             Some(feed) => feed.clone(),
             None if classes.meets(Classes::SECRET) => Feed::Secret,
             None => Feed::Unknown,
@@ -88,7 +95,8 @@ impl Walker<'_> {
     fn fill_check(&mut self, command: &Command, classes: Classes, span: Span) {
         let Command::Simple(simple) = command else { return };
         let is = |at: usize, value: &str| simple.words.get(at).is_some_and(|it| spelled(it, value));
-        let endless = is(0, "yes") || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")));
+        let endless =
+            is(0, "yes") || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")));
         if endless && !classes.meets(Classes::SINK | Classes::DEVICE) {
             self.report_check("fill-disk", span);
         }
@@ -105,9 +113,7 @@ impl Walker<'_> {
     /// A shell between the ends of a network connection: `nc ... | sh`, `sh -i | nc ...`.
     pub(super) fn pipeline_check(&mut self, stages: &[Stage], span: Span) {
         let names: Vec<Option<&str>> = stages.iter().map(|it| first_word(&it.stmt)).collect();
-        let is_net = |name: &&str| {
-            matches!(*name, "nc" | "ncat" | "netcat" | "telnet" | "socat")
-        };
+        let is_net = |name: &&str| matches!(*name, "nc" | "ncat" | "netcat" | "telnet" | "socat");
         let net = names.iter().flatten().any(|it| is_net(it))
             || stages.iter().any(|it| words_begin(&it.stmt, &["openssl", "s_client"]));
         let shell = names.iter().flatten().any(|it| interpreter::is_shell(it));
@@ -121,7 +127,9 @@ impl Walker<'_> {
         let endless = matches!(it.condition.as_slice(), [only] if matches!(first_word(only), Some("true" | ":")));
         let spawns = |stmt: &Stmt| {
             stmt.background
-                && first_word(stmt).is_some_and(|it| interpreter::is_shell(it) || it == "yes" || it.starts_with("./"))
+                && first_word(stmt).is_some_and(|it| {
+                    interpreter::is_shell(it) || it == "yes" || it.starts_with("./")
+                })
         };
         if endless && !it.until && it.body.iter().any(spawns) {
             self.report_check("spawn-loop", span);
@@ -135,7 +143,8 @@ impl Walker<'_> {
             "xargs" => self.xargs(call, stdin),
             "parallel" => self.parallel(call, stdin),
             "curl" | "wget" | "http" | "https" | "xh" => remote::check(self, call, stdin),
-            "nc" | "ncat" | "netcat" | "socat" | "ssh" | "telnet" | "mail" | "sendmail" | "ftp" | "mutt" => {
+            "nc" | "ncat" | "netcat" | "socat" | "ssh" | "telnet" | "mail" | "sendmail" | "ftp"
+            | "mutt" => {
                 if *stdin == Feed::Secret {
                     self.report_check("send-secret", call.span);
                 }
@@ -181,7 +190,9 @@ impl Walker<'_> {
             }
         }
         let words: Vec<_> = call.operands(0).collect();
-        let starts = |path: [&str; 2]| words.len() > 2 && words[0].text == path[0] && words[1].text == path[1];
+        let starts = |path: [&str; 2]| {
+            words.len() > 2 && words[0].text == path[0] && words[1].text == path[1]
+        };
         if starts(["submodule", "foreach"]) || starts(["bisect", "run"]) {
             let rest = call.args.iter().skip_while(|it| it.span != words[2].span);
             let text = rest.map(|it| it.text).collect::<Vec<_>>().join(" ");
@@ -201,12 +212,18 @@ impl Walker<'_> {
     }
 
     fn dd(&mut self, call: &Call<'_>) {
-        let value = |name: &str| call.args.iter().find_map(|it| Some((it.text.strip_prefix(name)?, it.span)));
+        let value = |name: &str| {
+            call.args.iter().find_map(|it| Some((it.text.strip_prefix(name)?, it.span)))
+        };
         if let Some((file, span)) = value("of=") {
             let classes = classify(file, call.cwd);
             self.written_to(classes, Write::Over, span);
-            let endless = value("if=").is_some_and(|(it, _)| matches!(it, "/dev/zero" | "/dev/urandom"));
-            if endless && value("count=").is_none() && !classes.meets(Classes::SINK | Classes::DEVICE) {
+            let endless =
+                value("if=").is_some_and(|(it, _)| matches!(it, "/dev/zero" | "/dev/urandom"));
+            if endless
+                && value("count=").is_none()
+                && !classes.meets(Classes::SINK | Classes::DEVICE)
+            {
                 self.report_check("fill-disk", span);
             }
         }
@@ -222,8 +239,9 @@ impl Walker<'_> {
             let text = action.strip_prefix("exec=").unwrap_or_default().to_owned();
             self.scoped(|walker| walker.text(&text, call.span));
         }
-        let extracts = call.args.first().is_some_and(|it| !it.text.starts_with("--") && it.text.contains('x'))
-            || call.has_any(&["-x", "--extract", "--get"]);
+        let extracts =
+            call.args.first().is_some_and(|it| !it.text.starts_with("--") && it.text.contains('x'))
+                || call.has_any(&["-x", "--extract", "--get"]);
         let place = call.value(&["-C", "--directory"]).map(|it| classify(it, call.cwd));
         if extracts && place.is_some_and(|it| it.meets(Classes::ROOT | Classes::CORE)) {
             self.report_check("unpack-over-system", call.span);
@@ -245,7 +263,8 @@ impl Walker<'_> {
             at += 1;
             match word {
                 "-delete" => expression.deletes = true,
-                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
+                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec"
+                | "--exec-batch" => {
                     let end = |it: &&str| matches!(*it, ";" | "+");
                     let words = args[at..].iter().take_while(|it| !end(it)).count();
                     expression.runs.push(&args[at..at + words]);
@@ -274,8 +293,12 @@ impl Walker<'_> {
             for start in &starts {
                 let classes = classify(start, call.cwd);
                 let rule = match () {
-                    () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => "find-delete-system",
-                    () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => "find-delete-litter",
+                    () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => {
+                        "find-delete-system"
+                    }
+                    () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => {
+                        "find-delete-litter"
+                    }
                     () => "find-delete",
                 };
                 self.report_check(rule, call.span);
@@ -286,13 +309,21 @@ impl Walker<'_> {
         }
     }
 
-    fn find_exec(&mut self, call: &Call<'_>, words: &[&str], starts: &[&str], expression: &Expression<'_>) {
-        let name = expression.pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
+    fn find_exec(
+        &mut self,
+        call: &Call<'_>,
+        words: &[&str],
+        starts: &[&str],
+        expression: &Expression<'_>,
+    ) {
+        let name =
+            expression.pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
         let found: Vec<String> = starts.iter().map(|start| format!("{start}/{name}")).collect();
         let mut fields: Vec<Field> = Vec::new();
         for word in words {
             match *word == "{}" {
-                true => fields.extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
+                true => fields
+                    .extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
                 false => {
                     let text = word.replace("{}", found.first().map_or("x", String::as_str));
                     fields.push(Field { text, span: call.span });
@@ -300,7 +331,9 @@ impl Walker<'_> {
             }
         }
         let is_rm = words.iter().any(|it| matches!(it.rsplit('/').next(), Some("rm")));
-        let recursive = words.iter().any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
+        let recursive = words
+            .iter()
+            .any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
         if is_rm && recursive && !expression.filtered {
             self.report_check("find-remove-trees", call.span);
         }
@@ -312,15 +345,20 @@ impl Walker<'_> {
     fn xargs(&mut self, call: &Call<'_>, stdin: &Feed) {
         let place = call.value(&["-I", "-J"]).or_else(|| xargs_place(call));
         let start = xargs_command(call);
-        let mut fields: Vec<Field> =
-            call.args[start..].iter().map(|it| Field { text: it.text.to_owned(), span: it.span }).collect();
+        let mut fields: Vec<Field> = call.args[start..]
+            .iter()
+            .map(|it| Field { text: it.text.to_owned(), span: it.span })
+            .collect();
         if fields.is_empty() {
             return;
         }
         let given: Vec<String> = match stdin {
-            Feed::Known(text) if !call.has_any(&["-a", "--arg-file"]) => {
-                text.split([' ', '\n', '\t', '\0']).filter(|it| !it.is_empty()).take(64).map(str::to_owned).collect()
-            }
+            Feed::Known(text) if !call.has_any(&["-a", "--arg-file"]) => text
+                .split([' ', '\n', '\t', '\0'])
+                .filter(|it| !it.is_empty())
+                .take(64)
+                .map(str::to_owned)
+                .collect(),
             Feed::Known(_) | Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => {
                 vec![expand::unknown(expand::INPUT)]
             }
@@ -344,12 +382,16 @@ impl Walker<'_> {
             call.args.iter().filter(|it| it.kind != Kind::Value).map(|it| it.text).collect();
         let colons = words.iter().position(|it| it.starts_with(":::"));
         let (command, given) = words.split_at(colons.unwrap_or(words.len()));
-        let command: Vec<&str> = command.iter().copied().skip_while(|it| it.starts_with('-')).collect();
-        let mut given: Vec<String> = given.iter().filter(|it| !it.starts_with(":::")).map(|it| (*it).to_owned()).collect();
+        let command: Vec<&str> =
+            command.iter().copied().skip_while(|it| it.starts_with('-')).collect();
+        let mut given: Vec<String> =
+            given.iter().filter(|it| !it.starts_with(":::")).map(|it| (*it).to_owned()).collect();
         if given.is_empty() && colons.is_none() {
             given = match stdin {
                 Feed::Known(text) => text.lines().take(16).map(str::to_owned).collect(),
-                Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => vec![expand::unknown(expand::INPUT)],
+                Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => {
+                    vec![expand::unknown(expand::INPUT)]
+                }
             };
         }
         if words.contains(&"--dry-run") {
@@ -393,8 +435,28 @@ pub(super) enum Write {
 
 /// Tests of `find` that narrow down what it finds.
 const FILTERS: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-ctime", "-atime", "-mmin", "-cmin",
-    "-amin", "-newer", "-size", "-user", "-group", "-perm", "-type", "-inum", "-links", "-maxdepth",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-ctime",
+    "-atime",
+    "-mmin",
+    "-cmin",
+    "-amin",
+    "-newer",
+    "-size",
+    "-user",
+    "-group",
+    "-perm",
+    "-type",
+    "-inum",
+    "-links",
+    "-maxdepth",
 ];
 
 /// `-i` and `--replace` take their value attached, and stand for `{}` without one.
@@ -423,16 +485,31 @@ fn xargs_command(call: &Call<'_>) -> usize {
 
 /// Whether a text sent to a control socket takes a server out of service.
 fn controls_server(text: &str, call: &Call<'_>) -> bool {
-    let socket = call.operands(0).any(|it| it.text.contains(".sock") || it.text.contains("haproxy"));
+    let socket =
+        call.operands(0).any(|it| it.text.contains(".sock") || it.text.contains("haproxy"));
     let verb = text.split_whitespace().next().unwrap_or_default();
-    socket && matches!(verb, "disable" | "shutdown" | "clear" | "del" | "set" | "flushall" | "quit" | "kill" | "stop")
+    socket
+        && matches!(
+            verb,
+            "disable"
+                | "shutdown"
+                | "clear"
+                | "del"
+                | "set"
+                | "flushall"
+                | "quit"
+                | "kill"
+                | "stop"
+        )
 }
 
 fn hands_over(command: &Command) -> bool {
     match command {
         Command::Simple(simple) => {
             let name = simple.words.first().and_then(Word::literal);
-            name.is_none_or(|it| interpreter::is_shell(it.rsplit('/').next().unwrap_or(&it)) || it == "exec")
+            name.is_none_or(|it| {
+                interpreter::is_shell(it.rsplit('/').next().unwrap_or(&it)) || it == "exec"
+            })
         }
         Command::Group(_) | Command::Subshell(_) | Command::While(_) => true,
         _ => false,
@@ -453,7 +530,10 @@ fn first_word(stmt: &Stmt) -> Option<&str> {
 
 fn words_begin(stmt: &Stmt, start: &[&str]) -> bool {
     let Command::Simple(simple) = &stmt.command else { return false };
-    start.iter().enumerate().all(|(at, value)| simple.words.get(at).is_some_and(|it| spelled(it, value)))
+    start
+        .iter()
+        .enumerate()
+        .all(|(at, value)| simple.words.get(at).is_some_and(|it| spelled(it, value)))
 }
 
 /// A function that calls itself in the background or on both sides of a pipe, whatever its name.
@@ -470,8 +550,12 @@ fn multiplies(stmt: &Stmt, name: &str) -> bool {
     match &stmt.command {
         Command::Simple(_) => stmt.background && calls(stmt),
         Command::Pipeline(stages) => stages.iter().filter(|it| calls(&it.stmt)).count() > 1,
-        Command::AndOr(list) => multiplies(&list.first, name) || list.rest.iter().any(|it| multiplies(&it.1, name)),
-        Command::Group(body) | Command::Subshell(body) => body.iter().any(|it| multiplies(it, name)),
+        Command::AndOr(list) => {
+            multiplies(&list.first, name) || list.rest.iter().any(|it| multiplies(&it.1, name))
+        }
+        Command::Group(body) | Command::Subshell(body) => {
+            body.iter().any(|it| multiplies(it, name))
+        }
         Command::While(it) => it.body.iter().any(|it| multiplies(it, name)),
         _ => false,
     }

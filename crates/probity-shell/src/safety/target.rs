@@ -78,26 +78,106 @@ impl BitOrAssign for Classes {
 
 /// What a build, a package manager or a test run makes again, by name.
 const BUILD_NAMES: &[&str] = &[
-    ".angular", ".astro", ".build", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".expo", ".gradle", ".mypy_cache",
-    ".next", ".nox", ".nuxt", ".nyc_output", ".output", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".sass-cache",
-    ".serverless", ".svelte-kit", ".terraform", ".tox", ".turbo", ".venv", ".vite", ".webpack", "__pycache__", "_build",
-    "artifacts", "bower_components", "build", "cache", "cmake-build-debug", "coverage", "deriveddata", "dist",
-    "htmlcov", "node_modules", "obj", "out", "output", "pods", "storybook-static",
-    "target", "tmp", "temp", "vendor", "venv",
+    ".angular",
+    ".astro",
+    ".build",
+    ".cache",
+    ".dart_tool",
+    ".docusaurus",
+    ".eggs",
+    ".expo",
+    ".gradle",
+    ".mypy_cache",
+    ".next",
+    ".nox",
+    ".nuxt",
+    ".nyc_output",
+    ".output",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".sass-cache",
+    ".serverless",
+    ".svelte-kit",
+    ".terraform",
+    ".tox",
+    ".turbo",
+    ".venv",
+    ".vite",
+    ".webpack",
+    "__pycache__",
+    "_build",
+    "artifacts",
+    "bower_components",
+    "build",
+    "cache",
+    "cmake-build-debug",
+    "coverage",
+    "deriveddata",
+    "dist",
+    "htmlcov",
+    "node_modules",
+    "obj",
+    "out",
+    "output",
+    "pods",
+    "storybook-static",
+    "target",
+    "tmp",
+    "temp",
+    "vendor",
+    "venv",
 ];
 
 /// Names that mean the same wherever they stand.
 const PLAIN_BUILD_NAMES: &[&str] = &[
-    ".mypy_cache", ".next", ".nuxt", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".tox", ".turbo", "__pycache__",
-    "deriveddata", "node_modules",
+    ".mypy_cache",
+    ".next",
+    ".nuxt",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".turbo",
+    "__pycache__",
+    "deriveddata",
+    "node_modules",
 ];
 
 const SYSTEM_NAMES: &[&str] = &[
-    "Applications", "Library", "System", "Volumes", "Windows", "bin", "boot", "cores", "efi", "etc", "lib", "lib32",
-    "lib64", "libx32", "media", "mnt", "nix", "opt", "private", "proc", "run", "sbin", "snap", "srv", "sys", "usr", "var",
+    "Applications",
+    "Library",
+    "System",
+    "Volumes",
+    "Windows",
+    "bin",
+    "boot",
+    "cores",
+    "efi",
+    "etc",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "media",
+    "mnt",
+    "nix",
+    "opt",
+    "private",
+    "proc",
+    "run",
+    "sbin",
+    "snap",
+    "srv",
+    "sys",
+    "usr",
+    "var",
 ];
 
-const SINKS: &[&str] = &["fd", "full", "null", "ptmx", "pts", "random", "stderr", "stdin", "stdout", "tty", "urandom", "zero"];
+const SINKS: &[&str] = &[
+    "fd", "full", "null", "ptmx", "pts", "random", "stderr", "stdin", "stdout", "tty", "urandom",
+    "zero",
+];
 
 /// Where a path begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +188,10 @@ enum Base {
     /// So many directories above the working directory.
     Above,
     /// A value that is not known.
-    Value { guarded: bool, temporary: bool },
+    Value {
+        guarded: bool,
+        temporary: bool,
+    },
 }
 
 /// The classes of `text`, seen from the directory `cwd` (empty: wherever the command is run).
@@ -120,7 +203,11 @@ pub(super) fn classify(text: &str, cwd: &str) -> Classes {
         && host.len() > 1
         && !host.contains(['/', OPEN, OPEN_QUOTED, TILDE, '='])
     {
-        let path = if path.starts_with(['/', TILDE]) { classify_path(path, "") } else { Classes::default() };
+        let path = if path.starts_with(['/', TILDE]) {
+            classify_path(path, "")
+        } else {
+            Classes::default()
+        };
         return Classes::REMOTE | path;
     }
     classify_path(text, cwd)
@@ -140,7 +227,7 @@ fn classify_path(text: &str, cwd: &str) -> Classes {
         names.pop();
         wild = true;
     }
-    match base {
+    let classes = match base {
         Base::Root => absolute(&names, wild),
         Base::Home => home(&names),
         Base::Here => relative(&names),
@@ -151,6 +238,12 @@ fn classify_path(text: &str, cwd: &str) -> Classes {
             Classes::UNSET | Classes::UNKNOWN
         }
         Base::Value { .. } => Classes::UNKNOWN,
+    };
+    // If a part of the path is a link, `..` leads somewhere else than the text says.
+    let leaves = || text.split('/').any(|it| it == "..");
+    match classes.meets(Classes::TEMPORARY | Classes::BUILD) && leaves() {
+        true => Classes::ELSEWHERE,
+        false => classes,
     }
 }
 
@@ -231,10 +324,14 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
     match (first, names.get(1).copied().unwrap_or_default()) {
         ("tmp", "") if !wild => Classes::SYSTEM,
         ("tmp", _) => Classes::TEMPORARY,
-        ("var", "tmp" | "folders") | ("dev", "shm") | ("private", "tmp") if names.len() > 2 || wild => {
+        ("var", "tmp" | "folders") | ("dev", "shm") | ("private", "tmp")
+            if names.len() > 2 || wild =>
+        {
             Classes::TEMPORARY
         }
-        ("private", "var") if matches!(names.get(2), Some(&("tmp" | "folders"))) => Classes::TEMPORARY,
+        ("private", "var") if matches!(names.get(2), Some(&("tmp" | "folders"))) => {
+            Classes::TEMPORARY
+        }
         ("dev", "") => Classes::SYSTEM,
         ("dev", "tcp" | "udp") => Classes::SOCKET,
         ("dev", "mem" | "kmem" | "port") | ("proc", "sysrq-trigger" | "kcore") => {
@@ -250,9 +347,11 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("proc", _) if names.last() == Some(&"environ") => Classes::SECRET | Classes::SYSTEM,
         ("usr", "local") => Classes::SYSTEM,
         (name, "") if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM | Classes::CORE,
-        ("bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr" | "System", _) => {
-            Classes::SYSTEM | Classes::CORE
-        }
+        (
+            "bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr"
+            | "System",
+            _,
+        ) => Classes::SYSTEM | Classes::CORE,
         (name, _) if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM,
         _ => plain(names, Classes::ELSEWHERE),
     }
@@ -261,8 +360,12 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
 fn etc(name: &str, names: &[&str]) -> Classes {
     let key = name == "ssh" && names.last().is_some_and(|it| it.ends_with("_key"));
     let private = name == "ssl" && names.get(2) == Some(&"private");
-    let login = name == "profile" || name == "crontab" || name.starts_with("cron.") || name == "rc.local";
-    let secret = matches!(name, "shadow" | "gshadow" | "shadow-" | "gshadow-" | "master.passwd" | "krb5.keytab");
+    let login =
+        name == "profile" || name == "crontab" || name.starts_with("cron.") || name == "rc.local";
+    let secret = matches!(
+        name,
+        "shadow" | "gshadow" | "shadow-" | "gshadow-" | "master.passwd" | "krb5.keytab"
+    );
     let classes = Classes::SYSTEM | Classes::CORE;
     match () {
         () if secret || key || private => classes | Classes::SECRET,
@@ -278,18 +381,29 @@ fn home(names: &[&str]) -> Classes {
     }
     let second = names.get(1).copied().unwrap_or_default();
     let secret = match first {
-        ".ssh" => !second.ends_with(".pub") && !matches!(second, "" | "config" | "known_hosts" | "authorized_keys"),
+        ".ssh" => {
+            !second.ends_with(".pub")
+                && !matches!(second, "" | "config" | "known_hosts" | "authorized_keys")
+        }
         ".aws" => second == "credentials",
         ".gnupg" | ".password-store" => true,
         ".kube" => second == "config",
         ".docker" => second == "config.json",
-        ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials" | ".npmrc" | ".pypirc" | ".vault-token" => true,
+        ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials" | ".npmrc" | ".pypirc"
+        | ".vault-token" => true,
         ".config" => matches!(second, "gcloud" | "gh" | "op" | "rclone") && names.len() > 2,
         _ => false,
     };
     let startup = matches!(
         first,
-        ".bashrc" | ".bash_profile" | ".bash_login" | ".profile" | ".zshrc" | ".zprofile" | ".zshenv" | ".bash_logout"
+        ".bashrc"
+            | ".bash_profile"
+            | ".bash_login"
+            | ".profile"
+            | ".zshrc"
+            | ".zprofile"
+            | ".zshenv"
+            | ".bash_logout"
     ) || (first == ".ssh" && matches!(second, "authorized_keys" | "rc"))
         || (first == ".config" && second == "autostart");
     let mut classes = plain(names, Classes::PERSONAL);
@@ -325,8 +439,12 @@ fn plain(names: &[&str], otherwise: Classes) -> Classes {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let key = name.ends_with(".pem") || name.ends_with(".key") || name.ends_with(".p12") || name.ends_with(".pfx");
-    let env = name == ".env" || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample"));
+    let key = name.ends_with(".pem")
+        || name.ends_with(".key")
+        || name.ends_with(".p12")
+        || name.ends_with(".pfx");
+    let env = name == ".env"
+        || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample"));
     let ssh = name.starts_with("id_") && !name.ends_with(".pub") && !name.contains('.');
     key || env || (ssh && matches!(name, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519"))
 }
@@ -353,8 +471,20 @@ pub(super) fn is_litter(pattern: &str) -> bool {
     let pattern = pattern.trim_start_matches(['*', STAR]);
     matches!(
         pattern,
-        ".pyc" | ".pyo" | ".o" | ".obj" | ".class" | ".tmp" | ".temp" | ".bak" | ".swp" | ".swo" | "~" | ".orig" | ".rej"
-            | ".DS_Store" | "Thumbs.db" | ".gcda" | ".gcno" | ".log" | ".cache" | ".elc" | ".aux"
+        ".pyc"
+            | ".pyo"
+            | ".o"
+            | ".obj"
+            | ".class"
+            | ".swp"
+            | ".swo"
+            | "~"
+            | ".DS_Store"
+            | "Thumbs.db"
+            | ".gcda"
+            | ".gcno"
+            | ".elc"
+            | ".aux"
     ) || BUILD_NAMES.contains(&pattern)
 }
 
@@ -391,6 +521,7 @@ mod tests {
         check("/tmp/x", "", Classes::TEMPORARY);
         check("/tmp", "", Classes::SYSTEM);
         check("/tmp/../etc", "", Classes::SYSTEM);
+        check("/tmp/a/../b", "", Classes::ELSEWHERE);
         check("x", "/tmp", Classes::TEMPORARY);
         check("/dev/sda1", "", Classes::DEVICE);
         check("/dev/null", "", Classes::SINK);

@@ -47,11 +47,24 @@ fn every_check_that_is_code_stands_in_the_data() {
         include_str!("unwrap.rs"),
         include_str!("code.rs"),
     ];
-    let prefixes = ["code-", "sql-", "mongo-", "find-", "write-", "truncate-", "append-", "download-", "http-"];
+    let prefixes = [
+        "code-",
+        "sql-",
+        "mongo-",
+        "find-",
+        "write-",
+        "truncate-",
+        "append-",
+        "download-",
+        "http-",
+    ];
     for text in sources {
         for quoted in text.split('"').skip(1).step_by(2) {
             let is_id = prefixes.iter().any(|it| quoted.starts_with(it)) && !quoted.contains(' ');
-            assert!(!is_id || Rules::builtin().by_id(quoted).is_some(), "there is no rule `{quoted}`");
+            assert!(
+                !is_id || Rules::builtin().by_id(quoted).is_some(),
+                "there is no rule `{quoted}`"
+            );
         }
         for piece in text.split("report_check(\"").skip(1) {
             let id = piece.split('"').next().unwrap_or_default();
@@ -65,7 +78,15 @@ fn what_we_hold_about_disputed_commands_is_what_is_judged() {
     let wrong: Vec<_> = data::held()
         .iter()
         .filter(|it| judge(&it.command).risk != it.risk)
-        .map(|it| format!("`{}` is {}, held to be {} ({})", it.command, judge(&it.command).risk, it.risk, it.why))
+        .map(|it| {
+            format!(
+                "`{}` is {}, held to be {} ({})",
+                it.command,
+                judge(&it.command).risk,
+                it.risk,
+                it.why
+            )
+        })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -207,7 +228,14 @@ fn variables_of_the_same_text_are_folded() {
 
 #[test]
 fn what_is_not_in_the_text_is_opaque() {
-    for command in ["$cmd now", "eval \"$x\"", "sh -c \"$x\"", "cat list | sh", "base64 -d code | bash", "sh -c \"$(cat x)\""] {
+    for command in [
+        "$cmd now",
+        "eval \"$x\"",
+        "sh -c \"$x\"",
+        "cat list | sh",
+        "base64 -d code | bash",
+        "sh -c \"$(cat x)\"",
+    ] {
         let found = judge(command);
         assert!(found.opaque.is_some(), "`{command}`");
         assert!(found.is_unsafe(Level::Strict) && !found.is_unsafe(Level::Moderate), "`{command}`");
@@ -219,7 +247,12 @@ fn what_is_not_in_the_text_is_opaque() {
 
 #[test]
 fn telling_is_not_doing() {
-    for command in ["rm --help", "git clean --help", "kubectl delete pod web --dry-run=client", "terraform destroy -help"] {
+    for command in [
+        "rm --help",
+        "git clean --help",
+        "kubectl delete pod web --dry-run=client",
+        "terraform destroy -help",
+    ] {
         check(command, Risk::Safe);
     }
     check("kubectl delete pod web --dry-run=none", Risk::High);
@@ -287,8 +320,14 @@ fn allow_entries_silence_what_they_name() {
 fn errors_name_the_rule_and_the_field() {
     for (text, expected) in [
         ("[[rule]]\nid='x'\nwhy='y'\nprograms=['z']", "rule `x`, `category`: it is missing"),
-        ("[[rule]]\nid='X y'\nwhy='y'\nprograms=['z']", "rule `X y`, `id`: an id is made of small letters, digits and `-`"),
-        ("[[rule]]\nid='rm-root'\nwhy='y'\nprograms=['z']", "rule `rm-root`, `id`: there is another rule of that name"),
+        (
+            "[[rule]]\nid='X y'\nwhy='y'\nprograms=['z']",
+            "rule `X y`, `id`: an id is made of small letters, digits and `-`",
+        ),
+        (
+            "[[rule]]\nid='rm-root'\nwhy='y'\nprograms=['z']",
+            "rule `rm-root`, `id`: there is another rule of that name",
+        ),
         ("[[rule]]\nid='x'\nwhy='y'", "rule `x`, `programs`: name at least one program"),
         (
             "[[rule]]\nid='x'\nwhy='y'\nprograms=['z']\ncategory='git'\nrisk='high'\ntargets=['moon']",
@@ -298,8 +337,14 @@ fn errors_name_the_rule_and_the_field() {
             "[[rule]]\nid='x'\nwhy='y'\nprograms=['z']\ncategory='git'\nrisk='high'\nwith=['force']",
             "rule `x`, `with`: `force`: an option begins with `-` and holds no blank",
         ),
-        ("[[allow]]\nreason='x'", "allow entry 1, `programs`: name a program or a rule, not everything"),
-        ("[[allow]]\nrules=['nope']\nreason='x'", "allow entry 1, `rules`: there is no rule `nope`"),
+        (
+            "[[allow]]\nreason='x'",
+            "allow entry 1, `programs`: name a program or a rule, not everything",
+        ),
+        (
+            "[[allow]]\nrules=['nope']\nreason='x'",
+            "allow entry 1, `rules`: there is no rule `nope`",
+        ),
     ] {
         assert_eq!(user(text).expect_err(text).to_string(), expected);
     }
@@ -307,9 +352,13 @@ fn errors_name_the_rule_and_the_field() {
 
 #[test]
 fn a_broken_text_is_judged_for_what_can_be_read() {
-    let found = assess_broken("git reset --hard 'oops", Rules::builtin()).expect("it can be mended");
+    let found =
+        assess_broken("git reset --hard 'oops", Rules::builtin()).expect("it can be mended");
     assert_eq!(found.risk, Risk::High);
-    assert_eq!(assess_broken("echo 'rm -rf /", Rules::builtin()).expect("it can be mended").risk, Risk::Safe);
+    assert_eq!(
+        assess_broken("echo 'rm -rf /", Rules::builtin()).expect("it can be mended").risk,
+        Risk::Safe
+    );
 }
 
 #[test]

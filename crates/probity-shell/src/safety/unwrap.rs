@@ -23,7 +23,9 @@ impl Walker<'_> {
             self.dynamic_program(word);
             return Feed::Unknown;
         }
-        self.nested(span, Feed::Unknown, |walker| walker.program(base, word, arguments, stdin, span))
+        self.nested(span, Feed::Unknown, |walker| {
+            walker.program(base, word, arguments, stdin, span)
+        })
     }
 
     fn dynamic_program(&mut self, word: &Field) {
@@ -54,13 +56,18 @@ impl Walker<'_> {
         if word.text.contains('/') && self.is_fetched(&word.text) {
             self.report_check(self.download_rule(), word.span);
         }
+        // Some file systems do not tell `GIT` from `git`.
+        let lower = name.to_ascii_lowercase();
+        let exact = self.rules.program(name).is_some() || matches!(name, "R" | "Rscript");
+        let name = if exact { name } else { lower.as_str() };
         let name = interpreter::plain_name(name);
         let since = self.count();
         let cwd = std::mem::take(&mut self.cwd);
         let subcommands = self.rules.program(name).is_some_and(|it| it.subcommands);
         let call = Call::read(name, arguments, subcommands, (span, &cwd));
         // What these are given is another command, whose `--help` is not theirs.
-        let harmless = call.is_harmless() && !matches!(name, "find" | "xargs" | "parallel" | "env" | "sudo");
+        let harmless =
+            call.is_harmless() && !matches!(name, "find" | "xargs" | "parallel" | "env" | "sudo");
         let rules = self.rules;
         for (rule, span) in matching::found_by(rules, &call, harmless) {
             self.report(rule, span);
@@ -145,7 +152,9 @@ impl Walker<'_> {
         self.cwd = match operand.map(|it| it.text.as_str()) {
             None => field::TILDE.to_string(),
             Some("-") => expand::unknown("OLDPWD"),
-            Some(path) if path.starts_with(['/', field::TILDE, field::OPEN, field::OPEN_QUOTED]) => {
+            Some(path)
+                if path.starts_with(['/', field::TILDE, field::OPEN, field::OPEN_QUOTED]) =>
+            {
                 path.to_owned()
             }
             Some(path) if self.cwd.is_empty() => path.to_owned(),
@@ -169,7 +178,8 @@ impl Walker<'_> {
         if expand::whole_unknown(&file.text) == Some(expand::INPUT) {
             return self.report_check("run-input", file.span);
         }
-        let process = expand::whole_unknown(&file.text).and_then(|it| it.strip_prefix(expand::PROCESS));
+        let process =
+            expand::whole_unknown(&file.text).and_then(|it| it.strip_prefix(expand::PROCESS));
         let Some(at) = process.and_then(|it| it.parse::<usize>().ok()) else { return };
         match self.processes.get(at).cloned() {
             Some(Feed::Known(text)) => {
@@ -179,7 +189,13 @@ impl Walker<'_> {
         }
     }
 
-    fn unwrap(&mut self, wrapper: &Wrapper, arguments: &[Field], stdin: &Feed, span: Span) -> Option<Feed> {
+    fn unwrap(
+        &mut self,
+        wrapper: &Wrapper,
+        arguments: &[Field],
+        stdin: &Feed,
+        span: Span,
+    ) -> Option<Feed> {
         let inner = Inner::read(wrapper, arguments)?;
         Some(self.scoped(|walker| {
             walker.privileged |= wrapper.privileged;
@@ -228,7 +244,8 @@ impl<'a> Inner<'a> {
         let (mut at, mut skipped) = (0, 0);
         let mut commands = &*wrapper.commands;
         let is_text = |it: &str| wrapper.text_options.iter().any(|name| **name == *it);
-        let takes_value = |it: &str| wrapper.values.iter().any(|name| **name == *it || ends_in(it, name));
+        let takes_value =
+            |it: &str| wrapper.values.iter().any(|name| **name == *it || ends_in(it, name));
         while let Some(argument) = arguments.get(at) {
             let text = argument.text.as_str();
             if text == "--" {

@@ -90,7 +90,11 @@ impl<'r> Walker<'r> {
     pub(super) fn finish(self) -> Assessment {
         let mut findings = self.findings;
         findings.sort_by(|a, b| {
-            (a.span, std::cmp::Reverse(a.risk), &a.rule).cmp(&(b.span, std::cmp::Reverse(b.risk), &b.rule))
+            (a.span, std::cmp::Reverse(a.risk), &a.rule).cmp(&(
+                b.span,
+                std::cmp::Reverse(b.risk),
+                &b.rule,
+            ))
         });
         findings.dedup_by(|a, b| a.span == b.span && a.rule == b.rule);
         let risk = findings.iter().map(|it| it.risk).max().unwrap_or(Risk::Safe);
@@ -105,7 +109,10 @@ impl<'r> Walker<'r> {
 
     /// Reports what is found by a rule that is code, by its id.
     pub(super) fn report_check(&mut self, id: &str, span: Span) {
-        let rule = self.rules.by_id(id).expect("a test reads data/safety/checks.toml for every id in the code");
+        let rule = self
+            .rules
+            .by_id(id)
+            .expect("a test reads data/safety/checks.toml for every id in the code");
         self.push(rule, rule.risk, span);
     }
 
@@ -144,7 +151,8 @@ impl<'r> Walker<'r> {
 
     /// Runs `act` as a process of its own would: what it assigns and where it goes is forgotten.
     pub(super) fn scoped<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
-        let (variables, cwd, privileged) = (self.variables.len(), self.cwd.clone(), self.privileged);
+        let (variables, cwd, privileged) =
+            (self.variables.len(), self.cwd.clone(), self.privileged);
         let result = act(self);
         self.variables.truncate(variables);
         self.cwd = cwd;
@@ -153,7 +161,12 @@ impl<'r> Walker<'r> {
     }
 
     /// Guards everything that recurses.
-    pub(super) fn nested<T>(&mut self, span: Span, otherwise: T, act: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn nested<T>(
+        &mut self,
+        span: Span,
+        otherwise: T,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         self.commands += 1;
         if self.nesting >= MAX_NESTING || self.commands > MAX_COMMANDS {
             self.opaque(span, "it is nested too deeply or too long to be followed");
@@ -405,7 +418,12 @@ impl<'r> Walker<'r> {
     }
 
     /// Calls a function of the script, if there is one of that name.
-    pub(super) fn call_function(&mut self, name: &str, arguments: &[Field], stdin: &Feed) -> Option<Feed> {
+    pub(super) fn call_function(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        stdin: &Feed,
+    ) -> Option<Feed> {
         let function = self.functions.iter_mut().rev().find(|it| it.name == name)?;
         let first = !function.called;
         function.called = true;
@@ -435,7 +453,8 @@ impl<'r> Walker<'r> {
 /// What a text processor made of a command: other hyphens, other blanks, wide letters, marks without width. It was meant
 /// as the plain character, and whoever runs it will mend it.
 fn mend(field: Field) -> Vec<Field> {
-    const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+    const DASHES: [char; 6] =
+        ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
     const UNSEEN: [char; 5] = ['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u{FEFF}'];
     if field.text.is_ascii() {
         return vec![field];
