@@ -12,6 +12,7 @@ mod expand;
 mod feed;
 mod interpreter;
 mod matching;
+mod names;
 mod pattern;
 mod remote;
 mod rule;
@@ -20,7 +21,7 @@ mod target;
 mod unwrap;
 mod walk;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::Deserialize;
 
@@ -106,9 +107,9 @@ pub struct Finding {
     /// The part of the command; for text inside `sh -c '...'` the word that holds it.
     pub span: Span,
     /// One sentence that says why.
-    pub why: Text,
+    pub why: Arc<str>,
     /// A form that does less harm, where there is one.
-    pub safer: Option<Text>,
+    pub safer: Option<Arc<str>>,
 }
 
 /// What cannot be judged without running it.

@@ -361,8 +361,7 @@ fn statement(words: &[String]) -> Option<&'static str> {
         ("DROP", "VIEW" | "INDEX" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY") => {
             Some("sql-drop")
         }
-        ("DROP", "") => None,
-        ("DROP", _) => Some("sql-drop"),
+        ("DROP", kind) if !kind.is_empty() => Some("sql-drop"),
         ("TRUNCATE", _) if words.len() > 1 => Some("sql-truncate"),
         ("DELETE", _) if has("FROM") && (!has("WHERE") || always_true()) => Some("sql-delete-all"),
         ("UPDATE", _) if has("SET") && (!has("WHERE") || always_true()) => Some("sql-update-all"),
@@ -370,7 +369,6 @@ fn statement(words: &[String]) -> Option<&'static str> {
         ("ALTER", "TABLE") if has("DROP") => Some("sql-drop-column"),
         ("GRANT", "ALL") | ("REVOKE", _) => Some("sql-grant"),
         ("SHUTDOWN" | "FLUSH", _) if words.len() == 1 => Some("sql-drop"),
-        ("EXPLAIN", _) => None,
         _ => None,
     }
 }

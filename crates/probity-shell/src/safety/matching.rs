@@ -3,8 +3,7 @@
 use super::{
     call::{Arg, Call, Kind},
     pattern::Step,
-    rule::{Allow, Rules, Shape},
-    target::classify,
+    rule::{Allow, Program, Rules, Shape},
 };
 use crate::tree::{Span, Text};
 
@@ -18,12 +17,13 @@ enum Quantity {
 /// The rules that find a call, each with the part it is about.
 pub(super) fn found_by<'r>(
     rules: &'r Rules,
+    program: Option<&'r Program>,
     call: &'r Call<'r>,
     harmless: bool,
 ) -> impl Iterator<Item = (usize, Span)> + 'r {
-    let indexes = rules.program(call.name).map(|it| it.rules.as_slice()).unwrap_or_default();
+    let indexes = program.map(|it| it.rules.as_slice()).unwrap_or_default();
     indexes.iter().filter_map(move |index| {
-        let rule = &rules.rules[*index];
+        let rule = &rules.list[*index];
         if harmless && !rule.always {
             return None;
         }
@@ -57,7 +57,7 @@ fn meets(shape: &Shape, call: &Call<'_>, quantity: Quantity) -> Option<Span> {
         return Some(call.span);
     }
     let fits = |arg: &&Arg<'_>| {
-        let target = || classify(arg.text, call.cwd).meets(shape.targets);
+        let target = || call.classes(arg).meets(shape.targets);
         let word = || shape.operands.iter().any(|it| it.matches(arg.text));
         (shape.targets.is_empty() || target()) && (shape.operands.is_empty() || word())
     };

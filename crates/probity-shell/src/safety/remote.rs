@@ -48,11 +48,8 @@ pub(super) fn check(walker: &mut Walker<'_>, call: &Call<'_>, stdin: &Feed) {
         .iter()
         .find(|it| it.kind != Kind::Option && is_url(it.text))
         .map_or("", |it| it.text);
-    if method != "GET" && destroys(url) {
-        walker.report_check("http-destroy", call.span);
-    } else if url.contains("Action=Delete") || url.contains("Action=Terminate") {
-        walker.report_check("http-destroy", call.span);
-    } else if data.iter().any(|it| mutation_destroys(it)) {
+    let action = url.contains("Action=Delete") || url.contains("Action=Terminate");
+    if action || method != "GET" && destroys(url) || data.iter().any(|it| mutation_destroys(it)) {
         walker.report_check("http-destroy", call.span);
     }
 }
@@ -175,8 +172,7 @@ const VERB_DEPTH: usize = 4;
 
 /// Judges a tool that no rule knows by its verb: `tool thing delete name`.
 pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
-    if call.args.is_empty() || call.name.contains('.') || walker.rules.program(call.name).is_some()
-    {
+    if call.args.is_empty() || call.name.contains('.') {
         return;
     }
     if data::wrappers(call.name).next().is_some() || matches!(call.name, "xargs" | "parallel") {

@@ -75,18 +75,19 @@ impl Walker<'_> {
 
     /// Judges that something is written to a place of these classes.
     pub(super) fn written_to(&mut self, classes: Classes, write: Write, span: Span) {
-        let rule = match write {
-            _ if classes.meets(Classes::DEVICE) => "write-device",
-            _ if classes.meets(Classes::RAW) => "write-kernel",
-            Write::Over if classes.meets(Classes::HISTORY) => "truncate-history",
-            Write::Over if classes.meets(Classes::LOG) => "truncate-log",
-            Write::Append if classes.meets(Classes::LOG) => return,
-            Write::Over if classes.meets(Classes::STARTUP) => "write-startup",
-            Write::Append if classes.meets(Classes::STARTUP) => "append-startup",
-            _ if classes.meets(Classes::CORE) => "write-system",
-            _ if classes.meets(Classes::SECRET) && write == Write::Over => "overwrite-secret",
-            _ if classes.meets(Classes::SYSTEM) => "write-system-data",
-            _ => return,
+        let over = write == Write::Over;
+        let rule = match () {
+            () if classes.meets(Classes::DEVICE) => "write-device",
+            () if classes.meets(Classes::RAW) => "write-kernel",
+            () if classes.meets(Classes::HISTORY) && over => "truncate-history",
+            () if classes.meets(Classes::LOG) && over => "truncate-log",
+            () if classes.meets(Classes::LOG) => return,
+            () if classes.meets(Classes::STARTUP) && over => "write-startup",
+            () if classes.meets(Classes::STARTUP) => "append-startup",
+            () if classes.meets(Classes::CORE) => "write-system",
+            () if classes.meets(Classes::SECRET) && over => "overwrite-secret",
+            () if classes.meets(Classes::SYSTEM) => "write-system-data",
+            () => return,
         };
         self.report_check(rule, span);
     }
@@ -114,7 +115,7 @@ impl Walker<'_> {
     pub(super) fn pipeline_check(&mut self, stages: &[Stage], span: Span) {
         let names: Vec<Option<&str>> = stages.iter().map(|it| first_word(&it.stmt)).collect();
         let is_net = |name: &&str| matches!(*name, "nc" | "ncat" | "netcat" | "telnet" | "socat");
-        let net = names.iter().flatten().any(|it| is_net(it))
+        let net = names.iter().flatten().any(is_net)
             || stages.iter().any(|it| words_begin(&it.stmt, &["openssl", "s_client"]));
         let shell = names.iter().flatten().any(|it| interpreter::is_shell(it));
         if net && shell {
@@ -137,7 +138,7 @@ impl Walker<'_> {
     }
 
     /// The checks that are code, for one call.
-    pub(super) fn checks(&mut self, call: &Call<'_>, stdin: &Feed) {
+    pub(super) fn checks(&mut self, call: &Call<'_>, known: bool, stdin: &Feed) {
         match call.name {
             "find" | "fd" | "gfind" | "fdfind" => self.find(call),
             "xargs" => self.xargs(call, stdin),
@@ -178,7 +179,9 @@ impl Walker<'_> {
             }
             _ => {}
         }
-        remote::guess(self, call);
+        if !known {
+            remote::guess(self, call);
+        }
     }
 
     /// Commands that git is told to run.
@@ -337,7 +340,7 @@ impl Walker<'_> {
         if is_rm && recursive && !expression.filtered {
             self.report_check("find-remove-trees", call.span);
         }
-        self.cwd = call.cwd.to_owned();
+        call.cwd.clone_into(&mut self.cwd);
         self.scoped(|walker| walker.run(&fields, &Feed::Nothing));
         self.cwd.clear();
     }
@@ -372,7 +375,7 @@ impl Walker<'_> {
                 fields.extend(given.into_iter().map(|text| Field { text, span: call.span }));
             }
         }
-        self.cwd = call.cwd.to_owned();
+        call.cwd.clone_into(&mut self.cwd);
         self.scoped(|walker| walker.run(&fields, &Feed::Unknown));
         self.cwd.clear();
     }
@@ -403,11 +406,11 @@ impl Walker<'_> {
             false => (*it).to_owned(),
         };
         let template = command.iter().map(whole).collect::<Vec<_>>().join(" ");
-        self.cwd = call.cwd.to_owned();
+        call.cwd.clone_into(&mut self.cwd);
         for one in given.iter().take(16) {
             let text = match template.as_str() {
                 "" => one.clone(),
-                template if template.contains("'") => template.replace("{}", one),
+                template if template.contains('\'') => template.replace("{}", one),
                 template if template.contains("{}") => template.replace("{}", &quoted(one)),
                 template => format!("{template} {}", quoted(one)),
             };
@@ -504,16 +507,11 @@ fn controls_server(text: &str, call: &Call<'_>) -> bool {
 }
 
 fn hands_over(command: &Command) -> bool {
-    match command {
-        Command::Simple(simple) => {
-            let name = simple.words.first().and_then(Word::literal);
-            name.is_none_or(|it| {
-                interpreter::is_shell(it.rsplit('/').next().unwrap_or(&it)) || it == "exec"
-            })
-        }
-        Command::Group(_) | Command::Subshell(_) | Command::While(_) => true,
-        _ => false,
-    }
+    let Command::Simple(simple) = command else {
+        return matches!(command, Command::Group(_) | Command::Subshell(_) | Command::While(_));
+    };
+    let name = simple.words.first().and_then(Word::literal);
+    name.is_none_or(|it| interpreter::is_shell(base_name(&it)) || it == "exec")
 }
 
 fn spelled(word: &Word, value: &str) -> bool {
@@ -538,25 +536,32 @@ fn words_begin(stmt: &Stmt, start: &[&str]) -> bool {
 
 /// A function that calls itself in the background or on both sides of a pipe, whatever its name.
 pub(super) fn is_fork_bomb(function: &Function) -> bool {
-    let body = match &function.body.command {
-        Command::Group(body) | Command::Subshell(body) => body.as_slice(),
-        _ => std::slice::from_ref(&function.body),
+    let (Command::Group(body) | Command::Subshell(body)) = &function.body.command else {
+        return multiplies(&function.body, &function.name);
     };
     body.iter().any(|stmt| multiplies(stmt, &function.name))
 }
 
 fn multiplies(stmt: &Stmt, name: &str) -> bool {
     let calls = |stmt: &Stmt| first_word(stmt).is_some_and(|it| it == name);
+    let any = |body: &[Stmt]| body.iter().any(|it| multiplies(it, name));
     match &stmt.command {
         Command::Simple(_) => stmt.background && calls(stmt),
         Command::Pipeline(stages) => stages.iter().filter(|it| calls(&it.stmt)).count() > 1,
         Command::AndOr(list) => {
             multiplies(&list.first, name) || list.rest.iter().any(|it| multiplies(&it.1, name))
         }
-        Command::Group(body) | Command::Subshell(body) => {
-            body.iter().any(|it| multiplies(it, name))
-        }
-        Command::While(it) => it.body.iter().any(|it| multiplies(it, name)),
-        _ => false,
+        Command::Group(body) | Command::Subshell(body) => any(body),
+        Command::While(it) => any(&it.body),
+        Command::For(it) => any(&it.body),
+        Command::ArithmeticFor(it) => any(&it.body),
+        Command::If(it) => it.branches.iter().any(|(_, body)| any(body)),
+        Command::Time(it) => it.stmt.as_ref().is_some_and(|it| multiplies(it, name)),
+        Command::Coproc(stmt) => calls(stmt),
+        Command::Case(_)
+        | Command::Condition(_)
+        | Command::Arithmetic(_)
+        | Command::Function(_)
+        | Command::Foreign(_) => false,
     }
 }

@@ -283,7 +283,7 @@ fn follow<'p>(mut base: Base, path: &'p str, names: &mut Vec<&'p str>) -> Base {
     base
 }
 
-fn up<'p>(base: Base, names: &mut Vec<&'p str>) -> Base {
+fn up(base: Base, names: &mut Vec<&str>) -> Base {
     if names.last().is_some_and(|it| *it != "..") {
         names.pop();
         return base;
@@ -332,7 +332,7 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("private", "var") if matches!(names.get(2), Some(&("tmp" | "folders"))) => {
             Classes::TEMPORARY
         }
-        ("dev", "") => Classes::SYSTEM,
+        ("dev", "") | ("usr", "local") => Classes::SYSTEM,
         ("dev", "tcp" | "udp") => Classes::SOCKET,
         ("dev", "mem" | "kmem" | "port") | ("proc", "sysrq-trigger" | "kcore") => {
             Classes::RAW | Classes::SYSTEM
@@ -345,7 +345,6 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("var", "log") => Classes::LOG | Classes::SYSTEM,
         ("etc", name) => etc(name, names),
         ("proc", _) if names.last() == Some(&"environ") => Classes::SECRET | Classes::SYSTEM,
-        ("usr", "local") => Classes::SYSTEM,
         (name, "") if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM | Classes::CORE,
         (
             "bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr"
@@ -382,15 +381,14 @@ fn home(names: &[&str]) -> Classes {
     let second = names.get(1).copied().unwrap_or_default();
     let secret = match first {
         ".ssh" => {
-            !second.ends_with(".pub")
+            !has_extension(second, "pub")
                 && !matches!(second, "" | "config" | "known_hosts" | "authorized_keys")
         }
         ".aws" => second == "credentials",
-        ".gnupg" | ".password-store" => true,
         ".kube" => second == "config",
         ".docker" => second == "config.json",
-        ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials" | ".npmrc" | ".pypirc"
-        | ".vault-token" => true,
+        ".gnupg" | ".password-store" | ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials"
+        | ".npmrc" | ".pypirc" | ".vault-token" => true,
         ".config" => matches!(second, "gcloud" | "gh" | "op" | "rclone") && names.len() > 2,
         _ => false,
     };
@@ -438,14 +436,18 @@ fn plain(names: &[&str], otherwise: Classes) -> Classes {
     }
 }
 
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, it)| it == extension)
+}
+
 fn is_secret_name(name: &str) -> bool {
-    let key = name.ends_with(".pem")
-        || name.ends_with(".key")
-        || name.ends_with(".p12")
-        || name.ends_with(".pfx");
+    let key = has_extension(name, "pem")
+        || has_extension(name, "key")
+        || has_extension(name, "p12")
+        || has_extension(name, "pfx");
     let env = name == ".env"
         || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample"));
-    let ssh = name.starts_with("id_") && !name.ends_with(".pub") && !name.contains('.');
+    let ssh = name.starts_with("id_") && !has_extension(name, "pub") && !name.contains('.');
     key || env || (ssh && matches!(name, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519"))
 }
 
@@ -454,7 +456,7 @@ fn relative(names: &[&str]) -> Classes {
     let last = names.last().copied().unwrap_or_default();
     let is_build = |name: &str| {
         let name = name.to_ascii_lowercase();
-        BUILD_NAMES.contains(&&*name) || name.ends_with(".egg-info")
+        BUILD_NAMES.contains(&&*name) || has_extension(&name, "egg-info")
     };
     let trace = if is_history(last) { Classes::HISTORY } else { Classes::default() };
     if is_build(first) || is_build(last) || (last.starts_with(STAR) && is_litter(last)) {

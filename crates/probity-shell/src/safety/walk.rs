@@ -1,6 +1,6 @@
 //! The walk through a script: every command that would run, in the order it would.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use super::{
     Assessment, Finding, Opaque, Risk, Rules, code,
@@ -40,6 +40,8 @@ pub(super) struct Walker<'r> {
     commands: usize,
     /// Base names of files that were fetched from elsewhere.
     pub(super) fetched: Vec<Text>,
+    /// Whether anything reads what is written.
+    pub(super) wanted: bool,
     /// Under `sudo` and its like.
     pub(super) privileged: bool,
 }
@@ -66,6 +68,7 @@ impl<'r> Walker<'r> {
             nesting: 0,
             commands: 0,
             fetched: Vec::new(),
+            wanted: false,
             privileged: false,
         }
     }
@@ -103,7 +106,7 @@ impl<'r> Walker<'r> {
 
     /// Reports what a rule finds at a place.
     pub(super) fn report(&mut self, rule: usize, span: Span) {
-        let rule = &self.rules.rules[rule];
+        let rule = &self.rules.list[rule];
         self.push(rule, rule.risk, span);
     }
 
@@ -125,7 +128,7 @@ impl<'r> Walker<'r> {
             category: rule.category,
             risk,
             span: self.outer.unwrap_or(span),
-            why: rule.why.clone(),
+            why: Arc::clone(&rule.why),
             safer: rule.safer.clone(),
         });
     }
@@ -223,7 +226,10 @@ impl<'r> Walker<'r> {
 
     /// Walks what a substitution runs; gives what it prints.
     pub(super) fn substitution(&mut self, body: &[Stmt]) -> Feed {
-        self.scoped(|walker| walker.statements(body, &Feed::Nothing))
+        let wanted = std::mem::replace(&mut self.wanted, true);
+        let written = self.scoped(|walker| walker.statements(body, &Feed::Nothing));
+        self.wanted = wanted;
+        written
     }
 
     /// Walks the expansions of a word that is not an argument.
@@ -273,9 +279,12 @@ impl<'r> Walker<'r> {
             Command::Pipeline(stages) => {
                 let mut feed = stdin;
                 self.pipeline_check(stages, span);
-                for stage in stages {
+                let wanted = self.wanted;
+                for (at, stage) in stages.iter().enumerate() {
+                    self.wanted = wanted || at + 1 < stages.len();
                     feed = self.scoped(|walker| walker.statement(&stage.stmt, feed));
                 }
+                self.wanted = wanted;
                 feed
             }
             Command::AndOr(list) => {
