@@ -65,6 +65,7 @@ impl Expand for Walker<'_> {
 
 impl Walker<'_> {
     fn parameter(&mut self, it: &Parameter, out: &mut String) {
+        self.subscript(it.subscript.as_ref(), it.span);
         let operand = it.operands.first().map(|word| field::encode_single(word, self));
         for word in it.operands.iter().skip(1) {
             self.word(word);

@@ -258,6 +258,10 @@ impl Walker<'_> {
         if expand::holds_download(text) {
             return self.report_check(self.download_rule(), span);
         }
+        // A shell command that was given to the wrong interpreter was still meant.
+        if text.trim_start().starts_with("rm ") || text.trim_start().starts_with("git ") {
+            self.scoped(|walker| walker.text(text, span));
+        }
         for found in code::read(text) {
             match found {
                 code::Found::Rule(rule) => self.report_check(rule, span),

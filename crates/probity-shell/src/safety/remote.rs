@@ -90,54 +90,42 @@ fn is_url(text: &str) -> bool {
     text.contains("://") || text.contains('/') || text.starts_with(':')
 }
 
-/// Parts of a path that mean destruction when something is posted to it.
-const DESTROYING_PARTS: &[&str] = &[
-    "_close",
-    "_delete_by_query",
-    "_shutdown",
+/// Words in a path that mean destruction when something is posted to it.
+const DESTROYING_WORDS: &[&str] = &[
+    "archive",
+    "cancel",
+    "clear",
+    "close",
+    "deactivate",
     "delete",
-    "delete-all",
-    "delete-batch",
-    "delete-by-query",
-    "delete_series",
     "deletebyquery",
     "destroy",
     "dodelete",
     "dowipeoutworkspace",
     "drop",
+    "erase",
+    "exit",
+    "flush",
+    "forcemerge",
     "kill",
     "purge",
-    "purge_cache",
+    "quietdown",
     "quit",
     "reset",
+    "revoke",
+    "safeexit",
+    "shutdown",
     "terminate",
     "truncate",
+    "void",
     "wipe",
-    "flush",
-    "shutdown",
-    "clean_tombstones",
-    "_forcemerge",
-    "safeexit",
-    "exit",
-    "quietdown",
-    "safe-restart",
-    "clear",
-    "erase",
-    "archive",
-    "deactivate",
-    "revoke",
-    "cancel",
-    "erase_artifacts",
 ];
 
 fn destroys(url: &str) -> bool {
-    let url = url.to_ascii_lowercase();
-    url.split(['/', '?', '&', '=']).skip(1).any(|part| {
-        DESTROYING_PARTS.contains(&part)
-            || part.starts_with("delete_")
-            || part.starts_with("delete-")
-            || part.starts_with("bulk_delete")
-    })
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = path.split_once('/').map_or("", |(_, path)| path).to_ascii_lowercase();
+    let mut words = path.split(|it: char| !it.is_ascii_alphanumeric());
+    words.any(|word| DESTROYING_WORDS.contains(&word))
 }
 
 /// A GraphQL mutation or an API action that deletes.

@@ -8,12 +8,12 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    Category, Risk, data,
+    Category, Risk, assess, data,
     names::Names,
     pattern::{OptionPattern, Path, WordPattern},
     target::Classes,
 };
-use crate::tree::Text;
+use crate::{parse::Script, tree::Text};
 
 /// A rule as it is written in a data file or a suite.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -215,10 +215,13 @@ impl Rules {
             }
             rules.add(spec, at)?;
         }
+        rules.index();
+        for spec in &user.rule {
+            rules.check_examples(spec)?;
+        }
         for (at, spec) in user.allow.iter().enumerate() {
             rules.add_allow(spec, at + 1)?;
         }
-        rules.index();
         Ok(rules)
     }
 
@@ -238,6 +241,23 @@ impl Rules {
 
     pub(super) fn by_id(&self, id: &str) -> Option<&Rule> {
         self.by_id.get(id).map(|at| &self.list[*at])
+    }
+
+    /// A rule must find its examples and leave its counter-examples alone.
+    fn check_examples(&self, spec: &RuleSpec) -> Result<(), RuleError> {
+        let check = |command: &String, field: &'static str, wanted: bool| {
+            let fail = |message: String| RuleError::Rule { rule: spec.id.clone(), field, message };
+            let script =
+                Script::parse(command).map_err(|error| fail(format!("`{command}`: {error}")))?;
+            let found = assess(&script, self).findings.iter().any(|it| it.rule == *spec.id);
+            match (found, wanted) {
+                (true, true) | (false, false) => Ok(()),
+                (false, true) => Err(fail(format!("the rule does not find `{command}`"))),
+                (true, false) => Err(fail(format!("the rule finds `{command}`"))),
+            }
+        };
+        spec.example.iter().try_for_each(|it| check(it, "example", true))?;
+        spec.counter.iter().try_for_each(|it| check(it, "counter", false))
     }
 
     fn index(&mut self) {

@@ -323,6 +323,7 @@ impl<'r> Walker<'r> {
             Command::Case(it) => {
                 self.word(&it.word);
                 for arm in &it.arms {
+                    arm.patterns.iter().for_each(|word| self.word(word));
                     self.statements(&arm.body, &stdin);
                 }
                 Feed::Unknown
@@ -401,7 +402,15 @@ impl<'r> Walker<'r> {
         written
     }
 
+    /// A subscript is kept as text, although what stands in it is expanded.
+    pub(super) fn subscript(&mut self, subscript: Option<&Text>, span: Span) {
+        if let Some(text) = subscript.filter(|it| it.contains("$(") || it.contains('`')) {
+            self.scoped(|walker| walker.text(&format!(": {text}"), span));
+        }
+    }
+
     fn assignment(&mut self, assignment: &Assignment) {
+        self.subscript(assignment.subscript.as_ref(), assignment.span);
         let mut value = field::encode_single(&assignment.value, self);
         if assignment.append {
             let Some(before) = self.lookup(&assignment.name) else {
