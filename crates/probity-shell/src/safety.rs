@@ -132,6 +132,9 @@ pub struct Assessment {
     pub opaque: Option<Opaque>,
 }
 
+/// The longest text that is mended: every way to close it is a parse of its own.
+const MAX_BROKEN: usize = 16 * 1024;
+
 /// Judges every command of a script.
 pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
     let mut walker = walk::Walker::new(rules);
@@ -145,6 +148,9 @@ pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
 /// A shell would refuse such a text or wait for the rest of it, so this answers what the part before the trouble would
 /// do. `None` if nothing of it can be read.
 pub fn assess_broken(source: &str, rules: &Rules) -> Option<Assessment> {
+    if source.len() > MAX_BROKEN {
+        return None;
+    }
     let mut walker = walk::Walker::new(rules);
     walker.foreign_call(source);
     let foreign = walker.finish();

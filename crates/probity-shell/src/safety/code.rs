@@ -73,6 +73,11 @@ const REMOVES_TREES: &[&str] = &[
 const REMOVES_FILES: &[&str] =
     &["remove", "unlink", "unlinkSync", "rmdir", "removedirs", "delete", "rm"];
 
+const WRITES: &[&str] = &["open", "writeFileSync", "file_put_contents", "write", "truncate"];
+
+/// How many tokens of a call are looked at.
+const MAX_ARGUMENTS: usize = 128;
+
 /// Reads a program.
 pub(super) fn read(text: &str) -> Vec<Found> {
     let tokens = tokens(text);
@@ -134,6 +139,10 @@ fn last(path: &str) -> &str {
 
 fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
     let name = last(path);
+    if ![RUNS, REMOVES_TREES, REMOVES_FILES, WRITES].iter().any(|it| it.contains(&name)) {
+        return;
+    }
+    let after = &after[..after.len().min(MAX_ARGUMENTS)];
     let (strings, plain) = arguments(after);
     if RUNS.contains(&name) {
         let mut text = strings.join(" ");
@@ -168,8 +177,7 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
         } else {
             "code-remove-file"
         }));
-    } else if matches!(name, "open" | "writeFileSync" | "file_put_contents" | "write" | "truncate")
-    {
+    } else if WRITES.contains(&name) {
         let writes = name != "open"
             || strings.get(1).is_some_and(|it| {
                 it.starts_with(['w', 'a', '>', 'r']) && *it != "r" && *it != "rb"

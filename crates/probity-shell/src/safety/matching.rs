@@ -7,6 +7,9 @@ use super::{
 };
 use crate::tree::{Span, Text};
 
+/// How far into its arguments a command's subcommands are looked for.
+const MAX_PATH: usize = 48;
+
 /// How the operands must meet a shape's targets and patterns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quantity {
@@ -76,7 +79,7 @@ fn meets(shape: &Shape, call: &Call<'_>, quantity: Quantity) -> Option<Span> {
 /// can be passed over.
 fn follow(steps: &[Step], args: &[Arg<'_>], from: usize) -> Option<usize> {
     let Some((step, rest)) = steps.split_first() else { return Some(from) };
-    for at in from..args.len() {
+    for at in from..args.len().min(MAX_PATH) {
         let arg = &args[at];
         if matches!(arg.kind, Kind::Option | Kind::Value) {
             continue;

@@ -279,6 +279,7 @@ impl Walker<'_> {
                     }
                     at += 1;
                 }
+                "-empty" => expression.empty = true,
                 "-name" | "-iname" => {
                     expression.pattern = args.get(at).copied();
                     at += 1;
@@ -290,10 +291,10 @@ impl Walker<'_> {
                 _ => {}
             }
         }
-        expression.filtered |= expression.pattern.is_some();
+        expression.filtered |= expression.pattern.is_some() || expression.empty;
         if expression.deletes {
-            let litter = expression.pattern.is_some_and(target::is_litter);
-            for start in &starts {
+            let litter = expression.empty || expression.pattern.is_some_and(target::is_litter);
+            for start in starts.iter().take(MAX_STARTS) {
                 let classes = classify(start, call.cwd);
                 let rule = match () {
                     () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => {
@@ -319,16 +320,20 @@ impl Walker<'_> {
         starts: &[&str],
         expression: &Expression<'_>,
     ) {
-        let name =
-            expression.pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
-        let found: Vec<String> = starts.iter().map(|start| format!("{start}/{name}")).collect();
+        let name = match expression.pattern {
+            Some(pattern) => pattern.replace('*', "x"),
+            None if expression.empty => "x".to_owned(),
+            None => field::STAR.to_string(),
+        };
+        let found: Vec<String> =
+            starts.iter().take(MAX_STARTS).map(|start| format!("{start}/{name}")).collect();
         let mut fields: Vec<Field> = Vec::new();
         for word in words {
             match *word == "{}" {
                 true => fields
                     .extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
                 false => {
-                    let text = word.replace("{}", found.first().map_or("x", String::as_str));
+                    let text = replaced(word, "{}", found.first().map_or("x", String::as_str));
                     fields.push(Field { text, span: call.span });
                 }
             }
@@ -369,7 +374,7 @@ impl Walker<'_> {
         match place {
             Some(place) if !place.is_empty() => {
                 let all = given.join(" ");
-                fields.iter_mut().for_each(|it| it.text = it.text.replace(place, &all));
+                fields.iter_mut().for_each(|it| it.text = replaced(&it.text, place, &all));
             }
             Some(_) | None => {
                 fields.extend(given.into_iter().map(|text| Field { text, span: call.span }));
@@ -410,8 +415,8 @@ impl Walker<'_> {
         for one in given.iter().take(16) {
             let text = match template.as_str() {
                 "" => one.clone(),
-                template if template.contains('\'') => template.replace("{}", one),
-                template if template.contains("{}") => template.replace("{}", &quoted(one)),
+                template if template.contains('\'') => replaced(template, "{}", one),
+                template if template.contains("{}") => replaced(template, "{}", &quoted(one)),
                 template => format!("{template} {}", quoted(one)),
             };
             self.scoped(|walker| walker.text(&text, call.span));
@@ -426,6 +431,8 @@ struct Expression<'a> {
     deletes: bool,
     pattern: Option<&'a str>,
     filtered: bool,
+    /// Only what is empty is found.
+    empty: bool,
     runs: Vec<&'a [&'a str]>,
 }
 
@@ -435,6 +442,12 @@ pub(super) enum Write {
     Over,
     Append,
 }
+
+/// How many of the directories that `find` starts from are looked at.
+const MAX_STARTS: usize = 16;
+
+/// How long a text may become by replacing `{}`.
+const MAX_REPLACED: usize = 16 * 1024;
 
 /// Tests of `find` that narrow down what it finds.
 const FILTERS: &[&str] = &[
@@ -470,6 +483,14 @@ fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
         "-i" | "--replace" => Some("{}"),
         text => text.strip_prefix("--replace=").or_else(|| text.strip_prefix("-i")),
     })
+}
+
+/// Replaces, unless the text would grow out of bounds.
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    match text.matches(from).count().saturating_mul(to.len()) > MAX_REPLACED {
+        true => expand::unknown(expand::INPUT),
+        false => text.replace(from, to),
+    }
 }
 
 /// Text as one word of a shell.

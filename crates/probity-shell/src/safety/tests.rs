@@ -380,6 +380,28 @@ fn long_chains_end() {
     assert!(judge(&nested).opaque.is_some());
 }
 
+#[test]
+fn hostile_lengths_are_answered() {
+    let long = |piece: &str| piece.repeat(60_000 / piece.len());
+    for command in [
+        format!("gcloud {}", long("-a b ")),
+        format!("find {} -exec rm {} +", long("a "), long("{} ")),
+        format!("echo {} | xargs -Ix rm {}", long("b "), long("x")),
+        format!("python3 -c '{}'", long("a(")),
+        format!("echo {} | tr {} {} | sh", long("a"), long("b"), long("c")),
+        format!("{} rm -rf $a", long("a=1; ")),
+        format!("rm -rf {}", long("a/../")),
+        format!("psql -c '{}'", long("DROP TABLE x;")),
+        format!("parallel {} ::: a b c", long("{}")),
+        "for i in 1 2 3 4 5 6 7 8; do ".repeat(10) + "eval ls" + &"; done".repeat(10),
+    ] {
+        if let Ok(script) = Script::parse(&command) {
+            let _ = assess(&script, Rules::builtin());
+        }
+        let _ = assess_broken(&command, Rules::builtin());
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[ -~\n]{0,60}") {

@@ -20,6 +20,8 @@ const MAX_NESTING: usize = 120;
 const MAX_TEXTS: usize = 6;
 /// How many commands are looked at, functions and loops counted each time.
 const MAX_COMMANDS: usize = 5000;
+/// How many bytes of texts within texts are read.
+const MAX_READ: usize = 512 * 1024;
 /// How many of a loop's words are tried.
 const MAX_ROUNDS: usize = 8;
 
@@ -36,6 +38,8 @@ pub(super) struct Walker<'r> {
     /// The word whose text is being read, if it is not the script itself.
     outer: Option<Span>,
     texts: usize,
+    /// How many bytes of texts within texts were read.
+    read: usize,
     nesting: usize,
     commands: usize,
     /// Base names of files that were fetched from elsewhere.
@@ -65,6 +69,7 @@ impl<'r> Walker<'r> {
             cwd: String::new(),
             outer: None,
             texts: 0,
+            read: 0,
             nesting: 0,
             commands: 0,
             fetched: Vec::new(),
@@ -200,6 +205,11 @@ impl<'r> Walker<'r> {
             return Feed::Unknown;
         }
         let plain = field::display(text);
+        self.read += plain.len();
+        if self.read > MAX_READ {
+            self.opaque(span, "it is nested too deeply or too long to be followed");
+            return Feed::Unknown;
+        }
         let script = match Script::parse(&plain) {
             Ok(script) => script,
             Err(ParseError::Empty) => return Feed::Nothing,
