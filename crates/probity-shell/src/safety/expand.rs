@@ -130,7 +130,7 @@ impl Walker<'_> {
         match &*it.name {
             "HOME" => Some(TILDE.to_string()),
             "PWD" => Some(".".to_owned()),
-            "TMPDIR" => Some("/tmp/".to_owned()),
+            "TMPDIR" => Some("/tmp/tmpdir".to_owned()),
             "IFS" if !it.quoted => Some(SPLIT.to_string()),
             "SHELL" | "BASH" => Some("/bin/bash".to_owned()),
             _ => None,

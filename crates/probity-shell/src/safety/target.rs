@@ -196,6 +196,9 @@ enum Base {
 
 /// The classes of `text`, seen from the directory `cwd` (empty: wherever the command is run).
 pub(super) fn classify(text: &str, cwd: &str) -> Classes {
+    if text.is_empty() {
+        return Classes::default();
+    }
     if text.contains("://") {
         return Classes::REMOTE;
     }
@@ -222,7 +225,7 @@ fn classify_path(text: &str, cwd: &str) -> Classes {
     }
     base = follow(base, text, &mut names);
     // `/etc/*` is all of `/etc`.
-    let mut wild = text.ends_with('/');
+    let mut wild = false;
     while names.last().is_some_and(|it| is_wild(it)) {
         names.pop();
         wild = true;
@@ -234,7 +237,7 @@ fn classify_path(text: &str, cwd: &str) -> Classes {
         Base::Above if names.is_empty() => Classes::PARENT,
         Base::Above => Classes::ELSEWHERE,
         Base::Value { temporary: true, .. } if !names.contains(&"..") => Classes::TEMPORARY,
-        Base::Value { guarded: false, .. } if names.is_empty() && wild => {
+        Base::Value { guarded: false, .. } if names.is_empty() && (wild || text.ends_with('/')) => {
             Classes::UNSET | Classes::UNKNOWN
         }
         Base::Value { .. } => Classes::UNKNOWN,
@@ -522,6 +525,8 @@ mod tests {
         check("/etc/nginx", "", Classes::SYSTEM);
         check("/tmp/x", "", Classes::TEMPORARY);
         check("/tmp", "", Classes::SYSTEM);
+        check("/tmp/", "", Classes::SYSTEM);
+        check("/tmp/*", "", Classes::TEMPORARY);
         check("/tmp/../etc", "", Classes::SYSTEM);
         check("/tmp/a/../b", "", Classes::ELSEWHERE);
         check("x", "/tmp", Classes::TEMPORARY);

@@ -170,6 +170,7 @@ fn wrappers_are_taken_off() {
         "sh -c 'rm -rf /'",
         "bash -lc 'rm -rf /'",
         "sh -c 'rm -rf \"$1\"' sh /",
+        "sh -c \"rm -rf \\\"$HOME\\\"\"",
         "eval 'rm -rf /'",
         "eval rm -rf /",
         "ssh -p 22 host.example 'rm -rf /'",
@@ -231,6 +232,8 @@ fn variables_of_the_same_text_are_folded() {
     check("rm -rf \"$UNSET/\"*", Risk::Critical);
     check("rm -rf \"${UNSET:?}/x\"", Risk::High);
     check("cd / && rm -rf *", Risk::Critical);
+    check("rm -rf \"$TMPDIR/x\"", Risk::Moderate);
+    check("rm -rf \"$TMPDIR/../x\"", Risk::High);
     check("cd /tmp/x && rm -rf *", Risk::Moderate);
     check("(cd /); rm -rf build", Risk::Moderate);
     check("a=/ true; rm -rf \"build/$a\"", Risk::Moderate);

@@ -204,7 +204,8 @@ impl<'r> Walker<'r> {
             self.opaque(span, "it is nested too deeply or too long to be followed");
             return Feed::Unknown;
         }
-        let plain = field::display(text);
+        // A tilde means home only where nothing quotes it; this does everywhere.
+        let plain = field::display(&text.replace(field::TILDE, "${HOME}"));
         self.read += plain.len();
         if self.read > MAX_READ {
             self.opaque(span, "it is nested too deeply or too long to be followed");
