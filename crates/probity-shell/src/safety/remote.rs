@@ -155,6 +155,13 @@ const VERBS: &[&str] = &[
     "del",
 ];
 
+/// Verbs after which another verb is only a word.
+const READING_VERBS: &[&str] = &[
+    "add", "create", "describe", "echo", "edit", "explain", "find", "get", "grep", "help",
+    "install", "list", "log", "ls", "new", "open", "print", "query", "read", "run", "search",
+    "send", "show", "test", "view",
+];
+
 /// How far from the program a verb may stand.
 const VERB_DEPTH: usize = 4;
 
@@ -172,6 +179,9 @@ pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
     let words: Vec<&str> = call.operands(0).map(|it| it.text).collect();
     let Some(at) = words.iter().take(VERB_DEPTH).position(|it| is_verb(it)) else { return };
     let weak = matches!(words[at], "rm" | "remove" | "del");
+    if words[..at].iter().any(|it| READING_VERBS.contains(it)) {
+        return;
+    }
     // Everything before the verb must look like the name of a kind of thing.
     let path = words[..at].iter().all(|it| {
         it.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_:0123456789".contains(&byte))

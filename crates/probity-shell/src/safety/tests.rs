@@ -206,6 +206,7 @@ fn quoting_and_encoding_are_undone() {
         "$'\\x72m' -rf /",
         "/bin/rm -rf /",
         "/usr/bin/../bin/rm -rf /",
+        "RM -rf /",
         "echo cm0gLXJmIC8= | base64 -d | sh",
         "printf '\\x72\\x6d -rf /' | sh",
         "echo 'rm -rf /' | bash",

@@ -62,7 +62,7 @@ impl Walker<'_> {
         let mut name = name;
         if known.is_none()
             && name.bytes().any(|it| it.is_ascii_uppercase())
-            && !name.starts_with('R')
+            && !matches!(name, "R" | "Rscript")
         {
             lower = name.to_ascii_lowercase();
             name = &lower;
