@@ -171,7 +171,10 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
             () => "code-remove-tree",
         };
         found.push(Found::Rule(rule));
-    } else if REMOVES_FILES.contains(&name) && path.contains('.') && plain {
+    } else if REMOVES_FILES.contains(&name)
+        && (path.contains('.') || matches!(name, "unlink" | "rmdir"))
+        && plain
+    {
         found.push(Found::Rule(if classes.meets(ruin) {
             "code-remove-system"
         } else {
@@ -435,6 +438,7 @@ mod tests {
         assert_eq!(rule("shutil.rmtree(path)"), Some("code-remove-tree"));
         assert_eq!(rule("shutil.rmtree('/tmp/x')"), Some("code-remove-file"));
         assert_eq!(rule("require 'fileutils'; FileUtils.rm_rf \"/\""), Some("code-remove-system"));
+        assert_eq!(rule("unlink('/etc/passwd');"), Some("code-remove-system"));
         assert_eq!(rule("print('shutil.rmtree(x)')"), None);
         assert_eq!(rule("# shutil.rmtree(x)"), None);
         assert_eq!(rule("open('/etc/passwd').read()"), None);

@@ -479,11 +479,13 @@ impl<'r> Walker<'r> {
     }
 }
 
-/// What a text processor made of a command: other hyphens, other blanks, wide letters, marks without width. It was meant
-/// as the plain character, and whoever runs it will mend it.
+/// What a text processor or a joker made of a command: other hyphens, blanks and letters that look the same, marks without
+/// width. It was meant as the plain character, and whoever runs it will mend it.
 fn mend(field: Field) -> Vec<Field> {
-    const DASHES: [char; 6] =
-        ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+    const DASHES: [char; 9] = [
+        '\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}',
+        '\u{FE58}', '\u{FE63}',
+    ];
     const UNSEEN: [char; 5] = ['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u{FEFF}'];
     if field.text.is_ascii() {
         return vec![field];
@@ -500,10 +502,32 @@ fn mend(field: Field) -> Vec<Field> {
                 _ if dashes => '-',
                 '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(it) - 0xFEE0).unwrap_or(it),
                 '\u{A0}' | '\u{3000}' | '\u{2000}'..='\u{200A}' | '\u{202F}' => field::SPLIT,
-                other => other,
+                other => latin(other),
             }
         })
         .collect();
     let pieces = text.split(field::SPLIT).filter(|it| !it.is_empty());
     pieces.map(|it| Field { text: it.to_owned(), span: field.span }).collect()
+}
+
+/// The Latin letter that a Cyrillic one looks like.
+fn latin(character: char) -> char {
+    match character {
+        'а' => 'a',
+        'с' => 'c',
+        'ԁ' => 'd',
+        'е' => 'e',
+        'һ' => 'h',
+        'і' => 'i',
+        'ј' => 'j',
+        'к' => 'k',
+        'м' => 'm',
+        'о' => 'o',
+        'р' => 'p',
+        'ѕ' => 's',
+        'т' => 't',
+        'у' => 'y',
+        'х' => 'x',
+        other => other,
+    }
 }
