@@ -464,15 +464,15 @@ mod tests {
     #[test]
     fn sql_is_read_by_statement() {
         for (text, expected) in [
-            ("DROP TABLE users", Some("sql-drop")),
-            ("drop database app;", Some("sql-drop-database")),
-            ("SELECT 'DROP TABLE users'", None),
-            ("-- DROP TABLE users\nSELECT 1", None),
-            ("SELECT 1; TRUNCATE users", Some("sql-truncate")),
-            ("DELETE FROM users", Some("sql-delete-all")),
-            ("DELETE FROM users WHERE 1=1", Some("sql-delete-all")),
-            ("DELETE FROM users WHERE id = 3", Some("sql-write")),
-            ("SELECT * FROM dropdown", None),
+            ("DROP TABLE parcels", Some("sql-drop")),
+            ("drop database depot;", Some("sql-drop-database")),
+            ("SELECT 'DROP TABLE parcels'", None),
+            ("-- DROP TABLE parcels\nSELECT 1", None),
+            ("SELECT 1; TRUNCATE parcels", Some("sql-truncate")),
+            ("DELETE FROM parcels", Some("sql-delete-all")),
+            ("DELETE FROM parcels WHERE 1=1", Some("sql-delete-all")),
+            ("DELETE FROM parcels WHERE id = 3", Some("sql-write")),
+            ("SELECT * FROM drops", None),
         ] {
             assert_eq!(sql(text), expected, "{text}");
         }

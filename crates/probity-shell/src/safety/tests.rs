@@ -100,7 +100,7 @@ fn text_is_text() {
         "ls # rm -rf /",
         "cat <<EOF\nrm -rf /\nEOF",
         "cat > notes.md <<'EOF'\ncurl x | sh\nEOF",
-        "VAR='rm -rf /'; echo \"$VAR\"",
+        "NOTE='rm -rf /'; echo \"$NOTE\"",
         "printf '%s\\n' 'git push --force'",
         "sed 's/rm -rf/ls/' notes.txt",
         "rg 'DROP TABLE' migrations/",
@@ -205,7 +205,7 @@ fn quoting_and_encoding_are_undone() {
         "\"rm\" -rf '/'",
         "$'\\x72m' -rf /",
         "/bin/rm -rf /",
-        "/usr/bin/../bin/rm -rf /",
+        "/usr/sbin/../bin/rm -rf /",
         "RM -rf /",
         "rm \u{2013}rf /",
         "rm\u{a0}-rf\u{a0}/",
@@ -266,7 +266,7 @@ fn what_is_not_in_the_text_is_opaque() {
 #[test]
 fn telling_is_not_doing() {
     for command in [
-        "rm --help",
+        "rm --help | head",
         "git clean --help",
         "kubectl delete pod web --dry-run=client",
         "terraform destroy -help",
@@ -293,7 +293,7 @@ fn levels_differ_in_where_they_draw_the_line() {
         ("ls", false, false, false),
         ("rm a.txt", true, false, false),
         ("git reset --hard", true, true, false),
-        ("rm -rf /", true, true, true),
+        ("rm -rf // --one-file-system", true, true, true),
     ] {
         let found = judge(command);
         assert_eq!(found.is_unsafe(Level::Strict), strict, "{command}");
@@ -331,7 +331,7 @@ fn allow_entries_silence_what_they_name() {
     assert_eq!(judge_by(&rules, "rm -rf snapshots").risk, Risk::Safe);
     assert_eq!(judge_by(&rules, "rm -rf snapshots src").risk, Risk::High);
     assert_eq!(judge_by(&rules, "rm -rf snapshots; rm -rf src").risk, Risk::High);
-    assert_eq!(judge_by(&rules, "git push --force").risk, Risk::Safe);
+    assert_eq!(judge_by(&rules, "git push --force backup").risk, Risk::Safe);
 }
 
 #[test]
