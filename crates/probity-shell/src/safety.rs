@@ -12,6 +12,7 @@ mod expand;
 mod feed;
 mod interpreter;
 mod matching;
+mod names;
 mod pattern;
 mod remote;
 mod rule;
@@ -20,7 +21,7 @@ mod target;
 mod unwrap;
 mod walk;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::Deserialize;
 
@@ -106,9 +107,9 @@ pub struct Finding {
     /// The part of the command; for text inside `sh -c '...'` the word that holds it.
     pub span: Span,
     /// One sentence that says why.
-    pub why: Text,
+    pub why: Arc<str>,
     /// A form that does less harm, where there is one.
-    pub safer: Option<Text>,
+    pub safer: Option<Arc<str>>,
 }
 
 /// What cannot be judged without running it.
@@ -131,6 +132,9 @@ pub struct Assessment {
     pub opaque: Option<Opaque>,
 }
 
+/// The longest text that is mended: every way to close it is a parse of its own.
+const MAX_BROKEN: usize = 16 * 1024;
+
 /// Judges every command of a script.
 pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
     let mut walker = walk::Walker::new(rules);
@@ -139,20 +143,28 @@ pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
     walker.finish()
 }
 
-/// Judges what can be read of a text that does not parse: a quote left open is closed, then what follows it is cut.
+/// Judges what can be read of a text that does not parse: what was left open is closed, or what follows it is cut.
 ///
 /// A shell would refuse such a text or wait for the rest of it, so this answers what the part before the trouble would
 /// do. `None` if nothing of it can be read.
 pub fn assess_broken(source: &str, rules: &Rules) -> Option<Assessment> {
+    if source.len() > MAX_BROKEN {
+        return None;
+    }
     let mut walker = walk::Walker::new(rules);
     walker.foreign_call(source);
     let foreign = walker.finish();
     if foreign.risk > Risk::Safe {
         return Some(foreign);
     }
-    let closed = ["'", "\"", "`", ")", "}", "; done", "; fi"].map(|end| format!("{source}{end}"));
-    let cut = source.rfind(['\'', '"', '`', '(']).map(|at| source[..at].to_owned());
-    let mended = closed.into_iter().chain(cut);
+    let ends = [
+        "'", "\"", "`", ")", "}", "; }", ")\"", "\")", "')", "'\"", "\"'", "; done", "; fi",
+        "; esac", " true",
+    ];
+    let closed = ends.iter().map(|end| format!("{source}{end}"));
+    let cut = source.rfind(['\'', '"', '`', '(', ')', '}']).map(|at| source[..at].to_owned());
+    let begun = source.trim_start_matches(['&', '|', ';', ')', '}', ' ']).to_owned();
+    let mended = closed.chain(cut).chain([begun]);
     let parsed = mended.filter_map(|text| Script::parse(&text).ok().map(|it| assess(&it, rules)));
     let mut assessment = parsed.max_by_key(|it| it.risk)?;
     for finding in &mut assessment.findings {

@@ -1,8 +1,11 @@
 //! A program with its arguments, each told apart: option, value, operand.
 
+use std::cell::OnceCell;
+
 use super::{
     data::{self, Tool},
     pattern::{self, Gives, OneOption, OptionPattern, gives},
+    target::{self, Classes},
 };
 use crate::{field::Field, tree::Span};
 
@@ -20,11 +23,12 @@ pub(super) enum Kind {
 }
 
 /// An argument.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Arg<'a> {
     pub(super) text: &'a str,
     pub(super) span: Span,
     pub(super) kind: Kind,
+    classes: OnceCell<Classes>,
 }
 
 /// A program with its arguments.
@@ -38,27 +42,37 @@ pub(super) struct Call<'a> {
     /// The directory it runs in, if the text says.
     pub(super) cwd: &'a str,
     pub(super) tool: Option<&'static Tool>,
+    /// Whether its rules name subcommands.
+    subcommands: bool,
     /// Whether operands follow a `--`.
     dashes: bool,
 }
 
-/// Options that make a program tell instead of do.
-const HARMLESS: &[&str] = &[
-    "--help",
-    "--dry-run",
-    "--dryrun",
-    "--dry_run",
-    "--what-if",
-    "--whatif",
-    "--noop",
-    "--no-op",
-    "--just-print",
-    "--simulate",
-    "--no-act",
-    "--list-only",
-    "--validate-only",
-    "--no-execute-changeset",
-];
+/// Whether an option makes a program tell instead of do.
+fn is_telling(option: &str) -> bool {
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (option, None),
+    };
+    let telling = matches!(
+        name.trim_start_matches('-'),
+        "help"
+            | "dry-run"
+            | "dryrun"
+            | "dry_run"
+            | "what-if"
+            | "whatif"
+            | "noop"
+            | "no-op"
+            | "just-print"
+            | "simulate"
+            | "no-act"
+            | "list-only"
+            | "validate-only"
+            | "no-execute-changeset"
+    );
+    telling && !value.is_some_and(pattern::switches_off)
+}
 
 impl<'a> Call<'a> {
     /// Reads `arguments`. With `subcommands`, a `--` before the first word says nothing.
@@ -93,15 +107,20 @@ impl<'a> Call<'a> {
                 Kind::Option => after(text, tool),
                 Kind::Value | Kind::Maybe | Kind::Word => Kind::Word,
             };
-            args.push(Arg { text, span: field.span, kind });
+            args.push(Arg { text, span: field.span, kind, classes: OnceCell::new() });
         }
-        Self { name, args, span: place.0, cwd: place.1, tool, dashes: behind }
+        Self { name, args, span: place.0, cwd: place.1, tool, subcommands, dashes: behind }
     }
 
     /// Operands from an argument on.
     pub(super) fn operands(&self, from: usize) -> impl DoubleEndedIterator<Item = &Arg<'a>> {
         let rest = self.args.get(from..).unwrap_or_default();
         rest.iter().filter(|it| matches!(it.kind, Kind::Word | Kind::Maybe))
+    }
+
+    /// Where an operand points.
+    pub(super) fn classes(&self, arg: &Arg<'_>) -> Classes {
+        *arg.classes.get_or_init(|| target::classify(arg.text, self.cwd))
     }
 
     /// Whether one of the options is given, with its value if the pattern asks for one.
@@ -176,14 +195,7 @@ impl<'a> Call<'a> {
 
     /// Whether it only tells what it would do, or prints its help.
     pub(super) fn is_harmless(&self) -> bool {
-        let told = |arg: &Arg<'_>| {
-            arg.kind == Kind::Option
-                && HARMLESS.iter().any(|it| match gives(arg.text, it, false) {
-                    Gives::No => false,
-                    Gives::Bare => true,
-                    Gives::Attached(value) => !pattern::switches_off(value),
-                })
-        };
+        let told = |arg: &Arg<'_>| arg.kind == Kind::Option && is_telling(arg.text);
         let is_help = |arg: Option<&Arg<'_>>| arg.is_some_and(|it| it.text == "help");
         // `--version 5` names a version.
         let version = |(at, arg): (usize, &Arg<'_>)| {
@@ -196,6 +208,7 @@ impl<'a> Call<'a> {
             || is_help(self.operands(0).next())
             || is_help(self.operands(0).next_back())
             || (self.args.len() == 1 && matches!(self.args[0].text, "-h" | "-V" | "-?"))
+            || (self.subcommands && self.args.last().is_some_and(|it| it.text == "-h"))
     }
 }
 

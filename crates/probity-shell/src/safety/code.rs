@@ -73,6 +73,11 @@ const REMOVES_TREES: &[&str] = &[
 const REMOVES_FILES: &[&str] =
     &["remove", "unlink", "unlinkSync", "rmdir", "removedirs", "delete", "rm"];
 
+const WRITES: &[&str] = &["open", "writeFileSync", "file_put_contents", "write", "truncate"];
+
+/// How many tokens of a call are looked at.
+const MAX_ARGUMENTS: usize = 128;
+
 /// Reads a program.
 pub(super) fn read(text: &str) -> Vec<Found> {
     let tokens = tokens(text);
@@ -134,6 +139,10 @@ fn last(path: &str) -> &str {
 
 fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
     let name = last(path);
+    if ![RUNS, REMOVES_TREES, REMOVES_FILES, WRITES].iter().any(|it| it.contains(&name)) {
+        return;
+    }
+    let after = &after[..after.len().min(MAX_ARGUMENTS)];
     let (strings, plain) = arguments(after);
     if RUNS.contains(&name) {
         let mut text = strings.join(" ");
@@ -162,14 +171,16 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
             () => "code-remove-tree",
         };
         found.push(Found::Rule(rule));
-    } else if REMOVES_FILES.contains(&name) && path.contains('.') && plain {
+    } else if REMOVES_FILES.contains(&name)
+        && (path.contains('.') || matches!(name, "unlink" | "rmdir"))
+        && plain
+    {
         found.push(Found::Rule(if classes.meets(ruin) {
             "code-remove-system"
         } else {
             "code-remove-file"
         }));
-    } else if matches!(name, "open" | "writeFileSync" | "file_put_contents" | "write" | "truncate")
-    {
+    } else if WRITES.contains(&name) {
         let writes = name != "open"
             || strings.get(1).is_some_and(|it| {
                 it.starts_with(['w', 'a', '>', 'r']) && *it != "r" && *it != "rb"
@@ -361,8 +372,7 @@ fn statement(words: &[String]) -> Option<&'static str> {
         ("DROP", "VIEW" | "INDEX" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY") => {
             Some("sql-drop")
         }
-        ("DROP", "") => None,
-        ("DROP", _) => Some("sql-drop"),
+        ("DROP", kind) if !kind.is_empty() => Some("sql-drop"),
         ("TRUNCATE", _) if words.len() > 1 => Some("sql-truncate"),
         ("DELETE", _) if has("FROM") && (!has("WHERE") || always_true()) => Some("sql-delete-all"),
         ("UPDATE", _) if has("SET") && (!has("WHERE") || always_true()) => Some("sql-update-all"),
@@ -370,7 +380,6 @@ fn statement(words: &[String]) -> Option<&'static str> {
         ("ALTER", "TABLE") if has("DROP") => Some("sql-drop-column"),
         ("GRANT", "ALL") | ("REVOKE", _) => Some("sql-grant"),
         ("SHUTDOWN" | "FLUSH", _) if words.len() == 1 => Some("sql-drop"),
-        ("EXPLAIN", _) => None,
         _ => None,
     }
 }
@@ -429,6 +438,7 @@ mod tests {
         assert_eq!(rule("shutil.rmtree(path)"), Some("code-remove-tree"));
         assert_eq!(rule("shutil.rmtree('/tmp/x')"), Some("code-remove-file"));
         assert_eq!(rule("require 'fileutils'; FileUtils.rm_rf \"/\""), Some("code-remove-system"));
+        assert_eq!(rule("unlink('/etc/passwd');"), Some("code-remove-system"));
         assert_eq!(rule("print('shutil.rmtree(x)')"), None);
         assert_eq!(rule("# shutil.rmtree(x)"), None);
         assert_eq!(rule("open('/etc/passwd').read()"), None);
@@ -454,15 +464,15 @@ mod tests {
     #[test]
     fn sql_is_read_by_statement() {
         for (text, expected) in [
-            ("DROP TABLE users", Some("sql-drop")),
-            ("drop database app;", Some("sql-drop-database")),
-            ("SELECT 'DROP TABLE users'", None),
-            ("-- DROP TABLE users\nSELECT 1", None),
-            ("SELECT 1; TRUNCATE users", Some("sql-truncate")),
-            ("DELETE FROM users", Some("sql-delete-all")),
-            ("DELETE FROM users WHERE 1=1", Some("sql-delete-all")),
-            ("DELETE FROM users WHERE id = 3", Some("sql-write")),
-            ("SELECT * FROM dropdown", None),
+            ("DROP TABLE parcels", Some("sql-drop")),
+            ("drop database depot;", Some("sql-drop-database")),
+            ("SELECT 'DROP TABLE parcels'", None),
+            ("-- DROP TABLE parcels\nSELECT 1", None),
+            ("SELECT 1; TRUNCATE parcels", Some("sql-truncate")),
+            ("DELETE FROM parcels", Some("sql-delete-all")),
+            ("DELETE FROM parcels WHERE 1=1", Some("sql-delete-all")),
+            ("DELETE FROM parcels WHERE id = 3", Some("sql-write")),
+            ("SELECT * FROM drops", None),
         ] {
             assert_eq!(sql(text), expected, "{text}");
         }

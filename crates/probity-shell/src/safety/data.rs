@@ -1,10 +1,10 @@
 //! The data files: rules, wrappers, tools and levels, read once.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 
-use super::{Level, Risk, rule::RuleSpec};
+use super::{Level, Risk, names::Names, rule::RuleSpec};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -66,6 +66,7 @@ pub(super) enum Run {
 /// A program that runs another.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the data file")]
 pub(super) struct Wrapper {
     pub(super) names: Vec<Box<str>>,
     /// Subcommands before what is run, any of them.
@@ -98,6 +99,7 @@ pub(super) struct Wrapper {
 /// What must be known to read a program's arguments.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the data file")]
 pub(super) struct Tool {
     pub(super) names: Vec<Box<str>>,
     /// Options whose value is the next word.
@@ -161,39 +163,24 @@ struct ToolFile {
 }
 
 /// A list found by any of its entries' names.
-struct Named<T> {
-    entries: Vec<T>,
-    index: Vec<(Box<str>, usize)>,
+fn named<T>(entries: Vec<T>, names: impl Fn(&T) -> &[Box<str>]) -> Names<Arc<T>> {
+    Names::new(entries.into_iter().flat_map(|entry| {
+        let names = names(&entry).to_vec();
+        let entry = Arc::new(entry);
+        names.into_iter().map(move |name| (name, Arc::clone(&entry)))
+    }))
 }
 
-impl<T> Named<T> {
-    fn new(entries: Vec<T>, names: impl Fn(&T) -> &[Box<str>]) -> Self {
-        let mut index: Vec<_> = entries
-            .iter()
-            .enumerate()
-            .flat_map(|(at, entry)| names(entry).iter().map(move |name| (name.clone(), at)))
-            .collect();
-        index.sort();
-        Self { entries, index }
-    }
-
-    fn get<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s T> + use<'s, T> {
-        let from = self.index.partition_point(|(it, _)| **it < *name);
-        let count = self.index[from..].iter().take_while(|(it, _)| **it == *name).count();
-        self.index[from..from + count].iter().map(|(_, at)| &self.entries[*at])
-    }
-}
-
-static WRAPPER_INDEX: LazyLock<Named<Wrapper>> = LazyLock::new(|| {
+static WRAPPER_INDEX: LazyLock<Names<Arc<Wrapper>>> = LazyLock::new(|| {
     let file: WrapperFile = toml::from_str(WRAPPERS)
         .unwrap_or_else(|error| panic!("a test reads data/safety/wrappers.toml: {error}"));
-    Named::new(file.wrapper, |it| &it.names)
+    named(file.wrapper, |it| &it.names)
 });
 
-static TOOL_INDEX: LazyLock<Named<Tool>> = LazyLock::new(|| {
+static TOOL_INDEX: LazyLock<Names<Arc<Tool>>> = LazyLock::new(|| {
     let file: ToolFile = toml::from_str(TOOLS)
         .unwrap_or_else(|error| panic!("a test reads data/safety/tools.toml: {error}"));
-    Named::new(file.tool, |it| &it.names)
+    named(file.tool, |it| &it.names)
 });
 
 static LEVEL_TABLE: LazyLock<Levels> = LazyLock::new(|| {
@@ -203,12 +190,12 @@ static LEVEL_TABLE: LazyLock<Levels> = LazyLock::new(|| {
 
 /// The wrappers of that name.
 pub(super) fn wrappers(name: &str) -> impl Iterator<Item = &'static Wrapper> + use<> {
-    WRAPPER_INDEX.get(name)
+    WRAPPER_INDEX.get(name).map(|it| &**it)
 }
 
 /// How that program's arguments are read.
 pub(super) fn tool(name: &str) -> Option<&'static Tool> {
-    TOOL_INDEX.get(name).next()
+    TOOL_INDEX.get(name).next().map(|it| &**it)
 }
 
 /// What a level counts as unsafe.

@@ -1,5 +1,8 @@
 //! What `base64 -d`, `xxd -r -p`, `printf` and `echo -e` make of literal text.
 
+/// The longest set of `tr` that is read.
+const MAX_SET: usize = 256;
+
 /// Decodes base64, blanks passed over; `None` if it is not base64 or not text.
 pub(super) fn base64(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
@@ -150,6 +153,9 @@ pub(super) fn printf(format: &str, arguments: &[&str]) -> Option<String> {
 
 /// `tr SET1 SET2` for ranges of letters: what rot13 is written with.
 pub(super) fn translate(text: &str, from: &str, to: &str) -> Option<String> {
+    if from.len().max(to.len()) > MAX_SET {
+        return None;
+    }
     let (from, to) = (ranges(from)?, ranges(to)?);
     let last = to.last().copied();
     Some(

@@ -31,7 +31,7 @@ impl Expand for Walker<'_> {
                     Feed::Known(text) => push_value(text.trim_end_matches('\n'), it.quoted, out),
                     Feed::Download => push_unknown(DOWNLOAD, it.quoted, out),
                     Feed::Nothing | Feed::Secret | Feed::Unknown => {
-                        push_unknown(PRINTED, it.quoted, out)
+                        push_unknown(PRINTED, it.quoted, out);
                     }
                 }
             }
@@ -65,6 +65,7 @@ impl Expand for Walker<'_> {
 
 impl Walker<'_> {
     fn parameter(&mut self, it: &Parameter, out: &mut String) {
+        self.subscript(it.subscript.as_ref(), it.span);
         let operand = it.operands.first().map(|word| field::encode_single(word, self));
         for word in it.operands.iter().skip(1) {
             self.word(word);
@@ -82,7 +83,7 @@ impl Walker<'_> {
             }
             (ParameterOp::Default(_) | ParameterOp::Assign(_), None) => match operand {
                 Some(operand) if !self.is_forgotten(&it.name) => {
-                    push_value(&operand, it.quoted, out)
+                    push_value(&operand, it.quoted, out);
                 }
                 Some(_) | None => push_unknown(&it.name, it.quoted, out),
             },
@@ -90,7 +91,7 @@ impl Walker<'_> {
                 push_value(&operand.unwrap_or_default(), it.quoted, out);
             }
             (ParameterOp::Error(_), None) => {
-                push_unknown(&format!("{}:?", it.name), it.quoted, out)
+                push_unknown(&format!("{}:?", it.name), it.quoted, out);
             }
             (ParameterOp::Slice, _) if is_first_slash(it, operand.as_deref()) => out.push('/'),
             (ParameterOp::Indirect, Some(name)) => match self.lookup(&name).map(str::to_owned) {
@@ -98,9 +99,9 @@ impl Walker<'_> {
                 None => push_unknown(PRINTED, it.quoted, out),
             },
             (ParameterOp::Length, _) => push_unknown(NUMBER, true, out),
-            (ParameterOp::Value, None) => push_unknown(&it.name, it.quoted, out),
             (
-                ParameterOp::Alternative(_)
+                ParameterOp::Value
+                | ParameterOp::Alternative(_)
                 | ParameterOp::RemovePrefix(_)
                 | ParameterOp::RemoveSuffix(_)
                 | ParameterOp::Replace
@@ -129,7 +130,7 @@ impl Walker<'_> {
         match &*it.name {
             "HOME" => Some(TILDE.to_string()),
             "PWD" => Some(".".to_owned()),
-            "TMPDIR" => Some("/tmp/".to_owned()),
+            "TMPDIR" => Some("/tmp/tmpdir".to_owned()),
             "IFS" if !it.quoted => Some(SPLIT.to_string()),
             "SHELL" | "BASH" => Some("/bin/bash".to_owned()),
             _ => None,

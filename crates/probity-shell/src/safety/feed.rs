@@ -185,7 +185,6 @@ fn decoded(name: &str, arguments: &[Field], stdin: &Feed) -> Feed {
         Feed::Known(_) | Feed::Nothing | Feed::Download | Feed::Unknown => return Feed::Unknown,
     };
     let output = match (name, decodes) {
-        (_, false) => None,
         ("base64" | "openssl", true) => decode::base64(input),
         ("base32", true) => decode::base32(input),
         ("xxd", true) => decode::hex(input),

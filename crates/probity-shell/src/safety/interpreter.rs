@@ -69,11 +69,10 @@ struct Client {
 
 fn client(name: &str) -> Option<Client> {
     let (options, operands): (&[&str], Option<usize>) = match name {
-        "psql" | "usql" | "pgcli" | "crdb" => (&["-c", "--command"], None),
-        "mysql" | "mariadb" | "mycli" | "cockroach" | "hive" | "beeline" | "vsql" => {
+        "psql" | "usql" | "pgcli" | "heroku" | "supabase" => (&["-c", "--command"], None),
+        "mysql" | "mariadb" | "mycli" | "cockroach" | "hive" | "beeline" | "vsql" | "cqlsh" => {
             (&["-e", "--execute"], None)
         }
-        "cqlsh" => (&["-e", "--execute"], None),
         "sqlite3" | "sqlite" => (&["-cmd", "--cmd"], Some(1)),
         "duckdb" => (&["-c", "-s", "-cmd"], Some(1)),
         "sqlcmd" => (&["-Q", "-q"], None),
@@ -83,7 +82,6 @@ fn client(name: &str) -> Option<Client> {
         "bq" => (&[], Some(1)),
         "wrangler" => (&["--command"], None),
         "turso" => (&[], Some(2)),
-        "heroku" | "supabase" => (&["-c", "--command"], None),
         "gcloud" => (&["--sql"], None),
         "sqlplus" => (&[], None),
         "mongosh" | "mongo" => {
@@ -177,7 +175,7 @@ impl Walker<'_> {
             Feed::Known(text) => return self.text(text, span),
             Feed::Download => self.report_check(self.download_rule(), span),
             Feed::Secret | Feed::Unknown => {
-                self.opaque(span, "a shell runs what another command prints")
+                self.opaque(span, "a shell runs what another command prints");
             }
             Feed::Nothing => {}
         }
@@ -205,7 +203,7 @@ impl Walker<'_> {
                         && text.starts_with('-')
                         && text.ends_with(&it[1..]))
             };
-            if language.inline.iter().any(|it| takes(&it)) {
+            if language.inline.iter().any(takes) {
                 inline = true;
                 if let Some(program) = arguments.get(at) {
                     self.code(&program.text, program.span);
@@ -259,6 +257,10 @@ impl Walker<'_> {
     fn code(&mut self, text: &str, span: Span) {
         if expand::holds_download(text) {
             return self.report_check(self.download_rule(), span);
+        }
+        // A shell command that was given to the wrong interpreter was still meant.
+        if text.trim_start().starts_with("rm ") || text.trim_start().starts_with("git ") {
+            self.scoped(|walker| walker.text(text, span));
         }
         for found in code::read(text) {
             match found {

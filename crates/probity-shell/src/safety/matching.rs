@@ -3,10 +3,12 @@
 use super::{
     call::{Arg, Call, Kind},
     pattern::Step,
-    rule::{Allow, Rules, Shape},
-    target::classify,
+    rule::{Allow, Program, Rules, Shape},
 };
 use crate::tree::{Span, Text};
+
+/// How far into its arguments a command's subcommands are looked for.
+const MAX_PATH: usize = 48;
 
 /// How the operands must meet a shape's targets and patterns.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,12 +20,13 @@ enum Quantity {
 /// The rules that find a call, each with the part it is about.
 pub(super) fn found_by<'r>(
     rules: &'r Rules,
+    program: Option<&'r Program>,
     call: &'r Call<'r>,
     harmless: bool,
 ) -> impl Iterator<Item = (usize, Span)> + 'r {
-    let indexes = rules.program(call.name).map(|it| it.rules.as_slice()).unwrap_or_default();
+    let indexes = program.map(|it| it.rules.as_slice()).unwrap_or_default();
     indexes.iter().filter_map(move |index| {
-        let rule = &rules.rules[*index];
+        let rule = &rules.list[*index];
         if harmless && !rule.always {
             return None;
         }
@@ -57,7 +60,7 @@ fn meets(shape: &Shape, call: &Call<'_>, quantity: Quantity) -> Option<Span> {
         return Some(call.span);
     }
     let fits = |arg: &&Arg<'_>| {
-        let target = || classify(arg.text, call.cwd).meets(shape.targets);
+        let target = || call.classes(arg).meets(shape.targets);
         let word = || shape.operands.iter().any(|it| it.matches(arg.text));
         (shape.targets.is_empty() || target()) && (shape.operands.is_empty() || word())
     };
@@ -76,7 +79,7 @@ fn meets(shape: &Shape, call: &Call<'_>, quantity: Quantity) -> Option<Span> {
 /// can be passed over.
 fn follow(steps: &[Step], args: &[Arg<'_>], from: usize) -> Option<usize> {
     let Some((step, rest)) = steps.split_first() else { return Some(from) };
-    for at in from..args.len() {
+    for at in from..args.len().min(MAX_PATH) {
         let arg = &args[at];
         if matches!(arg.kind, Kind::Option | Kind::Value) {
             continue;

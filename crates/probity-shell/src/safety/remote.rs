@@ -48,11 +48,8 @@ pub(super) fn check(walker: &mut Walker<'_>, call: &Call<'_>, stdin: &Feed) {
         .iter()
         .find(|it| it.kind != Kind::Option && is_url(it.text))
         .map_or("", |it| it.text);
-    if method != "GET" && destroys(url) {
-        walker.report_check("http-destroy", call.span);
-    } else if url.contains("Action=Delete") || url.contains("Action=Terminate") {
-        walker.report_check("http-destroy", call.span);
-    } else if data.iter().any(|it| mutation_destroys(it)) {
+    let action = url.contains("Action=Delete") || url.contains("Action=Terminate");
+    if action || method != "GET" && destroys(url) || data.iter().any(|it| mutation_destroys(it)) {
         walker.report_check("http-destroy", call.span);
     }
 }
@@ -93,54 +90,42 @@ fn is_url(text: &str) -> bool {
     text.contains("://") || text.contains('/') || text.starts_with(':')
 }
 
-/// Parts of a path that mean destruction when something is posted to it.
-const DESTROYING_PARTS: &[&str] = &[
-    "_close",
-    "_delete_by_query",
-    "_shutdown",
+/// Words in a path that mean destruction when something is posted to it.
+const DESTROYING_WORDS: &[&str] = &[
+    "archive",
+    "cancel",
+    "clear",
+    "close",
+    "deactivate",
     "delete",
-    "delete-all",
-    "delete-batch",
-    "delete-by-query",
-    "delete_series",
     "deletebyquery",
     "destroy",
     "dodelete",
     "dowipeoutworkspace",
     "drop",
+    "erase",
+    "exit",
+    "flush",
+    "forcemerge",
     "kill",
     "purge",
-    "purge_cache",
+    "quietdown",
     "quit",
     "reset",
+    "revoke",
+    "safeexit",
+    "shutdown",
     "terminate",
     "truncate",
+    "void",
     "wipe",
-    "flush",
-    "shutdown",
-    "clean_tombstones",
-    "_forcemerge",
-    "safeexit",
-    "exit",
-    "quietdown",
-    "safe-restart",
-    "clear",
-    "erase",
-    "archive",
-    "deactivate",
-    "revoke",
-    "cancel",
-    "erase_artifacts",
 ];
 
 fn destroys(url: &str) -> bool {
-    let url = url.to_ascii_lowercase();
-    url.split(['/', '?', '&', '=']).skip(1).any(|part| {
-        DESTROYING_PARTS.contains(&part)
-            || part.starts_with("delete_")
-            || part.starts_with("delete-")
-            || part.starts_with("bulk_delete")
-    })
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = path.split_once('/').map_or("", |(_, path)| path).to_ascii_lowercase();
+    let mut words = path.split(|it: char| !it.is_ascii_alphanumeric());
+    words.any(|word| DESTROYING_WORDS.contains(&word))
 }
 
 /// A GraphQL mutation or an API action that deletes.
@@ -170,13 +155,19 @@ const VERBS: &[&str] = &[
     "del",
 ];
 
+/// Verbs after which another verb is only a word.
+const READING_VERBS: &[&str] = &[
+    "add", "create", "describe", "echo", "edit", "explain", "find", "get", "grep", "help",
+    "install", "list", "log", "ls", "new", "open", "print", "query", "read", "run", "search",
+    "send", "show", "test", "view",
+];
+
 /// How far from the program a verb may stand.
 const VERB_DEPTH: usize = 4;
 
 /// Judges a tool that no rule knows by its verb: `tool thing delete name`.
 pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
-    if call.args.is_empty() || call.name.contains('.') || walker.rules.program(call.name).is_some()
-    {
+    if call.args.is_empty() || call.name.contains('.') {
         return;
     }
     if data::wrappers(call.name).next().is_some() || matches!(call.name, "xargs" | "parallel") {
@@ -188,6 +179,9 @@ pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
     let words: Vec<&str> = call.operands(0).map(|it| it.text).collect();
     let Some(at) = words.iter().take(VERB_DEPTH).position(|it| is_verb(it)) else { return };
     let weak = matches!(words[at], "rm" | "remove" | "del");
+    if words[..at].iter().any(|it| READING_VERBS.contains(it)) {
+        return;
+    }
     // Everything before the verb must look like the name of a kind of thing.
     let path = words[..at].iter().all(|it| {
         it.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_:0123456789".contains(&byte))

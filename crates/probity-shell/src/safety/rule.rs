@@ -1,15 +1,19 @@
 //! Rules: how they are written, checked and found by program.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use serde::Deserialize;
 
 use super::{
-    Category, Risk, data,
+    Category, Risk, assess, data,
+    names::Names,
     pattern::{OptionPattern, Path, WordPattern},
     target::Classes,
 };
-use crate::tree::Text;
+use crate::{parse::Script, tree::Text};
 
 /// A rule as it is written in a data file or a suite.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -145,8 +149,8 @@ pub(super) struct Rule {
     pub(super) risk: Risk,
     pub(super) shape: Shape,
     pub(super) always: bool,
-    pub(super) why: Text,
-    pub(super) safer: Option<Text>,
+    pub(super) why: Arc<str>,
+    pub(super) safer: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -167,17 +171,19 @@ pub(super) struct Program {
 /// Rules that are ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    pub(super) rules: Vec<Rule>,
+    pub(super) list: Vec<Rule>,
     by_id: BTreeMap<Text, usize>,
-    programs: BTreeMap<Box<str>, Program>,
+    by_program: BTreeMap<Box<str>, Program>,
+    index: Names<Program>,
     pub(super) allow: Vec<Allow>,
 }
 
 static BUILTIN: LazyLock<Rules> = LazyLock::new(|| {
     let mut rules = Rules {
-        rules: Vec::new(),
+        list: Vec::new(),
         by_id: BTreeMap::new(),
-        programs: BTreeMap::new(),
+        by_program: BTreeMap::new(),
+        index: Names::new([]),
         allow: Vec::new(),
     };
     for (file, spec) in data::rules() {
@@ -185,6 +191,7 @@ static BUILTIN: LazyLock<Rules> = LazyLock::new(|| {
             panic!("a test reads every rule, and data/safety/{file}: {error}");
         }
     }
+    rules.index();
     rules
 });
 
@@ -208,6 +215,10 @@ impl Rules {
             }
             rules.add(spec, at)?;
         }
+        rules.index();
+        for spec in &user.rule {
+            rules.check_examples(spec)?;
+        }
         for (at, spec) in user.allow.iter().enumerate() {
             rules.add_allow(spec, at + 1)?;
         }
@@ -220,16 +231,38 @@ impl Rules {
     }
 
     pub(super) fn program(&self, name: &str) -> Option<&Program> {
-        self.programs.get(name).or_else(|| {
+        self.index.get(name).next().or_else(|| {
             let (stem, _) = name.split_once('.')?;
             let mut key = Text::from(stem);
             key.push_str(".*");
-            self.programs.get(key.as_str())
+            self.index.get(&key).next()
         })
     }
 
     pub(super) fn by_id(&self, id: &str) -> Option<&Rule> {
-        self.by_id.get(id).map(|at| &self.rules[*at])
+        self.by_id.get(id).map(|at| &self.list[*at])
+    }
+
+    /// A rule must find its examples and leave its counter-examples alone.
+    fn check_examples(&self, spec: &RuleSpec) -> Result<(), RuleError> {
+        let check = |command: &String, field: &'static str, wanted: bool| {
+            let fail = |message: String| RuleError::Rule { rule: spec.id.clone(), field, message };
+            let script =
+                Script::parse(command).map_err(|error| fail(format!("`{command}`: {error}")))?;
+            let found = assess(&script, self).findings.iter().any(|it| it.rule == *spec.id);
+            match (found, wanted) {
+                (true, true) | (false, false) => Ok(()),
+                (false, true) => Err(fail(format!("the rule does not find `{command}`"))),
+                (true, false) => Err(fail(format!("the rule finds `{command}`"))),
+            }
+        };
+        spec.example.iter().try_for_each(|it| check(it, "example", true))?;
+        spec.counter.iter().try_for_each(|it| check(it, "counter", false))
+    }
+
+    fn index(&mut self) {
+        let programs = self.by_program.iter();
+        self.index = Names::new(programs.map(|(name, program)| (name.clone(), program.clone())));
     }
 
     fn add(&mut self, spec: &RuleSpec, at: usize) -> Result<(), RuleError> {
@@ -257,20 +290,20 @@ impl Rules {
             risk: spec.risk.ok_or_else(|| fail("risk", "it is missing"))?,
             shape: Fields::of_rule(spec).shape().map_err(|(field, it)| fail(field, &it))?,
             always: spec.always,
-            why: Text::from(spec.why.as_str()),
-            safer: spec.safer.as_deref().map(Text::from),
+            why: spec.why.as_str().into(),
+            safer: spec.safer.as_deref().map(Into::into),
         };
-        let index = self.rules.len();
+        let index = self.list.len();
         for program in &spec.programs {
             if program.is_empty() || program.contains(['/', ' ']) {
                 return Err(fail("programs", "a program is named by its base name"));
             }
-            let entry = self.programs.entry(program.as_str().into()).or_default();
+            let entry = self.by_program.entry(program.as_str().into()).or_default();
             entry.rules.push(index);
             entry.subcommands |= !rule.shape.commands.is_empty();
         }
         self.by_id.insert(rule.id.clone(), index);
-        self.rules.push(rule);
+        self.list.push(rule);
         Ok(())
     }
 

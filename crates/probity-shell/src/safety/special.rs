@@ -75,18 +75,19 @@ impl Walker<'_> {
 
     /// Judges that something is written to a place of these classes.
     pub(super) fn written_to(&mut self, classes: Classes, write: Write, span: Span) {
-        let rule = match write {
-            _ if classes.meets(Classes::DEVICE) => "write-device",
-            _ if classes.meets(Classes::RAW) => "write-kernel",
-            Write::Over if classes.meets(Classes::HISTORY) => "truncate-history",
-            Write::Over if classes.meets(Classes::LOG) => "truncate-log",
-            Write::Append if classes.meets(Classes::LOG) => return,
-            Write::Over if classes.meets(Classes::STARTUP) => "write-startup",
-            Write::Append if classes.meets(Classes::STARTUP) => "append-startup",
-            _ if classes.meets(Classes::CORE) => "write-system",
-            _ if classes.meets(Classes::SECRET) && write == Write::Over => "overwrite-secret",
-            _ if classes.meets(Classes::SYSTEM) => "write-system-data",
-            _ => return,
+        let over = write == Write::Over;
+        let rule = match () {
+            () if classes.meets(Classes::DEVICE) => "write-device",
+            () if classes.meets(Classes::RAW) => "write-kernel",
+            () if classes.meets(Classes::HISTORY) && over => "truncate-history",
+            () if classes.meets(Classes::LOG) && over => "truncate-log",
+            () if classes.meets(Classes::LOG) => return,
+            () if classes.meets(Classes::STARTUP) && over => "write-startup",
+            () if classes.meets(Classes::STARTUP) => "append-startup",
+            () if classes.meets(Classes::CORE) => "write-system",
+            () if classes.meets(Classes::SECRET) && over => "overwrite-secret",
+            () if classes.meets(Classes::SYSTEM) => "write-system-data",
+            () => return,
         };
         self.report_check(rule, span);
     }
@@ -114,7 +115,7 @@ impl Walker<'_> {
     pub(super) fn pipeline_check(&mut self, stages: &[Stage], span: Span) {
         let names: Vec<Option<&str>> = stages.iter().map(|it| first_word(&it.stmt)).collect();
         let is_net = |name: &&str| matches!(*name, "nc" | "ncat" | "netcat" | "telnet" | "socat");
-        let net = names.iter().flatten().any(|it| is_net(it))
+        let net = names.iter().flatten().any(is_net)
             || stages.iter().any(|it| words_begin(&it.stmt, &["openssl", "s_client"]));
         let shell = names.iter().flatten().any(|it| interpreter::is_shell(it));
         if net && shell {
@@ -137,7 +138,7 @@ impl Walker<'_> {
     }
 
     /// The checks that are code, for one call.
-    pub(super) fn checks(&mut self, call: &Call<'_>, stdin: &Feed) {
+    pub(super) fn checks(&mut self, call: &Call<'_>, known: bool, stdin: &Feed) {
         match call.name {
             "find" | "fd" | "gfind" | "fdfind" => self.find(call),
             "xargs" => self.xargs(call, stdin),
@@ -178,7 +179,9 @@ impl Walker<'_> {
             }
             _ => {}
         }
-        remote::guess(self, call);
+        if !known {
+            remote::guess(self, call);
+        }
     }
 
     /// Commands that git is told to run.
@@ -276,6 +279,7 @@ impl Walker<'_> {
                     }
                     at += 1;
                 }
+                "-empty" => expression.empty = true,
                 "-name" | "-iname" => {
                     expression.pattern = args.get(at).copied();
                     at += 1;
@@ -287,10 +291,10 @@ impl Walker<'_> {
                 _ => {}
             }
         }
-        expression.filtered |= expression.pattern.is_some();
+        expression.filtered |= expression.pattern.is_some() || expression.empty;
         if expression.deletes {
-            let litter = expression.pattern.is_some_and(target::is_litter);
-            for start in &starts {
+            let litter = expression.empty || expression.pattern.is_some_and(target::is_litter);
+            for start in starts.iter().take(MAX_STARTS) {
                 let classes = classify(start, call.cwd);
                 let rule = match () {
                     () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => {
@@ -316,16 +320,20 @@ impl Walker<'_> {
         starts: &[&str],
         expression: &Expression<'_>,
     ) {
-        let name =
-            expression.pattern.map_or_else(|| field::STAR.to_string(), |it| it.replace('*', "x"));
-        let found: Vec<String> = starts.iter().map(|start| format!("{start}/{name}")).collect();
+        let name = match expression.pattern {
+            Some(pattern) => pattern.replace('*', "x"),
+            None if expression.empty => "x".to_owned(),
+            None => field::STAR.to_string(),
+        };
+        let found: Vec<String> =
+            starts.iter().take(MAX_STARTS).map(|start| format!("{start}/{name}")).collect();
         let mut fields: Vec<Field> = Vec::new();
         for word in words {
             match *word == "{}" {
                 true => fields
                     .extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
                 false => {
-                    let text = word.replace("{}", found.first().map_or("x", String::as_str));
+                    let text = replaced(word, "{}", found.first().map_or("x", String::as_str));
                     fields.push(Field { text, span: call.span });
                 }
             }
@@ -337,7 +345,7 @@ impl Walker<'_> {
         if is_rm && recursive && !expression.filtered {
             self.report_check("find-remove-trees", call.span);
         }
-        self.cwd = call.cwd.to_owned();
+        call.cwd.clone_into(&mut self.cwd);
         self.scoped(|walker| walker.run(&fields, &Feed::Nothing));
         self.cwd.clear();
     }
@@ -366,13 +374,13 @@ impl Walker<'_> {
         match place {
             Some(place) if !place.is_empty() => {
                 let all = given.join(" ");
-                fields.iter_mut().for_each(|it| it.text = it.text.replace(place, &all));
+                fields.iter_mut().for_each(|it| it.text = replaced(&it.text, place, &all));
             }
             Some(_) | None => {
                 fields.extend(given.into_iter().map(|text| Field { text, span: call.span }));
             }
         }
-        self.cwd = call.cwd.to_owned();
+        call.cwd.clone_into(&mut self.cwd);
         self.scoped(|walker| walker.run(&fields, &Feed::Unknown));
         self.cwd.clear();
     }
@@ -403,12 +411,12 @@ impl Walker<'_> {
             false => (*it).to_owned(),
         };
         let template = command.iter().map(whole).collect::<Vec<_>>().join(" ");
-        self.cwd = call.cwd.to_owned();
+        call.cwd.clone_into(&mut self.cwd);
         for one in given.iter().take(16) {
             let text = match template.as_str() {
                 "" => one.clone(),
-                template if template.contains("'") => template.replace("{}", one),
-                template if template.contains("{}") => template.replace("{}", &quoted(one)),
+                template if template.contains('\'') => replaced(template, "{}", one),
+                template if template.contains("{}") => replaced(template, "{}", &quoted(one)),
                 template => format!("{template} {}", quoted(one)),
             };
             self.scoped(|walker| walker.text(&text, call.span));
@@ -423,6 +431,8 @@ struct Expression<'a> {
     deletes: bool,
     pattern: Option<&'a str>,
     filtered: bool,
+    /// Only what is empty is found.
+    empty: bool,
     runs: Vec<&'a [&'a str]>,
 }
 
@@ -432,6 +442,12 @@ pub(super) enum Write {
     Over,
     Append,
 }
+
+/// How many of the directories that `find` starts from are looked at.
+const MAX_STARTS: usize = 16;
+
+/// How long a text may become by replacing `{}`.
+const MAX_REPLACED: usize = 16 * 1024;
 
 /// Tests of `find` that narrow down what it finds.
 const FILTERS: &[&str] = &[
@@ -469,6 +485,14 @@ fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
     })
 }
 
+/// Replaces, unless the text would grow out of bounds.
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    match text.matches(from).count().saturating_mul(to.len()) > MAX_REPLACED {
+        true => expand::unknown(expand::INPUT),
+        false => text.replace(from, to),
+    }
+}
+
 /// Text as one word of a shell.
 fn quoted(text: &str) -> String {
     match field::is_literal(text) {
@@ -504,16 +528,11 @@ fn controls_server(text: &str, call: &Call<'_>) -> bool {
 }
 
 fn hands_over(command: &Command) -> bool {
-    match command {
-        Command::Simple(simple) => {
-            let name = simple.words.first().and_then(Word::literal);
-            name.is_none_or(|it| {
-                interpreter::is_shell(it.rsplit('/').next().unwrap_or(&it)) || it == "exec"
-            })
-        }
-        Command::Group(_) | Command::Subshell(_) | Command::While(_) => true,
-        _ => false,
-    }
+    let Command::Simple(simple) = command else {
+        return matches!(command, Command::Group(_) | Command::Subshell(_) | Command::While(_));
+    };
+    let name = simple.words.first().and_then(Word::literal);
+    name.is_none_or(|it| interpreter::is_shell(base_name(&it)) || it == "exec")
 }
 
 fn spelled(word: &Word, value: &str) -> bool {
@@ -538,25 +557,32 @@ fn words_begin(stmt: &Stmt, start: &[&str]) -> bool {
 
 /// A function that calls itself in the background or on both sides of a pipe, whatever its name.
 pub(super) fn is_fork_bomb(function: &Function) -> bool {
-    let body = match &function.body.command {
-        Command::Group(body) | Command::Subshell(body) => body.as_slice(),
-        _ => std::slice::from_ref(&function.body),
+    let (Command::Group(body) | Command::Subshell(body)) = &function.body.command else {
+        return multiplies(&function.body, &function.name);
     };
     body.iter().any(|stmt| multiplies(stmt, &function.name))
 }
 
 fn multiplies(stmt: &Stmt, name: &str) -> bool {
     let calls = |stmt: &Stmt| first_word(stmt).is_some_and(|it| it == name);
+    let any = |body: &[Stmt]| body.iter().any(|it| multiplies(it, name));
     match &stmt.command {
         Command::Simple(_) => stmt.background && calls(stmt),
         Command::Pipeline(stages) => stages.iter().filter(|it| calls(&it.stmt)).count() > 1,
         Command::AndOr(list) => {
             multiplies(&list.first, name) || list.rest.iter().any(|it| multiplies(&it.1, name))
         }
-        Command::Group(body) | Command::Subshell(body) => {
-            body.iter().any(|it| multiplies(it, name))
-        }
-        Command::While(it) => it.body.iter().any(|it| multiplies(it, name)),
-        _ => false,
+        Command::Group(body) | Command::Subshell(body) => any(body),
+        Command::While(it) => any(&it.body),
+        Command::For(it) => any(&it.body),
+        Command::ArithmeticFor(it) => any(&it.body),
+        Command::If(it) => it.branches.iter().any(|(_, body)| any(body)),
+        Command::Time(it) => it.stmt.as_ref().is_some_and(|it| multiplies(it, name)),
+        Command::Coproc(stmt) => calls(stmt),
+        Command::Case(_)
+        | Command::Condition(_)
+        | Command::Arithmetic(_)
+        | Command::Function(_)
+        | Command::Foreign(_) => false,
     }
 }

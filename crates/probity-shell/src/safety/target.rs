@@ -92,12 +92,10 @@ const BUILD_NAMES: &[&str] = &[
     ".nox",
     ".nuxt",
     ".nyc_output",
-    ".output",
     ".parcel-cache",
     ".pytest_cache",
     ".ruff_cache",
     ".sass-cache",
-    ".serverless",
     ".svelte-kit",
     ".terraform",
     ".tox",
@@ -107,10 +105,8 @@ const BUILD_NAMES: &[&str] = &[
     ".webpack",
     "__pycache__",
     "_build",
-    "artifacts",
     "bower_components",
     "build",
-    "cache",
     "cmake-build-debug",
     "coverage",
     "deriveddata",
@@ -119,13 +115,10 @@ const BUILD_NAMES: &[&str] = &[
     "node_modules",
     "obj",
     "out",
-    "output",
-    "pods",
     "storybook-static",
     "target",
     "tmp",
     "temp",
-    "vendor",
     "venv",
 ];
 
@@ -196,6 +189,9 @@ enum Base {
 
 /// The classes of `text`, seen from the directory `cwd` (empty: wherever the command is run).
 pub(super) fn classify(text: &str, cwd: &str) -> Classes {
+    if text.is_empty() {
+        return Classes::default();
+    }
     if text.contains("://") {
         return Classes::REMOTE;
     }
@@ -222,22 +218,28 @@ fn classify_path(text: &str, cwd: &str) -> Classes {
     }
     base = follow(base, text, &mut names);
     // `/etc/*` is all of `/etc`.
-    let mut wild = text.ends_with('/');
+    let mut wild = false;
     while names.last().is_some_and(|it| is_wild(it)) {
         names.pop();
         wild = true;
     }
-    match base {
+    let classes = match base {
         Base::Root => absolute(&names, wild),
         Base::Home => home(&names),
         Base::Here => relative(&names),
         Base::Above if names.is_empty() => Classes::PARENT,
         Base::Above => Classes::ELSEWHERE,
         Base::Value { temporary: true, .. } if !names.contains(&"..") => Classes::TEMPORARY,
-        Base::Value { guarded: false, .. } if names.is_empty() && wild => {
+        Base::Value { guarded: false, .. } if names.is_empty() && (wild || text.ends_with('/')) => {
             Classes::UNSET | Classes::UNKNOWN
         }
         Base::Value { .. } => Classes::UNKNOWN,
+    };
+    // If a part of the path is a link, `..` leads somewhere else than the text says.
+    let leaves = || text.split('/').any(|it| it == "..");
+    match classes.meets(Classes::TEMPORARY | Classes::BUILD) && leaves() {
+        true => Classes::ELSEWHERE,
+        false => classes,
     }
 }
 
@@ -277,7 +279,7 @@ fn follow<'p>(mut base: Base, path: &'p str, names: &mut Vec<&'p str>) -> Base {
     base
 }
 
-fn up<'p>(base: Base, names: &mut Vec<&'p str>) -> Base {
+fn up(base: Base, names: &mut Vec<&str>) -> Base {
     if names.last().is_some_and(|it| *it != "..") {
         names.pop();
         return base;
@@ -326,7 +328,7 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("private", "var") if matches!(names.get(2), Some(&("tmp" | "folders"))) => {
             Classes::TEMPORARY
         }
-        ("dev", "") => Classes::SYSTEM,
+        ("dev", "") | ("usr", "local") => Classes::SYSTEM,
         ("dev", "tcp" | "udp") => Classes::SOCKET,
         ("dev", "mem" | "kmem" | "port") | ("proc", "sysrq-trigger" | "kcore") => {
             Classes::RAW | Classes::SYSTEM
@@ -339,7 +341,6 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("var", "log") => Classes::LOG | Classes::SYSTEM,
         ("etc", name) => etc(name, names),
         ("proc", _) if names.last() == Some(&"environ") => Classes::SECRET | Classes::SYSTEM,
-        ("usr", "local") => Classes::SYSTEM,
         (name, "") if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM | Classes::CORE,
         (
             "bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr"
@@ -376,15 +377,14 @@ fn home(names: &[&str]) -> Classes {
     let second = names.get(1).copied().unwrap_or_default();
     let secret = match first {
         ".ssh" => {
-            !second.ends_with(".pub")
+            !has_extension(second, "pub")
                 && !matches!(second, "" | "config" | "known_hosts" | "authorized_keys")
         }
         ".aws" => second == "credentials",
-        ".gnupg" | ".password-store" => true,
         ".kube" => second == "config",
         ".docker" => second == "config.json",
-        ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials" | ".npmrc" | ".pypirc"
-        | ".vault-token" => true,
+        ".gnupg" | ".password-store" | ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials"
+        | ".npmrc" | ".pypirc" | ".vault-token" => true,
         ".config" => matches!(second, "gcloud" | "gh" | "op" | "rclone") && names.len() > 2,
         _ => false,
     };
@@ -432,14 +432,18 @@ fn plain(names: &[&str], otherwise: Classes) -> Classes {
     }
 }
 
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, it)| it == extension)
+}
+
 fn is_secret_name(name: &str) -> bool {
-    let key = name.ends_with(".pem")
-        || name.ends_with(".key")
-        || name.ends_with(".p12")
-        || name.ends_with(".pfx");
+    let key = has_extension(name, "pem")
+        || has_extension(name, "key")
+        || has_extension(name, "p12")
+        || has_extension(name, "pfx");
     let env = name == ".env"
         || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample"));
-    let ssh = name.starts_with("id_") && !name.ends_with(".pub") && !name.contains('.');
+    let ssh = name.starts_with("id_") && !has_extension(name, "pub") && !name.contains('.');
     key || env || (ssh && matches!(name, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519"))
 }
 
@@ -448,7 +452,7 @@ fn relative(names: &[&str]) -> Classes {
     let last = names.last().copied().unwrap_or_default();
     let is_build = |name: &str| {
         let name = name.to_ascii_lowercase();
-        BUILD_NAMES.contains(&&*name) || name.ends_with(".egg-info")
+        BUILD_NAMES.contains(&&*name) || has_extension(&name, "egg-info")
     };
     let trace = if is_history(last) { Classes::HISTORY } else { Classes::default() };
     if is_build(first) || is_build(last) || (last.starts_with(STAR) && is_litter(last)) {
@@ -470,20 +474,13 @@ pub(super) fn is_litter(pattern: &str) -> bool {
             | ".o"
             | ".obj"
             | ".class"
-            | ".tmp"
-            | ".temp"
-            | ".bak"
             | ".swp"
             | ".swo"
             | "~"
-            | ".orig"
-            | ".rej"
             | ".DS_Store"
             | "Thumbs.db"
             | ".gcda"
             | ".gcno"
-            | ".log"
-            | ".cache"
             | ".elc"
             | ".aux"
     ) || BUILD_NAMES.contains(&pattern)
@@ -521,7 +518,10 @@ mod tests {
         check("/etc/nginx", "", Classes::SYSTEM);
         check("/tmp/x", "", Classes::TEMPORARY);
         check("/tmp", "", Classes::SYSTEM);
+        check("/tmp/", "", Classes::SYSTEM);
+        check("/tmp/*", "", Classes::TEMPORARY);
         check("/tmp/../etc", "", Classes::SYSTEM);
+        check("/tmp/a/../b", "", Classes::ELSEWHERE);
         check("x", "/tmp", Classes::TEMPORARY);
         check("/dev/sda1", "", Classes::DEVICE);
         check("/dev/null", "", Classes::SINK);

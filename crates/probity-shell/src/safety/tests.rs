@@ -100,7 +100,7 @@ fn text_is_text() {
         "ls # rm -rf /",
         "cat <<EOF\nrm -rf /\nEOF",
         "cat > notes.md <<'EOF'\ncurl x | sh\nEOF",
-        "VAR='rm -rf /'; echo \"$VAR\"",
+        "NOTE='rm -rf /'; echo \"$NOTE\"",
         "printf '%s\\n' 'git push --force'",
         "sed 's/rm -rf/ls/' notes.txt",
         "rg 'DROP TABLE' migrations/",
@@ -134,6 +134,16 @@ fn commands_are_found_wherever_they_run() {
         "ls > \"$(rm -rf /)\"",
         "cat <<EOF\n$(rm -rf /)\nEOF",
         "[[ -n $(rm -rf /) ]]",
+        "echo ${x:-$(rm -rf /)}",
+        "a[$(rm -rf /)]=1",
+        "echo ${a[$(rm -rf /)]}",
+        "case x in $(rm -rf /)) ;; esac",
+        "((x = $(rm -rf /)))",
+        "arr=($(rm -rf /))",
+        "echo {a,$(rm -rf /)}",
+        "export X=$(rm -rf /)",
+        "cat <<< $(rm -rf /)",
+        "f() ( rm -rf / )",
         "trap 'rm -rf /' EXIT",
         "alias ls='rm -rf /'",
         "coproc rm -rf /",
@@ -160,6 +170,7 @@ fn wrappers_are_taken_off() {
         "sh -c 'rm -rf /'",
         "bash -lc 'rm -rf /'",
         "sh -c 'rm -rf \"$1\"' sh /",
+        "sh -c \"rm -rf \\\"$HOME\\\"\"",
         "eval 'rm -rf /'",
         "eval rm -rf /",
         "ssh -p 22 host.example 'rm -rf /'",
@@ -194,7 +205,12 @@ fn quoting_and_encoding_are_undone() {
         "\"rm\" -rf '/'",
         "$'\\x72m' -rf /",
         "/bin/rm -rf /",
-        "/usr/bin/../bin/rm -rf /",
+        "/usr/sbin/../bin/rm -rf /",
+        "RM -rf /",
+        "rm \u{2013}rf /",
+        "rm\u{a0}-rf\u{a0}/",
+        "r\u{43c} -rf /",
+        "r\u{200b}m -rf /",
         "echo cm0gLXJmIC8= | base64 -d | sh",
         "printf '\\x72\\x6d -rf /' | sh",
         "echo 'rm -rf /' | bash",
@@ -221,6 +237,8 @@ fn variables_of_the_same_text_are_folded() {
     check("rm -rf \"$UNSET/\"*", Risk::Critical);
     check("rm -rf \"${UNSET:?}/x\"", Risk::High);
     check("cd / && rm -rf *", Risk::Critical);
+    check("rm -rf \"$TMPDIR/x\"", Risk::Moderate);
+    check("rm -rf \"$TMPDIR/../x\"", Risk::High);
     check("cd /tmp/x && rm -rf *", Risk::Moderate);
     check("(cd /); rm -rf build", Risk::Moderate);
     check("a=/ true; rm -rf \"build/$a\"", Risk::Moderate);
@@ -248,7 +266,7 @@ fn what_is_not_in_the_text_is_opaque() {
 #[test]
 fn telling_is_not_doing() {
     for command in [
-        "rm --help",
+        "rm --help | head",
         "git clean --help",
         "kubectl delete pod web --dry-run=client",
         "terraform destroy -help",
@@ -275,7 +293,7 @@ fn levels_differ_in_where_they_draw_the_line() {
         ("ls", false, false, false),
         ("rm a.txt", true, false, false),
         ("git reset --hard", true, true, false),
-        ("rm -rf /", true, true, true),
+        ("rm -rf // --one-file-system", true, true, true),
     ] {
         let found = judge(command);
         assert_eq!(found.is_unsafe(Level::Strict), strict, "{command}");
@@ -313,7 +331,7 @@ fn allow_entries_silence_what_they_name() {
     assert_eq!(judge_by(&rules, "rm -rf snapshots").risk, Risk::Safe);
     assert_eq!(judge_by(&rules, "rm -rf snapshots src").risk, Risk::High);
     assert_eq!(judge_by(&rules, "rm -rf snapshots; rm -rf src").risk, Risk::High);
-    assert_eq!(judge_by(&rules, "git push --force").risk, Risk::Safe);
+    assert_eq!(judge_by(&rules, "git push --force backup").risk, Risk::Safe);
 }
 
 #[test]
@@ -368,6 +386,28 @@ fn long_chains_end() {
     assert!(judge("f() { f a; f b; f c; }; f").opaque.is_some());
     let nested = (0..10).fold("ls".to_owned(), |text, _| format!("eval {text:?}"));
     assert!(judge(&nested).opaque.is_some());
+}
+
+#[test]
+fn hostile_lengths_are_answered() {
+    let long = |piece: &str| piece.repeat(60_000 / piece.len());
+    for command in [
+        format!("gcloud {}", long("-a b ")),
+        format!("find {} -exec rm {} +", long("a "), long("{} ")),
+        format!("echo {} | xargs -Ix rm {}", long("b "), long("x")),
+        format!("python3 -c '{}'", long("a(")),
+        format!("echo {} | tr {} {} | sh", long("a"), long("b"), long("c")),
+        format!("{} rm -rf $a", long("a=1; ")),
+        format!("rm -rf {}", long("a/../")),
+        format!("psql -c '{}'", long("DROP TABLE x;")),
+        format!("parallel {} ::: a b c", long("{}")),
+        "for i in 1 2 3 4 5 6 7 8; do ".repeat(10) + "eval ls" + &"; done".repeat(10),
+    ] {
+        if let Ok(script) = Script::parse(&command) {
+            let _ = assess(&script, Rules::builtin());
+        }
+        let _ = assess_broken(&command, Rules::builtin());
+    }
 }
 
 proptest::proptest! {

@@ -56,20 +56,35 @@ impl Walker<'_> {
         if word.text.contains('/') && self.is_fetched(&word.text) {
             self.report_check(self.download_rule(), word.span);
         }
-        let name = interpreter::plain_name(name);
+        // Some file systems do not tell `GIT` from `git`.
+        let lower;
+        let mut known = self.rules.program(name);
+        let mut name = name;
+        if known.is_none()
+            && name.bytes().any(|it| it.is_ascii_uppercase())
+            && !matches!(name, "R" | "Rscript")
+        {
+            lower = name.to_ascii_lowercase();
+            name = &lower;
+        }
+        let plain = interpreter::plain_name(name);
+        if known.is_none() {
+            known = self.rules.program(plain);
+        }
+        let name = plain;
         let since = self.count();
         let cwd = std::mem::take(&mut self.cwd);
-        let subcommands = self.rules.program(name).is_some_and(|it| it.subcommands);
+        let subcommands = known.is_some_and(|it| it.subcommands);
         let call = Call::read(name, arguments, subcommands, (span, &cwd));
         // What these are given is another command, whose `--help` is not theirs.
         let harmless =
             call.is_harmless() && !matches!(name, "find" | "xargs" | "parallel" | "env" | "sudo");
         let rules = self.rules;
-        for (rule, span) in matching::found_by(rules, &call, harmless) {
+        for (rule, span) in matching::found_by(rules, known, &call, harmless) {
             self.report(rule, span);
         }
         if !harmless {
-            self.checks(&call, stdin);
+            self.checks(&call, known.is_some(), stdin);
         }
         for allow in &rules.allow {
             if matching::allows(allow, &call) {
@@ -95,6 +110,7 @@ impl Walker<'_> {
             }
         }
         match unwrapped {
+            Some(Feed::Nothing) | None if !self.wanted => Feed::Unknown,
             Some(Feed::Nothing) | None => Feed::written_by(name, arguments, stdin),
             Some(written) => written,
         }

@@ -1,6 +1,6 @@
 //! The walk through a script: every command that would run, in the order it would.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use super::{
     Assessment, Finding, Opaque, Risk, Rules, code,
@@ -20,6 +20,8 @@ const MAX_NESTING: usize = 120;
 const MAX_TEXTS: usize = 6;
 /// How many commands are looked at, functions and loops counted each time.
 const MAX_COMMANDS: usize = 5000;
+/// How many bytes of texts within texts are read.
+const MAX_READ: usize = 512 * 1024;
 /// How many of a loop's words are tried.
 const MAX_ROUNDS: usize = 8;
 
@@ -36,10 +38,14 @@ pub(super) struct Walker<'r> {
     /// The word whose text is being read, if it is not the script itself.
     outer: Option<Span>,
     texts: usize,
+    /// How many bytes of texts within texts were read.
+    read: usize,
     nesting: usize,
     commands: usize,
     /// Base names of files that were fetched from elsewhere.
     pub(super) fetched: Vec<Text>,
+    /// Whether anything reads what is written.
+    pub(super) wanted: bool,
     /// Under `sudo` and its like.
     pub(super) privileged: bool,
 }
@@ -63,9 +69,11 @@ impl<'r> Walker<'r> {
             cwd: String::new(),
             outer: None,
             texts: 0,
+            read: 0,
             nesting: 0,
             commands: 0,
             fetched: Vec::new(),
+            wanted: false,
             privileged: false,
         }
     }
@@ -103,7 +111,7 @@ impl<'r> Walker<'r> {
 
     /// Reports what a rule finds at a place.
     pub(super) fn report(&mut self, rule: usize, span: Span) {
-        let rule = &self.rules.rules[rule];
+        let rule = &self.rules.list[rule];
         self.push(rule, rule.risk, span);
     }
 
@@ -125,7 +133,7 @@ impl<'r> Walker<'r> {
             category: rule.category,
             risk,
             span: self.outer.unwrap_or(span),
-            why: rule.why.clone(),
+            why: Arc::clone(&rule.why),
             safer: rule.safer.clone(),
         });
     }
@@ -196,7 +204,13 @@ impl<'r> Walker<'r> {
             self.opaque(span, "it is nested too deeply or too long to be followed");
             return Feed::Unknown;
         }
-        let plain = field::display(text);
+        // A tilde means home only where nothing quotes it; this does everywhere.
+        let plain = field::display(&text.replace(field::TILDE, "${HOME}"));
+        self.read += plain.len();
+        if self.read > MAX_READ {
+            self.opaque(span, "it is nested too deeply or too long to be followed");
+            return Feed::Unknown;
+        }
         let script = match Script::parse(&plain) {
             Ok(script) => script,
             Err(ParseError::Empty) => return Feed::Nothing,
@@ -223,7 +237,10 @@ impl<'r> Walker<'r> {
 
     /// Walks what a substitution runs; gives what it prints.
     pub(super) fn substitution(&mut self, body: &[Stmt]) -> Feed {
-        self.scoped(|walker| walker.statements(body, &Feed::Nothing))
+        let wanted = std::mem::replace(&mut self.wanted, true);
+        let written = self.scoped(|walker| walker.statements(body, &Feed::Nothing));
+        self.wanted = wanted;
+        written
     }
 
     /// Walks the expansions of a word that is not an argument.
@@ -273,9 +290,12 @@ impl<'r> Walker<'r> {
             Command::Pipeline(stages) => {
                 let mut feed = stdin;
                 self.pipeline_check(stages, span);
-                for stage in stages {
+                let wanted = self.wanted;
+                for (at, stage) in stages.iter().enumerate() {
+                    self.wanted = wanted || at + 1 < stages.len();
                     feed = self.scoped(|walker| walker.statement(&stage.stmt, feed));
                 }
+                self.wanted = wanted;
                 feed
             }
             Command::AndOr(list) => {
@@ -314,6 +334,7 @@ impl<'r> Walker<'r> {
             Command::Case(it) => {
                 self.word(&it.word);
                 for arm in &it.arms {
+                    arm.patterns.iter().for_each(|word| self.word(word));
                     self.statements(&arm.body, &stdin);
                 }
                 Feed::Unknown
@@ -392,7 +413,15 @@ impl<'r> Walker<'r> {
         written
     }
 
+    /// A subscript is kept as text, although what stands in it is expanded.
+    pub(super) fn subscript(&mut self, subscript: Option<&Text>, span: Span) {
+        if let Some(text) = subscript.filter(|it| it.contains("$(") || it.contains('`')) {
+            self.scoped(|walker| walker.text(&format!(": {text}"), span));
+        }
+    }
+
     fn assignment(&mut self, assignment: &Assignment) {
+        self.subscript(assignment.subscript.as_ref(), assignment.span);
         let mut value = field::encode_single(&assignment.value, self);
         if assignment.append {
             let Some(before) = self.lookup(&assignment.name) else {
@@ -450,11 +479,13 @@ impl<'r> Walker<'r> {
     }
 }
 
-/// What a text processor made of a command: other hyphens, other blanks, wide letters, marks without width. It was meant
-/// as the plain character, and whoever runs it will mend it.
+/// What a text processor or a joker made of a command: other hyphens, blanks and letters that look the same, marks without
+/// width. It was meant as the plain character, and whoever runs it will mend it.
 fn mend(field: Field) -> Vec<Field> {
-    const DASHES: [char; 6] =
-        ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+    const DASHES: [char; 9] = [
+        '\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}',
+        '\u{FE58}', '\u{FE63}',
+    ];
     const UNSEEN: [char; 5] = ['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u{FEFF}'];
     if field.text.is_ascii() {
         return vec![field];
@@ -471,10 +502,32 @@ fn mend(field: Field) -> Vec<Field> {
                 _ if dashes => '-',
                 '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(it) - 0xFEE0).unwrap_or(it),
                 '\u{A0}' | '\u{3000}' | '\u{2000}'..='\u{200A}' | '\u{202F}' => field::SPLIT,
-                other => other,
+                other => latin(other),
             }
         })
         .collect();
     let pieces = text.split(field::SPLIT).filter(|it| !it.is_empty());
     pieces.map(|it| Field { text: it.to_owned(), span: field.span }).collect()
+}
+
+/// The Latin letter that a Cyrillic one looks like.
+fn latin(character: char) -> char {
+    match character {
+        'а' => 'a',
+        'с' => 'c',
+        'ԁ' => 'd',
+        'е' => 'e',
+        'һ' => 'h',
+        'і' => 'i',
+        'ј' => 'j',
+        'к' => 'k',
+        'м' => 'm',
+        'о' => 'o',
+        'р' => 'p',
+        'ѕ' => 's',
+        'т' => 't',
+        'у' => 'y',
+        'х' => 'x',
+        other => other,
+    }
 }
