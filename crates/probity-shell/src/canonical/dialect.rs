@@ -205,9 +205,9 @@ fn instead(
     options: Vec<String>,
     files: &[Field],
 ) -> Option<Argv> {
-    let plain =
-        |it: &Field| !(it.text.starts_with('-') && it.text.len() > 1) && !it.text.contains('=');
-    if files.len() > 1 || !files.iter().all(plain) {
+    let dashed = |it: &Field| it.text.starts_with('-') && it.text.len() > 1;
+    let odd = |it: &Field| dashed(it) || it.text.contains('=');
+    if files.len() > 1 || files.iter().any(odd) {
         return None;
     }
     let field = |text: String| Field { text, span: crate::Span::default() };

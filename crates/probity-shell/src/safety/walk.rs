@@ -105,6 +105,7 @@ impl<'r> Walker<'r> {
             ))
         });
         findings.dedup_by(|a, b| a.span == b.span && a.rule == b.rule);
+        let findings = gravest(findings);
         let risk = findings.iter().map(|it| it.risk).max().unwrap_or(Risk::Safe);
         Assessment { risk, findings, opaque: self.opaque }
     }
@@ -481,6 +482,19 @@ impl<'r> Walker<'r> {
 
 /// What a text processor or a joker made of a command: other hyphens, blanks and letters that look the same, marks without
 /// width. It was meant as the plain character, and whoever runs it will mend it.
+/// Leaves out what a graver finding of the same kind says about the same words.
+fn gravest(findings: Vec<Finding>) -> Vec<Finding> {
+    // Findings about the same words stand together; looking at a few keeps long scripts linear.
+    const NEAR: usize = 8;
+    let covered = |at: usize, it: &Finding| {
+        let near = findings[at.saturating_sub(NEAR)..].iter().take(2 * NEAR + 1);
+        near.filter(|other| other.category == it.category && other.risk > it.risk)
+            .any(|other| other.span.start < it.span.end && it.span.start < other.span.end)
+    };
+    let kept: Vec<bool> = findings.iter().enumerate().map(|(at, it)| !covered(at, it)).collect();
+    findings.into_iter().zip(kept).filter_map(|(it, keep)| keep.then_some(it)).collect()
+}
+
 fn mend(field: Field) -> Vec<Field> {
     const DASHES: [char; 9] = [
         '\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}',

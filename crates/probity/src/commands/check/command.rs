@@ -1,6 +1,6 @@
 //! `probity check command`: what a shell command means.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use probity_grade::command::ShellRules;
 use probity_shell::{
@@ -334,21 +334,21 @@ struct FindingAnswer {
     category: &'static str,
     risk: &'static str,
     span: [usize; 2],
-    why: String,
+    why: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    safer: Option<String>,
+    safer: Option<Arc<str>>,
 }
 
 impl From<safety::Finding> for FindingAnswer {
     fn from(finding: safety::Finding) -> Self {
         let safety::Finding { rule, category, risk, span, why, safer } = finding;
         Self {
-            rule: rule.into(),
+            rule: rule.to_string(),
             category: category.name(),
             risk: risk.name(),
             span: pair(span),
-            why: why.into(),
-            safer: safer.map(Into::into),
+            why,
+            safer,
         }
     }
 }
