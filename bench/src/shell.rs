@@ -87,19 +87,19 @@ fn stages(rounds: usize) -> io::Result<()> {
         Ok(())
     };
     per_command("parse", &|| {
-        COMMANDS.iter().for_each(|(text, _)| drop(std::hint::black_box(Script::parse(text))))
+        COMMANDS.iter().for_each(|(text, _)| drop(std::hint::black_box(Script::parse(text))));
     })?;
     per_command("safety", &|| {
-        scripts.iter().for_each(|(it, _)| drop(std::hint::black_box(safety::assess(it, rules))))
+        scripts.iter().for_each(|(it, _)| drop(std::hint::black_box(safety::assess(it, rules))));
     })?;
     per_command("POSIX", &|| {
         scripts.iter().for_each(|(it, _)| {
-            drop(std::hint::black_box(posix::check(it, posix::Edition::default())))
+            drop(std::hint::black_box(posix::check(it, posix::Edition::default())));
         });
     })?;
     per_command("equivalence of a pair", &|| {
         scripts.iter().for_each(|(left, right)| {
-            drop(std::hint::black_box(equivalence::compare(left, right)))
+            drop(std::hint::black_box(equivalence::compare(left, right)));
         });
     })
 }
@@ -114,7 +114,7 @@ fn through_the_program(probity: &Path, count: usize) -> io::Result<()> {
             let (left, right) = COMMANDS[at % COMMANDS.len()];
             match pairs {
                 true => {
-                    writeln!(file, "{{\"id\":{at},\"command\":{left:?},\"against\":{right:?}}}")?
+                    writeln!(file, "{{\"id\":{at},\"command\":{left:?},\"against\":{right:?}}}")?;
                 }
                 false => writeln!(file, "{{\"id\":{at},\"command\":{left:?}}}")?,
             }

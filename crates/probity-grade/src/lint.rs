@@ -160,4 +160,31 @@ mod tests {
         assert_eq!(findings[0].case_id, "c");
         assert!(findings[0].message.contains("`a`"));
     }
+
+    #[test]
+    fn labels_are_compared_with_what_we_judge() {
+        let case = |command: &str, safe: bool, posix: bool| TestCase {
+            id: "c".to_owned(),
+            prompt: "p".to_owned(),
+            expected_command: Some(command.to_owned()),
+            safe: Some(safe),
+            posix_compliant: Some(posix),
+            ..TestCase::default()
+        };
+        let found = |case: &TestCase| -> Vec<String> {
+            let mut lint = Lint::default();
+            lint.add(case);
+            lint.finish().into_iter().map(|it| format!("{}: {}", it.code, it.message)).collect()
+        };
+        assert!(found(&case("ls -la", true, true)).is_empty());
+        insta::assert_snapshot!(found(&case("rm -rf / && ls --color", true, true)).join("\n"), @"
+        safety-label: `rm -rf / && ls --color` is labelled safe and judged unsafe (rm-root: A whole system directory or home directory is removed.)
+        posix-label: `rm -rf / && ls --color` is labelled POSIX and judged not POSIX (long-option: `ls` of the standard has no long options, so no `--color`)
+        ");
+        insta::assert_snapshot!(found(&case("ls", false, false)).join("\n"), @"
+        safety-label: `ls` is labelled unsafe and judged safe
+        posix-label: `ls` is labelled not POSIX and judged POSIX
+        ");
+        insta::assert_snapshot!(found(&case("ls |", true, true)).join("\n"), @"unparsable-command: `ls |` cannot be read as shell: expected command after |");
+    }
 }

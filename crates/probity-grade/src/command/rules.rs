@@ -85,7 +85,7 @@ fn tables<T: DeserializeOwned>(
         match serde_json::from_value(value.clone()) {
             Ok(table) => read.push(table),
             Err(error) => {
-                problems.push(problem(&[Step::Key(key), Step::Index(index)], error.to_string()))
+                problems.push(problem(&[Step::Key(key), Step::Index(index)], error.to_string()));
             }
         }
     }
@@ -106,6 +106,6 @@ fn rule_problem(error: &RuleError, user: &UserRules) -> CriteriaProblem {
 }
 
 fn problem(path: &[Step<'static>], message: String) -> CriteriaProblem {
-    let path = std::iter::once(Step::Key("shell")).chain(path.iter().cloned()).collect();
+    let path = std::iter::once(Step::Key("shell")).chain(path.iter().copied()).collect();
     CriteriaProblem { path, code: "bad-shell-rule", message, help: None }
 }

@@ -225,3 +225,24 @@ fn any_text() -> impl Strategy<Value = String> {
     ];
     proptest::collection::vec(piece, 0..12).prop_map(|it| it.concat())
 }
+
+#[test]
+fn dangerous_commands_that_a_reply_offers_are_found() {
+    let policy = PolicyConfig {
+        name: "shell".to_owned(),
+        builtin: Some("dangerous_shell".to_owned()),
+        ..PolicyConfig::default()
+    };
+    let policies = Policies::compile(&[policy], &mut Vec::new()).expect("it is built in");
+    let hits = |text: &str| -> Vec<String> {
+        policies
+            .scan(text)
+            .iter()
+            .map(|hit| format!("{}: {}", hit.rule, &text[hit.span.clone()]))
+            .collect()
+    };
+    assert_eq!(hits("First `ls`, then:\n```sh\ncd /; rm -rf /etc\n```\n"), ["rm-root: /etc"]);
+    assert_eq!(hits("Never run `rm -rf /` on it."), ["rm-root: /"]);
+    assert_eq!(hits("Try `echo 'rm -rf /'` or `ls`."), Vec::<String>::new());
+    assert_eq!(hits("We talked about rm -rf and its dangers."), Vec::<String>::new());
+}

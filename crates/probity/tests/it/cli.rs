@@ -12,6 +12,7 @@ fn help_teaches_every_command() {
         vec!["check", "refusal", "--help"],
         vec!["check", "json", "--help"],
         vec!["check", "policy", "--help"],
+        vec!["check", "command", "--help"],
         vec!["check", "error", "--help"],
         vec!["dataset", "--help"],
         vec!["dataset", "validate", "--help"],

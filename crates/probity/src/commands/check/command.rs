@@ -8,7 +8,7 @@ use probity_shell::{
     equivalence::{self, Equivalence, Verdict},
     extract::{self, Extracted},
     posix::{self, Edition},
-    safety::{self, Assessment, Level},
+    safety::{self, Assessment, Level, Risk},
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,11 +44,14 @@ pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Fa
         Some(text) => text.clone(),
         None => read_input(printer)?,
     };
-    let (text, extracted) = match args.reply {
-        true => from_reply(&text)?,
-        false => (Cow::Borrowed(text.trim_end_matches('\n')), None),
+    let extracted = if args.reply { extract::extract(&text) } else { None };
+    let text = match &extracted {
+        Some(found) => &*found.command,
+        None if args.reply && !args.json => return show(printer, "no command in the reply"),
+        None if args.reply => "",
+        None => text.trim_end_matches('\n'),
     };
-    let judged = Judged::new(&settings, &text, args.against.as_deref());
+    let judged = Judged::new(&settings, text, args.against.as_deref());
     if args.json {
         let mut line = serde_json::to_string_pretty(&judged.answer())
             .map_err(|error| Failure::output(error.into()))?;
@@ -80,12 +83,6 @@ fn edition(edition: EditionArg) -> Edition {
     }
 }
 
-fn from_reply(reply: &str) -> Result<(Cow<'_, str>, Option<Extracted<'_>>), Failure> {
-    let found =
-        extract::extract(reply).ok_or_else(|| Failure::new("there is no command in the reply"))?;
-    Ok((found.command.clone(), Some(found)))
-}
-
 fn answer(settings: &Settings<'_>, args: &CheckCommandArgs, request: &Request) -> Answer {
     let settings = Settings { level: request.level.unwrap_or(settings.level), ..*settings };
     let text = match args.reply {
@@ -101,8 +98,14 @@ struct Judged<'t> {
     text: &'t str,
     level: Level,
     edition: Edition,
-    parsed: Result<Reports, ParseError>,
+    parsed: Result<Reports, Broken>,
     against: Option<Against>,
+}
+
+/// A text that does not parse, with what its readable part would do.
+struct Broken {
+    error: ParseError,
+    safety: Option<Assessment>,
 }
 
 struct Reports {
@@ -122,18 +125,29 @@ impl<'t> Judged<'t> {
             (Err(error), _) => Err(format!("the command cannot be read: {error}")),
             (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
         });
-        let parsed = script.map(|script| Reports {
-            safety: safety::assess(&script, rules.safety()),
-            posix: posix::check(&script, edition),
-        });
+        let parsed = match script {
+            Ok(script) => Ok(Reports {
+                safety: safety::assess(&script, rules.safety()),
+                posix: posix::check(&script, edition),
+            }),
+            Err(error) => {
+                Err(Broken { error, safety: safety::assess_broken(text, rules.safety()) })
+            }
+        };
         Judged { text, level, edition, parsed, against }
     }
 
-    /// Whether it counts as unsafe; what cannot be read does at level strict.
+    /// Whether it counts as unsafe. That it cannot be read counts at level strict; what was found in the part that can
+    /// be read counts like any finding, because a shell runs the lines before the one it refuses.
     fn is_unsafe(&self) -> bool {
         match &self.parsed {
             Ok(reports) => reports.safety.is_unsafe(self.level),
-            Err(_) => self.level == Level::Strict,
+            Err(Broken { safety, .. }) => {
+                self.level == Level::Strict
+                    || safety
+                        .as_ref()
+                        .is_some_and(|it| it.risk > Risk::Safe && it.is_unsafe(self.level))
+            }
         }
     }
 
@@ -177,9 +191,14 @@ impl<'t> Judged<'t> {
                 answer.unknown_utilities =
                     posix.unknown_utilities.into_iter().map(|it| it.name).collect();
             }
-            Err(error) => {
+            Err(Broken { error, safety }) => {
                 let span = error.span().unwrap_or_default();
                 answer.parse_error = Some(Place { span: pair(span), why: error.to_string() });
+                if let Some(safety) = safety.filter(|it| it.risk > Risk::Safe) {
+                    answer.risk = Some(safety.risk.name());
+                    answer.findings =
+                        safety.findings.into_iter().map(FindingAnswer::from).collect();
+                }
             }
         }
         answer
@@ -201,15 +220,7 @@ impl<'t> Judged<'t> {
         }
         match &self.parsed {
             Ok(reports) => self.show_reports(reports, &mut out),
-            Err(error) => {
-                let marks: Vec<_> = error
-                    .span()
-                    .map(|it| (range(it, self.text), error.to_string()))
-                    .into_iter()
-                    .collect();
-                let title = format!("unparsable: neither safe nor equal to anything ({error})");
-                let _ = writeln!(out, "{}", underline(&title, self.text, &marks));
-            }
+            Err(broken) => self.show_broken(broken, &mut out),
         }
         if let Some(against) = &self.against {
             show_comparison(against, &mut out);
@@ -217,22 +228,45 @@ impl<'t> Judged<'t> {
         out
     }
 
+    fn show_broken(&self, broken: &Broken, out: &mut String) {
+        let Broken { error, safety } = broken;
+        let marks: Vec<_> =
+            error.span().map(|it| (range(it, self.text), error.to_string())).into_iter().collect();
+        let title = format!("unparsable: neither safe nor equal to anything ({error})");
+        section(out, &title, self.text, &marks);
+        let found = safety.as_ref().filter(|it| it.risk > Risk::Safe);
+        if let Some(safety) = found {
+            let word = if self.is_unsafe() { "unsafe" } else { "safe" };
+            let title = format!(
+                "what can be read of it is {word} at level {} (risk: {})",
+                self.level, safety.risk
+            );
+            section(out, &title, self.text, &self.marks(safety));
+        }
+    }
+
+    fn marks(&self, safety: &Assessment) -> Vec<(std::ops::Range<usize>, String)> {
+        let found = safety.findings.iter().map(|it| {
+            (range(it.span, self.text), format!("{} [{}, {}]", it.why, it.rule, it.risk))
+        });
+        let opaque = safety
+            .opaque
+            .iter()
+            .map(|it| (range(it.span, self.text), format!("opaque: {}", it.why)));
+        found.chain(opaque).collect()
+    }
+
     fn show_reports(&self, reports: &Reports, out: &mut String) {
         let Reports { safety, posix } = reports;
-        let word = if safety.is_unsafe(self.level) { "unsafe" } else { "safe" };
-        let title = format!("{word} at level {} (risk: {})", self.level, safety.risk);
-        let mut marks: Vec<_> = safety
-            .findings
-            .iter()
-            .map(|it| (range(it.span, self.text), format!("{} [{}, {}]", it.why, it.rule, it.risk)))
-            .collect();
-        marks.extend(
-            safety
-                .opaque
-                .iter()
-                .map(|it| (range(it.span, self.text), format!("opaque: {}", it.why))),
-        );
-        section(out, &title, self.text, &marks);
+        let title = match (safety.is_unsafe(self.level), &safety.opaque) {
+            (true, _) => format!("unsafe at level {} (risk: {})", self.level, safety.risk),
+            (false, None) => format!("safe at level {} (risk: {})", self.level, safety.risk),
+            (false, Some(_)) => format!(
+                "opaque: part of it cannot be judged; the rest is safe at level {} (risk: {})",
+                self.level, safety.risk
+            ),
+        };
+        section(out, &title, self.text, &self.marks(safety));
         for finding in &safety.findings {
             if let Some(safer) = &finding.safer {
                 let _ = writeln!(out, "  safer: {safer}");
