@@ -107,7 +107,7 @@ fn result_line(at: usize, topic: &str) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn per_second(count: usize, seconds: f64) -> f64 {
+pub(crate) fn per_second(count: usize, seconds: f64) -> f64 {
     count as f64 / seconds.max(1e-9)
 }
 

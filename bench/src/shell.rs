@@ -8,7 +8,10 @@ use probity_shell::{
     safety::{self, Rules},
 };
 
-use crate::{classify::command, measure};
+use crate::{
+    classify::{command, per_second},
+    measure,
+};
 
 /// Commands as people ask for them, each with another that does the same or nearly so.
 const COMMANDS: &[(&str, &str)] = &[
@@ -83,7 +86,10 @@ fn stages(rounds: usize) -> io::Result<()> {
             run();
         }
         let spent = cpu_now()?.saturating_sub(start).as_secs_f64();
-        println!("{name:<24} {:>6.2} us a command", spent * 1e6 / (rounds * COMMANDS.len()) as f64);
+        println!(
+            "{name:<24} {:>6.2} us a command",
+            1e6 / per_second(rounds * COMMANDS.len(), spent)
+        );
         Ok(())
     };
     per_command("parse", &|| {
@@ -123,7 +129,7 @@ fn through_the_program(probity: &Path, count: usize) -> io::Result<()> {
         let mut command = command(probity);
         command.args(["check", "command", "--jsonl"]).stdin(File::open(&path)?);
         let cost = measure::run(&mut command)?;
-        let rate = count as f64 / cost.cpu.as_secs_f64();
+        let rate = per_second(count, cost.cpu.as_secs_f64());
         println!("{name:<24} {rate:>9.0} a CPU-second, peak {} MiB", cost.peak_kib / 1024);
     }
     Ok(())

@@ -105,18 +105,18 @@ pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
 
 /// Compares two canonical forms.
 pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
+    let (verdict, reason, difference) = judge(left, right);
     let canonical = [left.to_string(), right.to_string()];
-    let judged = |verdict, reason: &str, difference| Equivalence {
-        verdict,
-        reason: reason.to_owned(),
-        canonical: canonical.clone(),
-        difference,
-    };
+    Equivalence { verdict, reason: reason.to_owned(), canonical, difference }
+}
+
+fn judge(left: &Form, right: &Form) -> (Verdict, &'static str, Option<Difference>) {
     if left.is_empty() || right.is_empty() {
-        return judged(Verdict::Unknown, "one of them holds no command", None);
+        return (Verdict::Unknown, "one of them holds no command", None);
     }
-    let Some(difference) = difference(left, right) else {
-        return judged(Verdict::Equal, "both have the same canonical form", None);
+    let differs = (left != right).then(|| difference(left, right)).flatten();
+    let Some(difference) = differs else {
+        return (Verdict::Equal, "both have the same canonical form", None);
     };
     let known = left.is_known() && right.is_known();
     let (verdict, reason) = match difference.what {
@@ -130,7 +130,7 @@ pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
             (Verdict::Unknown, "they use a utility or an option that no table describes")
         }
     };
-    judged(verdict, reason, Some(difference))
+    (verdict, reason, Some(difference))
 }
 
 fn difference(left: &Form, right: &Form) -> Option<Difference> {
@@ -157,15 +157,15 @@ fn compounds(left: &Compound, right: &Compound) -> Option<Difference> {
 }
 
 fn commands(left: &CommandForm, right: &CommandForm) -> Option<Difference> {
-    let programs = |it: &CommandForm| {
-        let named = it.tokens.iter().filter(|it| it.kind == TokenKind::Program);
-        named.map(Token::display).collect::<Vec<_>>().join(" ")
-    };
-    if programs(left) != programs(right) {
+    let named = |it: &&Token| it.kind == TokenKind::Program;
+    let (left_names, right_names) =
+        (left.tokens.iter().filter(named), right.tokens.iter().filter(named));
+    if !left_names.clone().eq(right_names.clone()) {
+        let shown = |names: Vec<String>| names.join(" ");
         return Some(Difference {
             what: What::Structure,
-            left: programs(left),
-            right: programs(right),
+            left: shown(left_names.map(Token::display).collect()),
+            right: shown(right_names.map(Token::display).collect()),
         });
     }
     first(What::Assignment, &left.assignments, &right.assignments)
