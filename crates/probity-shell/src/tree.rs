@@ -542,6 +542,26 @@ impl Word {
 
 /// Whether unquoted text holds a bracket expression; `[` alone is the command of that name.
 pub(crate) fn has_bracket(text: &str) -> bool {
-    memchr::memchr(b'[', text.as_bytes())
-        .is_some_and(|open| text[open + 1..].len() > 1 && text[open + 2..].contains(']'))
+    // A closing bracket right after the opening one is a member of the set.
+    let inside = text.split_once('[').map_or("", |(_, rest)| rest);
+    inside.chars().skip(1).any(|it| it == ']')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_bracket;
+
+    #[test]
+    fn a_bracket_alone_is_a_command() {
+        for (text, is) in [
+            ("[", false),
+            ("[]", false),
+            ("[]]", true),
+            ("a[b]", true),
+            ("[\u{5c1}", false),
+            ("[é]", true),
+        ] {
+            assert_eq!(has_bracket(text), is, "{text}");
+        }
+    }
 }

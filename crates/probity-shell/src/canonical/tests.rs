@@ -319,6 +319,17 @@ fn backslashed(text: &str) -> String {
 
 proptest! {
     #[test]
+    fn no_text_makes_it_panic(text in "[-a-z0-9 \t\n'\"`$(){}\\[\\]<>|&;*?~=!#\\\\/é\u{5c1}\u{feff}]{0,40}") {
+        for found in crate::extract::all(&text) {
+            prop_assert!(text.get(found.span.start..found.span.end).is_some());
+        }
+        if let Ok(script) = Script::parse(&text) {
+            let form = Form::of(&script);
+            prop_assert_eq!(equivalence::compare_forms(&form, &form).difference, None);
+        }
+    }
+
+    #[test]
     fn a_command_is_equal_to_itself_written_otherwise(
         program in "(ls|grep|cp|rm|frob|find|echo|sed)",
         words in prop::collection::vec(word(), 0..4),
