@@ -34,8 +34,9 @@ enum Choice {
 }
 
 fn number(text: &str) -> Option<u64> {
-    let plain =
-        !text.is_empty() && !text.starts_with('0') && text.bytes().all(|it| it.is_ascii_digit());
+    // Short enough that a line more or less still fits.
+    let short = (1..16).contains(&text.len());
+    let plain = short && !text.starts_with('0') && text.bytes().all(|it| it.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
 
