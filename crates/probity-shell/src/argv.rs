@@ -269,22 +269,20 @@ impl<'a> Reader<'a> {
 
     fn short(&mut self, argument: &'a Field) {
         let text = argument.text.as_str();
+        // `-d=` is a letter with the value `=`; only whole words have their value behind a sign.
         let (spelling, value) = match text.split_once('=') {
-            Some((spelling, value)) => (spelling, Some(value)),
-            None => (text, None),
+            Some((spelling, value)) if spelling.len() > 2 => (spelling, Some(value)),
+            Some(_) | None => (text, None),
         };
-        if let Some(found) = self.find(spelling).filter(|_| text.len() > 2 || value.is_none()) {
+        if let Some(found) = self.find(spelling) {
             return self.give_or_wait(found, value, argument);
         }
-        if let (Some(index), true) =
-            (self.table().habit, text[1..].bytes().all(|it| it.is_ascii_digit()))
-        {
+        let digits = text[1..].bytes().all(|it| it.is_ascii_digit());
+        // Utilities take it in the first place only.
+        if let Some(index) = self.table().habit.filter(|_| digits && self.at == 1) {
             let level = self.invocation.levels.len() - 1;
-            return self.give(
-                Found { level, table: self.table(), index },
-                Some(&text[1..]),
-                argument,
-            );
+            let found = Found { level, table: self.table(), index };
+            return self.give(found, Some(&text[1..]), argument);
         }
         if self.table().words || !self.bundle(argument) {
             self.invocation.unknown.push(argument);

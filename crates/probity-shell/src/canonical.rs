@@ -18,8 +18,8 @@ mod xargs;
 use std::fmt::Write as _;
 
 use crate::{
-    Script,
-    tree::{AndOrOp, ArmEnd, Command, For, Stmt},
+    Script, field,
+    tree::{AndOrOp, ArmEnd, Command, For, Span, Stmt},
 };
 
 pub use command::{CommandForm, Token, TokenKind};
@@ -69,12 +69,12 @@ pub enum Join {
 impl Form {
     /// The canonical form of a parsed text.
     pub fn of(script: &Script<'_>) -> Self {
-        Builder { source: script.source, depth: 0, synonyms: true }.list(&script.body)
+        Builder { source: script.source, depth: 0, wrapped: 0, synonyms: true }.list(&script.body)
     }
 
     /// The form before whole commands are replaced by others, which is how the table of those is read.
     fn without_synonyms(script: &Script<'_>) -> Self {
-        Builder { source: script.source, depth: 0, synonyms: false }.list(&script.body)
+        Builder { source: script.source, depth: 0, wrapped: 0, synonyms: false }.list(&script.body)
     }
 
     /// Whether there is no command in it.
@@ -101,10 +101,15 @@ impl std::fmt::Display for Form {
 /// Text inside text (`sh -c '...'`) is followed this deep.
 const MAX_DEPTH: usize = 4;
 
+/// Commands that run commands are followed this far; each level copies the words that are left.
+const MAX_WRAPPED: usize = 12;
+
 #[derive(Clone, Copy)]
 struct Builder<'s> {
     source: &'s str,
     depth: usize,
+    /// How many commands this one is an argument of: `sudo env ls`.
+    wrapped: usize,
     synonyms: bool,
 }
 
@@ -162,11 +167,14 @@ impl Builder<'_> {
                 let head = format!("{}() {{", it.name);
                 plain(Join::Keyword(vec![head, "}".to_owned()]), vec![self.stmt(&it.body)])
             }
-            Command::Time(_)
-            | Command::ArithmeticFor(_)
+            Command::Time(it) => {
+                let keyword = if it.posix_format { "time -p" } else { "time" };
+                plain(keyword_join(&[keyword]), it.stmt.iter().map(|it| self.stmt(it)).collect())
+            }
+            Command::Coproc(it) => plain(keyword_join(&["coproc"]), vec![self.stmt(it)]),
+            Command::ArithmeticFor(_)
             | Command::Arithmetic(_)
             | Command::Condition(_)
-            | Command::Coproc(_)
             | Command::Foreign(_) => return Form::Text(self.verbatim(stmt)),
         };
         form.redirects = redirects.into_iter().map(|it| it.text()).collect();
@@ -209,8 +217,11 @@ impl Builder<'_> {
         let mut words = vec![format!("case {} in", render::word(&canonical.unsplit(&it.word)))];
         let mut parts = Vec::new();
         for (at, arm) in it.arms.iter().enumerate() {
-            let patterns: Vec<_> =
-                arm.patterns.iter().map(|it| render::word(&canonical.unsplit(it))).collect();
+            let patterns: Vec<_> = arm
+                .patterns
+                .iter()
+                .map(|it| render::word(&field::encode_single(it, &mut canonical)))
+                .collect();
             let last = words.len() - 1;
             let _ = write!(words[last], " {})", patterns.join(" | "));
             parts.push(self.list(&arm.body));
@@ -230,16 +241,16 @@ impl Builder<'_> {
         plain(Join::Keyword(words), parts)
     }
 
-    /// What has no canonical form is compared as it was written.
+    /// What has no canonical form is compared as it was written. A here-document's body stands behind the command, so
+    /// with one the whole text counts.
     fn verbatim(&self, stmt: &Stmt) -> String {
-        let end = stmt
-            .redirects
-            .iter()
-            .map(|it| it.span.end)
-            .max()
-            .unwrap_or_default()
-            .max(stmt.span.end);
-        crate::tree::Span { start: stmt.span.start, end }.of(self.source).trim().to_owned()
+        let last = stmt.redirects.iter().map(|it| it.span.end).max().unwrap_or_default();
+        let span = Span { start: stmt.span.start, end: last.max(stmt.span.end) };
+        let text = span.of(self.source).trim();
+        match text.contains("<<") {
+            true => self.source.trim().to_owned(),
+            false => text.to_owned(),
+        }
     }
 }
 

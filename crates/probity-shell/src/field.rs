@@ -162,6 +162,8 @@ fn encode_bare(text: &str, tilde: bool, braces: bool, out: &mut String) {
             '?' => ANY,
             '[' if bracket => BRACKET,
             '~' if at == 0 && tilde => TILDE,
+            // In what looks like an assignment a tilde may also follow these signs.
+            '~' if out.ends_with(['=', ':']) => TILDE,
             '{' if braces => BRACE_OPEN,
             '}' if braces => BRACE_CLOSE,
             ',' if braces => BRACE_COMMA,

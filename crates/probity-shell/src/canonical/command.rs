@@ -1,7 +1,7 @@
 //! A simple command in canonical form: options spelled one way and sorted, operands in the order that matters.
 
 use super::{
-    Builder, Form, dialect,
+    Builder, Form, MAX_WRAPPED, dialect,
     expand::Canonical,
     find,
     program::{self, Program},
@@ -166,7 +166,9 @@ impl Argv {
 
 /// The canonical arguments of a command given by its fields, the command word first.
 pub(super) fn canonical_argv(builder: Builder<'_>, fields: &[Field]) -> Argv {
-    let Some(Program { name, words }) = program::resolve(fields) else {
+    let builder = Builder { wrapped: builder.wrapped + 1, ..builder };
+    let program = program::resolve(fields).filter(|_| builder.wrapped <= MAX_WRAPPED);
+    let Some(Program { name, words }) = program else {
         return Argv::verbatim(fields);
     };
     let arguments = &*words;
@@ -189,6 +191,9 @@ pub(super) fn canonical_argv(builder: Builder<'_>, fields: &[Field]) -> Argv {
     by_table(builder, utility, &name, arguments)
 }
 
+/// More options than this are left as they are: looking which overrides which takes their square.
+const MAX_OPTIONS: usize = 256;
+
 fn by_table(
     builder: Builder<'_>,
     utility: &'static Utility,
@@ -199,7 +204,12 @@ fn by_table(
     let arguments = rewritten.as_deref().unwrap_or(arguments);
     let invocation = Invocation::read(utility, arguments);
     let mut tokens = vec![Token::new(TokenKind::Program, name)];
-    if !invocation.unknown.is_empty() || invocation.utility.slots.is_none() {
+    let countless = invocation.options.len() > MAX_OPTIONS;
+    if countless
+        || dialect::is_refused(name, &invocation)
+        || !invocation.unknown.is_empty()
+        || invocation.utility.slots.is_none()
+    {
         // What an unknown option takes for its value is not known, so nothing is moved.
         tokens.extend(arguments.iter().map(|it| Token::operand(&*it.text)));
         return Argv { tokens, known: false, input: None };
@@ -212,7 +222,7 @@ fn by_table(
     let mut parts = Parts::of(&invocation);
     let mut known = true;
     dialect::refine(name, &invocation, &mut parts);
-    tokens.extend(parts.options.into_iter().flat_map(|(_, tokens)| tokens));
+    tokens.extend(parts.options.iter().flat_map(|(_, tokens)| tokens.iter().cloned()));
     let input = match parts.nested {
         Some(at) => {
             let (plain, command) = parts.operands.split_at(at);
@@ -223,7 +233,7 @@ fn by_table(
             None
         }
         None => {
-            let (mut operands, input) = place(&invocation, parts.operands);
+            let (mut operands, input) = place(&invocation, &parts.options, parts.operands);
             if keeps_dashdash(&invocation) {
                 operands.insert(invocation.before_dashdash.min(operands.len()), "--".to_owned());
             } else if operands.iter().any(|it| it.starts_with('-') && it.len() > 1) {
@@ -409,27 +419,50 @@ fn keeps_dashdash(invocation: &Invocation<'_>) -> bool {
     invocation.dashdash && invocation.levels.iter().any(|it| !it.commands.is_empty())
 }
 
+/// Whether the order of operands can be seen although it does not matter for the effect.
+fn shows_order(invocation: &Invocation<'_>) -> bool {
+    let telling = ["-v", "--verbose", "-i", "--interactive", "-I"];
+    keeps_dashdash(invocation) || telling.iter().any(|it| invocation.has(it))
+}
+
 /// Whether a path lies below another: then one may have to be handled before the other.
 fn nested_paths(paths: &[String]) -> bool {
-    let below = |inner: &str, outer: &str| {
-        let outer = outer.trim_end_matches('/');
-        inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+    // With the sign between folders before all others, a path stands right before what lies below it.
+    let mut sorted: Vec<String> =
+        paths.iter().map(|it| it.trim_end_matches('/').replace('/', "\0")).collect();
+    sorted.sort();
+    let below = |pair: &[String]| {
+        pair[1]
+            .strip_prefix(&*pair[0])
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('\0'))
     };
     let dotted = |it: &String| it.split('/').any(|part| matches!(part, "." | ".."));
-    let pairs = |(at, path): (usize, &String)| {
-        paths.iter().enumerate().any(|(other, it)| other != at && below(path, it))
-    };
-    paths.len() > 1 && (paths.iter().any(dotted) || paths.iter().enumerate().any(pairs))
+    paths.len() > 1 && (paths.iter().any(dotted) || sorted.windows(2).any(below))
+}
+
+/// Whether two paths could end in the same name, so that one is copied over the other.
+fn same_names(paths: &[String]) -> bool {
+    let mut names: Vec<&str> = paths
+        .iter()
+        .map(|it| it.trim_end_matches('/').rsplit('/').next().unwrap_or_default())
+        .collect();
+    names.sort_unstable();
+    paths.iter().any(|it| !field::is_literal(it)) || names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 /// Operands in canonical order, and the file that is read if there is exactly one.
-fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Option<String>) {
+fn place(
+    invocation: &Invocation<'_>,
+    options: &[(usize, Vec<Token>)],
+    operands: Vec<Field>,
+) -> (Vec<String>, Option<String>) {
     let added = operands.len() - invocation.operands.len();
     let mut texts: Vec<String> = operands.into_iter().map(|it| it.text).collect();
     let slots: Vec<_> = std::iter::repeat_n(None, added).chain(invocation.slots()).collect();
     if let Some(unless) = &invocation.utility.stdin
         && !invocation.options.iter().any(|it| unless.contains(&it.index))
-        && !dialect::names_its_file(&invocation.utility.name, &texts)
+        && !options.iter().any(|(index, _)| unless.contains(index))
+        && !dialect::minds_its_file(invocation, &texts)
     {
         let is_file =
             |it: Option<&'static utility::Slot>| it.is_some_and(|slot| &*slot.name == "FILE");
@@ -446,7 +479,10 @@ fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Opt
     while start < texts.len() {
         let run = slots[start..].iter().take_while(|it| **it == slots[start]).count();
         let unordered = slots[start].is_some_and(|slot| slot.many == Many::Unordered);
-        if unordered && !keeps_dashdash(invocation) && !nested_paths(&texts[start..start + run]) {
+        let run_of = &texts[start..start + run];
+        let collides =
+            slots[start].is_some_and(|slot| &*slot.name == "SOURCE") && same_names(run_of);
+        if unordered && !shows_order(invocation) && !collides && !nested_paths(run_of) {
             texts[start..start + run].sort();
         }
         start += run;
@@ -456,5 +492,9 @@ fn place(invocation: &Invocation<'_>, operands: Vec<Field>) -> (Vec<String>, Opt
 
 /// Whether a word is certain to name one file.
 pub(super) fn reads_one(text: &str) -> bool {
-    !text.contains([field::STAR, field::ANY, field::BRACKET, field::OPEN]) && !text.is_empty()
+    // `"$@"` and `"${a[@]}"` are as many words as there are.
+    let many = text.contains(field::OPEN_QUOTED) && text.contains('@');
+    !many
+        && !text.is_empty()
+        && !text.contains([field::STAR, field::ANY, field::BRACKET, field::OPEN])
 }

@@ -13,10 +13,17 @@ use super::{
     command::{Argv, Parts, Token, TokenKind, canonical_argv},
     mode, render,
 };
-use crate::{Script, argv::Invocation, field::Field};
+use crate::{
+    Script,
+    argv::Invocation,
+    field::{self, Field},
+    posix,
+};
 
 /// Utilities that are read without a table.
 pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> {
+    // Inside `xargs` and `find -exec` more operands may follow than are seen here.
+    let alone = builder.wrapped <= 1;
     match name {
         "test" => Some(test("test", arguments)),
         "[" => {
@@ -25,11 +32,9 @@ pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> 
         }
         "dd" => size::dd(arguments),
         "echo" => Some(echo::canonical(arguments)),
-        "sed" => by_lines(builder, "sed", arguments),
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            by_lines(builder, "awk", arguments).or_else(|| by_field(builder, arguments))
-        }
-        "printf" => text::printf(arguments),
+        "sed" if alone => by_lines(builder, arguments),
+        "awk" | "gawk" | "mawk" | "nawk" if alone => by_field(builder, arguments),
+        "printf" if alone => text::printf(arguments),
         "sh" | "bash" | "dash" | "zsh" | "ksh" => shell(builder, name, arguments),
         _ => None,
     }
@@ -38,8 +43,9 @@ pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> 
 /// Arguments rewritten before their table reads them.
 pub(super) fn arguments(name: &str, arguments: &[Field]) -> Option<Vec<Field>> {
     match name {
-        "kill" | "killall" => signal::rewritten("-s", arguments),
-        "pkill" => signal::rewritten("--signal", arguments),
+        "kill" => signal::rewritten(&["-s", "-n"], arguments),
+        "killall" => signal::rewritten(&["-s", "--signal"], arguments),
+        "pkill" => signal::rewritten(&["--signal"], arguments),
         "cd" if arguments.is_empty() => {
             Some(vec![Field { text: home(), span: crate::Span::default() }])
         }
@@ -80,7 +86,9 @@ pub(super) fn refine(name: &str, invocation: &Invocation<'_>, parts: &mut Parts)
                 first.text = mode;
             }
         }
-        "tr" => parts.operands.iter_mut().for_each(|it| text::set(&mut it.text)),
+        "tr" if text::are_classes(&parts.operands) => {
+            parts.operands.iter_mut().for_each(|it| text::set(&mut it.text));
+        }
         "date" => parts
             .operands
             .iter_mut()
@@ -92,18 +100,50 @@ pub(super) fn refine(name: &str, invocation: &Invocation<'_>, parts: &mut Parts)
     }
 }
 
-/// Programs that can tell which file they read, and operands that are no file.
-pub(super) fn names_its_file(name: &str, operands: &[String]) -> bool {
-    let asks = |words: &[&str]| {
-        operands.first().is_some_and(|program| words.iter().any(|it| program.contains(it)))
+/// Arguments that a utility refuses although its table reads them.
+pub(super) fn is_refused(name: &str, invocation: &Invocation<'_>) -> bool {
+    let by_habit = |it: &crate::argv::Given<'_>| {
+        it.field.text[1..].starts_with(|it: char| it.is_ascii_digit())
     };
+    name == "tail" && invocation.operands.len() > 1 && invocation.options.iter().any(by_habit)
+}
+
+/// Whether it could make a difference to a program where its file comes from.
+pub(super) fn minds_its_file(invocation: &Invocation<'_>, operands: &[String]) -> bool {
+    let name = &*invocation.utility.name;
+    let values = invocation.options.iter().filter_map(|it| it.value);
+    let texts = || operands.iter().map(String::as_str).chain(values.clone());
+    // Standard input is already spoken for, or opened by name.
+    let (last, before) = match operands.split_last() {
+        Some((last, before)) => (last.as_str(), before),
+        None => return true,
+    };
+    if before.iter().any(|it| it == "-")
+        || values.clone().any(|it| it == "-")
+        || texts().any(|it| it.contains("/dev/"))
+    {
+        return true;
+    }
+    let program = operands.first().map_or("", String::as_str);
+    let asks =
+        |words: &[&str]| !field::is_literal(program) || words.iter().any(|it| program.contains(it));
     match name {
         "awk" | "gawk" | "mawk" | "nawk" => {
-            asks(&["FILENAME", "ARGV", "ARGC", "getline", "nextfile"])
-                || operands.last().is_some_and(|it| it.contains('='))
+            invocation.has("-f")
+                || asks(&[
+                    "FILENAME",
+                    "ARGV",
+                    "ARGC",
+                    "getline",
+                    "nextfile",
+                    "ENDFILE",
+                    "BEGINFILE",
+                ])
+                || last.contains('=')
         }
-        "jq" => asks(&["input_filename", "$__loc__"]),
-        "sed" => asks(&["F"]),
+        "jq" => invocation.has("-f") || asks(&["input_filename", "$__loc__"]),
+        "sed" => invocation.has("-f") || asks(&["F", "stdin"]),
+        "grep" => invocation.has("-f"),
         _ => false,
     }
 }
@@ -152,7 +192,11 @@ fn shell(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> 
     if flag.text != "-c" {
         return None;
     }
-    let (text, known) = script(builder, text.literal()?)?;
+    let text = text.literal()?;
+    // What other shells make of bash's own syntax is not known here.
+    let plain = matches!(name, "bash" | "zsh" | "ksh")
+        || posix::check(&Script::parse(text).ok()?, posix::Edition::default()).is_compliant();
+    let (text, known) = script(builder, text).filter(|_| plain)?;
     let mut tokens = vec![
         Token::new(TokenKind::Program, name),
         Token::new(TokenKind::Option, "-c"),
@@ -187,9 +231,9 @@ fn test(name: &str, arguments: &[Field]) -> Argv {
     Argv { tokens, known: true, input: None }
 }
 
-/// `sed -n 1,5p`, `sed 5q` and `awk 'NR<=5'` write what `head -n 5` writes.
-fn by_lines(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> {
-    let (utility, options, used) = lines::chosen(name, arguments)?;
+/// `sed -n 1,5p` and `sed 5q` write what `head -n 5` writes. `awk` does not: it ends the last line if it has no end.
+fn by_lines(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
+    let (utility, options, used) = lines::chosen(arguments)?;
     instead(builder, utility, options, &arguments[used..])
 }
 
@@ -207,7 +251,9 @@ fn instead(
 ) -> Option<Argv> {
     let dashed = |it: &Field| it.text.starts_with('-') && it.text.len() > 1;
     let odd = |it: &Field| dashed(it) || it.text.contains('=');
-    if files.len() > 1 || files.iter().any(odd) {
+    // Without a file it may read what never ends, which only some of them survive.
+    let [file] = files else { return None };
+    if odd(file) || !super::command::reads_one(&file.text) {
         return None;
     }
     let field = |text: String| Field { text, span: crate::Span::default() };

@@ -42,7 +42,7 @@ fn read(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
         true => tokens.push(Token::operand(".")),
         // A search for things that are no folder never names where it starts.
         false => tokens.extend(folders.iter().map(|it| match &*it.text {
-            "./" if expression.never_folder() => Token::operand("."),
+            "./" if expression.never_folder() && !expression.tells_start() => Token::operand("."),
             text => Token::operand(text),
         })),
     }
@@ -85,6 +85,12 @@ pub(super) fn with_xargs(found: &CommandForm, next: &CommandForm) -> Option<Comm
     if !nul || limited && !single || command.is_empty() {
         return None;
     }
+    // Without anything found `xargs` still runs its command once, unless told not to: then it must do nothing.
+    let idle =
+        replaced || next.tokens.iter().any(|it| it.kind == TokenKind::Option && it.text == "-r");
+    if !idle && !expression::silent_without_operands(&command) {
+        return None;
+    }
     let marked = command.iter().any(|it| it.text.contains("{}"));
     if marked != replaced {
         return None;
@@ -99,8 +105,10 @@ pub(super) fn with_xargs(found: &CommandForm, next: &CommandForm) -> Option<Comm
         .iter()
         .map(|it| Field { text: it.text.clone(), span: crate::Span::default() })
         .collect();
-    let Argv { tokens, known, .. } =
-        canonical(Builder { source: "", depth: super::MAX_DEPTH, synonyms: false }, &fields);
+    let Argv { tokens, known, .. } = canonical(
+        Builder { source: "", depth: super::MAX_DEPTH, wrapped: 0, synonyms: false },
+        &fields,
+    );
     Some(CommandForm {
         assignments: Vec::new(),
         tokens,
@@ -159,6 +167,20 @@ impl Expression {
         self.simplify();
     }
 
+    /// Whether an action prints where the search started.
+    fn tells_start(&self) -> bool {
+        let Self::And(parts) = self else { return true };
+        parts.iter().any(|part| match part {
+            Self::Action(words) => {
+                !matches!(&*words[0].text, "-print" | "-print0" | "-delete" | "-quit")
+            }
+            Self::Test(_) => false,
+            Self::And(_) | Self::Or(_) | Self::Comma(_) | Self::Not(_) | Self::Fixed(_) => {
+                !part.is_pure()
+            }
+        })
+    }
+
     /// `-exec rm {} ;` on files only is `-delete`.
     fn delete_files(&mut self) {
         let removes = self.never_folder();
@@ -167,10 +189,14 @@ impl Expression {
         let tests_only = tests
             .iter()
             .all(|it| matches!(it, Self::Test(_) | Self::Not(_) | Self::Or(_)) && it.is_pure());
+        // A file that is removed later than it is found can change what is found about others.
+        let apart = !tests.iter().any(
+            |it| matches!(it, Self::Test(words) if matches!(&*words[0], "-links" | "-samefile")),
+        );
         let words: Vec<&str> = action.iter().map(|it| &*it.text).collect();
         let is_rm = matches!(&*words, ["-exec", "rm", options @ .., "{}", ";" | "+"]
             if options.iter().all(|it| matches!(*it, "-f" | "-r" | "-R")));
-        if removes && tests_only && is_rm {
+        if removes && tests_only && apart && is_rm {
             let last = parts.len() - 1;
             parts[last] = Self::Action(vec![Token::operand("-delete")]);
         }

@@ -68,7 +68,9 @@ fn as_atoms(clauses: &[Clause<'_>]) -> Option<String> {
     let mut atoms = BTreeSet::new();
     for Clause { who, op, permissions } in clauses {
         // Without a who the umask has a say; `a` is who it says.
-        if *op == b'=' || who.is_empty() && clauses.len() > 1 {
+        // `X` looks at what was granted before it.
+        let looks = permissions.contains('X') && clauses.len() > 1;
+        if *op == b'=' || looks || who.is_empty() && clauses.len() > 1 {
             return None;
         }
         let who: &str = if who.contains('a') { "ugo" } else { who };

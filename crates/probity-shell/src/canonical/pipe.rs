@@ -32,7 +32,56 @@ pub(super) fn simplified(mut joints: Vec<bool>, mut parts: Vec<Form>) -> Form {
     }
 }
 
+/// In a pipe these act on a shell of their own; with a redirection they act on this one.
+const OWN_SHELL: &[&str] = &[
+    ".",
+    ":",
+    "alias",
+    "bg",
+    "break",
+    "builtin",
+    "cd",
+    "command",
+    "continue",
+    "declare",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fg",
+    "getopts",
+    "hash",
+    "jobs",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
 fn merged(first: &CommandForm, second: &CommandForm, at_start: bool) -> Option<CommandForm> {
+    let own_shell = second.program().is_none_or(|it| OWN_SHELL.contains(&it));
+    if own_shell || !second.assignments.is_empty() {
+        return None;
+    }
     let from_file = || {
         from_cat(first, second)
             .or_else(|| from_echo(first, second))

@@ -13,6 +13,9 @@ pub(super) struct Program<'f> {
 /// Folders whose programs are the ones that the bare name finds.
 const STANDARD: &[&str] = &["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
 
+/// Names that a shell runs itself, and not as the program of that name would.
+const BUILTINS: &[&str] = &["[", "echo", "kill", "printf", "pwd", "test", "time"];
+
 /// The program that `fields` run, other names resolved; `None` if its name is not known or there is none.
 pub(super) fn resolve(fields: &[Field]) -> Option<Program<'_>> {
     let (first, rest) = fields.split_first()?;
@@ -20,7 +23,7 @@ pub(super) fn resolve(fields: &[Field]) -> Option<Program<'_>> {
     let name = STANDARD
         .iter()
         .find_map(|folder| written.strip_prefix(folder))
-        .filter(|it| !it.contains('/'))
+        .filter(|it| !it.contains('/') && !BUILTINS.contains(it))
         .unwrap_or(written);
     let other = utility::lookup(name).and_then(|it| it.same_as.as_deref());
     let Some([program, words @ ..]) = other else {

@@ -1,7 +1,10 @@
 //! Redirections in canonical form.
 
 use super::{expand::Canonical, render};
-use crate::tree::{Redirect, RedirectOp};
+use crate::{
+    field,
+    tree::{Redirect, RedirectOp},
+};
 
 /// A redirection with its descriptor spelled out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +81,11 @@ pub(super) fn canonical(redirects: &[Redirect], expand: &mut Canonical<'_>) -> V
 }
 
 fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<RedirectForm>) {
-    let mut target = expand.unsplit(&redirect.target);
+    // A here-string is one text; the name of a file is split like any word.
+    let mut target = match redirect.op {
+        RedirectOp::HereString => expand.unsplit(&redirect.target),
+        _ => field::encode_single(&redirect.target, expand),
+    };
     let (op, usual) = match redirect.op {
         RedirectOp::Output | RedirectOp::OutputBoth => (">", 1),
         RedirectOp::Clobber => (">|", 1),
@@ -107,7 +114,7 @@ fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<Redirect
     let to_file = redirect.op == RedirectOp::DupOutput
         && redirect.fd.is_none()
         && !target.is_empty()
-        && crate::field::is_literal(&target)
+        && field::is_literal(&target)
         && !target.bytes().all(|it| it.is_ascii_digit() || it == b'-');
     let both = to_file || matches!(redirect.op, RedirectOp::OutputBoth | RedirectOp::AppendBoth);
     let op = if to_file { ">" } else { op };
@@ -128,6 +135,9 @@ fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<Redirect
 /// The path without steps that lead nowhere: `./a//b` is `a/b`.
 fn plain_path(path: &str) -> String {
     let mut plain = path.to_owned();
+    if !field::is_literal(path) {
+        return plain;
+    }
     while plain.contains("//") {
         plain = plain.replace("//", "/");
     }

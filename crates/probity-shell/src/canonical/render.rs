@@ -51,6 +51,10 @@ fn compound(it: &Compound) -> String {
 }
 
 fn keywords(words: &[String], parts: &[Form]) -> String {
+    // A word before a command, rather than around it.
+    if let ([word], [part]) = (words, parts) {
+        return format!("{word} {}", operand(part));
+    }
     let mut text = String::new();
     for (at, word) in words.iter().enumerate() {
         text.push_str(word);

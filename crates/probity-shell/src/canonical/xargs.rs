@@ -22,11 +22,14 @@ pub(super) fn canonical(builder: Builder<'_>, arguments: &[Field]) -> Argv {
     let replace =
         invocation.options.iter().rev().find(is_replace).map(|it| it.value.unwrap_or("{}"));
     let given = invocation.options.iter().filter(|it| !is_replace(it));
+    // Which of them wins is a matter of their order and of the version.
+    if replace.is_some()
+        && given.clone().any(|it| ["-n", "-L", "-l"].iter().any(|other| it.is(other)))
+    {
+        return verbatim();
+    }
     let mut tokens = vec![Token::new(TokenKind::Program, "xargs")];
-    let kept = options(table, given).into_iter();
-    // One item at a time is what a replacement string means already.
-    let kept = kept.filter(|(index, _)| replace.is_none() || !takes_one(table, *index));
-    tokens.extend(kept.flat_map(|(_, tokens)| tokens));
+    tokens.extend(options(table, given).into_iter().flat_map(|(_, tokens)| tokens));
     let mut command: Vec<Field> = invocation.operands.iter().map(|it| (*it).clone()).collect();
     if command.is_empty() {
         command.push(Field { text: "echo".to_owned(), span: crate::Span::default() });
@@ -41,8 +44,4 @@ pub(super) fn canonical(builder: Builder<'_>, arguments: &[Field]) -> Argv {
     let (nested, known) = canonical_argv(builder, &command).nested();
     tokens.extend(nested);
     Argv { tokens, known, input: None }
-}
-
-fn takes_one(table: &utility::Utility, index: usize) -> bool {
-    ["-n", "-L", "-l"].iter().any(|it| table.option(it) == Some(index))
 }

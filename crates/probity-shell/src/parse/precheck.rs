@@ -6,6 +6,9 @@ use crate::tree::Span;
 /// Most openings that may be pending at once. The parser has limits of its own; this one spares it the walk.
 const MAX_OPEN: usize = 400;
 
+/// Most words in a row that each open a level.
+const MAX_IN_A_ROW: usize = 50;
+
 pub(super) fn check(source: &str) -> Result<(), ParseError> {
     if source.len() > MAX_BYTES {
         return Err(ParseError::TooLong);
@@ -15,7 +18,24 @@ pub(super) fn check(source: &str) -> Result<(), ParseError> {
     {
         return Err(ParseError::Character { character, at });
     }
-    openings(source)
+    openings(source)?;
+    keywords(source)
+}
+
+/// The parser goes one level deeper for each `time` and `coproc` in a row, without a limit of its own.
+fn keywords(source: &str) -> Result<(), ParseError> {
+    let mut in_a_row: usize = 0;
+    for word in source.split([' ', '\t', '\n', '\\']) {
+        match word {
+            "time" | "coproc" => in_a_row += 1,
+            "" | "-p" | "!" | "--" => {}
+            _ => in_a_row = 0,
+        }
+        if in_a_row > MAX_IN_A_ROW {
+            return Err(ParseError::TooDeep);
+        }
+    }
+    Ok(())
 }
 
 /// Counts brackets without regard to quotes: too many is too many even if some are text.

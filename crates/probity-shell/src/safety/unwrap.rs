@@ -23,7 +23,7 @@ impl Walker<'_> {
             self.dynamic_program(word);
             return Feed::Unknown;
         }
-        self.nested(span, Feed::Unknown, |walker| {
+        self.wrapped(span, Feed::Unknown, |walker| {
             walker.program(base, word, arguments, stdin, span)
         })
     }

@@ -16,6 +16,8 @@ use crate::{
 
 /// How deep statements, wrappers and texts within texts may nest before the rest is called opaque.
 const MAX_NESTING: usize = 120;
+/// Commands that run commands are followed this far; some levels copy the words that are left.
+const MAX_WRAPPED: usize = 24;
 /// How many texts within texts are read.
 const MAX_TEXTS: usize = 6;
 /// How many commands are looked at, functions and loops counted each time.
@@ -41,6 +43,7 @@ pub(super) struct Walker<'r> {
     /// How many bytes of texts within texts were read.
     read: usize,
     nesting: usize,
+    wrapped: usize,
     commands: usize,
     /// Base names of files that were fetched from elsewhere.
     pub(super) fetched: Vec<Text>,
@@ -71,6 +74,7 @@ impl<'r> Walker<'r> {
             texts: 0,
             read: 0,
             nesting: 0,
+            wrapped: 0,
             commands: 0,
             fetched: Vec::new(),
             wanted: false,
@@ -184,6 +188,23 @@ impl<'r> Walker<'r> {
         self.nesting += 1;
         let result = act(self);
         self.nesting -= 1;
+        result
+    }
+
+    /// Guards commands that run commands.
+    pub(super) fn wrapped<T>(
+        &mut self,
+        span: Span,
+        otherwise: T,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        if self.wrapped >= MAX_WRAPPED {
+            self.opaque(span, "too many commands stand around it");
+            return otherwise;
+        }
+        self.wrapped += 1;
+        let result = self.nested(span, otherwise, act);
+        self.wrapped -= 1;
         result
     }
 

@@ -27,7 +27,9 @@ pub(super) fn canonical(arguments: &[Field]) -> Argv {
     // A joined word that looks like an option would be read as one.
     let dashed = joined.starts_with('-')
         && joined[1..].bytes().all(|byte| matches!(byte, b'n' | b'e' | b'E'));
-    match texts.is_empty() || dashed || texts.iter().any(|it| it.contains(unsure)) {
+    // A value at the start could be an option.
+    let begins = texts.first().is_some_and(|it| field::is_literal(it));
+    match !begins || dashed || texts.iter().any(|it| it.contains(unsure)) {
         true => tokens.extend(texts.into_iter().map(Token::operand)),
         false => tokens.push(Token::operand(joined)),
     }

@@ -28,11 +28,11 @@ fn name(text: &str) -> Option<&'static str> {
     named.or_else(|| OTHERS.iter().find(|it| **it == plain).copied())
 }
 
-/// The arguments with the signal given by `option` and its name; the usual one is left out.
-pub(super) fn rewritten(option: &str, arguments: &[Field]) -> Option<Vec<Field>> {
+/// The arguments with the signal given by the first of its options and its name; the usual one is left out.
+pub(super) fn rewritten(options: &[&str], arguments: &[Field]) -> Option<Vec<Field>> {
     let (first, rest) = arguments.split_first()?;
     let (signal, rest) = match &*first.text {
-        "-s" | "-n" | "--signal" => {
+        option if options.contains(&option) => {
             let (value, rest) = rest.split_first()?;
             (name(&value.text)?, rest)
         }
@@ -44,7 +44,7 @@ pub(super) fn rewritten(option: &str, arguments: &[Field]) -> Option<Vec<Field>>
     let field = |text: &str| Field { text: text.to_owned(), span: first.span };
     let said = match signal {
         "TERM" => Vec::new(),
-        other => vec![field(option), field(other)],
+        other => vec![field(options[0]), field(other)],
     };
     Some(said.into_iter().chain(rest.iter().cloned()).collect())
 }

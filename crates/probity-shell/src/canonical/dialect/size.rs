@@ -18,7 +18,10 @@ pub(super) fn dd(arguments: &[Field]) -> Option<Argv> {
             "bs" | "ibs" | "obs" | "cbs" => bytes(value).unwrap_or_else(|| value.to_owned()),
             _ => value.to_owned(),
         };
-        operands.insert(key, value);
+        // Said twice, some of them add up.
+        if operands.insert(key, value).is_some() {
+            return None;
+        }
     }
     let mut tokens = vec![Token::new(TokenKind::Program, "dd")];
     tokens

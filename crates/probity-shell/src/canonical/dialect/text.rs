@@ -21,10 +21,22 @@ pub(super) fn printf(arguments: &[Field]) -> Option<Argv> {
     plain.then_some(Argv { tokens, known: true, input: None })
 }
 
+const CLASSES: &[(&str, &str)] =
+    &[("[:lower:]", "a-z"), ("[:upper:]", "A-Z"), ("[:digit:]", "0-9")];
+
+/// Whether classes can be written as ranges: one alone, or the two of letters. Beside any other set a class is an error.
+pub(super) fn are_classes(sets: &[Field]) -> bool {
+    let texts: Vec<&str> = sets.iter().map(|it| &*it.text).collect();
+    match &texts[..] {
+        [only] => CLASSES.iter().any(|(name, _)| name == only),
+        ["[:lower:]", "[:upper:]"] | ["[:upper:]", "[:lower:]"] => true,
+        _ => false,
+    }
+}
+
 /// `[:lower:]` and `a-z` are the same bytes to `tr`.
 pub(super) fn set(text: &mut String) {
-    let ranges = [("[:lower:]", "a-z"), ("[:upper:]", "A-Z"), ("[:digit:]", "0-9")];
-    if let Some((_, range)) = ranges.iter().find(|(name, _)| *name == text) {
+    if let Some((_, range)) = CLASSES.iter().find(|(name, _)| *name == text) {
         (*range).clone_into(text);
     }
 }

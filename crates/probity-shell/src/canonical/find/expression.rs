@@ -8,7 +8,6 @@ use std::{
 use serde::Deserialize;
 
 use crate::{
-    argv::Invocation,
     canonical::{
         Builder,
         command::{Token, canonical_argv},
@@ -245,20 +244,20 @@ impl Parser<'_> {
         if word == "-exec" && !many && texts == ["echo", "{}"] {
             return Some(Expression::Action(vec![Token::operand("-print")]));
         }
-        // One call for many files does what a call for each does, if their order does not matter to it.
-        let end = if many && known && each_alone(&rest[..end]) { ";" } else { &*rest[end].text };
+        let end = &*rest[end].text;
         tokens.insert(0, Token::operand(word));
         tokens.push(Token::operand(end));
         Some(Expression::Action(tokens))
     }
 }
 
-/// Whether the files at the end of a command are handled one by one.
-fn each_alone(command: &[Field]) -> bool {
-    let Some((name, arguments)) = command.split_first() else { return false };
-    let Some(table) = name.literal().and_then(utility::lookup) else { return false };
-    let slots = Invocation::read(table, arguments).slots();
-    matches!(slots.last(), Some(Some(slot)) if slot.many == Many::Unordered)
+/// Whether a command that is given no files prints nothing and changes nothing.
+pub(super) fn silent_without_operands(command: &[Token]) -> bool {
+    let Some(name) = command.first().map(|it| &*it.text) else { return false };
+    let handles_each =
+        utility::lookup(name).and_then(|it| it.slots.as_deref()).and_then(<[_]>::last);
+    name == "cat"
+        || handles_each.is_some_and(|slot| slot.many == Many::Unordered && &*slot.name == "FILE")
 }
 
 fn permissions(value: &mut String) {
