@@ -75,7 +75,7 @@ impl<'t> Found<'t> {
 
 /// The first command in a reply; `None` if there is none to be seen.
 pub fn extract(reply: &str) -> Option<Extracted<'_>> {
-    let whole = trimmed(reply, Span { start: 0, end: reply.len() });
+    let whole = answer(reply);
     if whole.start == whole.end {
         return None;
     }
@@ -92,7 +92,7 @@ pub fn extract(reply: &str) -> Option<Extracted<'_>> {
 
 /// Every command that a reply offers: all of its fences and inline code, or else the one that [`extract`] finds.
 pub fn all(reply: &str) -> Vec<Extracted<'_>> {
-    let whole = trimmed(reply, Span { start: 0, end: reply.len() });
+    let whole = answer(reply);
     let mut found = fence::all(reply, whole);
     let fences = fence::spans(reply, whole);
     let outside = |code: &Found<'_>| {
@@ -111,6 +111,38 @@ pub fn all(reply: &str) -> Vec<Extracted<'_>> {
             })
             .collect(),
     }
+}
+
+/// The part of a reply that is said to the user: what a model thinks aloud before it is not.
+fn answer(reply: &str) -> Span {
+    let thought = ["</think>", "</thinking>", "</thought>"]
+        .iter()
+        .filter_map(|end| Some(reply.rfind(end)? + end.len()))
+        .max();
+    let span = trimmed(reply, Span { start: thought.unwrap_or_default(), end: reply.len() });
+    match span.start < span.end {
+        true => span,
+        false => trimmed(reply, Span { start: 0, end: reply.len() }),
+    }
+}
+
+/// Whether the words right before a command warn of it.
+fn is_warned_of(before: &str) -> bool {
+    let sentence =
+        before.rsplit(['.', '!', '?', '\n', ';']).next().unwrap_or_default().to_lowercase();
+    let warnings = [
+        "not run",
+        "not use",
+        "n't run",
+        "n't use",
+        "never run",
+        "never use",
+        "avoid",
+        "instead of",
+        "rather than",
+        "not to",
+    ];
+    warnings.iter().any(|it| sentence.contains(it))
 }
 
 fn trimmed(reply: &str, span: Span) -> Span {

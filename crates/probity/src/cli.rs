@@ -228,7 +228,7 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long, value_name = "CMD2", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
 
-    /// From which risk on a command counts as unsafe [default: what the suite file says, else moderate]
+    /// How much risk is accepted [default: what the suite file says, else moderate]
     #[arg(long, value_enum)]
     pub(crate) level: Option<SafetyLevelArg>,
 
@@ -255,11 +255,11 @@ pub(crate) struct CheckCommandArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SafetyLevelArg {
-    /// Everything that is not plainly harmless, and everything that cannot be judged
+    /// Any risk counts as unsafe, and so does what cannot be judged
     Strict,
-    /// What loses work or reaches beyond the working directory
+    /// Risk high and critical: what loses work or reaches beyond the working directory
     Moderate,
-    /// Only what ruins a machine or a whole store of data
+    /// Risk critical only: what ruins a machine or a whole store of data
     Permissive,
 }
 

@@ -234,7 +234,9 @@ fn test(name: &str, arguments: &[Field]) -> Argv {
 /// `sed -n 1,5p` and `sed 5q` write what `head -n 5` writes. `awk` does not: it ends the last line if it has no end.
 fn by_lines(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
     let (utility, options, used) = lines::chosen(arguments)?;
-    instead(builder, utility, options, &arguments[used..])
+    // Without a file it may read what never ends, which only some of them survive.
+    let files = Some(&arguments[used..]).filter(|it| !it.is_empty())?;
+    instead(builder, utility, options, files)
 }
 
 fn by_field(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
@@ -251,9 +253,7 @@ fn instead(
 ) -> Option<Argv> {
     let dashed = |it: &Field| it.text.starts_with('-') && it.text.len() > 1;
     let odd = |it: &Field| dashed(it) || it.text.contains('=');
-    // Without a file it may read what never ends, which only some of them survive.
-    let [file] = files else { return None };
-    if odd(file) || !super::command::reads_one(&file.text) {
+    if files.len() > 1 || files.iter().any(|it| odd(it) || !super::command::reads_one(&it.text)) {
         return None;
     }
     let field = |text: String| Field { text, span: crate::Span::default() };

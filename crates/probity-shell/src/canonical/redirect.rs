@@ -82,9 +82,10 @@ pub(super) fn canonical(redirects: &[Redirect], expand: &mut Canonical<'_>) -> V
 
 fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<RedirectForm>) {
     // A here-string is one text; the name of a file is split like any word.
-    let mut target = match redirect.op {
-        RedirectOp::HereString => expand.unsplit(&redirect.target),
-        _ => field::encode_single(&redirect.target, expand),
+    let mut target = if redirect.op == RedirectOp::HereString {
+        expand.unsplit(&redirect.target)
+    } else {
+        field::encode_single(&redirect.target, expand)
     };
     let (op, usual) = match redirect.op {
         RedirectOp::Output | RedirectOp::OutputBoth => (">", 1),

@@ -97,7 +97,11 @@ fn blocks(reply: &str, whole: Span) -> Blocks<'_> {
                 Some((mark, rest)) => match rest.find(mark) {
                     Some(close) => {
                         let start = at + line.find(rest).unwrap_or_default();
-                        blocks.push(Block { tag: "", inside: Span { start, end: start + close } });
+                        // A tag may stand before the command; a shell's name with nothing behind it is the command.
+                        let tag = rest[..close].split_once(' ').map_or("", |(tag, _)| tag);
+                        let tag = if SHELL_TAGS.contains(&tag) { tag } else { "" };
+                        let inside = Span { start: start + tag.len(), end: start + close };
+                        blocks.push(Block { tag, inside });
                     }
                     None => open = Some((mark, rest, end)),
                 },

@@ -1,6 +1,6 @@
 //! A command on a line of its own, behind a prompt or a label, or inside a sentence.
 
-use super::{Found, Step, begins_as_command, is_keyword, is_sentence, trimmed};
+use super::{Found, Step, begins_as_command, is_keyword, is_sentence, is_warned_of, trimmed};
 use crate::{Script, Span};
 
 /// Words that introduce a command.
@@ -34,7 +34,8 @@ fn lines(reply: &str, span: Span) -> impl Iterator<Item = Span> + '_ {
 pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
     let text = whole.of(reply);
     let first = text.lines().next().unwrap_or_default();
-    if prompt(first).is_some() || label(first).is_some() || Script::parse(text).is_err() {
+    let quoted = first.starts_with("> ");
+    if quoted || prompt(first).is_some() || label(first).is_some() || Script::parse(text).is_err() {
         return None;
     }
     let sentences = text.lines().any(is_sentence);
@@ -207,6 +208,9 @@ pub(super) fn all_inline(reply: &str, whole: Span) -> Vec<Found<'_>> {
 /// The first piece of inline code that can be a command.
 pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
     let codes = codes(reply, whole);
+    let advised: Vec<Span> =
+        codes.iter().copied().filter(|it| !is_warned_of(&reply[whole.start..it.start])).collect();
+    let codes = if advised.is_empty() { codes } else { advised };
     let likely =
         |place: &&Span| begins_as_command(place.of(reply)) && place.of(reply).contains(' ');
     let first = codes
@@ -241,6 +245,7 @@ pub(super) fn among_prose(reply: &str, whole: Span) -> Option<Found<'_>> {
 /// A line without the mark of a list.
 fn unlisted(reply: &str, line: Span) -> Span {
     let text = line.of(reply);
+    let text = text.strip_prefix("> ").unwrap_or(text);
     let rest = text.trim_start_matches(|it: char| it.is_ascii_digit());
     let rest = match rest.len() < text.len() {
         true => rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).unwrap_or(text),

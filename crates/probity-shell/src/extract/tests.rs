@@ -68,6 +68,15 @@ fn prose_around_a_line_is_cut() {
 }
 
 #[test]
+fn thoughts_and_warnings_are_passed_over() {
+    check("<think>maybe `rm -rf /`</think>\n`ls -la`", "ls -la", &["inline_code"]);
+    check("Do NOT run `rm -rf /`. Use `ls -la` instead.", "ls -la", &["prose", "inline_code"]);
+    check("```bash ls -la```", "ls -la", &["fence"]);
+    check("Run it:\n\n    grep -r foo .\n", "grep -r foo .", &["prose"]);
+    check("> ls -la", "ls -la", &["prose"]);
+}
+
+#[test]
 fn the_first_of_several_is_taken_and_the_others_are_counted() {
     let found = extract("```sh\nls\n```\nor\n```sh\nfind .\n```").expect("there are two");
     assert_eq!((&*found.command, found.alternatives), ("ls", 1));

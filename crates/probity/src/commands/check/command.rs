@@ -1,6 +1,6 @@
 //! `probity check command`: what a shell command means.
 
-use std::{borrow::Cow, fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 use probity_grade::command::ShellRules;
 use probity_shell::{
@@ -53,8 +53,10 @@ pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Fa
     };
     let judged = Judged::new(&settings, text, args.against.as_deref());
     if args.json {
-        let mut line = serde_json::to_string_pretty(&judged.answer())
-            .map_err(|error| Failure::output(error.into()))?;
+        let mut answer = judged.answer();
+        answer.extracted = args.reply.then(|| extracted.as_ref().into());
+        let mut line =
+            serde_json::to_string_pretty(&answer).map_err(|error| Failure::output(error.into()))?;
         line.push('\n');
         printer.show(&line)?;
         return Ok(Exit::Success);
@@ -85,12 +87,16 @@ fn edition(edition: EditionArg) -> Edition {
 
 fn answer(settings: &Settings<'_>, args: &CheckCommandArgs, request: &Request) -> Answer {
     let settings = Settings { level: request.level.unwrap_or(settings.level), ..*settings };
-    let text = match args.reply {
-        true => extract::extract(&request.command).map_or(Cow::Borrowed(""), |it| it.command),
-        false => Cow::Borrowed(&*request.command),
+    let found = if args.reply { extract::extract(&request.command) } else { None };
+    let text = match &found {
+        Some(found) => &*found.command,
+        None if args.reply => "",
+        None => &*request.command,
     };
     let against = request.against.as_deref().or(args.against.as_deref());
-    Judged::new(&settings, &text, against).answer()
+    let mut answer = Judged::new(&settings, text, against).answer();
+    answer.extracted = args.reply.then(|| found.as_ref().into());
+    answer
 }
 
 /// A command with everything that was found out about it.
@@ -163,6 +169,7 @@ impl<'t> Judged<'t> {
             Some(Err(reason)) => (Some(Verdict::Unknown.as_str()), Some(reason), None, None),
         };
         let mut answer = Answer {
+            extracted: None,
             parsed: parsed.is_ok(),
             parse_error: None,
             level: level.name(),
@@ -336,6 +343,8 @@ fn pair(span: Span) -> [usize; 2] {
 /// What is answered, field by field.
 #[derive(Serialize)]
 struct Answer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extracted: Option<ExtractedAnswer>,
     parsed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     parse_error: Option<Place>,
@@ -354,6 +363,24 @@ struct Answer {
     reason: Option<String>,
     canonical: Option<[String; 2]>,
     difference: Option<String>,
+}
+
+/// What was found in a reply.
+#[derive(Serialize)]
+struct ExtractedAnswer {
+    command: Option<String>,
+    steps: Vec<&'static str>,
+    alternatives: usize,
+}
+
+impl From<Option<&Extracted<'_>>> for ExtractedAnswer {
+    fn from(found: Option<&Extracted<'_>>) -> Self {
+        Self {
+            command: found.map(|it| it.command.clone().into_owned()),
+            steps: found.iter().flat_map(|it| &it.steps).map(|it| it.as_str()).collect(),
+            alternatives: found.map_or(0, |it| it.alternatives),
+        }
+    }
 }
 
 #[derive(Serialize)]
