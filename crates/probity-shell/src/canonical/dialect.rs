@@ -30,6 +30,16 @@ pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> 
             let (last, inner) = arguments.split_last()?;
             (last.text == "]").then(|| test("test", inner))
         }
+        // Where a shell stands does not depend on what it is told.
+        "pwd"
+            if arguments
+                .iter()
+                .all(|it| field::is_literal(&it.text) && !it.text.starts_with('-')) =>
+        {
+            let tokens = vec![Token::new(TokenKind::Program, "pwd")];
+            Some(Argv { tokens, known: true, input: None })
+        }
+        "unlink" if alone && arguments.len() == 1 => instead(builder, "rm", Vec::new(), arguments),
         "dd" => size::dd(arguments),
         "echo" => Some(echo::canonical(arguments)),
         "sed" if alone => by_lines(builder, arguments),
