@@ -256,12 +256,11 @@ impl<'a> Reader<'a> {
         if !table.abbreviations || spelling.len() < 3 {
             return None;
         }
-        let mut matching = table
-            .options
-            .iter()
-            .enumerate()
-            .filter(|(_, spec)| spec.spellings.iter().any(|it| it.starts_with(spelling)))
-            .map(|(index, _)| index);
+        // Two spellings of one option are as ambiguous as two options.
+        let mut matching = table.options.iter().enumerate().flat_map(|(index, spec)| {
+            let fits = spec.spellings.iter().filter(|it| it.starts_with(spelling));
+            fits.map(move |_| index)
+        });
         let first = matching.next()?;
         let level = self.invocation.levels.len() - 1;
         matching.next().is_none().then_some(Found { level, table, index: first })

@@ -353,7 +353,8 @@ fn resolve(
         let later = given[at + 1..].iter().any(|it| it.0 == *index);
         let earlier = kept.iter().any(|it| it.0 == *index);
         let keep = match repeat {
-            Repeat::Same => !earlier,
+            // Among others whose order matters, saying it again can change the outcome.
+            Repeat::Same => !earlier || in_order_with_others(utility, &given, *index),
             Repeat::Last => !later,
             Repeat::Each | Repeat::Set | Repeat::Count => true,
         };
@@ -379,6 +380,16 @@ fn resolve(
             .then_with(|| if set { a.1.cmp(&b.1) } else { std::cmp::Ordering::Equal })
     });
     in_order.into_iter().map(|(_, option)| option).collect()
+}
+
+/// Whether an option's place among other given ones matters.
+fn in_order_with_others(
+    utility: &Utility,
+    given: &[(usize, Option<String>)],
+    index: usize,
+) -> bool {
+    let groups = utility.ordered.iter().filter(|group| group.contains(&index));
+    groups.flatten().any(|other| *other != index && given.iter().any(|it| it.0 == *other))
 }
 
 /// Where an option sorts: members of a group whose order matters all sort where the first of the group would, and

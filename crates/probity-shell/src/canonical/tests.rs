@@ -327,6 +327,10 @@ fn what_only_looks_the_same() {
         ("yes | sed -n 1,3p", "yes | head -n 3"),
         ("awk -F\u{e9} '{print $1}' f", "cut -d\u{e9} -f1 f"),
         ("bzip2 --fast -7 f", "bzip2 -7 f"),
+        ("bzip2 -2 -3 f", "bzip2 -3 -2 f"),
+        ("bzip2 -z -t f", "bzip2 -z -t -z f"),
+        ("md5sum --text --tag f", "md5sum --text --tag --text f"),
+        ("cmp --pri a b", "cmp --print-bytes a b"),
     ]);
 }
 
