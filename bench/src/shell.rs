@@ -16,13 +16,13 @@ use crate::{
 /// Commands as people ask for them, each with another that does the same or nearly so.
 const COMMANDS: &[(&str, &str)] = &[
     ("ls -la", "ls -a -l"),
-    ("find . -name '*.txt' -type f", "find . -type f -name \"*.txt\""),
+    ("find . -name '*.rst' -type f", "find . -type f -name \"*.rst\""),
     ("grep -rn TODO src | head -n 20", "grep -nr TODO src | head -20"),
     ("tar xzf a.tgz -C /tmp", "tar --extract --gzip --file=a.tgz -C /tmp"),
     ("rm -rf build", "rm -fr build"),
     ("git commit -am 'fix things'", "git commit -a -m \"fix things\""),
     ("cat f | sort | uniq -c | sort -nr", "sort f | uniq -c | sort -rn"),
-    ("docker ps -a", "docker ps --all"),
+    ("docker ps -q", "docker ps --quiet"),
     ("sudo apt-get install -y curl", "sudo apt-get -y install curl"),
     ("for f in *.md; do wc -l \"$f\"; done", "for f in *.md; do wc -l \"${f}\"; done"),
     ("echo \"$HOME\" > out.txt", "echo ~ >out.txt"),
@@ -34,7 +34,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("du -sh * | sort -h", "du -h -s * | sort -h"),
     ("mkdir -p a/b && cd a/b", "mkdir --parents a/b && cd a/b"),
     ("sed -i 's/a/b/g' f", "sed -i s/a/b/g f"),
-    ("kill -9 1234", "kill -KILL 1234"),
+    ("kill -9 4242", "kill -KILL 4242"),
 ];
 
 /// What a text is made of, and how often it is repeated for a given size.
