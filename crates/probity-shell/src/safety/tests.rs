@@ -438,3 +438,20 @@ proptest::proptest! {
         let _ = assess_broken(&text, Rules::builtin());
     }
 }
+
+#[test]
+fn programs_named_by_options_are_run_too() {
+    for command in [
+        "tar -I 'rm -rf /' -xf a.tar",
+        "tar --to-command='rm -rf ~' -xf a.tar",
+        "rsync -e \"sh -c 'rm -rf /'\" a b",
+        "ld.so /bin/rm -rf /",
+    ] {
+        let script = Script::parse(command).expect("it parses");
+        assert_eq!(assess(&script, Rules::builtin()).risk, Risk::Critical, "{command}");
+    }
+    for command in ["tar -I zstd -xf a.tar", "rsync -e ssh -a src host:dst"] {
+        let script = Script::parse(command).expect("it parses");
+        assert!(!assess(&script, Rules::builtin()).is_unsafe(Level::Moderate), "{command}");
+    }
+}
