@@ -61,6 +61,9 @@ impl<'s> Converter<'s> {
     }
 
     fn place(&self, span: Span) -> Span {
+        // The parser can be off by one at the end of a text.
+        let end = self.source.floor_char_boundary(span.end);
+        let span = Span { start: self.source.floor_char_boundary(span.start.min(end)), end };
         match self.base {
             Base::Offset(shift) => Span { start: span.start + shift, end: span.end + shift },
             Base::Within(whole) => whole,

@@ -368,3 +368,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn places_lie_inside_the_text() {
+    for text in ["(()j>())", "((a))", "(( é ))"] {
+        let Ok(script) = Script::parse(text) else { continue };
+        for violation in check(&script, Edition::default()).violations {
+            assert!(text.get(violation.span.start..violation.span.end).is_some(), "{violation:?}");
+        }
+    }
+}
