@@ -4,8 +4,6 @@
 //! that no command can hold (the parser refuses them), so that code that reads options and operands works on plain
 //! strings and can never mistake a quoted `*` for a pattern.
 
-use std::fmt;
-
 use crate::tree::{Part, Quoting, Span, Word, has_bracket};
 
 /// An unquoted `*`.
@@ -46,12 +44,6 @@ impl Field {
     /// The value, if all of it is known.
     pub fn literal(&self) -> Option<&str> {
         is_literal(&self.text).then_some(&*self.text)
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&display(&self.text))
     }
 }
 

@@ -527,17 +527,6 @@ impl Word {
         }
         Some(value)
     }
-
-    /// Whether any part was quoted or escaped.
-    pub fn is_quoted(&self) -> bool {
-        self.parts.iter().any(|part| match part {
-            Part::Text { quoting, .. } => *quoting != Quoting::None,
-            Part::Parameter(it) => it.quoted,
-            Part::Command(it) => it.quoted,
-            Part::Arithmetic(it) => it.quoted,
-            Part::Process(_) | Part::Array(_) => false,
-        })
-    }
 }
 
 /// Whether unquoted text holds a bracket expression; `[` alone is the command of that name.

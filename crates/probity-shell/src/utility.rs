@@ -160,6 +160,23 @@ mod tests {
     }
 
     #[test]
+    fn options_that_stand_for_others_end_somewhere() {
+        fn check(table: &Utility, path: &str) {
+            for spec in &table.options {
+                let mut pending: Vec<(&str, usize)> = vec![(spec.name(), 0)];
+                while let Some((spelling, depth)) = pending.pop() {
+                    assert!(depth < 5, "`{path} {}` stands for itself", spec.name());
+                    let next =
+                        &table.options[table.option(spelling).expect("a table names only its own")];
+                    pending.extend(next.expands.iter().map(|(other, _)| (&**other, depth + 1)));
+                }
+            }
+            table.commands.values().for_each(|it| check(it, &format!("{path} {}", it.name)));
+        }
+        names().for_each(|name| check(lookup(name).expect("it is listed"), name));
+    }
+
+    #[test]
     fn other_names_lead_to_utilities_that_exist() {
         for name in names() {
             let Some(words) = &lookup(name).expect("it is listed").same_as else { continue };

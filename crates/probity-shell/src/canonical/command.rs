@@ -48,8 +48,6 @@ pub enum TokenKind {
     Value,
     /// An operand.
     Operand,
-    /// Shell text that stands for itself.
-    Raw,
 }
 
 impl Token {
@@ -63,12 +61,7 @@ impl Token {
 
     /// The token as people would write it.
     pub fn display(&self) -> String {
-        match self.kind {
-            TokenKind::Raw => self.text.clone(),
-            TokenKind::Program | TokenKind::Option | TokenKind::Value | TokenKind::Operand => {
-                render::word(&self.text)
-            }
-        }
+        render::word(&self.text)
     }
 }
 
@@ -113,7 +106,7 @@ pub(super) fn simple(builder: Builder<'_>, simple: &Simple, redirects: Vec<Redir
         Some(file) if !redirects.iter().any(RedirectForm::is_input) => {
             redirects.insert(0, RedirectForm::input(&file));
         }
-        Some(file) => return with_operand(assignments, tokens, file, redirects, known),
+        Some(file) => tokens.push(Token::operand(file)),
         None => {}
     }
     Form::Command(Box::new(CommandForm { assignments, tokens, redirects, known }))
@@ -128,17 +121,6 @@ fn home(field: &mut Field) {
     }
 }
 
-fn with_operand(
-    assignments: Vec<String>,
-    mut tokens: Vec<Token>,
-    file: String,
-    redirects: Vec<RedirectForm>,
-    known: bool,
-) -> Form {
-    tokens.push(Token::operand(file));
-    Form::Command(Box::new(CommandForm { assignments, tokens, redirects, known }))
-}
-
 /// Canonical arguments.
 pub(super) struct Argv {
     pub(super) tokens: Vec<Token>,
@@ -148,11 +130,10 @@ pub(super) struct Argv {
 }
 
 impl Argv {
-    fn verbatim(fields: &[Field]) -> Self {
-        let mut tokens: Vec<_> = fields.iter().map(|it| Token::operand(&*it.text)).collect();
-        if let Some(first) = tokens.first_mut() {
-            first.kind = TokenKind::Program;
-        }
+    /// A program with its arguments as they were written: nothing is known that would allow to move them.
+    pub(super) fn as_written(program: &str, arguments: &[Field]) -> Self {
+        let mut tokens = vec![Token::new(TokenKind::Program, program)];
+        tokens.extend(arguments.iter().map(|it| Token::operand(&*it.text)));
         Self { tokens, known: false, input: None }
     }
 
@@ -169,7 +150,10 @@ pub(super) fn canonical_argv(builder: Builder<'_>, fields: &[Field]) -> Argv {
     let builder = Builder { wrapped: builder.wrapped + 1, ..builder };
     let program = program::resolve(fields).filter(|_| builder.wrapped <= MAX_WRAPPED);
     let Some(Program { name, words }) = program else {
-        return Argv::verbatim(fields);
+        return match fields.split_first() {
+            Some((first, rest)) => Argv::as_written(&first.text, rest),
+            None => Argv { tokens: Vec::new(), known: false, input: None },
+        };
     };
     let arguments = &*words;
     match &*name {
@@ -180,14 +164,7 @@ pub(super) fn canonical_argv(builder: Builder<'_>, fields: &[Field]) -> Argv {
     if let Some(argv) = dialect::special(builder, &name, arguments) {
         return argv;
     }
-    let Some(utility) = utility::lookup(&name) else {
-        let mut argv = Argv::verbatim(arguments);
-        if let Some(first) = argv.tokens.first_mut() {
-            first.kind = TokenKind::Operand;
-        }
-        argv.tokens.insert(0, Token::new(TokenKind::Program, name));
-        return argv;
-    };
+    let Some(utility) = utility::lookup(&name) else { return Argv::as_written(&name, arguments) };
     by_table(builder, utility, &name, arguments)
 }
 
@@ -203,7 +180,6 @@ fn by_table(
     let rewritten = dialect::arguments(name, arguments);
     let arguments = rewritten.as_deref().unwrap_or(arguments);
     let invocation = Invocation::read(utility, arguments);
-    let mut tokens = vec![Token::new(TokenKind::Program, name)];
     let countless = invocation.options.len() > MAX_OPTIONS;
     if countless
         || dialect::is_refused(name, &invocation)
@@ -211,9 +187,9 @@ fn by_table(
         || invocation.utility.slots.is_none()
     {
         // What an unknown option takes for its value is not known, so nothing is moved.
-        tokens.extend(arguments.iter().map(|it| Token::operand(&*it.text)));
-        return Argv { tokens, known: false, input: None };
+        return Argv::as_written(name, arguments);
     }
+    let mut tokens = vec![Token::new(TokenKind::Program, name)];
     for (level, table) in invocation.levels.iter().enumerate().take(invocation.path.len()) {
         let given = invocation.global.iter().filter(|it| it.level == level);
         tokens.extend(options(table, given).into_iter().flat_map(|(_, tokens)| tokens));

@@ -9,7 +9,7 @@ mod synonym;
 mod text;
 
 use super::{
-    Builder, Form, MAX_DEPTH,
+    Builder, MAX_DEPTH,
     command::{Argv, Parts, Token, TokenKind, canonical_argv},
     mode, render,
 };
@@ -189,7 +189,9 @@ pub(super) fn nested(builder: Builder<'_>, name: &str, command: &[Field]) -> (Ve
 
 fn remote(builder: Builder<'_>, command: &[Field]) -> (Vec<Token>, bool) {
     let words: Option<Vec<&str>> = command.iter().map(Field::literal).collect();
-    let read = words.and_then(|words| script(builder, &words.join(" ")));
+    let text = words.map(|words| words.join(" "));
+    let script = text.as_deref().and_then(|text| nested_script(builder, text));
+    let read = script.map(|script| canonical_text(builder, &script));
     match read {
         Some((text, known)) => (vec![Token::operand(text)], known),
         None => (command.iter().map(|it| Token::operand(&*it.text)).collect(), false),
@@ -202,11 +204,11 @@ fn shell(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> 
     if flag.text != "-c" {
         return None;
     }
-    let text = text.literal()?;
+    let script = nested_script(builder, text.literal()?)?;
     // What other shells make of bash's own syntax is not known here.
     let plain = matches!(name, "bash" | "zsh" | "ksh")
-        || posix::check(&Script::parse(text).ok()?, posix::Edition::default()).is_compliant();
-    let (text, known) = script(builder, text).filter(|_| plain)?;
+        || posix::check(&script, posix::Edition::default()).is_compliant();
+    let (text, known) = plain.then(|| canonical_text(builder, &script))?;
     let mut tokens = vec![
         Token::new(TokenKind::Program, name),
         Token::new(TokenKind::Option, "-c"),
@@ -216,15 +218,16 @@ fn shell(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> 
     Some(Argv { tokens, known, input: None })
 }
 
-/// The canonical text of a script inside a command.
-fn script(builder: Builder<'_>, text: &str) -> Option<(String, bool)> {
-    if builder.depth >= MAX_DEPTH {
-        return None;
-    }
-    let script = Script::parse(text).ok()?;
-    let form: Form =
-        Builder { source: text, depth: builder.depth + 1, ..builder }.list(&script.body);
-    Some((render::form(&form), form.is_known()))
+/// A script inside a command, unless it is too deep inside.
+fn nested_script<'t>(builder: Builder<'_>, text: &'t str) -> Option<Script<'t>> {
+    (builder.depth < MAX_DEPTH).then(|| Script::parse(text).ok())?
+}
+
+/// The canonical text of a script inside a command, and whether all of it is known.
+fn canonical_text(builder: Builder<'_>, script: &Script<'_>) -> (String, bool) {
+    let form =
+        Builder { source: script.source, depth: builder.depth + 1, ..builder }.list(&script.body);
+    (render::form(&form), form.is_known())
 }
 
 fn test(name: &str, arguments: &[Field]) -> Argv {

@@ -10,12 +10,7 @@ use crate::{argv::Invocation, field::Field, utility};
 use expression::{Expression, Parsed};
 
 pub(super) fn canonical(builder: Builder<'_>, arguments: &[Field]) -> Argv {
-    read(builder, arguments).unwrap_or_else(|| {
-        let operands = arguments.iter().map(|it| Token::operand(&*it.text));
-        let tokens =
-            std::iter::once(Token::new(TokenKind::Program, "find")).chain(operands).collect();
-        Argv { tokens, known: false, input: None }
-    })
+    read(builder, arguments).unwrap_or_else(|| Argv::as_written("find", arguments))
 }
 
 fn read(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
@@ -56,7 +51,8 @@ fn read(builder: Builder<'_>, arguments: &[Field]) -> Option<Argv> {
 pub(super) fn with_xargs(found: &CommandForm, next: &CommandForm) -> Option<CommandForm> {
     let ends = found.is("find") && found.known && found.redirects.is_empty();
     let (last, before) = found.tokens.split_last()?;
-    let only_print0 = ends && last.text == "-print0" && !before.iter().any(|it| acts(&it.text));
+    let only_print0 =
+        ends && last.text == "-print0" && !before.iter().any(|it| expression::is_action(&it.text));
     if !only_print0
         || !next.is("xargs")
         || !next.redirects.iter().all(|it| it.fd.is_empty() && it.op.starts_with('>'))
@@ -115,10 +111,6 @@ pub(super) fn with_xargs(found: &CommandForm, next: &CommandForm) -> Option<Comm
         redirects: next.redirects.clone(),
         known: known && next.known,
     })
-}
-
-fn acts(word: &str) -> bool {
-    expression::is_action(word)
 }
 
 impl Expression {

@@ -1,6 +1,6 @@
 //! A canonical form as shell text.
 
-use super::{CommandForm, Compound, Form, Join, TokenKind};
+use super::{CommandForm, Compound, Form, Join};
 use crate::field::{ANY, BRACKET, CLOSE, OPEN, OPEN_QUOTED, STAR, TILDE};
 
 /// The form as text that reads back to the same form.
@@ -15,12 +15,7 @@ pub(super) fn form(form: &Form) -> String {
 fn command(it: &CommandForm) -> String {
     let CommandForm { assignments, tokens, redirects, .. } = it;
     let mut words: Vec<String> = assignments.clone();
-    words.extend(tokens.iter().map(|token| match token.kind {
-        TokenKind::Raw => token.text.clone(),
-        TokenKind::Program | TokenKind::Option | TokenKind::Value | TokenKind::Operand => {
-            word(&token.text)
-        }
-    }));
+    words.extend(tokens.iter().map(|token| word(&token.text)));
     words.extend(redirects.iter().map(super::redirect::RedirectForm::text));
     words.join(" ")
 }

@@ -7,12 +7,7 @@ use super::{
 use crate::{argv::Invocation, field::Field, utility};
 
 pub(super) fn canonical(builder: Builder<'_>, arguments: &[Field]) -> Argv {
-    let verbatim = || {
-        let operands = arguments.iter().map(|it| Token::operand(&*it.text));
-        let tokens =
-            std::iter::once(Token::new(TokenKind::Program, "xargs")).chain(operands).collect();
-        Argv { tokens, known: false, input: None }
-    };
+    let verbatim = || Argv::as_written("xargs", arguments);
     let Some(table) = utility::lookup("xargs") else { return verbatim() };
     let invocation = Invocation::read(table, arguments);
     if !invocation.unknown.is_empty() {

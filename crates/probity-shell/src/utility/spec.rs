@@ -34,8 +34,6 @@ pub struct Utility {
     pub old_style: bool,
     /// Long options may be shortened.
     pub abbreviations: bool,
-    /// It only reads and prints, whatever its options.
-    pub reads_only: bool,
     /// Its subcommands by name.
     pub commands: BTreeMap<Box<str>, Self>,
     /// Other names of a subcommand.
@@ -186,7 +184,6 @@ pub enum TableError {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of the file")]
 struct Table {
     #[serde(default)]
     options: Vec<String>,
@@ -207,8 +204,6 @@ struct Table {
     old_style: bool,
     #[serde(default)]
     abbreviations: bool,
-    #[serde(default)]
-    reads_only: bool,
     #[serde(default)]
     commands: BTreeMap<String, Self>,
     #[serde(default)]
@@ -258,7 +253,6 @@ impl Utility {
             style,
             old_style,
             abbreviations,
-            reads_only,
             commands,
             aliases,
         } = table;
@@ -327,7 +321,6 @@ impl Utility {
             words: matches!(style, Some(Style::Words)),
             old_style,
             abbreviations,
-            reads_only,
             commands,
             aliases: aliases.into_iter().map(Into::into).collect(),
             spellings: Spellings::of(&options),
