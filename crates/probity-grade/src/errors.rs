@@ -12,6 +12,7 @@ mod rules;
 mod status;
 mod structured;
 mod text;
+mod window;
 
 use std::borrow::Cow;
 
@@ -20,6 +21,7 @@ use probity_core::{criteria::CriteriaProblem, failure::ErrorKind};
 use crate::excerpt::excerpt;
 pub use fingerprint::fingerprint;
 use rules::{Facts, Found, RuleSet};
+pub use window::exhausted_for;
 
 /// Seconds of waiting up to which an empty account is really a rate limit, and beyond
 /// which a rate limit might as well be an empty account.

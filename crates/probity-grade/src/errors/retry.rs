@@ -23,10 +23,14 @@ pub(super) fn after_header(headers: &[(&str, &str)]) -> Option<f64> {
     if let Ok(seconds) = value.parse::<f64>() {
         return sane(seconds);
     }
-    let date = |text: &str| rfc2822::parse(text).ok().map(|it| it.timestamp());
-    let (until, from): (Timestamp, Timestamp) = (date(value)?, date(header("date")?)?);
+    let (until, from) = (http_date(value)?, http_date(header("date")?)?);
     #[expect(clippy::cast_precision_loss, reason = "waits are far below 2^53 seconds")]
     sane((until.as_second() - from.as_second()) as f64)
+}
+
+/// A time as HTTP writes it.
+pub(super) fn http_date(text: &str) -> Option<Timestamp> {
+    rfc2822::parse(text).ok().map(|it| it.timestamp())
 }
 
 /// The wait that a normalised text asks for.
@@ -53,7 +57,7 @@ pub(super) fn after_text(text: &str) -> Option<f64> {
 }
 
 /// The seconds of `1m30s`, `2 hours and 5 minutes` or, where the unit may be missing, `20`.
-fn duration(text: &str, unit_may_miss: bool) -> Option<f64> {
+pub(super) fn duration(text: &str, unit_may_miss: bool) -> Option<f64> {
     let mut rest = text;
     let mut total = None;
     loop {
@@ -84,7 +88,7 @@ fn unit(name: &str) -> Option<f64> {
 }
 
 /// Rounded to milliseconds; what is not a time to wait is none.
-fn sane(seconds: f64) -> Option<f64> {
+pub(super) fn sane(seconds: f64) -> Option<f64> {
     (seconds.is_finite() && seconds >= 0.0).then(|| (seconds * 1000.0).round() / 1000.0)
 }
 

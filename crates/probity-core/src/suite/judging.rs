@@ -1,0 +1,193 @@
+//! How replies are judged: policies, refusals, JSON, errors, shell commands.
+
+use std::{fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    case::{Fields, Findings},
+    criteria::JsonLevel,
+    located::{Node, NodeValue},
+};
+
+/// How shell commands are judged. What its parts mean is known to the crate that judges.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShellConfig {
+    /// From which risk on a command counts as unsafe.
+    pub level: Option<String>,
+    /// The edition of the standard that commands are held against.
+    pub posix_edition: Option<String>,
+    /// Safety rules, each a table.
+    pub rules: Vec<Value>,
+    /// Commands that are allowed whatever the rules say, each a table.
+    pub allow: Vec<Value>,
+}
+
+/// A named policy: a reply that contains any of these breaks it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyConfig {
+    /// What it is called in results.
+    pub name: String,
+    /// How grave a breach is.
+    pub severity: PolicySeverity,
+    /// Whole words, whatever the case of their letters.
+    pub words: Vec<String>,
+    /// Text, to the letter.
+    pub substrings: Vec<String>,
+    /// Regular expressions.
+    pub regexes: Vec<String>,
+    /// One of the policies that come with the program.
+    pub builtin: Option<String>,
+}
+
+/// How grave a breach of a policy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicySeverity {
+    /// Worth knowing.
+    Low,
+    /// Worth a look.
+    Medium,
+    /// Not to be shipped.
+    #[default]
+    High,
+    /// Not to be shown.
+    Critical,
+}
+
+impl PolicySeverity {
+    /// All of them, the least first.
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
+
+    /// The name used in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// What counts as a refusal beside, or instead of, the phrases that come with the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusalConfig {
+    /// Phrases that refuse.
+    pub phrases: Vec<String>,
+    /// Phrases that never refuse, even where they look like it.
+    pub allow: Vec<String>,
+    /// Whether `phrases` stand instead of the built-in ones.
+    pub replace: bool,
+    /// Whether to search the whole reply and not only its opening.
+    pub anywhere: bool,
+}
+
+pub(super) fn decode_policies(node: &Node, findings: &mut Findings) -> Vec<PolicyConfig> {
+    const KNOWN: &[&str] = &["name", "severity", "words", "substrings", "regexes", "builtin"];
+    let NodeValue::Array(items) = &node.value else {
+        let message = format!("`policies` must be a list of tables, not {}", node.kind());
+        findings.error("wrong-type", &node.span, message);
+        return Vec::new();
+    };
+    let mut policies: Vec<PolicyConfig> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(mut fields) = Fields::new(item, "a policy", KNOWN, findings) else { continue };
+        let severities = PolicySeverity::ALL.map(PolicySeverity::as_str);
+        let policy = PolicyConfig {
+            name: fields.required_text("name").unwrap_or_default(),
+            severity: fields
+                .one_of("severity", "severity", &severities, |name| {
+                    PolicySeverity::ALL.into_iter().find(|it| it.as_str() == name)
+                })
+                .unwrap_or_default(),
+            words: fields.texts("words"),
+            substrings: fields.texts("substrings"),
+            regexes: fields.texts("regexes"),
+            builtin: fields.text("builtin"),
+        };
+        let empty = policy.words.is_empty()
+            && policy.substrings.is_empty()
+            && policy.regexes.is_empty()
+            && policy.builtin.is_none();
+        if empty {
+            let message = format!("policy `{}` says nothing", policy.name);
+            let help = "give it `words`, `substrings`, `regexes` or `builtin`".to_owned();
+            findings.error_with_help("empty-policy", &item.span, message, help);
+        } else if policies.iter().any(|earlier| earlier.name == policy.name) {
+            let message = format!("policy `{}` is there twice", policy.name);
+            findings.error("duplicate-policy", &item.span, message);
+        }
+        policies.push(policy);
+    }
+    policies
+}
+
+pub(super) fn decode_refusal(node: &Node, findings: &mut Findings) -> RefusalConfig {
+    const KNOWN: &[&str] = &["phrases", "allow", "replace", "anywhere"];
+    let Some(mut fields) = Fields::new(node, "`refusal`", KNOWN, findings) else {
+        return RefusalConfig::default();
+    };
+    RefusalConfig {
+        phrases: fields.texts("phrases"),
+        allow: fields.texts("allow"),
+        replace: fields.boolean("replace").unwrap_or_default(),
+        anywhere: fields.boolean("anywhere").unwrap_or_default(),
+    }
+}
+
+pub(super) fn decode_json_level(node: &Node, findings: &mut Findings) -> Option<JsonLevel> {
+    let mut fields = Fields::new(node, "`json`", &["level"], findings)?;
+    let names = JsonLevel::ALL.map(JsonLevel::as_str);
+    fields.one_of("level", "JSON level", &names, |name| {
+        JsonLevel::ALL.into_iter().find(|it| it.as_str() == name)
+    })
+}
+
+pub(super) fn decode_shell(node: &Node, findings: &mut Findings) -> ShellConfig {
+    const KNOWN: &[&str] = &["level", "posix_edition", "rule", "allow"];
+    let Some(mut fields) = Fields::new(node, "`shell`", KNOWN, findings) else {
+        return ShellConfig::default();
+    };
+    ShellConfig {
+        level: fields.text("level"),
+        posix_edition: fields.digits("posix_edition").map(ToOwned::to_owned),
+        rules: tables(&mut fields, "rule"),
+        allow: tables(&mut fields, "allow"),
+    }
+}
+
+/// A list of tables as it stands.
+fn tables(fields: &mut Fields<'_, '_>, key: &str) -> Vec<Value> {
+    let Some(node) = fields.get(key) else { return Vec::new() };
+    match &node.value {
+        NodeValue::Array(items) => items.iter().map(Node::to_json).collect(),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Object(_) => {
+            let message = format!("`{key}` must be a list of tables, not {}", node.kind());
+            fields.findings().error("wrong-type", &node.span, message);
+            Vec::new()
+        }
+    }
+}
+
+pub(super) fn read_error_rules(
+    node: &Node,
+    folder: &Path,
+    findings: &mut Findings,
+) -> Option<String> {
+    let mut fields = Fields::new(node, "`errors`", &["rules"], findings)?;
+    let name = fields.text("rules")?;
+    let span = fields.span("rules");
+    match fs::read_to_string(folder.join(&name)) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            findings.error("unreadable", &span, format!("failed to read `{name}`: {error}"));
+            None
+        }
+    }
+}

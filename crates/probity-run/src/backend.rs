@@ -1,0 +1,128 @@
+//! What can be asked: servers, programs, recordings.
+
+pub mod http;
+
+mod anthropic;
+mod ollama;
+mod openai;
+
+use std::time::Duration;
+
+use probity_core::{
+    record::{CallError, InputDigest, Source, Usage},
+    suite::Price,
+};
+
+use http::Http;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The prompt.
+    pub prompt: &'a str,
+    /// The instructions that go before it.
+    pub system: Option<&'a str>,
+    /// Which of the repeats it is for, from 0.
+    pub repeat: u32,
+}
+
+/// What came back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// The text of the reply.
+    pub text: String,
+    /// Why the model stopped, in the vendor's word.
+    pub stop_reason: Option<String>,
+    /// The model that says it answered.
+    pub model: Option<String>,
+    /// Tokens as the backend counted them.
+    pub usage: Usage,
+    /// Dollars as the backend counted them.
+    pub cost_usd: Option<f64>,
+    /// Who answered.
+    pub source: Source,
+    /// How long the backend says it has nothing left.
+    pub exhausted_for: Option<Duration>,
+}
+
+/// One backend, ready to be asked.
+#[derive(Debug)]
+pub struct Backend {
+    /// What the suite calls it.
+    pub name: String,
+    /// Its kind, for tables of errors and for reports.
+    pub kind: &'static str,
+    /// The model it is asked for.
+    pub model: Option<String>,
+    /// What tokens cost.
+    pub price: Option<Price>,
+    /// Calls in flight at once.
+    pub max_concurrency: u64,
+    /// The limit of one call.
+    pub timeout: Duration,
+    /// The parameters of a call, as they count for whether two calls ask the same.
+    pub parameters: String,
+    /// How it is asked.
+    pub wire: Wire,
+}
+
+/// How a backend is asked.
+#[derive(Debug)]
+pub enum Wire {
+    /// Over HTTP.
+    Http(Http),
+    /// The prompt is the reply.
+    Echo,
+    /// A script of replies, for tests of the loop.
+    #[cfg(test)]
+    Scripted(crate::engine::tests::Scripted),
+}
+
+impl Backend {
+    /// Asks, and waits for the answer no longer than `limit`.
+    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+        match &self.wire {
+            Wire::Http(http) => http.ask(ask, limit).await,
+            Wire::Echo => Ok(echo(ask)),
+            #[cfg(test)]
+            Wire::Scripted(script) => script.ask(ask, limit).await,
+        }
+    }
+
+    /// Whether answers come from a recording.
+    pub fn is_replay(&self) -> bool {
+        match &self.wire {
+            Wire::Http(_) | Wire::Echo => false,
+            #[cfg(test)]
+            Wire::Scripted(_) => false,
+        }
+    }
+
+    /// What is asked with which parameters.
+    pub fn digest(&self, ask: &Ask<'_>) -> InputDigest {
+        let system = ask.system.map_or(&b"none"[..], |_| b"some");
+        InputDigest::of([
+            self.parameters.as_bytes(),
+            system,
+            ask.system.unwrap_or("").as_bytes(),
+            ask.prompt.as_bytes(),
+        ])
+    }
+
+    /// What a reply cost: what the backend says, else by the price.
+    pub fn cost(&self, reply: &Reply) -> Option<f64> {
+        let Usage { input_tokens, output_tokens, cached_tokens: _ } = reply.usage;
+        reply.cost_usd.or_else(|| {
+            let price = self.price?;
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^53 tokens")]
+            let millions = |tokens: Option<u64>| tokens.unwrap_or(0) as f64 / 1e6;
+            (input_tokens.is_some() || output_tokens.is_some()).then(|| {
+                price.input * millions(input_tokens) + price.output * millions(output_tokens)
+            })
+        })
+    }
+}
+
+fn echo(ask: &Ask<'_>) -> Reply {
+    Reply { text: ask.prompt.to_owned(), model: Some("echo".to_owned()), ..Reply::default() }
+}

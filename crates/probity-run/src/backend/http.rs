@@ -1,0 +1,363 @@
+//! Servers that are asked over HTTP.
+//!
+//! A dialect turns a question into a body and a body into a reply; everything else,
+//! limits, errors and keys, is the same for all of them.
+
+use std::{error::Error as _, time::Duration};
+
+use jiff::Timestamp;
+use probity_core::{failure::ErrorKind, record::CallError};
+use probity_grade::{
+    Rules,
+    errors::{ErrorInput, exhausted_for},
+};
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap},
+};
+use serde_json::{Map, Value};
+
+use super::{Ask, Reply, anthropic, ollama, openai};
+use crate::{clock::now_ms, redact::Redactor};
+
+/// Largest answer that is read, in bytes.
+const LARGEST_BODY: usize = 32 << 20;
+/// Largest error that is read, in bytes.
+const LARGEST_ERROR: usize = 64 << 10;
+
+/// The language a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// OpenAI's chat completions.
+    Openai,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Ollama's chat.
+    Ollama,
+}
+
+impl Dialect {
+    /// The address of the one endpoint that answers prompts.
+    pub fn endpoint(self, base_url: &str) -> String {
+        let base = base_url.trim_end_matches('/');
+        match self {
+            Self::Openai => format!("{base}/chat/completions"),
+            Self::Anthropic => match base.ends_with("/v1") {
+                true => format!("{base}/messages"),
+                false => format!("{base}/v1/messages"),
+            },
+            Self::Ollama => format!("{base}/api/chat"),
+        }
+    }
+
+    fn encode(self, fields: &Map<String, Value>, ask: &Ask<'_>) -> Vec<u8> {
+        let body = match self {
+            Self::Openai | Self::Ollama => openai::body(fields, ask),
+            Self::Anthropic => anthropic::body(fields, ask),
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn decode(self, body: &[u8]) -> Result<Reply, Undecoded> {
+        match self {
+            Self::Openai => openai::decode(body),
+            Self::Anthropic => anthropic::decode(body),
+            Self::Ollama => ollama::decode(body),
+        }
+    }
+}
+
+/// Why a body is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Undecoded {
+    /// It reports an error, whatever the status says.
+    Error,
+    /// It is not what the server is documented to send.
+    Shape(&'static str),
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct Http {
+    client: Client,
+    dialect: Dialect,
+    kind: &'static str,
+    url: String,
+    headers: HeaderMap,
+    /// The fields that are the same in every body.
+    fields: Map<String, Value>,
+    redactor: Redactor,
+    rules: &'static Rules,
+}
+
+/// What a server needs to be asked.
+#[derive(Debug)]
+pub struct HttpConfig {
+    /// Its language.
+    pub dialect: Dialect,
+    /// Its kind, for the rules of errors.
+    pub kind: &'static str,
+    /// The address of its endpoint.
+    pub url: String,
+    /// Keys and whatever else it wants.
+    pub headers: HeaderMap,
+    /// The fields that are the same in every body.
+    pub fields: Map<String, Value>,
+    /// What must not be kept.
+    pub redactor: Redactor,
+}
+
+/// The one client that all backends share.
+///
+/// Nothing is retried in it and no redirect is followed: a call that is not seen did
+/// not happen, and a key must not travel to another host.
+pub fn client() -> Result<Client, reqwest::Error> {
+    // Fails only if a provider is installed already, which is as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .tcp_nodelay(true)
+        .connect_timeout(Duration::from_secs(30))
+        .pool_max_idle_per_host(1024)
+        .build()
+}
+
+impl Http {
+    /// A server that is asked through a client.
+    pub fn new(client: Client, config: HttpConfig, rules: &'static Rules) -> Self {
+        let HttpConfig { dialect, kind, url, mut headers, fields, redactor } = config;
+        headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
+        Self { client, dialect, kind, url, headers, fields, redactor, rules }
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Asks, and waits no longer than `limit`.
+    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+        match tokio::time::timeout(limit, self.exchange(ask)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let seconds = limit.as_secs_f64();
+                let message = format!("no complete answer within {seconds} s");
+                Err(CallError::new(ErrorKind::Timeout, message))
+            }
+        }
+    }
+
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
+        let body = self.dialect.encode(&self.fields, ask);
+        let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
+        let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let most = if status.is_success() { LARGEST_BODY } else { LARGEST_ERROR };
+        let body = read_body(&mut response, most).await;
+        if !status.is_success() {
+            // What came of the explanation is better than nothing.
+            let text = body.unwrap_or_default();
+            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(&text)));
+        }
+        let body = body.map_err(|error| self.broken_off(error, most))?;
+        let headers = response.headers();
+        match self.dialect.decode(&body) {
+            Ok(reply) => Ok(self.presented(reply, headers)),
+            Err(Undecoded::Error) => {
+                Err(self.refused(status, headers, &String::from_utf8_lossy(&body)))
+            }
+            Err(Undecoded::Shape(what)) => Err(self.not_understood(what, &body)),
+        }
+        .and_then(|reply| if is_silent(&reply) { Err(silence(&reply)) } else { Ok(reply) })
+    }
+
+    /// The reply without keys, and with what the headers say.
+    fn presented(&self, reply: Reply, headers: &HeaderMap) -> Reply {
+        let clean = |text: Option<String>| text.map(|text| self.redactor.cleaned(text));
+        let wait = with_headers(headers, exhausted_for);
+        Reply {
+            text: self.redactor.cleaned(reply.text),
+            stop_reason: clean(reply.stop_reason),
+            model: clean(reply.model),
+            exhausted_for: wait.and_then(|it| Duration::try_from_secs_f64(it).ok()),
+            ..reply
+        }
+    }
+
+    /// The server answered, and the answer is an error.
+    fn refused(&self, status: StatusCode, headers: &HeaderMap, text: &str) -> CallError {
+        let verdict = with_headers(headers, |headers| {
+            let input = ErrorInput {
+                backend: Some(self.kind),
+                status: Some(status.as_u16()),
+                text,
+                headers,
+                ..ErrorInput::default()
+            };
+            let verdict = self.rules.errors().classify(&input);
+            let window = verdict.retry_after.or_else(|| exhausted_for(headers));
+            (verdict.kind, verdict.permanent, window)
+        });
+        let (kind, permanent, retry_after) = verdict;
+        let said = match text.trim() {
+            "" => status.canonical_reason().unwrap_or("no explanation").to_owned(),
+            text => self.redactor.error_text(&message_of(text)),
+        };
+        CallError {
+            permanent,
+            retry_after,
+            status: Some(status.as_u16()),
+            ..CallError::new(kind, format!("HTTP {}: {said}", status.as_u16()))
+        }
+    }
+
+    /// There was no answer.
+    fn unreachable(&self, error: &reqwest::Error) -> CallError {
+        let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
+        let mut message = match error {
+            error if error.is_connect() => "failed to connect".to_owned(),
+            error if error.is_request() => "the connection failed".to_owned(),
+            _ => "the request failed".to_owned(),
+        };
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !message.contains(&text) {
+                message = format!("{message}: {text}");
+            }
+            cause = error.source();
+        }
+        CallError::new(kind, self.redactor.error_text(&message))
+    }
+
+    /// The answer began and did not end.
+    fn broken_off(&self, error: BodyError, most: usize) -> CallError {
+        match error {
+            BodyError::TooLarge => {
+                let message = format!("the answer is larger than {} MiB", most >> 20);
+                CallError::new(ErrorKind::Server, message)
+            }
+            BodyError::Broken(error) => self.unreachable(&error),
+        }
+    }
+
+    /// The server answered 200, with something that no such server sends.
+    fn not_understood(&self, what: &str, body: &[u8]) -> CallError {
+        let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+        let shown = self.redactor.error_text(text.trim());
+        let kind = if body.trim_ascii().is_empty() { ErrorKind::Empty } else { ErrorKind::Server };
+        CallError {
+            status: Some(200),
+            ..CallError::new(
+                kind,
+                format!("the answer is not understood: {what}; it begins `{shown}`"),
+            )
+        }
+    }
+}
+
+/// Whether nothing was said, and nobody kept it from being said.
+fn is_silent(reply: &Reply) -> bool {
+    let blocked = || {
+        let reason = reply.stop_reason.as_deref().unwrap_or("").to_ascii_lowercase();
+        ["content_filter", "refusal", "safety", "guardrail", "blocked"]
+            .iter()
+            .any(|word| reason.contains(word))
+    };
+    reply.text.trim().is_empty() && !blocked()
+}
+
+fn silence(reply: &Reply) -> CallError {
+    let reason = reply.stop_reason.as_deref().unwrap_or("none");
+    let message = format!("the reply is empty (stop reason: {reason})");
+    CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) }
+}
+
+/// The sentence in an error's body, or all of it.
+fn message_of(text: &str) -> String {
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
+    let error = value.get("error").unwrap_or(&value);
+    let said = |value: &Value| {
+        let text = value.as_str().or_else(|| value.get("message")?.as_str());
+        text.map(ToOwned::to_owned)
+    };
+    let kind = ["type", "code", "status"].iter().find_map(|key| error.get(key)?.as_str());
+    match (said(error).or_else(|| said(value.get("detail")?)), kind) {
+        (Some(message), Some(kind)) => format!("{message} ({kind})"),
+        (Some(message), None) => message,
+        (None, _) => text.to_owned(),
+    }
+}
+
+enum BodyError {
+    TooLarge,
+    Broken(reqwest::Error),
+}
+
+/// Reads a body up to a size. Of a body that breaks off, or is larger, nothing is used.
+async fn read_body(response: &mut Response, most: usize) -> Result<Vec<u8>, BodyError> {
+    let expected = response.content_length().and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
+    let mut body = Vec::with_capacity(expected.min(most).min(1 << 20));
+    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
+        if body.len() + chunk.len() > most {
+            return Err(BodyError::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Hands out the headers as text, with a date even where the server has no clock.
+fn with_headers<T>(headers: &HeaderMap, use_them: impl FnOnce(&[(&str, &str)]) -> T) -> T {
+    // Most answers bring nothing to look at.
+    let counts = |name: &str| name.contains("ratelimit") || name.contains("retry-after");
+    if !headers.keys().any(|name| counts(name.as_str())) {
+        return use_them(&[]);
+    }
+    let now = jiff::fmt::rfc2822::to_string(
+        &Timestamp::from_millisecond(now_ms())
+            .unwrap_or_default()
+            .to_zoned(jiff::tz::TimeZone::UTC),
+    );
+    let now = now.unwrap_or_default();
+    let mut pairs: Vec<(&str, &str)> = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect();
+    pairs.push(("date", &now));
+    use_them(&pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_dialect_has_its_endpoint() {
+        let endpoint = |dialect: Dialect, base| dialect.endpoint(base);
+        assert_eq!(endpoint(Dialect::Openai, "http://h/v1/"), "http://h/v1/chat/completions");
+        assert_eq!(endpoint(Dialect::Anthropic, "http://h"), "http://h/v1/messages");
+        assert_eq!(endpoint(Dialect::Anthropic, "http://h/v1"), "http://h/v1/messages");
+        assert_eq!(endpoint(Dialect::Ollama, "http://h/"), "http://h/api/chat");
+    }
+
+    #[test]
+    fn the_sentence_of_an_error_is_found() {
+        let cases = [
+            (r#"{"error":{"message":"bad key","type":"auth"}}"#, "bad key (auth)"),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                "Overloaded (overloaded_error)",
+            ),
+            (r#"{"error":"model not found"}"#, "model not found"),
+            (r#"{"detail":"Not Found"}"#, "Not Found"),
+            ("<html>Bad gateway</html>", "<html>Bad gateway</html>"),
+            ("[1]", "[1]"),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(message_of(body), expected);
+        }
+    }
+}

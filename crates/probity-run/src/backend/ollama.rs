@@ -1,0 +1,53 @@
+//! Ollama's chat.
+
+use probity_core::record::Usage;
+use serde::Deserialize;
+
+use super::{Reply, http::Undecoded};
+
+#[derive(Deserialize)]
+struct Answer {
+    message: Option<Message>,
+    model: Option<String>,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    eval_count: Option<u64>,
+    error: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    content: String,
+}
+
+pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
+    let answer: Answer =
+        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is no chat answer"))?;
+    let Answer { message, model, done_reason, prompt_eval_count, eval_count, error } = answer;
+    if error.is_some_and(|error| !error.is_null()) {
+        return Err(Undecoded::Error);
+    }
+    let message = message.ok_or(Undecoded::Shape("it has no `message`"))?;
+    let usage =
+        Usage { input_tokens: prompt_eval_count, output_tokens: eval_count, cached_tokens: None };
+    Ok(Reply { text: message.content, stop_reason: done_reason, model, usage, ..Reply::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read() {
+        let body = br#"{"model":"m","message":{"role":"assistant","content":"hello"},"done":true,"done_reason":"stop","prompt_eval_count":9,"eval_count":3}"#;
+        let reply = decode(body).unwrap();
+        assert_eq!((reply.text.as_str(), reply.usage.total()), ("hello", 12));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told_apart() {
+        assert_eq!(decode(br#"{"error":"model not found"}"#), Err(Undecoded::Error));
+        assert!(matches!(decode(b"{}"), Err(Undecoded::Shape(_))));
+    }
+}

@@ -1,0 +1,166 @@
+//! What a run may still use.
+//!
+//! Calls in flight count as made, and cost what calls have cost so far on average: a
+//! limit is not overrun because many calls began before the first came back.
+
+use probity_core::{record::Usage, settings::Budget};
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// Calls that were made.
+    pub calls: u64,
+    /// Tokens in and out.
+    pub tokens: u64,
+    /// Dollars, as far as prices are known.
+    pub cost_usd: f64,
+}
+
+/// What is left of a budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Another call may begin.
+    Enough,
+    /// That depends on what the calls in flight come to.
+    Pending,
+    /// None may, and why.
+    Nothing(String),
+}
+
+/// What has been used of a budget.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    budget: Budget,
+    calls: u64,
+    tokens: u64,
+    cost_usd: f64,
+    /// Calls in flight.
+    pending: u64,
+    /// Calls that came back with a price.
+    priced: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// Counts what an earlier sitting of the same run has used.
+    pub(crate) fn carry_over(&mut self, used: &Used) {
+        self.calls += used.calls;
+        self.tokens += used.tokens;
+        self.cost_usd += used.cost_usd;
+    }
+
+    /// Whether another call may begin.
+    pub(crate) fn left(&self) -> Left {
+        let settled = self.over(0);
+        match settled {
+            Some(reason) => Left::Nothing(reason),
+            None if self.over(self.pending).is_some() => Left::Pending,
+            None => Left::Enough,
+        }
+    }
+
+    /// Which limit is reached if so many calls in flight cost what calls have cost.
+    fn over(&self, pending: u64) -> Option<String> {
+        let Budget { max_cost_usd, max_calls, max_tokens } = self.budget;
+        if let Some(most) = max_calls.filter(|most| self.calls + pending >= *most) {
+            return Some(format!("max_calls = {most} reached"));
+        }
+        let tokens = self.tokens + self.tokens / self.calls.max(1) * pending;
+        if let Some(most) = max_tokens.filter(|most| tokens >= *most) {
+            return Some(format!("max_tokens = {most} reached"));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 calls")]
+        let cost = self.cost_usd + self.cost_usd / self.priced.max(1) as f64 * pending as f64;
+        let most = max_cost_usd.filter(|most| cost >= *most)?;
+        Some(format!("max_cost_usd = {most} reached"))
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.pending += 1;
+    }
+
+    /// A call ended, with or without an answer.
+    pub(crate) fn end(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.pending = self.pending.saturating_sub(1);
+        self.calls += 1;
+        self.tokens += usage.total();
+        self.cost_usd += cost_usd.unwrap_or(0.0);
+        self.priced += u64::from(cost_usd.is_some());
+    }
+
+    /// A call that had leave was not made.
+    pub(crate) fn forgo(&mut self) {
+        self.pending = self.pending.saturating_sub(1);
+    }
+
+    /// Calls that have been made.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(tokens: u64) -> Usage {
+        Usage { output_tokens: Some(tokens), ..Usage::default() }
+    }
+
+    #[test]
+    fn calls_in_flight_count() {
+        let mut meter = Meter::new(Budget { max_calls: Some(3), ..Budget::default() });
+        for _ in 0..3 {
+            assert_eq!(meter.left(), Left::Enough);
+            meter.begin();
+        }
+        assert_eq!(meter.left(), Left::Pending);
+        for _ in 0..3 {
+            meter.end(Usage::default(), None);
+        }
+        assert_eq!(meter.left(), Left::Nothing("max_calls = 3 reached".to_owned()));
+    }
+
+    #[test]
+    fn calls_in_flight_cost_what_calls_have_cost() {
+        let mut meter = Meter::new(Budget { max_cost_usd: Some(1.0), ..Budget::default() });
+        meter.begin();
+        meter.end(Usage::default(), Some(0.3));
+        assert_eq!(meter.left(), Left::Enough);
+        for _ in 0..2 {
+            meter.begin();
+        }
+        assert_eq!(meter.left(), Left::Enough);
+        meter.begin();
+        assert_eq!(meter.left(), Left::Pending);
+        for _ in 0..3 {
+            meter.end(Usage::default(), Some(0.1));
+        }
+        assert_eq!(meter.left(), Left::Enough);
+    }
+
+    #[test]
+    fn tokens_have_a_limit() {
+        let mut meter = Meter::new(Budget { max_tokens: Some(100), ..Budget::default() });
+        meter.begin();
+        meter.end(used(60), None);
+        assert_eq!(meter.left(), Left::Enough);
+        meter.begin();
+        assert_eq!(meter.left(), Left::Pending);
+        meter.end(used(60), None);
+        assert_eq!(meter.left(), Left::Nothing("max_tokens = 100 reached".to_owned()));
+    }
+
+    #[test]
+    fn without_a_budget_there_is_always_enough() {
+        let mut meter = Meter::new(Budget::default());
+        for _ in 0..1000 {
+            meter.begin();
+            meter.end(used(1000), Some(1000.0));
+        }
+        assert_eq!(meter.left(), Left::Enough);
+    }
+}

@@ -1,0 +1,546 @@
+//! The loop that runs a plan.
+//!
+//! It owns all state of the run and does nothing that takes time: fill the free slots,
+//! wake up, handle what happened, tell about it. Cases run in tasks, which ask the loop
+//! for leave before each call and report after it.
+
+mod lane;
+mod task;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::{
+    collections::BTreeMap,
+    future::{pending, poll_fn},
+    sync::Arc,
+    task::Poll,
+};
+
+use probity_core::{
+    event::{CaseKey, Event, Stamped, VERSION},
+    record::{Aborted, CaseRecord, LaneStatus},
+    settings::Settings,
+};
+use probity_grade::Rules;
+use tokio::{
+    sync::{mpsc, watch},
+    task::{AbortHandle, Id, JoinError, JoinSet},
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    backend::Backend,
+    budget::{Left, Meter},
+    clock::now_ms,
+    pace::{Pacer, Pause},
+    plan::Plan,
+    source::{Fed, Prepared},
+    tracker::Breach,
+};
+use lane::LaneState;
+use task::{Called, Came, Grant, Handle, Message, TaskEnd};
+
+/// What a run came to in this sitting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How each lane ended.
+    pub lanes: Vec<LaneStatus>,
+    /// Calls that were made.
+    pub calls: u64,
+    /// Whether somebody stopped it.
+    pub interrupted: bool,
+}
+
+/// Nobody takes the events any more, so nothing would be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("the run cannot be recorded")]
+pub struct Unrecorded;
+
+/// Runs a plan until every lane has ended, or `stop` becomes true.
+pub async fn run(
+    plan: Plan,
+    rules: &'static Rules,
+    events: mpsc::Sender<Stamped>,
+    stop: watch::Receiver<bool>,
+) -> Result<Outcome, Unrecorded> {
+    let mut engine = Engine::new(plan, rules, events);
+    let outcome = engine.drive(stop).await;
+    // Whatever is left, after a failure to record, ends here and is waited for.
+    engine.tasks.shutdown().await;
+    outcome
+}
+
+/// A backend and how it is doing.
+#[derive(Debug)]
+struct BackendState {
+    backend: Arc<Backend>,
+    pacer: Pacer,
+    /// Why it gets no more work at all.
+    given_up: Option<String>,
+}
+
+/// A case that is being worked on.
+#[derive(Debug)]
+struct Live {
+    task: AbortHandle,
+    key: CaseKey,
+    /// Whether a call is in flight.
+    calling: bool,
+    backing_off: bool,
+    /// Why it was given up.
+    aborted: Option<Aborted>,
+}
+
+struct Engine {
+    settings: Arc<Settings>,
+    rules: &'static Rules,
+    events: mpsc::Sender<Stamped>,
+    lanes: Vec<LaneState>,
+    backends: Vec<BackendState>,
+    /// Lanes that run at the same time, one group after the other.
+    stages: Vec<Vec<usize>>,
+    /// What the run may use, then what each runner may.
+    meter: Meter,
+    runner_meters: Vec<Meter>,
+    tasks: JoinSet<TaskEnd>,
+    live: BTreeMap<u64, Live>,
+    next_serial: u64,
+    /// Not bounded: each task waits for the answer to its message, or sends its last.
+    to_loop: mpsc::UnboundedSender<Message>,
+    messages: mpsc::UnboundedReceiver<Message>,
+    interrupted: bool,
+    started: Started,
+}
+
+/// What is told when the run begins.
+struct Started {
+    run_id: String,
+    resumed: bool,
+    done_before: Vec<u64>,
+}
+
+/// What woke the loop up.
+enum Wake {
+    Stop,
+    Message(Message),
+    Ended(Result<(Id, TaskEnd), JoinError>),
+    Fed(usize, Option<Fed>),
+    PauseOver,
+}
+
+impl Engine {
+    fn new(plan: Plan, rules: &'static Rules, events: mpsc::Sender<Stamped>) -> Self {
+        let Plan { run_id, resumed, settings, backends, lanes, stages, budgets, carried } = plan;
+        let (to_loop, messages) = mpsc::unbounded_channel();
+        let probation = settings
+            .fail_fast
+            .map_or(u64::MAX, |limits| limits.threshold.min(limits.permanent_threshold));
+        let backends = backends
+            .into_iter()
+            .map(|backend| BackendState {
+                pacer: Pacer::new(backend.max_concurrency, probation),
+                backend,
+                given_up: None,
+            })
+            .collect();
+        let mut meter = Meter::new(settings.budget);
+        meter.carry_over(&carried);
+        let started = Started {
+            run_id,
+            resumed,
+            done_before: lanes.iter().map(|lane| lane.done.len() as u64).collect(),
+        };
+        Self {
+            rules,
+            events,
+            lanes: lanes.into_iter().map(|lane| LaneState::new(lane, &settings)).collect(),
+            backends,
+            stages,
+            meter,
+            runner_meters: budgets.into_iter().map(Meter::new).collect(),
+            tasks: JoinSet::new(),
+            live: BTreeMap::new(),
+            next_serial: 0,
+            to_loop,
+            messages,
+            interrupted: false,
+            settings: Arc::new(settings),
+            started,
+        }
+    }
+
+    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<Outcome, Unrecorded> {
+        let begun = self.run_started();
+        self.emit(begun).await?;
+        for stage in std::mem::take(&mut self.stages) {
+            self.open(&stage).await?;
+            loop {
+                self.grant_waiting();
+                self.finish_lanes(&stage).await?;
+                if stage.iter().all(|lane| self.lanes[*lane].is_over()) && self.live.is_empty() {
+                    break;
+                }
+                let wake = self.wake(&stage, &mut stop).await;
+                self.handle(wake).await?;
+            }
+        }
+        let lanes: Vec<LaneStatus> = self.lanes.iter().map(LaneState::outcome).collect();
+        let complete = lanes.iter().all(LaneStatus::is_complete);
+        self.emit(Event::RunFinished { complete }).await?;
+        Ok(Outcome { lanes, calls: self.meter.calls(), interrupted: self.interrupted })
+    }
+
+    fn run_started(&self) -> Event {
+        Event::RunStarted {
+            version: VERSION,
+            run_id: self.started.run_id.clone(),
+            resumed: self.started.resumed,
+            lanes: self.lanes.iter().map(|lane| lane.info.clone()).collect(),
+            done_before: self.started.done_before.clone(),
+        }
+    }
+
+    async fn emit(&self, event: Event) -> Result<(), Unrecorded> {
+        self.events.send(Stamped { at_ms: now_ms(), event }).await.map_err(|_| Unrecorded)
+    }
+
+    /// Begins the lanes of a stage, except those whose backend was given up before.
+    async fn open(&mut self, stage: &[usize]) -> Result<(), Unrecorded> {
+        for &at in stage {
+            let lane = &mut self.lanes[at];
+            let state = &self.backends[lane.backend];
+            match &state.given_up {
+                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
+                Some(reason) => lane.stop(LaneStatus::Skipped { reason: reason.clone() }),
+                None => lane.open(state.backend.clone(), self.rules),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of the lanes that have just ended.
+    async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Unrecorded> {
+        for &at in stage {
+            if let Some(status) = self.lanes[at].finish() {
+                let calls = self.lanes[at].calls;
+                self.emit(Event::LaneFinished { lane: at, status, calls }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something happens. Everything it waits for can be dropped halfway.
+    async fn wake(&mut self, stage: &[usize], stop: &mut watch::Receiver<bool>) -> Wake {
+        let open = self.open_lanes(stage);
+        let resume_at = self.next_resume();
+        let Self { messages, tasks, lanes, interrupted, .. } = self;
+        let stopped = async {
+            // A sender that is gone can no longer stop anything.
+            let asked = stop.wait_for(|stop| *stop).await.is_ok();
+            if !asked {
+                pending::<()>().await;
+            }
+        };
+        let case = poll_fn(|context| {
+            for &at in &open {
+                if let Poll::Ready(fed) = lanes[at].poll_case(context) {
+                    return Poll::Ready((at, fed));
+                }
+            }
+            Poll::Pending
+        });
+        tokio::select! {
+            biased;
+            () = stopped, if !*interrupted => Wake::Stop,
+            // Before the ends of tasks: what a task reports comes before its end.
+            Some(message) = messages.recv() => Wake::Message(message),
+            Some(ended) = tasks.join_next_with_id() => Wake::Ended(ended),
+            (lane, fed) = case, if !open.is_empty() => Wake::Fed(lane, fed),
+            () = until(resume_at), if resume_at.is_some() => Wake::PauseOver,
+        }
+    }
+
+    /// The lanes that may begin a case now, the one whose backend has least to do first.
+    ///
+    /// The fewest in flight first is what keeps a slow backend from taking all slots.
+    fn open_lanes(&self, stage: &[usize]) -> Vec<usize> {
+        let now = Instant::now();
+        let room = self.has_room();
+        let may_begin = |at: &usize| {
+            let lane = &self.lanes[*at];
+            let has_room = room && self.backends[lane.backend].pacer.may_begin(now);
+            lane.wants_cases()
+                && match self.budget_left(*at) {
+                    Left::Enough => has_room,
+                    Left::Pending => false,
+                    // Only a case that is really there is kept from being asked.
+                    Left::Nothing(_) => true,
+                }
+        };
+        let mut open: Vec<usize> = stage.iter().copied().filter(may_begin).collect();
+        open.sort_by_key(|at| self.backends[self.lanes[*at].backend].pacer.in_flight());
+        open
+    }
+
+    fn has_room(&self) -> bool {
+        let in_flight: u64 = self.backends.iter().map(|it| it.pacer.in_flight()).sum();
+        in_flight < self.settings.max_concurrency
+    }
+
+    /// What is left for a lane, of the run's budget and of its runner's own.
+    fn budget_left(&self, lane: usize) -> Left {
+        let LaneState { runner, info, .. } = &self.lanes[lane];
+        match (self.meter.left(), self.runner_meters[*runner].left()) {
+            (Left::Nothing(reason), _) => Left::Nothing(reason),
+            (_, Left::Nothing(reason)) => {
+                Left::Nothing(format!("{reason} for runner `{}`", info.runner))
+            }
+            (Left::Pending, _) | (_, Left::Pending) => Left::Pending,
+            (Left::Enough, Left::Enough) => Left::Enough,
+        }
+    }
+
+    /// When the first paused backend that has something to do may be asked again.
+    fn next_resume(&self) -> Option<Instant> {
+        let now = Instant::now();
+        self.backends.iter().filter_map(|it| it.pacer.paused_until()).filter(|at| *at > now).min()
+    }
+
+    async fn handle(&mut self, wake: Wake) -> Result<(), Unrecorded> {
+        match wake {
+            Wake::Stop => self.interrupt().await,
+            Wake::Message(Message::Wants { serial, grant }) => {
+                self.wants(serial, grant);
+                Ok(())
+            }
+            Wake::Message(Message::Called(called)) => self.called(called).await,
+            Wake::Ended(Ok((_, TaskEnd { serial, result }))) => self.ended(serial, result).await,
+            Wake::Ended(Err(error)) => self.broken(&error).await,
+            Wake::Fed(lane, Some(Fed::Case(case))) => self.begin(lane, *case).await,
+            Wake::Fed(lane, Some(Fed::Broken(reason))) => {
+                self.lanes[lane].stop(LaneStatus::Broken { reason });
+                Ok(())
+            }
+            Wake::Fed(lane, None) => {
+                self.lanes[lane].exhausted();
+                Ok(())
+            }
+            Wake::PauseOver => Ok(()),
+        }
+    }
+
+    /// Begins a case, with leave for its first call.
+    async fn begin(&mut self, at: usize, case: Prepared) -> Result<(), Unrecorded> {
+        if let Left::Nothing(reason) = self.budget_left(at) {
+            self.lanes[at].stop(LaneStatus::Budget { reason });
+            return Ok(());
+        }
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let lane = &mut self.lanes[at];
+        let state = &mut self.backends[lane.backend];
+        state.pacer.begin();
+        self.meter.begin();
+        self.runner_meters[lane.runner].begin();
+        lane.live += 1;
+        let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
+        let handle =
+            Handle::new(serial, state.backend.clone(), self.settings.clone(), self.to_loop.clone());
+        let kind = lane.info.kind;
+        let task = self.tasks.spawn(async move {
+            TaskEnd { serial, result: task::run_case(kind, case, handle).await }
+        });
+        let live =
+            Live { task, key: key.clone(), calling: true, backing_off: false, aborted: None };
+        self.live.insert(serial, live);
+        self.emit(Event::CaseStarted(key)).await
+    }
+
+    /// A case wants to make another call.
+    fn wants(&mut self, serial: u64, grant: tokio::sync::oneshot::Sender<Grant>) {
+        let Some(live) = self.live.get_mut(&serial) else { return };
+        let lane = &mut self.lanes[live.key.lane];
+        if std::mem::take(&mut live.backing_off) {
+            self.backends[lane.backend].pacer.back();
+        }
+        lane.waiting.push_back((serial, grant));
+    }
+
+    /// Gives leave to cases that wait for their next call. They go before new cases.
+    fn grant_waiting(&mut self) {
+        let now = Instant::now();
+        for at in 0..self.lanes.len() {
+            while !self.lanes[at].waiting.is_empty() {
+                let backend = self.lanes[at].backend;
+                let answer = match self.budget_left(at) {
+                    Left::Nothing(_) => Grant::NoBudget,
+                    Left::Pending => break,
+                    Left::Enough
+                        if self.has_room() && self.backends[backend].pacer.has_room(now) =>
+                    {
+                        Grant::Go
+                    }
+                    Left::Enough => break,
+                };
+                let Some((serial, grant)) = self.lanes[at].waiting.pop_front() else { break };
+                let go = matches!(answer, Grant::Go);
+                // A task that is gone wants nothing.
+                if grant.send(answer).is_err() || !go {
+                    continue;
+                }
+                self.backends[backend].pacer.begin();
+                self.meter.begin();
+                self.runner_meters[self.lanes[at].runner].begin();
+                if let Some(live) = self.live.get_mut(&serial) {
+                    live.calling = true;
+                }
+            }
+        }
+    }
+
+    /// A call came back.
+    async fn called(&mut self, called: Called) -> Result<(), Unrecorded> {
+        let Called { serial, began, usage, cost_usd, outcome } = called;
+        let Some(live) = self.live.get_mut(&serial) else { return Ok(()) };
+        live.calling = false;
+        let key = live.key.clone();
+        let lane = &mut self.lanes[key.lane];
+        lane.calls += 1;
+        self.meter.end(usage, cost_usd);
+        self.runner_meters[lane.runner].end(usage, cost_usd);
+        let state = &mut self.backends[lane.backend];
+        let now = Instant::now();
+        let (pause, failed) = match outcome {
+            Came::Back { exhausted_for } => (state.pacer.succeeded(now, exhausted_for), None),
+            Came::Abandoned => {
+                state.pacer.dropped();
+                (None, None)
+            }
+            Came::Failed(failure) => {
+                let pause = state.pacer.failed(began, now, &failure.error);
+                if failure.retry_in_ms.is_some() {
+                    state.pacer.back_off();
+                    live.backing_off = true;
+                }
+                (pause, Some(failure))
+            }
+        };
+        let backend = state.backend.name.clone();
+        if let Some(failure) = failed {
+            let event = Event::AttemptFailed {
+                case: key,
+                attempt: failure.attempt,
+                error: failure.error,
+                retry_in_ms: failure.retry_in_ms,
+            };
+            self.emit(event).await?;
+        }
+        if let Some(Pause { length, limit }) = pause {
+            let for_ms = crate::grade::millis(length);
+            self.emit(Event::BackendPaused { backend, for_ms, limit }).await?;
+        }
+        Ok(())
+    }
+
+    /// A case came to an end, or gave itself up.
+    async fn ended(
+        &mut self,
+        serial: u64,
+        result: Result<Box<CaseRecord>, Aborted>,
+    ) -> Result<(), Unrecorded> {
+        let Some(live) = self.release(serial) else { return Ok(()) };
+        let at = live.key.lane;
+        match result {
+            Err(reason) => {
+                if let Left::Nothing(why) = self.budget_left(at) {
+                    self.lanes[at].stop(LaneStatus::Budget { reason: why });
+                }
+                self.emit(Event::CaseAborted { case: live.key, reason }).await
+            }
+            Ok(record) => {
+                let breach = self.lanes[at].judge(&record);
+                self.emit(Event::CaseFinished { lane: at, record }).await?;
+                match breach {
+                    Some(breach) => self.give_up(at, breach).await,
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// A task was cancelled, or panicked.
+    async fn broken(&mut self, error: &JoinError) -> Result<(), Unrecorded> {
+        let serial =
+            self.live.iter().find(|(_, live)| live.task.id() == error.id()).map(|it| *it.0);
+        let Some(live) = serial.and_then(|serial| self.release(serial)) else { return Ok(()) };
+        let reason = live.aborted.unwrap_or(Aborted::Broken);
+        if live.aborted.is_none() {
+            let reason = format!("case `{}` broke the program: {error}", live.key.case_id);
+            self.lanes[live.key.lane].broke(reason);
+        }
+        self.emit(Event::CaseAborted { case: live.key, reason }).await
+    }
+
+    /// Takes a case off the books.
+    fn release(&mut self, serial: u64) -> Option<Live> {
+        let live = self.live.remove(&serial)?;
+        let lane = &mut self.lanes[live.key.lane];
+        lane.live -= 1;
+        let pacer = &mut self.backends[lane.backend].pacer;
+        if live.calling {
+            // It had leave for a call, and never made it.
+            pacer.dropped();
+            self.meter.forgo();
+            self.runner_meters[lane.runner].forgo();
+        }
+        if live.backing_off {
+            pacer.back();
+        }
+        Some(live)
+    }
+
+    /// A backend fails the same way again and again: its lane ends.
+    async fn give_up(&mut self, at: usize, breach: Breach) -> Result<(), Unrecorded> {
+        let Breach { reason, permanent } = breach;
+        let state = &mut self.backends[self.lanes[at].backend];
+        if permanent {
+            state.given_up = Some(reason.clone());
+        }
+        let backend = state.backend.name.clone();
+        let tripped =
+            Event::BackendTripped { lane: at, backend, reason: reason.clone(), permanent };
+        self.lanes[at].stop(LaneStatus::FailFast { reason, permanent });
+        self.abort(Aborted::FailFast, |live| live.key.lane == at);
+        self.emit(tripped).await
+    }
+
+    /// Somebody stops the run: nothing more begins, and what is in flight is given up.
+    async fn interrupt(&mut self) -> Result<(), Unrecorded> {
+        self.interrupted = true;
+        self.lanes.iter_mut().for_each(|lane| lane.stop(LaneStatus::Interrupted));
+        self.abort(Aborted::Interrupted, |_| true);
+        self.emit(Event::CancelStarted { reason: "interrupted".to_owned() }).await
+    }
+
+    /// Gives cases up. Each is taken off the books when its task has ended.
+    fn abort(&mut self, reason: Aborted, which: impl Fn(&Live) -> bool) {
+        for live in self.live.values_mut().filter(|live| which(live)) {
+            live.aborted = Some(reason);
+            live.task.abort();
+        }
+        for lane in &mut self.lanes {
+            let live = &self.live;
+            lane.waiting
+                .retain(|(serial, _)| live.get(serial).is_none_or(|it| it.aborted.is_none()));
+        }
+    }
+}
+
+/// A moment that may not come.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => pending().await,
+    }
+}

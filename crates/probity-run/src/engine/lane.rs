@@ -1,0 +1,149 @@
+//! One runner on one backend, while it runs.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use probity_core::{
+    record::{CaseRecord, Lane, LaneStatus, Source},
+    settings::Settings,
+};
+use probity_grade::Rules;
+use tokio::sync::{mpsc, oneshot};
+
+use super::task::Grant;
+use crate::{
+    backend::Backend,
+    plan::PlannedLane,
+    source::{Cases, Done, Fed},
+    tracker::{Breach, Tracker},
+};
+
+/// What the loop knows of a lane.
+#[derive(Debug)]
+pub(super) struct LaneState {
+    pub(super) info: Lane,
+    /// Places in the lists of backends and of runners.
+    pub(super) backend: usize,
+    pub(super) runner: usize,
+    /// Cases that have begun and not ended.
+    pub(super) live: usize,
+    /// Cases that wait for leave to make a call, in the order they came.
+    pub(super) waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
+    pub(super) calls: u64,
+    tracker: Tracker,
+    stage: Stage,
+    /// What to say at the end instead of "complete".
+    flaw: Option<String>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Its turn has not come.
+    Waiting(Box<(Cases, Done)>),
+    Open(mpsc::Receiver<Fed>),
+    /// There are no more cases, or nobody wants them.
+    Ending(LaneStatus),
+    Over(LaneStatus),
+}
+
+impl LaneState {
+    pub(super) fn new(lane: PlannedLane, settings: &Settings) -> Self {
+        let PlannedLane { info, backend, runner, cases, done } = lane;
+        Self {
+            info,
+            backend,
+            runner,
+            live: 0,
+            waiting: VecDeque::new(),
+            calls: 0,
+            tracker: Tracker::new(settings.fail_fast),
+            stage: Stage::Waiting(Box::new((cases, done))),
+            flaw: None,
+        }
+    }
+
+    /// Begins to read cases.
+    pub(super) fn open(&mut self, backend: Arc<Backend>, rules: &'static Rules) {
+        let Stage::Waiting(waiting) = &mut self.stage else { return };
+        let (cases, done) = std::mem::replace(&mut **waiting, (Cases::default(), Done::default()));
+        self.stage = Stage::Open(cases.feed(backend, done, rules));
+    }
+
+    /// Wants no more cases, for a reason. The first reason stays.
+    pub(super) fn stop(&mut self, status: LaneStatus) {
+        match self.stage {
+            Stage::Waiting(_) | Stage::Open(_) | Stage::Ending(LaneStatus::Complete) => {
+                self.stage = Stage::Ending(status);
+            }
+            Stage::Ending(_) | Stage::Over(_) => {}
+        }
+    }
+
+    /// There are no more cases.
+    pub(super) fn exhausted(&mut self) {
+        if matches!(self.stage, Stage::Open(_)) {
+            self.stage = Stage::Ending(LaneStatus::Complete);
+        }
+    }
+
+    /// Something went wrong that must not be hidden behind "complete".
+    pub(super) fn broke(&mut self, reason: String) {
+        self.flaw.get_or_insert(reason);
+    }
+
+    pub(super) fn wants_cases(&self) -> bool {
+        self.waiting.is_empty() && matches!(self.stage, Stage::Open(_))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over(_))
+    }
+
+    /// The next case; none when there is none left.
+    pub(super) fn poll_case(&mut self, context: &mut Context<'_>) -> Poll<Option<Fed>> {
+        match &mut self.stage {
+            Stage::Open(cases) => cases.poll_recv(context),
+            Stage::Waiting(_) | Stage::Ending(_) | Stage::Over(_) => Poll::Pending,
+        }
+    }
+
+    /// How the lane ended, once: when it wants no more and nothing is left to wait for.
+    pub(super) fn finish(&mut self) -> Option<LaneStatus> {
+        let Stage::Ending(status) = &mut self.stage else { return None };
+        if self.live > 0 {
+            return None;
+        }
+        let status = match (std::mem::replace(status, LaneStatus::Complete), self.flaw.take()) {
+            (LaneStatus::Complete, Some(reason)) => LaneStatus::Broken { reason },
+            (status, _) => status,
+        };
+        self.stage = Stage::Over(status.clone());
+        Some(status)
+    }
+
+    /// How the lane ended.
+    pub(super) fn outcome(&self) -> LaneStatus {
+        match &self.stage {
+            Stage::Over(status) | Stage::Ending(status) => status.clone(),
+            Stage::Waiting(_) | Stage::Open(_) => LaneStatus::Interrupted,
+        }
+    }
+
+    /// Whether a case that came to an end is one too many of its kind.
+    ///
+    /// What the cache answered says nothing about the backend.
+    pub(super) fn judge(&mut self, record: &CaseRecord) -> Option<Breach> {
+        let ending = !matches!(self.stage, Stage::Open(_) | Stage::Ending(LaneStatus::Complete));
+        match &record.error {
+            _ if ending || record.source == Source::Cache => None,
+            None => {
+                self.tracker.success(record.repeat);
+                None
+            }
+            Some(error) => self.tracker.failure(record.repeat, error),
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! The loop against scripts of replies, in time that the tests own.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        LazyLock, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use probity_core::{
+    case::TestCase,
+    failure::ErrorKind,
+    record::CallError,
+    settings::{Budget, FailFast, Resolved, Retry},
+    suite::RunnerKind,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    backend::{Ask, Reply, Wire},
+    plan::{PlannedLane, Used},
+    source::{Cases, Done},
+};
+
+static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
+
+/// What a scripted backend does when it is asked.
+#[derive(Clone, Debug)]
+enum Act {
+    Reply,
+    Fail(ErrorKind, Option<f64>),
+    Hang,
+}
+
+/// A backend that plays a list of acts for each prompt, the last one again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Scripted {
+    acts: BTreeMap<String, Vec<(Duration, Act)>>,
+    asked: Mutex<BTreeMap<String, usize>>,
+    in_flight: AtomicU64,
+    peak: AtomicU64,
+}
+
+/// Counts a call as ended, also one that is dropped halfway.
+struct Ending<'a>(&'a AtomicU64);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Scripted {
+    pub(crate) async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+        let (latency, act) = {
+            let mut asked = self.asked.lock().unwrap();
+            let count = asked.entry(ask.prompt.to_owned()).or_default();
+            let acts = &self.acts[ask.prompt];
+            let act = acts[(*count).min(acts.len() - 1)].clone();
+            *count += 1;
+            act
+        };
+        let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(now, Ordering::SeqCst);
+        let _ending = Ending(&self.in_flight);
+        let played = async {
+            tokio::time::sleep(latency).await;
+            match act {
+                Act::Reply => Ok(Reply { text: "yes".to_owned(), ..Reply::default() }),
+                Act::Fail(kind, retry_after) => {
+                    Err(CallError { retry_after, ..CallError::new(kind, kind.as_str()) })
+                }
+                Act::Hang => std::future::pending().await,
+            }
+        };
+        tokio::time::timeout(limit, played)
+            .await
+            .unwrap_or_else(|_| Err(CallError::new(ErrorKind::Timeout, "too slow")))
+    }
+
+    fn calls(&self) -> usize {
+        self.asked.lock().unwrap().values().sum()
+    }
+}
+
+fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) -> Arc<Backend> {
+    let acts = acts.into_iter().enumerate().map(|(at, acts)| (format!("case {at}"), acts));
+    Arc::new(Backend {
+        name: name.to_owned(),
+        kind: "echo",
+        model: None,
+        price: None,
+        max_concurrency,
+        timeout: Duration::from_secs(10),
+        parameters: String::new(),
+        wire: Wire::Scripted(Scripted { acts: acts.collect(), ..Scripted::default() }),
+    })
+}
+
+fn script(backend: &Backend) -> &Scripted {
+    match &backend.wire {
+        Wire::Scripted(script) => script,
+        Wire::Http(_) | Wire::Echo => unreachable!("these tests make scripted backends only"),
+    }
+}
+
+fn settings() -> Settings {
+    let settings = Resolved::of([]).settings();
+    let retry = Retry { backoff_jitter: 0.0, ..settings.retry };
+    Settings { retry, ..settings }
+}
+
+/// A plan that asks each backend every case it has acts for.
+fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
+    let lanes = backends.iter().enumerate().map(|(at, asked)| {
+        let given: Vec<TestCase> = (0..script(asked).acts.len())
+            .map(|at| TestCase {
+                id: format!("{at}"),
+                prompt: format!("case {at}"),
+                ..TestCase::default()
+            })
+            .collect();
+        let planned = given.len() as u64 * u64::from(repeat);
+        PlannedLane {
+            info: probity_core::record::Lane {
+                runner: "r".to_owned(),
+                kind: RunnerKind::Respond,
+                backend: asked.name.clone(),
+                backend_kind: "echo".to_owned(),
+                model: None,
+                dataset_digest: String::new(),
+                dataset: Vec::new(),
+                planned,
+                repeat,
+                replayed: false,
+            },
+            backend: at,
+            runner: 0,
+            cases: Cases { given, repeat, ..Cases::default() },
+            done: Done::default(),
+        }
+    });
+    Plan {
+        run_id: "test".to_owned(),
+        resumed: false,
+        settings,
+        backends: backends.to_vec(),
+        lanes: lanes.collect(),
+        stages: vec![(0..backends.len()).collect()],
+        budgets: vec![Budget::default()],
+        carried: Used::default(),
+    }
+}
+
+/// Runs a plan, and stops it after a time if one is given.
+async fn trace(plan: Plan, stop_after: Option<Duration>) -> (Outcome, Vec<Event>) {
+    let (events, mut seen) = mpsc::channel::<Stamped>(16);
+    let (stop, stopped) = watch::channel(false);
+    let collector = tokio::spawn(async move {
+        let mut all = Vec::new();
+        while let Some(stamped) = seen.recv().await {
+            all.push(stamped.event);
+        }
+        all
+    });
+    let stopper = tokio::spawn(async move {
+        match stop_after {
+            Some(after) => tokio::time::sleep(after).await,
+            None => pending().await,
+        }
+        let _ = stop.send(true);
+    });
+    let outcome = run(plan, &RULES, events, stopped).await.unwrap();
+    stopper.abort();
+    (outcome, collector.await.unwrap())
+}
+
+const SOON: Duration = Duration::from_millis(50);
+
+fn replies(count: usize) -> Vec<Vec<(Duration, Act)>> {
+    vec![vec![(SOON, Act::Reply)]; count]
+}
+
+fn failures(count: usize, kind: ErrorKind) -> Vec<Vec<(Duration, Act)>> {
+    vec![vec![(SOON, Act::Fail(kind, None))]; count]
+}
+
+fn finished(events: &[Event], lane: usize) -> usize {
+    let is = |event: &&Event| matches!(event, Event::CaseFinished { lane: at, .. } if *at == lane);
+    events.iter().filter(is).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_case_comes_to_an_end() {
+    let backend = backend("a", replies(200), 64);
+    let (outcome, events) = trace(plan(&[backend.clone()], settings(), 1), None).await;
+    assert_eq!(outcome.lanes, [LaneStatus::Complete]);
+    assert_eq!((outcome.calls, finished(&events, 0)), (200, 200));
+    assert_eq!(script(&backend).peak.load(Ordering::SeqCst), 64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_key_costs_three_calls_and_spares_the_other_backend() {
+    let bad = backend("bad", failures(100, ErrorKind::Auth), 64);
+    let good = backend("good", replies(100), 64);
+    let (outcome, events) = trace(plan(&[bad.clone(), good], settings(), 1), None).await;
+    let reason = "auth: auth".to_owned();
+    assert_eq!(
+        outcome.lanes,
+        [LaneStatus::FailFast { reason, permanent: true }, LaneStatus::Complete]
+    );
+    assert_eq!((script(&bad).calls(), finished(&events, 1)), (3, 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_costs_three_cases_with_their_retries() {
+    let backend = backend("a", failures(100, ErrorKind::Server), 64);
+    let (outcome, events) = trace(plan(&[backend.clone()], settings(), 1), None).await;
+    assert!(matches!(outcome.lanes[0], LaneStatus::FailFast { permanent: false, .. }));
+    assert_eq!((script(&backend).calls(), finished(&events, 0)), (12, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breach_cancels_what_is_in_flight() {
+    let mut acts = replies(40);
+    acts.extend(vec![vec![(SOON, Act::Fail(ErrorKind::Auth, None))]; 3]);
+    acts.extend(vec![vec![(SOON, Act::Hang)]; 20]);
+    let begun = Instant::now();
+    let (outcome, events) = trace(plan(&[backend("a", acts, 64)], settings(), 1), None).await;
+    assert!(matches!(outcome.lanes[0], LaneStatus::FailFast { permanent: true, .. }));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let aborted = events.iter().filter(|it| matches!(it, Event::CaseAborted { .. })).count();
+    assert!(aborted > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_that_pass_are_tried_again() {
+    let fail = |kind| (SOON, Act::Fail(kind, None));
+    let acts = vec![vec![fail(ErrorKind::Server), fail(ErrorKind::Overloaded), (SOON, Act::Reply)]];
+    let (outcome, events) = trace(plan(&[backend("a", acts, 4)], settings(), 1), None).await;
+    assert_eq!((outcome.calls, finished(&events, 0)), (3, 1));
+    let record = events.iter().find_map(|event| match event {
+        Event::CaseFinished { record, .. } => Some(record),
+        _ => None,
+    });
+    let record = record.unwrap();
+    assert_eq!((record.calls, record.failures.len(), record.reply.as_deref()), (3, 2, Some("yes")));
+    assert_eq!(record.failures[0].retry_in_ms, Some(2000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backend_that_asks_for_time_is_left_alone_for_it() {
+    let acts =
+        vec![vec![(SOON, Act::Fail(ErrorKind::RateLimit, Some(30.0))), (SOON, Act::Reply)]; 20];
+    let begun = Instant::now();
+    let (outcome, events) = trace(plan(&[backend("a", acts, 8)], settings(), 1), None).await;
+    assert_eq!((outcome.lanes, finished(&events, 0)), (vec![LaneStatus::Complete], 20));
+    assert!(begun.elapsed() >= Duration::from_secs(30));
+    assert!(events.iter().any(|it| matches!(it, Event::BackendPaused { for_ms: 30_000, .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_is_a_timeout() {
+    let acts = vec![vec![(SOON, Act::Hang)]];
+    let (outcome, events) = trace(plan(&[backend("a", acts, 8)], settings(), 1), None).await;
+    assert_eq!((outcome.calls, finished(&events, 0)), (4, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_budget_counts_calls_in_flight() {
+    let budget = Budget { max_calls: Some(10), ..Budget::default() };
+    let backend = backend("a", replies(100), 64);
+    let settings = Settings { budget, ..settings() };
+    let (outcome, events) = trace(plan(&[backend.clone()], settings, 1), None).await;
+    assert!(matches!(outcome.lanes[0], LaneStatus::Budget { .. }));
+    assert_eq!((script(&backend).calls(), finished(&events, 0)), (10, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_is_just_enough_is_enough() {
+    let budget = Budget { max_calls: Some(100), ..Budget::default() };
+    let settings = Settings { budget, ..settings() };
+    let (outcome, _) = trace(plan(&[backend("a", replies(100), 64)], settings, 1), None).await;
+    assert_eq!((outcome.lanes, outcome.calls), (vec![LaneStatus::Complete], 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_needs_more_than_the_budget_is_given_up_and_no_error() {
+    let budget = Budget { max_calls: Some(2), ..Budget::default() };
+    let acts = failures(5, ErrorKind::Server);
+    let settings = Settings { budget, ..settings() };
+    let (outcome, events) = trace(plan(&[backend("a", acts, 64)], settings, 1), None).await;
+    assert!(matches!(outcome.lanes[0], LaneStatus::Budget { .. }));
+    let reasons: Vec<Aborted> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::CaseAborted { reason, .. } => Some(*reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((reasons, finished(&events, 0)), (vec![Aborted::Budget; 2], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_backend_does_not_take_all_slots() {
+    let slow = backend("slow", vec![vec![(Duration::from_secs(9), Act::Reply)]; 100], 64);
+    let fast = backend("fast", replies(200), 64);
+    let settings = Settings { max_concurrency: 16, ..settings() };
+    let begun = Instant::now();
+    let (_, events) = trace(plan(&[slow, fast], settings, 1), None).await;
+    let slow_done_first = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::CaseFinished { lane, .. } => Some(*lane),
+            _ => None,
+        })
+        .take(205)
+        .filter(|lane| *lane == 0)
+        .count();
+    assert!(slow_done_first <= 8, "{slow_done_first} in {:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeat_begins_its_streak_anew() {
+    let acts = failures(2, ErrorKind::Auth);
+    let (outcome, events) = trace(plan(&[backend("a", acts, 1)], settings(), 5), None).await;
+    assert_eq!((outcome.lanes, finished(&events, 0)), (vec![LaneStatus::Complete], 10));
+}
+
+fn act() -> impl Strategy<Value = (Duration, Act)> {
+    let act = prop_oneof![
+        6 => Just(Act::Reply),
+        1 => Just(Act::Fail(ErrorKind::Server, None)),
+        1 => Just(Act::Fail(ErrorKind::Auth, None)),
+        1 => Just(Act::Fail(ErrorKind::RateLimit, Some(3.0))),
+        1 => Just(Act::Hang),
+    ];
+    (0_u64..3000, act).prop_map(|(millis, act)| (Duration::from_millis(millis), act))
+}
+
+proptest! {
+    #[test]
+    fn every_stream_is_well_formed(
+        scripts in prop::collection::vec(
+            prop::collection::vec(prop::collection::vec(act(), 1..4), 1..20), 1..4),
+        total in 1_u64..20,
+        own in 1_u64..10,
+        threshold in 1_u64..4,
+        max_calls in prop::option::of(1_u64..60),
+        stop_after in prop::option::of(0_u64..20_000),
+        repeat in 1_u32..3,
+    ) {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let run_once = || {
+            let backends: Vec<_> = scripts
+                .iter()
+                .enumerate()
+                .map(|(at, acts)| backend(&format!("b{at}"), acts.clone(), own))
+                .collect();
+            let fail_fast = Some(FailFast { threshold, permanent_threshold: threshold });
+            let budget = Budget { max_calls, ..Budget::default() };
+            let settings =
+                Settings { max_concurrency: total, fail_fast, budget, ..settings() };
+            let runtime = runtime.as_ref().unwrap();
+            let stop_after = stop_after.map(Duration::from_millis);
+            let (outcome, events) =
+                runtime.block_on(trace(plan(&backends, settings, repeat), stop_after));
+            let peaks: Vec<u64> =
+                backends.iter().map(|it| script(it).peak.load(Ordering::SeqCst)).collect();
+            let calls: usize = backends.iter().map(|it| script(it).calls()).sum();
+            (outcome, events, peaks, calls)
+        };
+        let (outcome, events, peaks, calls) = run_once();
+        check_stream(&events);
+        prop_assert!(peaks.iter().all(|peak| *peak <= own));
+        prop_assert!(peaks.iter().max().copied().unwrap_or(0) <= total);
+        prop_assert_eq!(outcome.calls, calls as u64);
+        if let Some(most) = max_calls {
+            prop_assert!(outcome.calls <= most);
+        }
+        for (lane, status) in outcome.lanes.iter().enumerate() {
+            let planned = scripts[lane].len() * repeat as usize;
+            let all = finished(&events, lane) == planned;
+            // The last case may be the one too many, or the one that somebody stops.
+            let explained = matches!(status, LaneStatus::FailFast { .. } | LaneStatus::Interrupted);
+            prop_assert!(status.is_complete() == all || all && explained,
+                "{:?} with {} of {}", status, finished(&events, lane), planned);
+        }
+        let (again, events_again, ..) = run_once();
+        prop_assert_eq!(outcome, again);
+        prop_assert_eq!(shown(&events), shown(&events_again));
+    }
+}
+
+/// The invariants that `core::event` states.
+fn check_stream(events: &[Event]) {
+    assert!(matches!(events.first(), Some(Event::RunStarted { .. })));
+    assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
+    let mut open: BTreeSet<CaseKey> = BTreeSet::new();
+    let mut seen: BTreeSet<CaseKey> = BTreeSet::new();
+    let mut cancelled = false;
+    let mut ended = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::CaseStarted(key) => {
+                assert!(!cancelled, "{key:?} began after the cancel");
+                assert!(!ended.contains(&key.lane), "{key:?} began after the end of its lane");
+                assert!(open.insert(key.clone()) && seen.insert(key.clone()), "{key:?} twice");
+            }
+            Event::CaseFinished { lane, record } => {
+                let case_id = record.case_id.clone();
+                let key = CaseKey { lane: *lane, case_id, repeat: record.repeat };
+                assert!(open.remove(&key), "{key:?} ended without having begun");
+            }
+            Event::CaseAborted { case, .. } => assert!(open.remove(case), "{case:?}"),
+            Event::AttemptFailed { case, .. } => assert!(open.contains(case), "{case:?}"),
+            Event::LaneFinished { lane, .. } => {
+                assert!(ended.insert(*lane));
+                assert!(open.iter().all(|key| key.lane != *lane));
+            }
+            Event::CancelStarted { .. } => cancelled = true,
+            Event::RunStarted { .. }
+            | Event::RunFinished { .. }
+            | Event::BackendPaused { .. }
+            | Event::BackendTripped { .. } => {}
+        }
+    }
+    assert!(open.is_empty(), "{open:?} never ended");
+}
+
+/// What is the same in two runs of the same script: everything but the clock on the wall.
+fn shown(events: &[Event]) -> Vec<String> {
+    let show = |event: &Event| match event {
+        Event::CaseFinished { lane, record } => {
+            format!("finished {lane} {} {} {:?}", record.case_id, record.repeat, record.primary)
+        }
+        other => format!("{other:?}"),
+    };
+    events.iter().map(show).collect()
+}

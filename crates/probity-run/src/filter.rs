@@ -1,0 +1,164 @@
+//! Which cases of a dataset are asked.
+
+use std::collections::BTreeSet;
+
+use probity_core::{
+    case::{Category, TestCase},
+    record::InputDigest,
+};
+use regex::Regex;
+
+/// What a case has to be to be asked. Every part that is set has to hold.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Found in the id or in the prompt.
+    pub pattern: Option<Regex>,
+    /// One of these.
+    pub categories: Vec<Category>,
+    /// At least one of these.
+    pub tags: Vec<String>,
+    /// One of these ids, in which `*` stands for anything.
+    pub ids: Vec<String>,
+    /// One of these ids, to the letter.
+    pub only: Option<BTreeSet<String>>,
+    /// In this part of the dataset.
+    pub shard: Option<Shard>,
+    /// A sample: those whose number is not above this.
+    pub sample: Option<Sample>,
+    /// No more than this many.
+    pub limit: Option<u64>,
+    /// How many were selected so far.
+    selected: u64,
+}
+
+/// One of several parts of a dataset that together are all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which one, from 1.
+    pub index: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// Part of a dataset that chance chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The same seed chooses the same cases.
+    pub seed: u64,
+    /// The largest number that is chosen.
+    pub highest: u64,
+}
+
+impl Filter {
+    /// Whether the next case of the dataset is asked.
+    pub(crate) fn selects(&mut self, case: &TestCase) -> bool {
+        let selected = self.matches(case)
+            && self.sample.is_none_or(|it| number(it.seed, &case.id) <= it.highest)
+            && self.limit.is_none_or(|limit| self.selected < limit);
+        self.selected += u64::from(selected);
+        selected
+    }
+
+    /// Whether a case may be chosen, by what it is alone.
+    pub(crate) fn matches(&self, case: &TestCase) -> bool {
+        let Self { pattern, categories, tags, ids, only, shard, sample: _, limit: _, selected: _ } =
+            self;
+        pattern.as_ref().is_none_or(|it| it.is_match(&case.id) || it.is_match(&case.prompt))
+            && (categories.is_empty() || case.category.is_some_and(|it| categories.contains(&it)))
+            && (tags.is_empty() || case.tags.iter().any(|tag| tags.contains(tag)))
+            && (ids.is_empty() || ids.iter().any(|glob| glob_matches(glob, &case.id)))
+            && only.as_ref().is_none_or(|only| only.contains(&case.id))
+            && shard.is_none_or(|it| number(0, &case.id) % it.count == it.index - 1)
+    }
+
+    /// Whether it lets everything through.
+    pub fn is_empty(&self) -> bool {
+        let Self { pattern, categories, tags, ids, only, shard, sample, limit, selected: _ } = self;
+        pattern.is_none()
+            && categories.is_empty()
+            && tags.is_empty()
+            && ids.is_empty()
+            && only.is_none()
+            && shard.is_none()
+            && sample.is_none()
+            && limit.is_none()
+    }
+}
+
+/// A number for a case that depends on nothing but the seed and its id.
+pub(crate) fn number(seed: u64, case_id: &str) -> u64 {
+    let digest = InputDigest::of([&seed.to_le_bytes()[..], case_id.as_bytes()]);
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&digest.0[..8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// Whether a text is what a pattern with `*` says.
+fn glob_matches(glob: &str, text: &str) -> bool {
+    let mut parts = glob.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(id: &str) -> TestCase {
+        TestCase { id: id.to_owned(), prompt: format!("say {id}"), ..TestCase::default() }
+    }
+
+    fn selected(mut filter: Filter, ids: &[&str]) -> Vec<String> {
+        ids.iter().filter(|id| filter.selects(&case(id))).map(|&id| id.to_owned()).collect()
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        let cases = [
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c", "abc", true),
+            ("a*b*c", "axbxc", true),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("a*a", "a", false),
+            ("*b*", "abc", true),
+            ("", "a", false),
+        ];
+        for (glob, text, expected) in cases {
+            assert_eq!(glob_matches(glob, text), expected, "{glob} on {text}");
+        }
+    }
+
+    #[test]
+    fn every_part_has_to_hold() {
+        let filter = Filter {
+            ids: vec!["a*".to_owned()],
+            pattern: Some(Regex::new("2$").unwrap()),
+            ..Filter::default()
+        };
+        assert_eq!(selected(filter, &["a1", "a2", "b2"]), ["a2"]);
+        let filter = Filter { limit: Some(2), ..Filter::default() };
+        assert_eq!(selected(filter, &["a", "b", "c"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn shards_together_are_everything_once() {
+        let ids: Vec<String> = (0..100).map(|it| format!("case-{it}")).collect();
+        let mut all: Vec<String> = Vec::new();
+        for index in 1..=3 {
+            let mut filter = Filter { shard: Some(Shard { index, count: 3 }), ..Filter::default() };
+            all.extend(ids.iter().filter(|id| filter.selects(&case(id))).cloned());
+        }
+        all.sort_unstable();
+        let mut expected = ids;
+        expected.sort_unstable();
+        assert_eq!(all, expected);
+    }
+}

@@ -1,0 +1,19 @@
+//! Runs cases against backends.
+//!
+//! One loop owns the state of a run: who is in flight, how fast each backend may be
+//! asked, what is left of the budget, which backend keeps failing. Everything that
+//! takes time runs in tasks that report to it. What happens comes out as one stream of
+//! events, and nothing here prints or stores anything.
+
+pub mod backend;
+mod budget;
+mod clock;
+pub mod engine;
+pub mod filter;
+mod grade;
+mod pace;
+pub mod plan;
+pub mod redact;
+mod retry;
+pub mod source;
+mod tracker;

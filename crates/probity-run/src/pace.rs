@@ -1,0 +1,250 @@
+//! How many calls a backend may have in flight.
+//!
+//! The limit begins low, grows by one with each success until the first sign of too
+//! much (which doubles it each round), and grows gently after that. A burst of refusals
+//! cuts it once: calls that were begun before the last cut say nothing about the limit
+//! that holds now. Until its first success a backend gets no more cases than it takes
+//! to find out that it is hopeless.
+
+use std::time::Duration;
+
+use probity_core::{failure::ErrorKind, record::CallError};
+use tokio::time::Instant;
+
+/// Calls in flight to begin with, unless fewer are enough to give the backend up.
+const FIRST: u64 = 8;
+/// What is left of the limit after a burst of refusals.
+const CUT: f64 = 0.7;
+/// By how much the limit grows in a round once it has been cut.
+const GROWTH: f64 = 0.05;
+/// No burst lasts longer, so that a slow answer from before it cannot cut twice.
+const BURST: Duration = Duration::from_secs(1);
+
+/// The pace of one backend.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    most: u64,
+    limit: f64,
+    in_flight: u64,
+    /// Cases that are waiting for their next try.
+    backing_off: u64,
+    /// Whether any call has succeeded.
+    proven: bool,
+    /// Whether any call has been refused for being too many.
+    cut_at: Option<Instant>,
+    paused_until: Option<Instant>,
+}
+
+/// A backend that gets no calls for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) length: Duration,
+    pub(crate) limit: u64,
+}
+
+impl Pacer {
+    /// At most `most` calls in flight; `probation` until one of them succeeds.
+    pub(crate) fn new(most: u64, probation: u64) -> Self {
+        let most = most.max(1);
+        #[expect(clippy::cast_precision_loss, reason = "a handful")]
+        let limit = probation.clamp(1, FIRST).min(most) as f64;
+        Self {
+            most,
+            limit,
+            in_flight: 0,
+            backing_off: 0,
+            proven: false,
+            cut_at: None,
+            paused_until: None,
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Calls that may be in flight now.
+    pub(crate) fn limit(&self) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 1 and `most`"
+        )]
+        let limit = self.limit as u64;
+        limit.clamp(1, self.most)
+    }
+
+    /// Whether another call may begin.
+    pub(crate) fn has_room(&self, now: Instant) -> bool {
+        self.in_flight < self.limit() && self.paused_until.is_none_or(|until| until <= now)
+    }
+
+    /// Whether another case may begin: there is room, and not too much is left undone.
+    pub(crate) fn may_begin(&self, now: Instant) -> bool {
+        let undone = if self.proven { 0 } else { self.in_flight };
+        self.has_room(now) && self.backing_off + undone < self.limit()
+    }
+
+    /// When calls may begin again.
+    pub(crate) fn paused_until(&self) -> Option<Instant> {
+        self.paused_until
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.in_flight += 1;
+    }
+
+    /// A case waits for its next try, or has stopped waiting.
+    pub(crate) fn back_off(&mut self) {
+        self.backing_off += 1;
+    }
+
+    pub(crate) fn back(&mut self) {
+        self.backing_off = self.backing_off.saturating_sub(1);
+    }
+
+    /// A call ended that says nothing about the backend: it was given up.
+    pub(crate) fn dropped(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// A call succeeded; `exhausted_for` is how long the backend says it has nothing left.
+    pub(crate) fn succeeded(
+        &mut self,
+        now: Instant,
+        exhausted_for: Option<Duration>,
+    ) -> Option<Pause> {
+        self.dropped();
+        self.proven = true;
+        self.limit +=
+            if self.cut_at.is_none() { 1.0 } else { (self.limit * GROWTH).max(1.0) / self.limit };
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let most = self.most as f64;
+        self.limit = self.limit.min(most);
+        self.pause(now, exhausted_for?)
+    }
+
+    /// A call that began at `began` failed.
+    pub(crate) fn failed(
+        &mut self,
+        began: Instant,
+        now: Instant,
+        error: &CallError,
+    ) -> Option<Pause> {
+        self.dropped();
+        let too_much = matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
+        if !too_much {
+            return None;
+        }
+        let same_burst = self.cut_at.is_some_and(|cut| began < cut || now - cut < BURST);
+        if !same_burst {
+            self.limit = (self.limit * CUT).max(1.0);
+            self.cut_at = Some(now);
+        }
+        let asked = error.retry_after.and_then(|it| Duration::try_from_secs_f64(it).ok())?;
+        self.pause(now, asked)
+    }
+
+    /// Pauses, unless it is paused for longer already.
+    fn pause(&mut self, now: Instant, length: Duration) -> Option<Pause> {
+        let until = now.checked_add(length)?;
+        if length.is_zero() || self.paused_until.is_some_and(|already| already >= until) {
+            return None;
+        }
+        self.paused_until = Some(until);
+        Some(Pause { length, limit: self.limit() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(retry_after: Option<f64>) -> CallError {
+        CallError { retry_after, ..CallError::new(ErrorKind::RateLimit, "slow down") }
+    }
+
+    fn round(pacer: &mut Pacer, now: Instant) {
+        let limit = pacer.limit();
+        while pacer.has_room(now) {
+            pacer.begin();
+        }
+        for _ in 0..limit {
+            pacer.succeeded(now, None);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_doubles_until_it_reaches_the_most() {
+        let now = Instant::now();
+        let mut pacer = Pacer::new(64, 3);
+        let mut limits = vec![pacer.limit()];
+        for _ in 0..6 {
+            round(&mut pacer, now);
+            limits.push(pacer.limit());
+        }
+        assert_eq!(limits, [3, 6, 12, 24, 48, 64, 64]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_of_refusals_cuts_once_and_growth_is_gentle_after_it() {
+        let began = Instant::now();
+        let mut pacer = Pacer::new(100, 8);
+        for _ in 0..4 {
+            round(&mut pacer, began);
+        }
+        assert_eq!(pacer.limit(), 100);
+        for _ in 0..100 {
+            pacer.begin();
+        }
+        for _ in 0..100 {
+            pacer.failed(began, began, &refused(None));
+        }
+        assert_eq!((pacer.limit(), pacer.in_flight()), (70, 0));
+        round(&mut pacer, began);
+        assert_eq!(pacer.limit(), 73);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        pacer.begin();
+        pacer.failed(Instant::now(), Instant::now(), &refused(None));
+        assert_eq!(pacer.limit(), 51);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_backend_that_asks_for_time_gets_it() {
+        let now = Instant::now();
+        let mut pacer = Pacer::new(4, 4);
+        pacer.begin();
+        let pause = pacer.failed(now, now, &refused(Some(30.0))).unwrap();
+        assert_eq!(pause, Pause { length: Duration::from_secs(30), limit: 2 });
+        assert!(!pacer.has_room(now));
+        pacer.begin();
+        assert_eq!(pacer.failed(now, now, &refused(Some(10.0))), None);
+        assert!(pacer.has_room(now + Duration::from_secs(30)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unproven_backend_gets_no_more_cases_than_it_takes_to_give_it_up() {
+        let now = Instant::now();
+        let mut pacer = Pacer::new(64, 3);
+        let error = CallError::new(ErrorKind::Server, "broken");
+        for _ in 0..3 {
+            assert!(pacer.may_begin(now));
+            pacer.begin();
+        }
+        assert!(!pacer.may_begin(now));
+        for _ in 0..3 {
+            pacer.failed(now, now, &error);
+            pacer.back_off();
+        }
+        assert!(!pacer.may_begin(now) && pacer.has_room(now));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_error_leaves_the_limit_alone() {
+        let now = Instant::now();
+        let mut pacer = Pacer::new(64, 8);
+        pacer.begin();
+        pacer.failed(now, now, &CallError::new(ErrorKind::Server, "broken"));
+        assert_eq!(pacer.limit(), 8);
+    }
+}

@@ -1,0 +1,185 @@
+//! What is going to be run: every dataset read and checked, every backend made ready.
+
+use std::{path::Path, sync::Arc};
+
+use probity_core::{
+    dataset::Item,
+    problem::{Problem, Severity},
+    record::{InputDigest, Lane},
+    settings::{Budget, Settings},
+    suite::{RunnerConfig, RunnerKind},
+};
+use probity_grade::Rules;
+
+pub use crate::budget::Used;
+use crate::{
+    backend::Backend,
+    filter::{Filter, Sample, number},
+    source::{Cases, Done},
+};
+
+/// Everything that is run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The run's id.
+    pub run_id: String,
+    /// Whether the run had been begun before.
+    pub resumed: bool,
+    /// How it is run.
+    pub settings: Settings,
+    /// What is asked.
+    pub backends: Vec<Arc<Backend>>,
+    /// What is run on what.
+    pub lanes: Vec<PlannedLane>,
+    /// Lanes that run at the same time, one group after the other.
+    pub stages: Vec<Vec<usize>>,
+    /// What each runner may use.
+    pub budgets: Vec<Budget>,
+    /// What earlier sittings have used.
+    pub carried: Used,
+}
+
+/// One runner on one backend.
+#[derive(Debug)]
+pub struct PlannedLane {
+    /// What is recorded of it.
+    pub info: Lane,
+    /// Its place in the list of backends.
+    pub backend: usize,
+    /// Its place in the list of budgets.
+    pub runner: usize,
+    pub(crate) cases: Cases,
+    /// Cases that came to an end before.
+    pub done: Done,
+}
+
+impl PlannedLane {
+    /// What each selected case is asked, in the order of the dataset.
+    pub fn inputs(&self, backend: &Backend, each: impl FnMut(&str, u32, InputDigest)) {
+        self.cases.inputs(backend, each);
+    }
+}
+
+/// A runner whose dataset has been read through.
+#[derive(Clone, Debug)]
+pub struct Surveyed {
+    /// The runner's name.
+    pub name: String,
+    /// What it does.
+    pub kind: RunnerKind,
+    /// The files of its dataset.
+    pub dataset: Vec<String>,
+    /// Cases that are asked.
+    pub selected: u64,
+    /// Cases in the dataset.
+    pub total: u64,
+    /// How often each is asked.
+    pub repeat: u32,
+    /// Bytes of all prompts and instructions, once.
+    pub prompt_bytes: u64,
+    /// What it may use.
+    pub budget: Budget,
+    cases: Cases,
+}
+
+/// How many cases of a dataset chance is to choose.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleSize {
+    /// How many.
+    pub size: usize,
+    /// The same seed chooses the same cases.
+    pub seed: u64,
+}
+
+/// Reads the dataset of a runner through. Every problem goes to `report`; with an error
+/// there is nothing to run.
+pub fn survey(
+    runner: &RunnerConfig,
+    folder: &Path,
+    rules: &Rules,
+    mut filter: Filter,
+    sample: Option<SampleSize>,
+    report: &mut dyn FnMut(Problem),
+) -> Option<Surveyed> {
+    let mut cases = Cases::of(runner, folder, filter.clone());
+    // The cases with the smallest numbers are the sample, whatever order they are in.
+    let mut smallest = std::collections::BinaryHeap::new();
+    let mut errors = 0;
+    let mut sizes: Vec<(u64, u64)> = Vec::new();
+    let (mut selected, mut prompt_bytes) = (0, 0);
+    let summary = cases.survey(rules, |item| match item {
+        Item::Problem(problem) => {
+            errors += usize::from(problem.severity == Severity::Error);
+            report(problem);
+        }
+        Item::Case(at) => {
+            let case = &at.case;
+            let bytes = || {
+                let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
+                case.prompt.len() as u64 + system.len() as u64
+            };
+            match sample {
+                Some(SampleSize { size, seed }) if filter.matches(case) => {
+                    let number = number(seed, &case.id);
+                    smallest.push(number);
+                    sizes.push((number, bytes()));
+                    if smallest.len() > size {
+                        smallest.pop();
+                    }
+                }
+                Some(_) => {}
+                None if filter.selects(case) => {
+                    selected += 1;
+                    prompt_bytes += bytes();
+                }
+                None => {}
+            }
+        }
+    });
+    if errors > 0 {
+        return None;
+    }
+    if let Some(SampleSize { seed, .. }) = sample {
+        let highest = smallest.peek().copied().unwrap_or(0);
+        let limit = filter.limit.unwrap_or(u64::MAX);
+        selected = (smallest.len() as u64).min(limit);
+        prompt_bytes = sizes.iter().filter(|(number, _)| *number <= highest).map(|it| it.1).sum();
+        cases.filter.sample = Some(Sample { seed, highest });
+    }
+    cases.digest = summary.digest.to_string();
+    Some(Surveyed {
+        name: runner.name.clone(),
+        kind: runner.kind,
+        dataset: runner.dataset.clone(),
+        selected,
+        total: summary.cases as u64,
+        repeat: runner.repeat,
+        prompt_bytes,
+        budget: runner.budget,
+        cases,
+    })
+}
+
+impl Surveyed {
+    /// The runner on one of the backends of a plan.
+    pub fn lane(&self, runner: usize, backend: usize, asked: &Backend) -> PlannedLane {
+        PlannedLane {
+            info: Lane {
+                runner: self.name.clone(),
+                kind: self.kind,
+                backend: asked.name.clone(),
+                backend_kind: asked.kind.to_owned(),
+                model: asked.model.clone(),
+                dataset_digest: self.cases.digest.clone(),
+                dataset: self.dataset.clone(),
+                planned: self.selected * u64::from(self.repeat),
+                repeat: self.repeat,
+                replayed: asked.is_replay(),
+            },
+            backend,
+            runner,
+            cases: self.cases.clone(),
+            done: Done::default(),
+        }
+    }
+}

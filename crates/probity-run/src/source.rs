@@ -1,0 +1,295 @@
+//! Cases as they are asked: read from the dataset while the run goes on.
+//!
+//! A dataset is never in memory as a whole. It is read once to check it, and then once
+//! for each lane and repeat, by a thread that stays a few cases ahead of the calls.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use probity_core::{
+    case::TestCase,
+    criteria::CriteriaProblem,
+    dataset::{self, Item},
+    located::Step,
+    record::InputDigest,
+    suite::{RunnerConfig, RunnerKind},
+    template,
+};
+use probity_grade::{Compiler, Expectation, Rules};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::{
+    backend::{Ask, Backend},
+    filter::Filter,
+};
+
+/// Cases that are read ahead of the calls.
+const AHEAD: usize = 256;
+
+/// A case that is ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) case_id: String,
+    pub(crate) repeat: u32,
+    pub(crate) prompt: String,
+    pub(crate) system: Option<Arc<str>>,
+    pub(crate) input: InputDigest,
+    pub(crate) expectation: Expectation<'static>,
+    /// The case as JSON.
+    pub(crate) case: Arc<str>,
+}
+
+/// What a reading thread hands over.
+#[derive(Debug)]
+pub(crate) enum Fed {
+    Case(Box<Prepared>),
+    /// The dataset is not what it was when it was checked.
+    Broken(String),
+}
+
+/// Cases of a lane that came to an end in an earlier sitting, and what they were asked.
+#[derive(Clone, Debug, Default)]
+pub struct Done(BTreeMap<(InputDigest, u32), InputDigest>);
+
+impl Done {
+    /// Remembers a case.
+    pub fn insert(&mut self, case_id: &str, repeat: u32, input: InputDigest) {
+        self.0.insert((Self::key(case_id), repeat), input);
+    }
+
+    /// What a case was asked.
+    pub fn get(&self, case_id: &str, repeat: u32) -> Option<InputDigest> {
+        match self.0.is_empty() {
+            true => None,
+            false => self.0.get(&(Self::key(case_id), repeat)).copied(),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A hash instead of the id: ids may be long, and there may be a million.
+    fn key(case_id: &str) -> InputDigest {
+        InputDigest::of([case_id.as_bytes()])
+    }
+}
+
+/// Where the cases of a runner come from, and how they are asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Cases {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) kind: RunnerKind,
+    pub(crate) system: Option<Arc<str>>,
+    pub(crate) prompt: Option<Arc<str>>,
+    pub(crate) repeat: u32,
+    pub(crate) filter: Filter,
+    pub(crate) digest: String,
+    /// Cases that are in no file, for tests that own the time.
+    #[cfg(test)]
+    pub(crate) given: Vec<TestCase>,
+}
+
+impl Default for Cases {
+    /// No cases at all.
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            kind: RunnerKind::Respond,
+            system: None,
+            prompt: None,
+            repeat: 0,
+            filter: Filter::default(),
+            digest: String::new(),
+            #[cfg(test)]
+            given: Vec::new(),
+        }
+    }
+}
+
+impl Cases {
+    /// The cases of a runner; the digest is not known before they are read.
+    pub(crate) fn of(runner: &RunnerConfig, folder: &Path, filter: Filter) -> Self {
+        let plain =
+            |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
+        Self {
+            paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
+            kind: runner.kind,
+            system: runner.system.as_deref().map(Arc::from),
+            prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
+            repeat: runner.repeat,
+            filter,
+            digest: String::new(),
+            #[cfg(test)]
+            given: Vec::new(),
+        }
+    }
+
+    /// Reads the dataset through, with every check.
+    pub(crate) fn survey(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
+        let compiler = std::cell::RefCell::new(Compiler::new(rules));
+        let check = |case: &TestCase| -> Vec<CriteriaProblem> {
+            let command = case.command_case();
+            let compiled = compiler.borrow_mut().compile(&case.criteria, command.as_ref());
+            let mut problems = compiled.err().unwrap_or_default();
+            problems.extend(self.check_case(case));
+            problems
+        };
+        let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+        dataset::read(&paths, &check, &mut each)
+    }
+
+    fn check_case(&self, case: &TestCase) -> Option<CriteriaProblem> {
+        if self.kind == RunnerKind::Command && case.accepted_commands().next().is_none() {
+            return Some(CriteriaProblem {
+                path: vec![],
+                code: "missing-field",
+                message: "a case of a `command` runner needs `expected_command`".to_owned(),
+                help: None,
+            });
+        }
+        let error = self.render(case).err()?;
+        Some(CriteriaProblem {
+            path: vec![Step::Key("prompt")],
+            code: "template",
+            message: format!("the prompt cannot be made: {error}"),
+            help: None,
+        })
+    }
+
+    /// The prompt as it is sent.
+    pub(crate) fn render(&self, case: &TestCase) -> Result<String, template::TemplateError> {
+        let own = template::render(&case.prompt, &case.prompt_vars)?;
+        let Some(outer) = &self.prompt else { return Ok(own) };
+        let mut vars = case.prompt_vars.clone();
+        vars.insert("id".to_owned(), Value::from(case.id.as_str()));
+        vars.insert("prompt".to_owned(), Value::from(own));
+        vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
+        if let Some(category) = case.category {
+            vars.insert("category".to_owned(), Value::from(category.as_str()));
+        }
+        if let Some(difficulty) = &case.difficulty {
+            vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
+        }
+        template::render(outer, &vars)
+    }
+
+    /// Makes a case ready; none if it cannot be, which the survey would have noticed.
+    fn prepare(
+        &self,
+        case: &TestCase,
+        repeat: u32,
+        backend: &Backend,
+        compiler: &mut Compiler<'static>,
+    ) -> Option<Prepared> {
+        let prompt = self.render(case).ok()?;
+        let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
+        let ask = Ask { prompt: &prompt, system: system.as_deref(), repeat };
+        Some(Prepared {
+            case_id: case.id.clone(),
+            repeat,
+            input: backend.digest(&ask),
+            expectation: compiler.compile(&case.criteria, case.command_case().as_ref()).ok()?,
+            case: serde_json::to_string(case).ok()?.into(),
+            prompt,
+            system,
+        })
+    }
+
+    /// What each selected case is asked on a backend, without anything that grading needs.
+    pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&str, u32, InputDigest)) {
+        for repeat in 0..self.repeat {
+            let mut filter = self.filter.clone();
+            let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+            dataset::read(&paths, &|_| Vec::new(), &mut |item| {
+                let Item::Case(at) = item else { return };
+                let case = &at.case;
+                if !filter.selects(case) {
+                    return;
+                }
+                let Ok(prompt) = self.render(case) else { return };
+                let system = case.system.as_deref().or(self.system.as_deref());
+                let ask = Ask { prompt: &prompt, system, repeat };
+                each(&case.id, repeat, backend.digest(&ask));
+            });
+        }
+    }
+
+    /// Reads the cases that are still to be asked, in a thread of its own.
+    pub(crate) fn feed(
+        self,
+        backend: Arc<Backend>,
+        done: Done,
+        rules: &'static Rules,
+    ) -> mpsc::Receiver<Fed> {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        #[cfg(test)]
+        if !self.given.is_empty() {
+            let mut compiler = Compiler::new(rules);
+            for (repeat, case) in
+                (0..self.repeat).flat_map(|it| self.given.iter().map(move |c| (it, c)))
+            {
+                let prepared = self.prepare(case, repeat, &backend, &mut compiler).unwrap();
+                sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
+            }
+            return receiver;
+        }
+        thread::spawn(move || {
+            let mut compiler = Compiler::new(rules);
+            for repeat in 0..self.repeat {
+                if let Err(Stopped) =
+                    self.feed_once(repeat, &backend, &done, &mut compiler, &sender)
+                {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+
+    fn feed_once(
+        &self,
+        repeat: u32,
+        backend: &Backend,
+        done: &Done,
+        compiler: &mut Compiler<'static>,
+        sender: &mpsc::Sender<Fed>,
+    ) -> Result<(), Stopped> {
+        let mut filter = self.filter.clone();
+        let mut outcome = Ok(());
+        let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+        let summary = dataset::read(&paths, &|_| Vec::new(), &mut |item| {
+            let Item::Case(at) = item else { return };
+            if outcome.is_err() || !filter.selects(&at.case) {
+                return;
+            }
+            let Some(prepared) = self.prepare(&at.case, repeat, backend, compiler) else { return };
+            if done.get(&prepared.case_id, repeat) == Some(prepared.input) {
+                return;
+            }
+            let sent = sender.blocking_send(Fed::Case(Box::new(prepared)));
+            outcome = sent.map_err(|_| Stopped);
+        });
+        outcome?;
+        if summary.digest.to_string() != self.digest {
+            let message = "the dataset changed while it was being run".to_owned();
+            let _ = sender.blocking_send(Fed::Broken(message));
+            return Err(Stopped);
+        }
+        Ok(())
+    }
+}
+
+/// Nobody wants further cases.
+struct Stopped;
