@@ -279,3 +279,14 @@ pub enum RetryAfter {
     /// The vendor's own headers: nothing remains, and when that changes.
     Reset(Duration),
 }
+
+impl RetryAfter {
+    /// How long the client is asked to wait.
+    pub fn wait(self) -> Duration {
+        match self {
+            Self::Seconds(seconds) | Self::Date(seconds) => Duration::from_secs(seconds),
+            Self::Millis(millis) => Duration::from_millis(millis),
+            Self::Reset(wait) => wait,
+        }
+    }
+}

@@ -24,14 +24,14 @@ pub(crate) fn respond(fault: &Fault, question: &Question) -> Response<Bytes> {
     let key = question.key.as_deref().unwrap_or_default();
     let shown = if *echo_key { key.to_owned() } else { masked(key) };
     let mut response = match dialect {
-        Dialect::OpenAi => openai(*trouble, &question.model, &shown),
+        Dialect::OpenAi => openai(fault, &question.model, &shown),
         Dialect::Anthropic => anthropic(*trouble, &question.model),
         Dialect::Ollama => ollama(*trouble, &question.model),
     };
     if *echo_key && !contains(response.body(), key) {
         append_to_message(&mut response, &format!(" (the key was {key})"));
     }
-    if *trouble == Trouble::RateLimit && retry.is_empty() {
+    if *trouble == Trouble::RateLimit {
         add_headers(&mut response, remaining(dialect));
     }
     for retry in retry {
@@ -81,9 +81,9 @@ pub(crate) fn wrong_method(dialect: Dialect, method: &Method, path: &str) -> Res
 
 const REQUEST_ID: &str = "req_011CTestRequestId000000";
 
-fn openai(trouble: Trouble, model: &str, key: &str) -> Response<Bytes> {
+fn openai(fault: &Fault, model: &str, key: &str) -> Response<Bytes> {
     let invalid = "invalid_request_error";
-    match trouble {
+    match fault.trouble {
         Trouble::BadRequest => openai_error(
             400,
             invalid,
@@ -133,10 +133,15 @@ fn openai(trouble: Trouble, model: &str, key: &str) -> Response<Bytes> {
         }
         Trouble::TooLarge => openai_error(413, invalid, "Request too large", None, None),
         Trouble::RateLimit => {
+            let wait = fault
+                .retry
+                .first()
+                .map(|retry| format!("Please try again in {}. ", go_duration(retry.wait())));
             let message = format!(
                 "Rate limit reached for {model} in organization org-test on requests per min \
-                 (RPM): Limit 500, Used 500, Requested 1. Please try again in 120ms. Visit \
-                 https://platform.openai.com/account/rate-limits to learn more."
+                 (RPM): Limit 500, Used 500, Requested 1. {}Visit \
+                 https://platform.openai.com/account/rate-limits to learn more.",
+                wait.unwrap_or_default()
             );
             openai_error(429, "requests", &message, None, Some("rate_limit_exceeded"))
         }
@@ -368,7 +373,9 @@ fn retry_headers(dialect: Dialect, retry: RetryAfter) -> Vec<(&'static str, Stri
                 Dialect::Anthropic => {
                     ("anthropic-ratelimit-requests-reset", from_now(after).to_string())
                 }
-                Dialect::Ollama => ("ratelimit-reset", after.as_secs().to_string()),
+                Dialect::Ollama => {
+                    ("ratelimit-reset", after.as_millis().div_ceil(1000).to_string())
+                }
             });
             headers
         }
@@ -376,14 +383,14 @@ fn retry_headers(dialect: Dialect, retry: RetryAfter) -> Vec<(&'static str, Stri
 }
 
 fn remaining(dialect: Dialect) -> Vec<(&'static str, String)> {
-    let [limit, remaining] = match dialect {
-        Dialect::OpenAi => ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests"],
+    let (limit, remaining, most) = match dialect {
+        Dialect::OpenAi => ("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", 500),
         Dialect::Anthropic => {
-            ["anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining"]
+            ("anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining", 50)
         }
-        Dialect::Ollama => ["ratelimit-limit", "ratelimit-remaining"],
+        Dialect::Ollama => ("ratelimit-limit", "ratelimit-remaining", 50),
     };
-    vec![(limit, "50".to_owned()), (remaining, "0".to_owned())]
+    vec![(limit, most.to_string()), (remaining, "0".to_owned())]
 }
 
 fn from_now(after: Duration) -> Timestamp {

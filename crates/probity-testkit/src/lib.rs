@@ -14,7 +14,7 @@
 //!     .rule(Rule::new(When::prompt_contains("forever"), Answer::Hang));
 //! let server = FakeServer::start(script);
 //! // … run the program against `server.url()` …
-//! assert!(server.wait_until(Duration::from_secs(5), |seen| seen.in_flight == 0));
+//! assert!(server.wait_until(|seen| seen.in_flight == 0, Duration::from_secs(5)));
 //! assert_eq!(server.seen().requests, 0);
 //! ```
 //!

@@ -92,8 +92,8 @@ impl FakeServer {
     }
 
     /// Waits until what it saw is as wanted; false if that takes longer than `timeout`.
-    pub fn wait_until(&self, timeout: Duration, holds: impl FnMut(&Seen) -> bool) -> bool {
-        self.shared.wait_until(timeout, holds)
+    pub fn wait_until(&self, holds: impl FnMut(&Seen) -> bool, timeout: Duration) -> bool {
+        self.shared.wait_until(holds, timeout)
     }
 
     /// Forgets what it saw, how often rules were used, and the numbers of requests.
@@ -140,9 +140,10 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     builder.http1().header_read_timeout(None);
     tokio::select! {
         biased;
-        () = line.is_cut() => {}
-        // A client that goes away in the middle is an error, and counted by its ticket.
+        // First, so that what was sent before the cut gets out. A client that goes away in
+        // the middle is an error here; its ticket counts it.
         _ = builder.serve_connection(io, service) => {}
+        () = line.is_cut() => {}
     }
 }
 

@@ -74,8 +74,8 @@ impl Shared {
 
     pub(crate) fn wait_until(
         &self,
-        timeout: Duration,
         mut holds: impl FnMut(&Seen) -> bool,
+        timeout: Duration,
     ) -> bool {
         let mut state = self.lock();
         state.waiting += 1;

@@ -9,7 +9,9 @@ use std::{
 use probity_testkit::{Answer, FakeServer, Finish, Latency, Reply, Rule, Script, Text, When};
 use serde_json::{Value, json};
 
-use crate::client::{ANTHROPIC, OLLAMA, OPENAI, abandon, ask, open, question, read, send};
+use crate::client::{
+    ANTHROPIC, OLLAMA, OPENAI, PATIENCE, abandon, ask, open, question, read, send,
+};
 
 fn serve(answer: Answer) -> FakeServer {
     FakeServer::start(Script::always(answer))
@@ -150,7 +152,7 @@ fn a_redirection_says_where_to() {
 fn a_hanging_request_waits_until_the_client_goes() {
     let server = serve(Answer::Hang);
     let stream = open(server.address(), &question(OPENAI, "x"));
-    assert!(server.wait_until(crate::client::PATIENCE, |seen| seen.outcome("hang") == 1));
+    assert!(server.wait_until(|seen| seen.outcome("hang") == 1, PATIENCE));
     assert_eq!(server.seen().in_flight, 1);
     stream.set_nonblocking(true).unwrap();
     assert_eq!((&stream).read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);

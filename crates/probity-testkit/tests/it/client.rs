@@ -91,5 +91,5 @@ pub(crate) fn ask(server: &FakeServer, prompt: &str) -> Answered {
 pub(crate) fn abandon(server: &FakeServer, stream: &TcpStream) {
     let before = server.seen().aborted;
     stream.shutdown(Shutdown::Both).unwrap();
-    assert!(server.wait_until(PATIENCE, |seen| seen.aborted == before + 1 && seen.in_flight == 0));
+    assert!(server.wait_until(|seen| seen.aborted == before + 1 && seen.in_flight == 0, PATIENCE));
 }

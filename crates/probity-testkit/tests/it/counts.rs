@@ -86,7 +86,7 @@ fn what_was_seen_can_be_read_and_reset_from_another_process() {
 fn a_request_in_flight_survives_a_reset() {
     let server = FakeServer::start(Script::always(Answer::Hang));
     let stream = open(server.address(), &question(OPENAI, "x"));
-    assert!(server.wait_until(PATIENCE, |seen| seen.outcome("hang") == 1));
+    assert!(server.wait_until(|seen| seen.outcome("hang") == 1, PATIENCE));
     server.reset();
     assert_eq!((server.seen().in_flight, server.seen().requests), (1, 0));
     abandon(&server, &stream);

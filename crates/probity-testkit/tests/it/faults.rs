@@ -49,6 +49,7 @@ fn the_time_to_retry_comes_in_every_form() {
     assert_eq!(answer.header("retry-after"), Some("3"));
     let answer = limited(RetryAfter::Millis(30), OPENAI);
     assert_eq!(answer.header("retry-after-ms"), Some("30"));
+    assert!(answer.text().contains("Please try again in 30ms."));
     assert_eq!(answer.header("retry-after"), None);
     let answer = limited(RetryAfter::Date(3), OPENAI);
     assert!(answer.header("retry-after").unwrap().ends_with(" GMT"));
@@ -61,7 +62,7 @@ fn the_time_to_retry_comes_in_every_form() {
     assert_eq!(answer.header("anthropic-ratelimit-requests-remaining"), Some("0"));
     assert!(answer.header("anthropic-ratelimit-requests-reset").unwrap().ends_with('Z'));
     let answer = limited(reset, OLLAMA);
-    assert_eq!(answer.header("ratelimit-reset"), Some("1"));
+    assert_eq!(answer.header("ratelimit-reset"), Some("2"));
 
     let both =
         Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(1)).retry(RetryAfter::Millis(40));

@@ -6,5 +6,6 @@ mod answers;
 mod client;
 mod counts;
 mod faults;
+mod http2;
 mod program;
 mod serving;
