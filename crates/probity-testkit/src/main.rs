@@ -14,7 +14,7 @@ use probity_testkit::{
 };
 use tokio::{
     runtime,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
 };
 
@@ -69,10 +69,17 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<()> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before the line is printed: whoever reads it may send a signal at once.
+    let signals = {
+        let _entered = runtime.enter();
+        [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?]
+    };
     let server = FakeServer::bind(script(args), args.port)?;
     writeln!(io::stdout(), "listening on {}", server.url())?;
     io::stdout().flush()?;
-    runtime::Builder::new_current_thread().enable_all().build()?.block_on(end(args.ignore_stdin))
+    runtime.block_on(end(signals, args.ignore_stdin));
+    Ok(())
 }
 
 fn script(args: &Args) -> Script {
@@ -109,10 +116,8 @@ fn script(args: &Args) -> Script {
     }
 }
 
-/// Waits for SIGTERM, SIGINT, or the end of stdin.
-async fn end(ignore_stdin: bool) -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+/// Waits for a signal or the end of stdin.
+async fn end([mut terminate, mut interrupt]: [Signal; 2], ignore_stdin: bool) {
     let (closed, stdin_closed) = oneshot::channel();
     // A thread of its own, because a read from stdin cannot be cancelled.
     thread::spawn(move || {
@@ -126,5 +131,4 @@ async fn end(ignore_stdin: bool) -> io::Result<()> {
         _ = interrupt.recv() => {}
         _ = stdin_closed, if !ignore_stdin => {}
     }
-    Ok(())
 }

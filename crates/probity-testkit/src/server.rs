@@ -2,7 +2,7 @@
 
 use std::{
     future, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener as StdListener},
+    net::{Ipv4Addr, SocketAddr},
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -16,7 +16,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     runtime,
     sync::oneshot,
     time::sleep,
@@ -58,14 +58,17 @@ impl FakeServer {
 
     /// Starts a server on this port of the loopback interface, 0 for any.
     pub fn bind(script: Script, port: u16) -> io::Result<Self> {
-        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, port))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _entered = runtime.enter();
-            TcpListener::from_std(listener)?
+            let socket = TcpSocket::new_v4()?;
+            // Connections of a server that was stopped just now must not hold the port.
+            socket.set_reuseaddr(true)?;
+            socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
+            // With the 128 of std, a burst of connections waits a second for its second try.
+            socket.listen(4096)?
         };
+        let address = listener.local_addr()?;
         let shared = Arc::new(Shared::new(script));
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new().name("fake-model".to_owned()).spawn({
