@@ -1,4 +1,8 @@
 //! The vendors' errors: status, headers and body as they send them.
+//!
+//! Where no vendor's own text was found, it is made up in the vendor's shape: 408 of all
+//! three, 403 and 529 of the dialects that have none, and of Ollama also 401, 413, the rate
+//! limit and the content policy.
 
 use std::time::Duration;
 
@@ -36,6 +40,9 @@ pub(crate) fn respond(fault: &Fault, question: &Question) -> Response<Bytes> {
     }
     for retry in retry {
         add_headers(&mut response, retry_headers(dialect, *retry));
+    }
+    if (dialect, *trouble) == (Dialect::Anthropic, Trouble::Overloaded) {
+        add_headers(&mut response, vec![("x-should-retry", "true".to_owned())]);
     }
     let id = if dialect == Dialect::Anthropic { "request-id" } else { "x-request-id" };
     add_headers(&mut response, vec![(id, REQUEST_ID.to_owned())]);
@@ -180,9 +187,7 @@ fn openai(fault: &Fault, model: &str, key: &str) -> Response<Bytes> {
 fn anthropic(trouble: Trouble, model: &str) -> Response<Bytes> {
     let invalid = "invalid_request_error";
     match trouble {
-        Trouble::BadRequest => {
-            anthropic_error(400, invalid, "temperature: range: 0..1 (inclusive)")
-        }
+        Trouble::BadRequest => anthropic_error(400, invalid, "temperature: range: 0..1"),
         Trouble::ContextLength => {
             anthropic_error(400, invalid, "prompt is too long: 214318 tokens > 200000 maximum")
         }
@@ -242,7 +247,7 @@ fn ollama(trouble: Trouble, model: &str) -> Response<Bytes> {
         Trouble::RateLimit => ollama_error(429, "too many concurrent requests"),
         Trouble::Quota => ollama_error(
             429,
-            "you have reached your weekly usage limit, upgrade for higher limits: \
+            "you (test) have reached your weekly usage limit, upgrade for higher limits: \
              https://ollama.com/upgrade",
         ),
         Trouble::Internal => {

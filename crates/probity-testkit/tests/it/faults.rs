@@ -72,6 +72,13 @@ fn the_time_to_retry_comes_in_every_form() {
 }
 
 #[test]
+fn anthropic_says_that_a_retry_is_worth_it() {
+    let answer = get(Fault::new(Trouble::Overloaded), ANTHROPIC);
+    assert_eq!(answer.header("x-should-retry"), Some("true"));
+    assert_eq!(answer.header("request-id"), Some("req_011CTestRequestId000000"));
+}
+
+#[test]
 fn the_key_is_masked_unless_it_is_to_be_echoed() {
     let answer = get(Fault::new(Trouble::BadKey), OPENAI).text();
     assert!(answer.contains("provided: sk-test-**********cdef."), "{answer}");
