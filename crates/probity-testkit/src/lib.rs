@@ -1,0 +1,41 @@
+//! A fake model server for tests and benches: it answers as its [`Script`] says, breaks
+//! where the script says, and remembers what it was asked.
+//!
+//! It runs on its own thread, so that a plain `#[test]` can start the real program
+//! against it:
+//!
+//! ```
+//! use std::time::Duration;
+//! use probity_testkit::{Answer, FakeServer, Fault, RetryAfter, Rule, Script, Trouble, When};
+//!
+//! let overloaded = Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(1));
+//! let script = Script::default()
+//!     .rule(Rule::new(When::Requests(1..3), Answer::Fault(overloaded)))
+//!     .rule(Rule::new(When::prompt_contains("forever"), Answer::Hang));
+//! let server = FakeServer::start(script);
+//! // … run the program against `server.url()` …
+//! assert!(server.wait_until(|seen| seen.in_flight == 0, Duration::from_secs(5)));
+//! assert_eq!(server.seen().requests, 0);
+//! ```
+//!
+//! Which API it speaks follows from the path: `OpenAI` (`/v1/chat/completions`),
+//! Anthropic (`/v1/messages`) or Ollama (`/api/chat`). Nothing it answers depends on the
+//! clock, except times to retry at.
+
+mod answer;
+mod body;
+mod fault;
+mod question;
+mod reply;
+mod route;
+mod script;
+mod seen;
+mod server;
+mod state;
+mod wire;
+
+pub use answer::{Answer, Fault, Finish, Reply, RetryAfter, Text, Trouble};
+pub use route::Dialect;
+pub use script::{Latency, Limits, Rate, Record, Rule, Script, When};
+pub use seen::{Received, Seen};
+pub use server::FakeServer;

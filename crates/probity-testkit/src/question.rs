@@ -1,0 +1,277 @@
+//! Reading a request as the vendor would, so that a client's mistakes come to light.
+
+use hyper::HeaderMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::route::Dialect;
+
+/// What is asked, whatever the dialect.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) dialect: Dialect,
+    pub(crate) model: String,
+    /// The text of the user's last message.
+    pub(crate) prompt: String,
+    /// The API key.
+    pub(crate) key: Option<String>,
+    /// Ollama sends lines unless told not to.
+    pub(crate) stream: bool,
+}
+
+/// Why the vendor would not take the request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    pub(crate) message: String,
+    pub(crate) param: Option<&'static str>,
+    pub(crate) code: Option<&'static str>,
+}
+
+/// The API key that a request carries.
+pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
+    let value = |name: &str| headers.get(name)?.to_str().ok();
+    let bearer = value("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    bearer.or_else(|| value("x-api-key")).or_else(|| value("api-key"))
+}
+
+pub(crate) fn read(
+    dialect: Dialect,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Question, Complaint> {
+    match dialect {
+        Dialect::OpenAi => read_openai(headers, body),
+        Dialect::Anthropic => read_anthropic(headers, body),
+        Dialect::Ollama => read_ollama(headers, body),
+    }
+}
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    model: Value,
+    messages: Option<Vec<Message>>,
+    #[serde(default)]
+    max_tokens: Value,
+    stream: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: String,
+    #[serde(default)]
+    content: Value,
+}
+
+fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
+    let is_json = headers
+        .get("content-type")
+        .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    if !is_json {
+        return Err(Complaint::plain("you must provide a model parameter"));
+    }
+    let request: Request = serde_json::from_slice(body).map_err(|error| {
+        Complaint::plain(&format!(
+            "We could not parse the JSON body of your request. (HINT: This likely means you \
+             aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, \
+             but what was sent was not valid JSON: {error}.)"
+        ))
+    })?;
+    let Some(model) = text_of(&request.model) else {
+        return Err(Complaint::plain("you must provide a model parameter"));
+    };
+    let messages = request.messages.ok_or_else(|| Complaint {
+        message: "Missing required parameter: 'messages'.".to_owned(),
+        param: Some("messages"),
+        code: Some("missing_required_parameter"),
+    })?;
+    if messages.is_empty() {
+        return Err(Complaint {
+            message: "Invalid 'messages': empty array. Expected an array with minimum length 1, \
+                      but got an empty array instead."
+                .to_owned(),
+            param: Some("messages"),
+            code: Some("empty_array"),
+        });
+    }
+    let roles = ["system", "developer", "user", "assistant", "tool", "function"];
+    if let Some(message) = messages.iter().find(|it| !roles.contains(&it.role.as_str())) {
+        return Err(Complaint {
+            message: format!("Invalid value: '{}'. Supported values are: {roles:?}.", message.role),
+            param: Some("messages[0].role"),
+            code: Some("invalid_value"),
+        });
+    }
+    if request.stream == Some(true) {
+        return Err(Complaint {
+            message: "Unsupported value: 'stream' does not support true with this model."
+                .to_owned(),
+            param: Some("stream"),
+            code: Some("unsupported_value"),
+        });
+    }
+    Ok(Question::new(Dialect::OpenAi, model, &messages, headers))
+}
+
+fn read_anthropic(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
+    if !headers.contains_key("anthropic-version") {
+        return Err(Complaint::plain("anthropic-version: header is required"));
+    }
+    let request: Request = serde_json::from_slice(body).map_err(|error| {
+        Complaint::plain(&format!("The request body is not valid JSON: {error}"))
+    })?;
+    let Some(model) = text_of(&request.model) else {
+        return Err(Complaint::plain("model: Field required"));
+    };
+    if request.max_tokens.is_null() {
+        return Err(Complaint::plain("max_tokens: Field required"));
+    }
+    if request.max_tokens.as_u64().is_none_or(|max| max == 0) {
+        return Err(Complaint::plain("max_tokens: Input should be greater than or equal to 1"));
+    }
+    let Some(messages) = request.messages else {
+        return Err(Complaint::plain("messages: Field required"));
+    };
+    if messages.is_empty() {
+        return Err(Complaint::plain("messages: at least one message is required"));
+    }
+    if let Some(message) = messages.iter().find(|it| it.role == "system") {
+        return Err(Complaint::plain(&format!(
+            "messages: Unexpected role \"{}\". The Messages API accepts a top-level `system` \
+             parameter, not \"system\" as an input message role.",
+            message.role
+        )));
+    }
+    if request.stream == Some(true) {
+        return Err(Complaint::plain("stream: streaming is not supported"));
+    }
+    Ok(Question::new(Dialect::Anthropic, model, &messages, headers))
+}
+
+fn read_ollama(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
+    if body.is_empty() {
+        return Err(Complaint::plain("missing request body"));
+    }
+    let request: Request =
+        serde_json::from_slice(body).map_err(|error| Complaint::plain(&error.to_string()))?;
+    let Some(model) = text_of(&request.model) else {
+        return Err(Complaint::plain("model is required"));
+    };
+    // The real one takes this as the wish to load the model. No client of ours has that wish.
+    let Some(messages) = request.messages.filter(|messages| !messages.is_empty()) else {
+        return Err(Complaint::plain("messages is required"));
+    };
+    let stream = request.stream.unwrap_or(true);
+    Ok(Question { stream, ..Question::new(Dialect::Ollama, model, &messages, headers) })
+}
+
+impl Question {
+    fn new(dialect: Dialect, model: String, messages: &[Message], headers: &HeaderMap) -> Self {
+        let key = key(headers).map(str::to_owned);
+        Self { dialect, model, prompt: prompt(messages), key, stream: false }
+    }
+}
+
+impl Complaint {
+    fn plain(message: &str) -> Self {
+        Self { message: message.to_owned(), param: None, code: None }
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn prompt(messages: &[Message]) -> String {
+    let last_of_user = messages.iter().rfind(|message| message.role == "user");
+    match last_of_user.or(messages.last()).map(|message| &message.content) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn check(dialect: Dialect, body: &str, complaint: Option<&str>) {
+        let headers =
+            headers(&[("content-type", "application/json"), ("anthropic-version", "2023-06-01")]);
+        let read = read(dialect, &headers, body.as_bytes());
+        match complaint {
+            Some(part) => {
+                let message = read.expect_err(body).message;
+                assert!(message.contains(part), "{message}");
+            }
+            None => assert!(read.is_ok(), "{read:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_that_the_vendor_would_refuse_is_refused() {
+        let open = |body: &str, complaint| check(Dialect::OpenAi, body, complaint);
+        open(r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#, None);
+        open("{", Some("could not parse the JSON"));
+        open(r#"{"messages":[{"role":"user","content":"hi"}]}"#, Some("model parameter"));
+        open(r#"{"model":"m"}"#, Some("'messages'"));
+        open(r#"{"model":"m","messages":[]}"#, Some("empty array"));
+        open(r#"{"model":"m","messages":[{"role":"me","content":"hi"}]}"#, Some("'me'"));
+
+        let anthropic = |body: &str, complaint| check(Dialect::Anthropic, body, complaint);
+        let messages = r#""messages":[{"role":"user","content":"hi"}]"#;
+        anthropic(&format!(r#"{{"model":"m","max_tokens":9,{messages}}}"#), None);
+        anthropic(&format!(r#"{{"model":"m",{messages}}}"#), Some("max_tokens: Field"));
+        anthropic(&format!(r#"{{"model":"m","max_tokens":0,{messages}}}"#), Some("greater"));
+        anthropic(&format!(r#"{{"max_tokens":9,{messages}}}"#), Some("model: Field"));
+        anthropic(r#"{"model":"m","max_tokens":9}"#, Some("messages: Field"));
+        anthropic(
+            r#"{"model":"m","max_tokens":9,"messages":[{"role":"system","content":"hi"}]}"#,
+            Some("Unexpected role"),
+        );
+
+        let ollama = |body: &str, complaint| check(Dialect::Ollama, body, complaint);
+        ollama(&format!(r#"{{"model":"m",{messages}}}"#), None);
+        ollama("", Some("missing request body"));
+        ollama(&format!("{{{messages}}}"), Some("model is required"));
+        ollama(r#"{"model":"m"}"#, Some("messages is required"));
+    }
+
+    #[test]
+    fn anthropic_wants_its_version_header() {
+        let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+        let complaint = read(Dialect::Anthropic, &HeaderMap::new(), body).unwrap_err();
+        assert_eq!(complaint.message, "anthropic-version: header is required");
+    }
+
+    #[test]
+    fn the_prompt_is_the_last_message_of_the_user() {
+        let body = br#"{"model":"m","stream":false,"messages":[
+            {"role":"user","content":"first"},
+            {"role":"user","content":[{"type":"text","text":"se"},{"type":"text","text":"cond"}]},
+            {"role":"assistant","content":"{"}]}"#;
+        let headers = headers(&[("authorization", "Bearer sk-1")]);
+        let question = read(Dialect::Ollama, &headers, body).unwrap();
+        let expected = Question {
+            dialect: Dialect::Ollama,
+            model: "m".to_owned(),
+            prompt: "second".to_owned(),
+            key: Some("sk-1".to_owned()),
+            stream: false,
+        };
+        assert_eq!(question, expected);
+    }
+
+    #[test]
+    fn a_key_is_found_wherever_vendors_want_it() {
+        assert_eq!(key(&headers(&[("x-api-key", "a")])), Some("a"));
+        assert_eq!(key(&headers(&[("api-key", "b")])), Some("b"));
+        assert_eq!(key(&headers(&[("authorization", "Basic c")])), None);
+    }
+}

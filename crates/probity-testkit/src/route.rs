@@ -1,0 +1,55 @@
+//! Which API a path belongs to.
+
+use hyper::{HeaderMap, Method};
+
+/// An API's way to write requests, answers and errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `POST /v1/chat/completions` and whatever is not another's.
+    OpenAi,
+    /// `POST /v1/messages`.
+    Anthropic,
+    /// `POST /api/chat`.
+    Ollama,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// It wants an answer from a model.
+    Generate,
+    /// It wants the list of models.
+    Models,
+    /// It wants Ollama's version.
+    Version,
+    /// The path is known, the method is not.
+    WrongMethod,
+    /// The path is not known.
+    Unknown,
+    /// Our own: what was seen.
+    Seen,
+    /// Our own: forget it.
+    Reset,
+}
+
+pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialect, Endpoint) {
+    let (dialect, wanted, endpoint) = match path {
+        "/v1/chat/completions" | "/chat/completions" => {
+            (Dialect::OpenAi, Method::POST, Endpoint::Generate)
+        }
+        "/v1/messages" => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
+        "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
+        "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
+        "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
+        "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
+        "/__seen" => (Dialect::OpenAi, Method::GET, Endpoint::Seen),
+        "/__reset" => (Dialect::OpenAi, Method::POST, Endpoint::Reset),
+        _ if path.starts_with("/api/") => return (Dialect::Ollama, Endpoint::Unknown),
+        _ => return (by_header(headers), Endpoint::Unknown),
+    };
+    if *method == wanted { (dialect, endpoint) } else { (dialect, Endpoint::WrongMethod) }
+}
+
+fn by_header(headers: &HeaderMap) -> Dialect {
+    if headers.contains_key("anthropic-version") { Dialect::Anthropic } else { Dialect::OpenAi }
+}
