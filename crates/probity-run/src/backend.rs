@@ -4,6 +4,7 @@ pub mod http;
 
 mod anthropic;
 mod ollama;
+pub mod open;
 mod openai;
 
 use std::time::Duration;
@@ -14,6 +15,8 @@ use probity_core::{
 };
 
 use http::Http;
+
+use crate::recording::Replay;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,8 @@ pub struct Reply {
     pub cost_usd: Option<f64>,
     /// Who answered.
     pub source: Source,
+    /// How long it took, where it is known better than by waiting for it.
+    pub latency: Option<Duration>,
     /// How long the backend says it has nothing left.
     pub exhausted_for: Option<Duration>,
 }
@@ -62,6 +67,8 @@ pub struct Backend {
     pub timeout: Duration,
     /// The parameters of a call, as they count for whether two calls ask the same.
     pub parameters: String,
+    /// Settings that it cannot take.
+    pub not_applied: Vec<&'static str>,
     /// How it is asked.
     pub wire: Wire,
 }
@@ -71,6 +78,8 @@ pub struct Backend {
 pub enum Wire {
     /// Over HTTP.
     Http(Http),
+    /// From a file of answers.
+    Replay(Replay),
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -83,6 +92,7 @@ impl Backend {
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
         match &self.wire {
             Wire::Http(http) => http.ask(ask, limit).await,
+            Wire::Replay(replay) => replay.ask(ask),
             Wire::Echo => Ok(echo(ask)),
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await,
@@ -92,6 +102,7 @@ impl Backend {
     /// Whether answers come from a recording.
     pub fn is_replay(&self) -> bool {
         match &self.wire {
+            Wire::Replay(_) => true,
             Wire::Http(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,

@@ -13,6 +13,8 @@ pub mod filter;
 mod grade;
 mod pace;
 pub mod plan;
+pub mod prices;
+pub mod recording;
 pub mod redact;
 mod retry;
 pub mod source;

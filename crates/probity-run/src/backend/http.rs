@@ -6,7 +6,10 @@
 use std::{error::Error as _, time::Duration};
 
 use jiff::Timestamp;
-use probity_core::{failure::ErrorKind, record::CallError};
+use probity_core::{
+    failure::ErrorKind,
+    record::{CallError, Usage},
+};
 use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
@@ -181,6 +184,7 @@ impl Http {
             text: self.redactor.cleaned(reply.text),
             stop_reason: clean(reply.stop_reason),
             model: clean(reply.model),
+            usage: plausible(reply.usage),
             exhausted_for: wait.and_then(|it| Duration::try_from_secs_f64(it).ok()),
             ..reply
         }
@@ -255,6 +259,17 @@ impl Http {
                 format!("the answer is not understood: {what}; it begins `{shown}`"),
             )
         }
+    }
+}
+
+/// Token counts that are no nonsense.
+fn plausible(usage: Usage) -> Usage {
+    let count = |tokens: Option<u64>| tokens.filter(|it| *it < 1 << 40);
+    let Usage { input_tokens, output_tokens, cached_tokens } = usage;
+    Usage {
+        input_tokens: count(input_tokens),
+        output_tokens: count(output_tokens),
+        cached_tokens: count(cached_tokens),
     }
 }
 

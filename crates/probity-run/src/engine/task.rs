@@ -148,7 +148,10 @@ impl Handle {
             false => self.backend.ask(ask, limit).await,
             true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case")),
         };
-        let latency = began.elapsed();
+        let latency = match &answer {
+            Ok(Reply { latency: Some(latency), .. }) => *latency,
+            Ok(_) | Err(_) => began.elapsed(),
+        };
         self.spent.calls += 1;
         self.spent.latency = latency;
         self.spent.limit = limit;

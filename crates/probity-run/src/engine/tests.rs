@@ -96,6 +96,7 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
         max_concurrency,
         timeout: Duration::from_secs(10),
         parameters: String::new(),
+        not_applied: Vec::new(),
         wire: Wire::Scripted(Scripted { acts: acts.collect(), ..Scripted::default() }),
     })
 }
@@ -103,7 +104,9 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
 fn script(backend: &Backend) -> &Scripted {
     match &backend.wire {
         Wire::Scripted(script) => script,
-        Wire::Http(_) | Wire::Echo => unreachable!("these tests make scripted backends only"),
+        Wire::Http(_) | Wire::Replay(_) | Wire::Echo => {
+            unreachable!("these tests make scripted backends only")
+        }
     }
 }
 

@@ -1,0 +1,281 @@
+//! Answers in a file: written while a run goes on, and given again without a backend.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::{self, BufRead as _, BufReader, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use probity_core::{
+    failure::ErrorKind,
+    record::{CallError, CaseRecord, InputDigest, Source, Usage},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{Ask, Reply};
+
+/// The format's version.
+const VERSION: u32 = 1;
+
+/// The first line of a recording.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    probity_recording: u32,
+    run_id: String,
+    #[serde(default)]
+    recorded_at: String,
+}
+
+/// One answer.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    backend: String,
+    case_id: String,
+    #[serde(default)]
+    repeat: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    prompt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reply: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<CallError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(default)]
+    latency_ms: u64,
+    #[serde(default)]
+    usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
+}
+
+/// Writes a recording.
+#[derive(Debug)]
+pub struct RecordingWriter<W: Write> {
+    output: W,
+}
+
+impl<W: Write> RecordingWriter<W> {
+    /// Begins a recording of a run.
+    pub fn new(mut output: W, run_id: &str, recorded_at: &str) -> io::Result<Self> {
+        let header = Header {
+            probity_recording: VERSION,
+            run_id: run_id.to_owned(),
+            recorded_at: recorded_at.to_owned(),
+        };
+        serde_json::to_writer(&mut output, &header)?;
+        output.write_all(b"\n")?;
+        Ok(Self { output })
+    }
+
+    /// Adds what came back for a case.
+    pub fn add(&mut self, backend: &str, record: &CaseRecord) -> io::Result<()> {
+        let entry = Entry {
+            backend: backend.to_owned(),
+            case_id: record.case_id.clone(),
+            repeat: record.repeat,
+            system: record.system.as_deref().map(ToOwned::to_owned),
+            prompt: record.prompt.clone(),
+            reply: record.reply.clone(),
+            error: record.error.clone(),
+            stop_reason: record.stop_reason.clone(),
+            model: record.model.clone(),
+            latency_ms: record.latency_ms,
+            usage: record.usage,
+            cost_usd: record.cost_usd,
+        };
+        serde_json::to_writer(&mut self.output, &entry)?;
+        self.output.write_all(b"\n")
+    }
+
+    /// Ends the recording.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.output.flush()?;
+        Ok(self.output)
+    }
+}
+
+/// Why a recording cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The file cannot be read.
+    #[error("failed to read the recording `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A line of it is no answer.
+    #[error("line {line} of the recording `{}` is not understood", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// It is no recording, or of a later kind.
+    #[error("`{}` is no recording that this program knows", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It has answers of several backends, and none of the one that was asked for.
+    #[error("the recording `{}` has answers of {}, and none of `{wanted}`", path.display(), known.join(", "))]
+    Backend {
+        /// The file.
+        path: PathBuf,
+        /// The backend that was asked for.
+        wanted: String,
+        /// Those that it has answers of.
+        known: Vec<String>,
+    },
+}
+
+/// The answers of one backend, by what was asked.
+#[derive(Debug)]
+pub struct Replay {
+    answers: BTreeMap<InputDigest, Vec<Result<Reply, CallError>>>,
+    model: Option<String>,
+}
+
+impl Replay {
+    /// Reads the answers of a backend. A recording of one backend serves under any name.
+    pub fn load(path: &Path, backend: &str) -> Result<Self, RecordingError> {
+        let read = |source| RecordingError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(read)?;
+        let mut entries: Vec<Entry> = Vec::new();
+        for (at, line) in BufReader::new(file).lines().enumerate() {
+            let line = line.map_err(read)?;
+            let not_understood =
+                |source| RecordingError::Line { path: path.to_owned(), line: at + 1, source };
+            if at == 0 {
+                let known = serde_json::from_str::<Header>(&line)
+                    .is_ok_and(|header| header.probity_recording == VERSION);
+                if !known {
+                    return Err(RecordingError::Format { path: path.to_owned() });
+                }
+            } else if !line.trim().is_empty() {
+                entries.push(serde_json::from_str(&line).map_err(not_understood)?);
+            }
+        }
+        let known: BTreeSet<&str> = entries.iter().map(|entry| entry.backend.as_str()).collect();
+        if known.len() > 1 && !known.contains(backend) {
+            let known = known.into_iter().map(ToOwned::to_owned).collect();
+            let (path, wanted) = (path.to_owned(), backend.to_owned());
+            return Err(RecordingError::Backend { path, wanted, known });
+        }
+        let any = known.len() == 1;
+        entries.retain(|entry| any || entry.backend == backend);
+        // A recording that was resumed has its repeats in any order.
+        entries.sort_by_key(|entry| entry.repeat);
+        Ok(Self::of(entries))
+    }
+
+    fn of(entries: Vec<Entry>) -> Self {
+        let mut answers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut model = None;
+        for entry in entries {
+            let key = key(entry.system.as_deref(), &entry.prompt);
+            model = model.or_else(|| entry.model.clone());
+            let answer = match (entry.reply, entry.error) {
+                (_, Some(error)) => Err(error),
+                (reply, None) => Ok(Reply {
+                    text: reply.unwrap_or_default(),
+                    stop_reason: entry.stop_reason,
+                    model: entry.model,
+                    usage: entry.usage,
+                    cost_usd: None,
+                    source: Source::Replay,
+                    latency: Some(Duration::from_millis(entry.latency_ms)),
+                    exhausted_for: None,
+                }),
+            };
+            answers.entry(key).or_default().push(answer);
+        }
+        Self { answers, model }
+    }
+
+    /// The model whose answers they are.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The answer to a question. Further repeats than were recorded go round again.
+    pub fn ask(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
+        match self.answers.get(&key(ask.system, ask.prompt)).map(Vec::as_slice) {
+            Some([]) | None => {
+                let message = "the recording has no answer to this prompt";
+                Err(CallError::new(ErrorKind::NotFound, message))
+            }
+            Some(answers) => answers[ask.repeat as usize % answers.len()].clone(),
+        }
+    }
+}
+
+fn key(system: Option<&str>, prompt: &str) -> InputDigest {
+    let has_system = if system.is_some() { b"some" } else { b"none" };
+    InputDigest::of([&has_system[..], system.unwrap_or("").as_bytes(), prompt.as_bytes()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(lines: &str) -> Result<Replay, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl");
+        std::fs::write(&path, lines).unwrap();
+        let shown = |error: RecordingError| {
+            error.to_string().replace(&folder.path().display().to_string(), "FOLDER")
+        };
+        Replay::load(&path, "b").map_err(shown)
+    }
+
+    const HEADER: &str = r#"{"probity_recording":1,"run_id":"r"}"#;
+
+    #[test]
+    fn answers_are_found_by_what_was_asked() {
+        let replay = recording(&format!(
+            "{HEADER}\n{}\n{}\n{}\n",
+            r#"{"backend":"x","case_id":"1","repeat":1,"prompt":"p","reply":"second"}"#,
+            r#"{"backend":"x","case_id":"1","prompt":"p","reply":"first","latency_ms":7}"#,
+            r#"{"backend":"x","case_id":"2","prompt":"p","system":"s","error":{"kind":"auth","permanent":true,"message":"no"}}"#,
+        ))
+        .unwrap();
+        let ask = |system, repeat| replay.ask(&Ask { prompt: "p", system, repeat });
+        let reply = ask(None, 0).unwrap();
+        assert_eq!((reply.text.as_str(), reply.source), ("first", Source::Replay));
+        assert_eq!(reply.latency, Some(Duration::from_millis(7)));
+        assert_eq!(ask(None, 1).unwrap().text, "second");
+        assert_eq!(ask(None, 2).unwrap().text, "first");
+        assert_eq!(ask(Some("s"), 0).unwrap_err().kind, ErrorKind::Auth);
+        assert_eq!(ask(Some("t"), 0).unwrap_err().kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused() {
+        assert_eq!(
+            recording("{}").unwrap_err(),
+            "`FOLDER/r.jsonl` is no recording that this program knows"
+        );
+        let error = recording(&format!("{HEADER}\nnonsense")).unwrap_err();
+        assert_eq!(error, "line 2 of the recording `FOLDER/r.jsonl` is not understood");
+        let two = format!(
+            "{HEADER}\n{}\n{}\n",
+            r#"{"backend":"x","case_id":"1","prompt":"p","reply":"a"}"#,
+            r#"{"backend":"y","case_id":"1","prompt":"p","reply":"b"}"#,
+        );
+        let error = recording(&two).unwrap_err();
+        assert_eq!(error, "the recording `FOLDER/r.jsonl` has answers of x, y, and none of `b`");
+    }
+}

@@ -1,0 +1,97 @@
+//! Answers of earlier calls, by what was asked of whom.
+
+use std::{path::Path, sync::Mutex};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::{StoreError, make_folder, schema};
+
+/// Answers that were given before.
+#[derive(Debug)]
+pub struct Cache {
+    connection: Mutex<Connection>,
+}
+
+/// What is in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Answers.
+    pub entries: u64,
+    /// Bytes of all answers.
+    pub bytes: u64,
+    /// When the oldest was given, in milliseconds since 1970.
+    pub oldest_ms: Option<i64>,
+}
+
+impl Cache {
+    /// Opens a cache, and makes it if need be.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        make_folder(path)?;
+        let failed = |source| StoreError::Open { path: path.to_owned(), source };
+        let connection = Connection::open(path).map_err(failed)?;
+        let ready = schema::prepare(&connection).and_then(|()| {
+            // An answer that a power cut takes can be asked for again.
+            connection.execute_batch(
+                "PRAGMA synchronous = NORMAL;
+                 CREATE TABLE IF NOT EXISTS answers (
+                    key BLOB PRIMARY KEY,
+                    answer TEXT NOT NULL,
+                    at_ms INTEGER NOT NULL
+                 ) STRICT;",
+            )
+        });
+        ready.map_err(failed)?;
+        Ok(Self { connection: Mutex::new(connection) })
+    }
+
+    fn with<T>(
+        &self,
+        use_it: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        // A thread that panicked in here left nothing half done: SQLite rolls back.
+        use_it(&self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// The answer of a key. A cache that cannot be read has none.
+    pub fn get(&self, key: [u8; 16]) -> Option<String> {
+        self.with(|connection| {
+            connection
+                .prepare_cached("SELECT answer FROM answers WHERE key = ?")?
+                .query_row([key], |row| row.get(0))
+                .optional()
+        })
+        .ok()
+        .flatten()
+    }
+
+    /// Keeps an answer. One that cannot be kept is asked for again another time.
+    pub fn put(&self, key: [u8; 16], answer: &str, at_ms: i64) {
+        let _ = self.with(|connection| {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)")?
+                .execute(params![key, answer, at_ms])
+        });
+    }
+
+    /// What is in it.
+    pub fn stats(&self) -> Result<CacheStats, StoreError> {
+        self.with(|connection| {
+            connection.query_row(
+                "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM answers",
+                [],
+                |row| Ok(CacheStats { entries: row.get(0)?, bytes: row.get(1)?, oldest_ms: row.get(2)? }),
+            )
+        })
+        .map_err(StoreError::Read)
+    }
+
+    /// Forgets everything. Returns how many answers that were.
+    pub fn clear(&self) -> Result<usize, StoreError> {
+        self.with(|connection| {
+            let removed = connection.execute("DELETE FROM answers", [])?;
+            connection.execute_batch("VACUUM")?;
+            Ok(removed)
+        })
+        .map_err(StoreError::Write)
+    }
+}

@@ -1,0 +1,450 @@
+//! Views of what is kept.
+
+use std::path::{Path, PathBuf};
+
+use probity_core::{
+    classification::{Primary, Verdict},
+    record::{CallError, FailedAttempt, InputDigest, Lane, LaneStatus, Source, Usage},
+};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::{StoreError, id, open, recorder::is_busy};
+
+/// Reads a store.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// One run, without its results.
+#[derive(Clone, Debug)]
+pub struct RunRow {
+    row: i64,
+    /// Its name.
+    pub run_id: String,
+    /// What the suite is called.
+    pub suite: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// When it ended; none while it runs, and when it was killed.
+    pub finished_ms: Option<i64>,
+    /// `running`, `complete`, `incomplete` or `killed`.
+    pub status: String,
+    /// What else is known of it.
+    pub info: serde_json::Value,
+}
+
+impl RunRow {
+    /// The part of the name that is enough for people.
+    pub fn short(&self) -> &str {
+        id::short(&self.run_id)
+    }
+}
+
+/// One lane of a run.
+#[derive(Clone, Debug)]
+pub struct LaneView {
+    row: i64,
+    /// What was run on what.
+    pub lane: Lane,
+    /// How it ended; none while it runs.
+    pub status: Option<LaneStatus>,
+    /// Calls that were made, in all sittings.
+    pub calls: u64,
+}
+
+/// Counts of a lane, made from its records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// How many results each of the eight classes has, in the order of `Primary::ALL`.
+    pub classes: [u64; 8],
+    /// Passed.
+    pub pass: u64,
+    /// Failed.
+    pub fail: u64,
+    /// Could not be judged.
+    pub error: u64,
+    /// Answered by the cache.
+    pub cached: u64,
+    /// Answered from a recording.
+    pub replayed: u64,
+    /// Calls that were made for these results.
+    pub calls: u64,
+    /// Tokens of prompts.
+    pub input_tokens: u64,
+    /// Tokens of replies.
+    pub output_tokens: u64,
+    /// Dollars, as far as prices are known.
+    pub cost_usd: f64,
+    /// Results that have a price.
+    pub priced: u64,
+}
+
+impl Tally {
+    /// All results.
+    pub fn total(&self) -> u64 {
+        self.classes.iter().sum()
+    }
+
+    /// Adds the counts of another.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            classes,
+            pass,
+            fail,
+            error,
+            cached,
+            replayed,
+            calls,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+            priced,
+        } = other;
+        self.classes.iter_mut().zip(classes).for_each(|(sum, it)| *sum += it);
+        self.pass += pass;
+        self.fail += fail;
+        self.error += error;
+        self.cached += cached;
+        self.replayed += replayed;
+        self.calls += calls;
+        self.input_tokens += input_tokens;
+        self.output_tokens += output_tokens;
+        self.cost_usd += cost_usd;
+        self.priced += priced;
+    }
+}
+
+/// One result as it is kept.
+#[derive(Clone, Debug)]
+pub struct StoredCase {
+    /// The case's id.
+    pub case_id: String,
+    /// Which of the repeats, from 0.
+    pub repeat: u32,
+    /// What was asked with which parameters.
+    pub input: InputDigest,
+    /// The case as JSON.
+    pub definition: String,
+    /// The instructions.
+    pub system: Option<String>,
+    /// The prompt as it was sent.
+    pub prompt: String,
+    /// The reply.
+    pub reply: Option<String>,
+    /// Why there is none.
+    pub error: Option<CallError>,
+    /// Why the model stopped.
+    pub stop_reason: Option<String>,
+    /// The model that says it answered.
+    pub model: Option<String>,
+    /// Who answered.
+    pub source: Source,
+    /// How long the last call took.
+    pub latency_ms: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// Dollars.
+    pub cost_usd: Option<f64>,
+    /// Calls that were made.
+    pub calls: u32,
+    /// Those that failed.
+    pub failures: Vec<FailedAttempt>,
+    /// When the first call was made.
+    pub started_ms: i64,
+    /// From then to the end.
+    pub elapsed_ms: u64,
+    /// One of the eight.
+    pub primary: Primary,
+    /// What gates count.
+    pub verdict: Verdict,
+    /// The classification as JSON.
+    pub classification: String,
+}
+
+const CASE_COLUMNS: &str = "case_id, repeat, input, d.text, s.text, prompt, reply, error, \
+     stop_reason, model, source, latency_ms, input_tokens, output_tokens, cached_tokens, cost_usd, \
+     calls, failures, started_ms, elapsed_ms, class, verdict, classification \
+     FROM results r JOIN texts d ON d.id = r.definition LEFT JOIN texts s ON s.id = r.system";
+
+impl Reader {
+    /// Opens a store that is there.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        Ok(Self { connection: open(path)?, path: path.to_owned() })
+    }
+
+    /// All runs, the latest first.
+    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        self.select_runs("ORDER BY started_ms DESC, id DESC", params![])
+    }
+
+    /// The run of a name, the beginning or the short form of a name, or `latest`.
+    pub fn find(&self, name: &str) -> Result<RunRow, StoreError> {
+        let found = match name {
+            "latest" => self.select_runs("ORDER BY started_ms DESC, id DESC LIMIT 1", params![])?,
+            name => {
+                let exact = self.select_runs("WHERE run_id = ?", params![name])?;
+                let alike = || {
+                    let runs = self.runs()?.into_iter();
+                    Ok(runs
+                        .filter(|run| run.run_id.starts_with(name) || run.short().starts_with(name))
+                        .collect())
+                };
+                if exact.is_empty() && !name.is_empty() { alike()? } else { exact }
+            }
+        };
+        match <[RunRow; 1]>::try_from(found) {
+            Ok([run]) => Ok(run),
+            Err(none) if none.is_empty() => Err(StoreError::UnknownRun(name.to_owned())),
+            Err(several) => Err(StoreError::AmbiguousRun {
+                name: name.to_owned(),
+                candidates: several.into_iter().map(|run| run.run_id).collect(),
+            }),
+        }
+    }
+
+    fn select_runs(
+        &self,
+        rest: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT id, run_id, suite, started_ms, finished_ms, status, info FROM runs {rest}"
+        );
+        let read = || {
+            let mut statement = self.connection.prepare(&sql)?;
+            let rows = statement.query_map(values, |row| {
+                let info: String = row.get(6)?;
+                Ok(RunRow {
+                    row: row.get(0)?,
+                    run_id: row.get(1)?,
+                    suite: row.get(2)?,
+                    started_ms: row.get(3)?,
+                    finished_ms: row.get(4)?,
+                    status: row.get(5)?,
+                    info: serde_json::from_str(&info).unwrap_or_default(),
+                })
+            })?;
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        let mut runs = read().map_err(StoreError::Read)?;
+        for run in runs.iter_mut().filter(|run| run.status == "running") {
+            if !is_busy(&self.path, &run.run_id) {
+                "killed".clone_into(&mut run.status);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The lanes of a run, in the order they were planned.
+    pub fn lanes(&self, run: &RunRow) -> Result<Vec<LaneView>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT id, info, status, calls FROM lanes WHERE run = ? ORDER BY id",
+            )?;
+            let rows = statement.query_map([run.row], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            })?;
+            rows.collect::<Result<Vec<(i64, String, Option<String>, u64)>, _>>()
+        };
+        let rows = read().map_err(StoreError::Read)?;
+        let unexpected = |error: serde_json::Error| StoreError::Content(format!("a lane: {error}"));
+        rows.into_iter()
+            .map(|(row, info, status, calls)| {
+                let lane = serde_json::from_str(&info).map_err(unexpected)?;
+                let status = status.map(|status| serde_json::from_str(&status)).transpose();
+                Ok(LaneView { row, lane, status: status.map_err(unexpected)?, calls })
+            })
+            .collect()
+    }
+
+    /// The counts of a lane.
+    pub fn tally(&self, lane: &LaneView) -> Result<Tally, StoreError> {
+        let mut tally = Tally::default();
+        let mut read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT class, verdict, source, count(*), sum(calls), sum(coalesce(input_tokens, 0)),
+                        sum(coalesce(output_tokens, 0)), sum(coalesce(cost_usd, 0.0)), count(cost_usd)
+                 FROM results WHERE lane = ? AND stale = 0 GROUP BY class, verdict, source
+                 ORDER BY class, verdict, source",
+            )?;
+            let mut rows = statement.query([lane.row])?;
+            while let Some(row) = rows.next()? {
+                let (class, verdict, source): (String, String, String) =
+                    (row.get(0)?, row.get(1)?, row.get(2)?);
+                let count: u64 = row.get(3)?;
+                let at = Primary::ALL.iter().position(|it| it.as_str() == class);
+                tally.classes[at.unwrap_or(0)] += count;
+                let by_verdict = match verdict.as_str() {
+                    "pass" => &mut tally.pass,
+                    "fail" => &mut tally.fail,
+                    _ => &mut tally.error,
+                };
+                *by_verdict += count;
+                tally.cached += if source == Source::Cache.as_str() { count } else { 0 };
+                tally.replayed += if source == Source::Replay.as_str() { count } else { 0 };
+                tally.calls += row.get::<_, u64>(4)?;
+                tally.input_tokens += row.get::<_, u64>(5)?;
+                tally.output_tokens += row.get::<_, u64>(6)?;
+                tally.cost_usd += row.get::<_, f64>(7)?;
+                tally.priced += row.get::<_, u64>(8)?;
+            }
+            Ok(())
+        };
+        read().map_err(StoreError::Read)?;
+        Ok(tally)
+    }
+
+    /// What each result of a lane was asked, for going on with the run.
+    pub fn done(
+        &self,
+        lane: &LaneView,
+        with_errors: bool,
+        mut each: impl FnMut(&str, u32, InputDigest),
+    ) -> Result<(), StoreError> {
+        let mut read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT case_id, repeat, input FROM results WHERE lane = ? AND (? OR verdict <> 'error')",
+            )?;
+            let mut rows = statement.query(params![lane.row, with_errors])?;
+            while let Some(row) = rows.next()? {
+                let case_id: String = row.get(0)?;
+                each(&case_id, row.get(1)?, InputDigest(row.get(2)?));
+            }
+            Ok(())
+        };
+        read().map_err(StoreError::Read)
+    }
+
+    /// The results of a lane one by one, in the order they came to an end.
+    pub fn cases(
+        &self,
+        lane: &LaneView,
+        mut each: impl FnMut(StoredCase) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND stale = 0 ORDER BY r.id");
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
+        let mut rows = statement.query([lane.row]).map_err(StoreError::Read)?;
+        while let Some(row) = rows.next().map_err(StoreError::Read)? {
+            each(read_case(row).map_err(StoreError::Read)?)?;
+        }
+        Ok(())
+    }
+
+    /// The results of one case of a lane, a repeat each.
+    pub fn case(&self, lane: &LaneView, case_id: &str) -> Result<Vec<StoredCase>, StoreError> {
+        let sql = format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND case_id = ? ORDER BY repeat");
+        let read = || {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![lane.row, case_id], read_case)?;
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        read().map_err(StoreError::Read)
+    }
+
+    /// Ids of the cases of a run whose verdict is one of these, sorted.
+    pub fn ids_by_verdict(
+        &self,
+        run: &RunRow,
+        verdicts: &[Verdict],
+    ) -> Result<Vec<String>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare(
+                "SELECT DISTINCT case_id, verdict FROM results JOIN lanes ON lanes.id = lane
+                 WHERE run = ? AND stale = 0 ORDER BY case_id",
+            )?;
+            let rows = statement.query_map([run.row], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            })?;
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        let rows = read().map_err(StoreError::Read)?;
+        let wanted = |verdict: &str| verdicts.iter().any(|it| it.as_str() == verdict);
+        let mut ids: Vec<String> =
+            rows.into_iter().filter(|(_, verdict)| wanted(verdict)).map(|(id, _)| id).collect();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// How many cases of a lane had begun and were given up.
+    pub fn aborted(&self, lane: &LaneView) -> Result<u64, StoreError> {
+        self.connection
+            .query_row("SELECT count(*) FROM aborted WHERE lane = ?", [lane.row], |row| row.get(0))
+            .map_err(StoreError::Read)
+    }
+
+    /// Removes a run with all that belongs to it.
+    pub fn remove(&self, run: &RunRow) -> Result<(), StoreError> {
+        if is_busy(&self.path, &run.run_id) {
+            return Err(StoreError::Busy(run.run_id.clone()));
+        }
+        let removed = self.connection.execute("DELETE FROM runs WHERE id = ?", [run.row]);
+        removed.map(|_| ()).map_err(StoreError::Write)
+    }
+
+    /// Removes texts that no record needs, and gives the space back. Returns how many.
+    pub fn compact(&self) -> Result<usize, StoreError> {
+        let removed = self
+            .connection
+            .execute(
+                "DELETE FROM texts WHERE id NOT IN (
+                    SELECT definition FROM results
+                    UNION SELECT system FROM results WHERE system IS NOT NULL)",
+                [],
+            )
+            .map_err(StoreError::Write)?;
+        self.connection.execute_batch("VACUUM").map_err(StoreError::Write)?;
+        Ok(removed)
+    }
+
+    /// A run that was begun with the same name in it as another; none if there is none.
+    pub fn exists(&self, run_id: &str) -> Result<bool, StoreError> {
+        self.connection
+            .query_row("SELECT 1 FROM runs WHERE run_id = ?", [run_id], |_| Ok(()))
+            .optional()
+            .map(|found| found.is_some())
+            .map_err(StoreError::Read)
+    }
+}
+
+fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
+    let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
+    let failures: Option<String> = row.get(17)?;
+    let (source, primary, verdict): (String, String, String) =
+        (row.get(10)?, row.get(20)?, row.get(21)?);
+    Ok(StoredCase {
+        case_id: row.get(0)?,
+        repeat: row.get(1)?,
+        input: InputDigest(row.get(2)?),
+        definition: row.get(3)?,
+        system: row.get(4)?,
+        prompt: row.get(5)?,
+        reply: row.get(6)?,
+        error: json(row.get(7)?),
+        stop_reason: row.get(8)?,
+        model: row.get(9)?,
+        source: Source::ALL.into_iter().find(|it| it.as_str() == source).unwrap_or_default(),
+        latency_ms: row.get(11)?,
+        usage: Usage {
+            input_tokens: row.get(12)?,
+            output_tokens: row.get(13)?,
+            cached_tokens: row.get(14)?,
+        },
+        cost_usd: row.get(15)?,
+        calls: row.get(16)?,
+        failures: failures.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        started_ms: row.get(18)?,
+        elapsed_ms: row.get(19)?,
+        primary: primary.parse().unwrap_or(Primary::Error),
+        verdict: match verdict.as_str() {
+            "pass" => Verdict::Pass,
+            "fail" => Verdict::Fail,
+            _ => Verdict::Error,
+        },
+        classification: row.get(22)?,
+    })
+}

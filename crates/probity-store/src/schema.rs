@@ -1,0 +1,117 @@
+//! The tables, and how older ones become today's.
+
+use std::{path::Path, time::Duration};
+
+use rusqlite::Connection;
+
+use crate::StoreError;
+
+/// How long to wait for another process that is writing.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One step from each format to the next. Steps that have been released never change.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        suite TEXT NOT NULL,
+        started_ms INTEGER NOT NULL,
+        finished_ms INTEGER,
+        status TEXT NOT NULL,
+        info TEXT NOT NULL
+    ) STRICT;
+
+    CREATE TABLE lanes (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        runner TEXT NOT NULL,
+        backend TEXT NOT NULL,
+        info TEXT NOT NULL,
+        status TEXT,
+        calls INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (run, runner, backend)
+    ) STRICT;
+
+    -- Texts that many records share, by their hash: cases, instructions.
+    CREATE TABLE texts (
+        id INTEGER PRIMARY KEY,
+        hash BLOB NOT NULL UNIQUE,
+        text TEXT NOT NULL
+    ) STRICT;
+
+    CREATE TABLE results (
+        id INTEGER PRIMARY KEY,
+        lane INTEGER NOT NULL REFERENCES lanes(id) ON DELETE CASCADE,
+        case_id TEXT NOT NULL,
+        repeat INTEGER NOT NULL,
+        input BLOB NOT NULL,
+        definition INTEGER NOT NULL REFERENCES texts(id),
+        system INTEGER REFERENCES texts(id),
+        prompt TEXT NOT NULL,
+        reply TEXT,
+        error TEXT,
+        stop_reason TEXT,
+        model TEXT,
+        source TEXT NOT NULL,
+        latency_ms INTEGER NOT NULL,
+        input_tokens INTEGER,
+        output_tokens INTEGER,
+        cached_tokens INTEGER,
+        cost_usd REAL,
+        calls INTEGER NOT NULL,
+        failures TEXT,
+        started_ms INTEGER NOT NULL,
+        elapsed_ms INTEGER NOT NULL,
+        class TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        classification TEXT NOT NULL,
+        -- 1: the case is no longer in the dataset, so it does not count.
+        stale INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (lane, case_id, repeat)
+    ) STRICT;
+
+    -- Cases that had begun and were given up.
+    CREATE TABLE aborted (
+        lane INTEGER NOT NULL REFERENCES lanes(id) ON DELETE CASCADE,
+        case_id TEXT NOT NULL,
+        repeat INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        PRIMARY KEY (lane, case_id, repeat)
+    ) STRICT, WITHOUT ROWID;
+    "];
+
+/// The newest format that this program knows.
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// Readers do not wait for the writer, and what is committed survives a power cut.
+pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+    )
+}
+
+/// Brings a store to today's format. A newer one is refused, and left as it is.
+pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Open { path: path.to_owned(), source };
+    let version = || connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    let found = version().map_err(failed)?;
+    if found > KNOWN {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known: KNOWN });
+    }
+    if found == KNOWN {
+        return Ok(());
+    }
+    let upgrade = || {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Another process may have been faster.
+        let found = usize::try_from(version()?).unwrap_or(0);
+        for step in MIGRATIONS.iter().skip(found) {
+            connection.execute_batch(step)?;
+        }
+        connection.pragma_update(None, "user_version", KNOWN)?;
+        connection.execute_batch("COMMIT")
+    };
+    upgrade().map_err(failed)
+}
