@@ -389,7 +389,12 @@ pub struct Counts([u64; 8]);
 impl Counts {
     /// Counts one more result.
     pub fn add(&mut self, primary: Primary) {
-        self.0[primary as usize] += 1;
+        self.add_many(primary, 1);
+    }
+
+    /// Counts several results of one kind.
+    pub fn add_many(&mut self, primary: Primary, count: u64) {
+        self.0[primary as usize] += count;
     }
 
     /// How many results came to `primary`.

@@ -15,6 +15,7 @@ use probity_core::{
 };
 
 use http::Http;
+use serde::{Deserialize, Serialize};
 
 use crate::recording::Replay;
 
@@ -30,7 +31,7 @@ pub struct Ask<'a> {
 }
 
 /// What came back.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// The text of the reply.
     pub text: String,
@@ -43,11 +44,21 @@ pub struct Reply {
     /// Dollars as the backend counted them.
     pub cost_usd: Option<f64>,
     /// Who answered.
+    #[serde(skip)]
     pub source: Source,
     /// How long it took, where it is known better than by waiting for it.
     pub latency: Option<Duration>,
     /// How long the backend says it has nothing left.
+    #[serde(skip)]
     pub exhausted_for: Option<Duration>,
+}
+
+/// Answers of earlier calls. Errors are never among them.
+pub trait Answers: Send + Sync + std::fmt::Debug {
+    /// The answer to a question that was asked before.
+    fn get(&self, key: InputDigest) -> Option<String>;
+    /// Keeps an answer.
+    fn put(&self, key: InputDigest, answer: &str);
 }
 
 /// One backend, ready to be asked.
@@ -65,6 +76,8 @@ pub struct Backend {
     pub max_concurrency: u64,
     /// The limit of one call.
     pub timeout: Duration,
+    /// The longest reply.
+    pub max_tokens: Option<u64>,
     /// The parameters of a call, as they count for whether two calls ask the same.
     pub parameters: String,
     /// Settings that it cannot take.
@@ -118,6 +131,18 @@ impl Backend {
             ask.system.unwrap_or("").as_bytes(),
             ask.prompt.as_bytes(),
         ])
+    }
+
+    /// What is asked of whom, with which parameters, for the how manieth time.
+    pub fn cache_key(&self, ask: &Ask<'_>) -> InputDigest {
+        let address = match &self.wire {
+            Wire::Http(http) => http.url(),
+            Wire::Replay(_) | Wire::Echo => "",
+            #[cfg(test)]
+            Wire::Scripted(_) => "",
+        };
+        let asked = self.digest(ask).0;
+        InputDigest::of([address.as_bytes(), &asked, &ask.repeat.to_le_bytes()])
     }
 
     /// What a reply cost: what the backend says, else by the price.

@@ -20,7 +20,6 @@ use std::{
 use probity_core::{
     event::{CaseKey, Event, Stamped, VERSION},
     record::{Aborted, CaseRecord, LaneStatus},
-    settings::Settings,
 };
 use probity_grade::Rules;
 use tokio::{
@@ -39,7 +38,7 @@ use crate::{
     tracker::Breach,
 };
 use lane::LaneState;
-use task::{Called, Came, Grant, Handle, Message, TaskEnd};
+use task::{Called, Came, Grant, Handle, Message, Shared, TaskEnd};
 
 /// What a run came to in this sitting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +92,7 @@ struct Live {
 }
 
 struct Engine {
-    settings: Arc<Settings>,
+    shared: Arc<Shared>,
     rules: &'static Rules,
     events: mpsc::Sender<Stamped>,
     lanes: Vec<LaneState>,
@@ -106,8 +105,6 @@ struct Engine {
     tasks: JoinSet<TaskEnd>,
     live: BTreeMap<u64, Live>,
     next_serial: u64,
-    /// Not bounded: each task waits for the answer to its message, or sends its last.
-    to_loop: mpsc::UnboundedSender<Message>,
     messages: mpsc::UnboundedReceiver<Message>,
     interrupted: bool,
     started: Started,
@@ -131,7 +128,8 @@ enum Wake {
 
 impl Engine {
     fn new(plan: Plan, rules: &'static Rules, events: mpsc::Sender<Stamped>) -> Self {
-        let Plan { run_id, resumed, settings, backends, lanes, stages, budgets, carried } = plan;
+        let Plan { run_id, resumed, settings, backends, lanes, stages, budgets, carried, cache } =
+            plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
         let probation = settings
             .fail_fast
@@ -162,10 +160,9 @@ impl Engine {
             tasks: JoinSet::new(),
             live: BTreeMap::new(),
             next_serial: 0,
-            to_loop,
             messages,
             interrupted: false,
-            settings: Arc::new(settings),
+            shared: Arc::new(Shared { settings, cache, to_loop }),
             started,
         }
     }
@@ -285,7 +282,7 @@ impl Engine {
 
     fn has_room(&self) -> bool {
         let in_flight: u64 = self.backends.iter().map(|it| it.pacer.in_flight()).sum();
-        in_flight < self.settings.max_concurrency
+        in_flight < self.shared.settings.max_concurrency
     }
 
     /// What is left for a lane, of the run's budget and of its runner's own.
@@ -345,8 +342,7 @@ impl Engine {
         self.runner_meters[lane.runner].begin();
         lane.live += 1;
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
-        let handle =
-            Handle::new(serial, state.backend.clone(), self.settings.clone(), self.to_loop.clone());
+        let handle = Handle::new(serial, state.backend.clone(), self.shared.clone());
         let kind = lane.info.kind;
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: task::run_case(kind, case, handle).await }

@@ -27,8 +27,6 @@ pub struct Filter {
     pub sample: Option<Sample>,
     /// No more than this many.
     pub limit: Option<u64>,
-    /// How many were selected so far.
-    selected: u64,
 }
 
 /// One of several parts of a dataset that together are all of it.
@@ -49,39 +47,40 @@ pub struct Sample {
     pub highest: u64,
 }
 
-impl Filter {
-    /// Whether the next case of the dataset is asked.
-    pub(crate) fn selects(&mut self, case: &TestCase) -> bool {
-        let selected = self.matches(case)
-            && self.sample.is_none_or(|it| number(it.seed, &case.id) <= it.highest)
-            && self.limit.is_none_or(|limit| self.selected < limit);
-        self.selected += u64::from(selected);
-        selected
+/// Goes through a dataset and chooses.
+#[derive(Debug)]
+pub(crate) struct Chooser<'f> {
+    filter: &'f Filter,
+    /// How many were chosen so far.
+    chosen: u64,
+}
+
+impl<'f> Chooser<'f> {
+    pub(crate) fn new(filter: &'f Filter) -> Self {
+        Self { filter, chosen: 0 }
     }
 
+    /// Whether the next case of the dataset is asked.
+    pub(crate) fn takes(&mut self, case: &TestCase) -> bool {
+        let Filter { sample, limit, .. } = self.filter;
+        let chosen = self.filter.matches(case)
+            && sample.is_none_or(|it| number(it.seed, &case.id) <= it.highest)
+            && limit.is_none_or(|limit| self.chosen < limit);
+        self.chosen += u64::from(chosen);
+        chosen
+    }
+}
+
+impl Filter {
     /// Whether a case may be chosen, by what it is alone.
     pub(crate) fn matches(&self, case: &TestCase) -> bool {
-        let Self { pattern, categories, tags, ids, only, shard, sample: _, limit: _, selected: _ } =
-            self;
+        let Self { pattern, categories, tags, ids, only, shard, sample: _, limit: _ } = self;
         pattern.as_ref().is_none_or(|it| it.is_match(&case.id) || it.is_match(&case.prompt))
             && (categories.is_empty() || case.category.is_some_and(|it| categories.contains(&it)))
             && (tags.is_empty() || case.tags.iter().any(|tag| tags.contains(tag)))
             && (ids.is_empty() || ids.iter().any(|glob| glob_matches(glob, &case.id)))
             && only.as_ref().is_none_or(|only| only.contains(&case.id))
             && shard.is_none_or(|it| number(0, &case.id) % it.count == it.index - 1)
-    }
-
-    /// Whether it lets everything through.
-    pub fn is_empty(&self) -> bool {
-        let Self { pattern, categories, tags, ids, only, shard, sample, limit, selected: _ } = self;
-        pattern.is_none()
-            && categories.is_empty()
-            && tags.is_empty()
-            && ids.is_empty()
-            && only.is_none()
-            && shard.is_none()
-            && sample.is_none()
-            && limit.is_none()
     }
 }
 
@@ -114,8 +113,9 @@ mod tests {
         TestCase { id: id.to_owned(), prompt: format!("say {id}"), ..TestCase::default() }
     }
 
-    fn selected(mut filter: Filter, ids: &[&str]) -> Vec<String> {
-        ids.iter().filter(|id| filter.selects(&case(id))).map(|&id| id.to_owned()).collect()
+    fn selected(filter: &Filter, ids: &[&str]) -> Vec<String> {
+        let mut chooser = Chooser::new(filter);
+        ids.iter().filter(|id| chooser.takes(&case(id))).map(|&id| id.to_owned()).collect()
     }
 
     #[test]
@@ -143,9 +143,9 @@ mod tests {
             pattern: Some(Regex::new("2$").unwrap()),
             ..Filter::default()
         };
-        assert_eq!(selected(filter, &["a1", "a2", "b2"]), ["a2"]);
+        assert_eq!(selected(&filter, &["a1", "a2", "b2"]), ["a2"]);
         let filter = Filter { limit: Some(2), ..Filter::default() };
-        assert_eq!(selected(filter, &["a", "b", "c"]), ["a", "b"]);
+        assert_eq!(selected(&filter, &["a", "b", "c"]), ["a", "b"]);
     }
 
     #[test]
@@ -153,8 +153,9 @@ mod tests {
         let ids: Vec<String> = (0..100).map(|it| format!("case-{it}")).collect();
         let mut all: Vec<String> = Vec::new();
         for index in 1..=3 {
-            let mut filter = Filter { shard: Some(Shard { index, count: 3 }), ..Filter::default() };
-            all.extend(ids.iter().filter(|id| filter.selects(&case(id))).cloned());
+            let filter = Filter { shard: Some(Shard { index, count: 3 }), ..Filter::default() };
+            let mut chooser = Chooser::new(&filter);
+            all.extend(ids.iter().filter(|id| chooser.takes(&case(id))).cloned());
         }
         all.sort_unstable();
         let mut expected = ids;

@@ -132,6 +132,7 @@ impl Pacer {
         error: &CallError,
     ) -> Option<Pause> {
         self.dropped();
+        self.proven |= error.kind == ErrorKind::ContentFilter;
         let too_much = matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
         if !too_much {
             return None;

@@ -13,8 +13,8 @@ use probity_grade::Rules;
 
 pub use crate::budget::Used;
 use crate::{
-    backend::Backend,
-    filter::{Filter, Sample, number},
+    backend::{Answers, Backend},
+    filter::{Chooser, Filter, Sample, number},
     source::{Cases, Done},
 };
 
@@ -37,6 +37,8 @@ pub struct Plan {
     pub budgets: Vec<Budget>,
     /// What earlier sittings have used.
     pub carried: Used,
+    /// Answers of earlier calls that may be used.
+    pub cache: Option<Arc<dyn Answers>>,
 }
 
 /// One runner on one backend.
@@ -97,7 +99,7 @@ pub fn survey(
     runner: &RunnerConfig,
     folder: &Path,
     rules: &Rules,
-    mut filter: Filter,
+    filter: Filter,
     sample: Option<SampleSize>,
     report: &mut dyn FnMut(Problem),
 ) -> Option<Surveyed> {
@@ -105,6 +107,7 @@ pub fn survey(
     // The cases with the smallest numbers are the sample, whatever order they are in.
     let mut smallest = std::collections::BinaryHeap::new();
     let mut errors = 0;
+    let mut chooser = Chooser::new(&filter);
     let mut sizes: Vec<(u64, u64)> = Vec::new();
     let (mut selected, mut prompt_bytes) = (0, 0);
     let summary = cases.survey(rules, |item| match item {
@@ -128,7 +131,7 @@ pub fn survey(
                     }
                 }
                 Some(_) => {}
-                None if filter.selects(case) => {
+                None if chooser.takes(case) => {
                     selected += 1;
                     prompt_bytes += bytes();
                 }

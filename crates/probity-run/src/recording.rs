@@ -10,7 +10,7 @@ use std::{
 
 use probity_core::{
     failure::ErrorKind,
-    record::{CallError, CaseRecord, InputDigest, Source, Usage},
+    record::{CallError, InputDigest, Source, Usage},
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,30 +28,54 @@ struct Header {
     recorded_at: String,
 }
 
-/// One answer.
-#[derive(Debug, Serialize, Deserialize)]
+/// An [`Answer`] as it is read back.
+#[derive(Debug, Deserialize)]
 struct Entry {
     backend: String,
-    case_id: String,
     #[serde(default)]
     repeat: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     system: Option<String>,
     prompt: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<CallError>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     stop_reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(default)]
     latency_ms: u64,
     #[serde(default)]
     usage: Usage,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cost_usd: Option<f64>,
+}
+
+/// What came back for a case, as it is written down.
+#[derive(Debug, Serialize)]
+pub struct Answer<'a> {
+    /// The backend's name.
+    pub backend: &'a str,
+    /// The case's id.
+    pub case_id: &'a str,
+    /// Which of the repeats, from 0.
+    pub repeat: u32,
+    /// The instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<&'a str>,
+    /// The prompt.
+    pub prompt: &'a str,
+    /// The reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<&'a str>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a CallError>,
+    /// Why the model stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<&'a str>,
+    /// The model that says it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<&'a str>,
+    /// How long it took.
+    pub latency_ms: u64,
+    /// Tokens.
+    pub usage: Usage,
 }
 
 /// Writes a recording.
@@ -62,34 +86,23 @@ pub struct RecordingWriter<W: Write> {
 
 impl<W: Write> RecordingWriter<W> {
     /// Begins a recording of a run.
-    pub fn new(mut output: W, run_id: &str, recorded_at: &str) -> io::Result<Self> {
-        let header = Header {
+    pub fn new(output: W, run_id: &str, recorded_at: &str) -> io::Result<Self> {
+        let mut writer = Self { output };
+        writer.line(&Header {
             probity_recording: VERSION,
             run_id: run_id.to_owned(),
             recorded_at: recorded_at.to_owned(),
-        };
-        serde_json::to_writer(&mut output, &header)?;
-        output.write_all(b"\n")?;
-        Ok(Self { output })
+        })?;
+        Ok(writer)
     }
 
     /// Adds what came back for a case.
-    pub fn add(&mut self, backend: &str, record: &CaseRecord) -> io::Result<()> {
-        let entry = Entry {
-            backend: backend.to_owned(),
-            case_id: record.case_id.clone(),
-            repeat: record.repeat,
-            system: record.system.as_deref().map(ToOwned::to_owned),
-            prompt: record.prompt.clone(),
-            reply: record.reply.clone(),
-            error: record.error.clone(),
-            stop_reason: record.stop_reason.clone(),
-            model: record.model.clone(),
-            latency_ms: record.latency_ms,
-            usage: record.usage,
-            cost_usd: record.cost_usd,
-        };
-        serde_json::to_writer(&mut self.output, &entry)?;
+    pub fn add(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+        self.line(answer)
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.output, value)?;
         self.output.write_all(b"\n")
     }
 

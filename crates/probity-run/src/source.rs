@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     backend::{Ask, Backend},
-    filter::Filter,
+    filter::{Chooser, Filter},
 };
 
 /// Cases that are read ahead of the calls.
@@ -210,12 +210,12 @@ impl Cases {
     /// What each selected case is asked on a backend, without anything that grading needs.
     pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&str, u32, InputDigest)) {
         for repeat in 0..self.repeat {
-            let mut filter = self.filter.clone();
+            let mut chooser = Chooser::new(&self.filter);
             let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
             dataset::read(&paths, &|_| Vec::new(), &mut |item| {
                 let Item::Case(at) = item else { return };
                 let case = &at.case;
-                if !filter.selects(case) {
+                if !chooser.takes(case) {
                     return;
                 }
                 let Ok(prompt) = self.render(case) else { return };
@@ -266,12 +266,12 @@ impl Cases {
         compiler: &mut Compiler<'static>,
         sender: &mpsc::Sender<Fed>,
     ) -> Result<(), Stopped> {
-        let mut filter = self.filter.clone();
+        let mut chooser = Chooser::new(&self.filter);
         let mut outcome = Ok(());
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let summary = dataset::read(&paths, &|_| Vec::new(), &mut |item| {
             let Item::Case(at) = item else { return };
-            if outcome.is_err() || !filter.selects(&at.case) {
+            if outcome.is_err() || !chooser.takes(&at.case) {
                 return;
             }
             let Some(prepared) = self.prepare(&at.case, repeat, backend, compiler) else { return };

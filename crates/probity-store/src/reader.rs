@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use probity_core::{
-    classification::{Primary, Verdict},
+    classification::{Counts, Primary, Verdict},
     record::{CallError, FailedAttempt, InputDigest, Lane, LaneStatus, Source, Usage},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -57,8 +57,8 @@ pub struct LaneView {
 /// Counts of a lane, made from its records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// How many results each of the eight classes has, in the order of `Primary::ALL`.
-    pub classes: [u64; 8],
+    /// How many results each of the eight classes has.
+    pub classes: Counts,
     /// Passed.
     pub pass: u64,
     /// Failed.
@@ -84,7 +84,7 @@ pub struct Tally {
 impl Tally {
     /// All results.
     pub fn total(&self) -> u64 {
-        self.classes.iter().sum()
+        self.classes.total()
     }
 
     /// Adds the counts of another.
@@ -102,7 +102,7 @@ impl Tally {
             cost_usd,
             priced,
         } = other;
-        self.classes.iter_mut().zip(classes).for_each(|(sum, it)| *sum += it);
+        self.classes.merge(classes);
         self.pass += pass;
         self.fail += fail;
         self.error += error;
@@ -277,8 +277,7 @@ impl Reader {
                 let (class, verdict, source): (String, String, String) =
                     (row.get(0)?, row.get(1)?, row.get(2)?);
                 let count: u64 = row.get(3)?;
-                let at = Primary::ALL.iter().position(|it| it.as_str() == class);
-                tally.classes[at.unwrap_or(0)] += count;
+                tally.classes.add_many(class.parse().unwrap_or(Primary::Error), count);
                 let by_verdict = match verdict.as_str() {
                     "pass" => &mut tally.pass,
                     "fail" => &mut tally.fail,

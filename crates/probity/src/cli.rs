@@ -1,17 +1,21 @@
 //! The command line. The comments are the help text.
 
+pub(crate) mod run;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
+  probity run                                  ask every case of the suite probity.toml
   probity dataset validate cases.toml          is the dataset sound?
   probity classify results.jsonl -o out.jsonl  what is each stored reply?
   probity check json --text '{\"a\": 1,}'        one detector on one text
   probity check refusal --jsonl < replies.jsonl
 
-Exit codes: 0 all is well, 2 the command line, a configuration or a dataset is wrong.";
+Exit codes: 0 all is well; 2 the command line, a configuration or a dataset is wrong; 3 a run was
+given up or is degraded.";
 
 /// Evaluate language models and the tools built on them
 ///
@@ -50,6 +54,52 @@ pub(crate) enum ColorArg {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a suite: ask its backends every case, and record what each answer is
+    ///
+    /// Every finished case is on the disk before it is counted, so a run that is stopped
+    /// or killed goes on with --resume. Progress goes to standard error, the summary to
+    /// standard output.
+    #[command(
+        visible_alias = "eval",
+        after_help = "\
+Examples:
+  probity run                                  the suite probity.toml
+  probity run shell.toml --dry-run             what it would ask and cost
+  probity run shell.toml --backend local -j 8 --limit 20
+  probity run shell.toml --resume              go on where it stopped
+  probity run shell.toml --replay answers.jsonl
+
+Exit codes: 0 the run is whole; 2 the command line, the suite or a dataset is wrong; 3 given up or
+degraded (fail-fast, budget, signal, too many errors, nothing run); 130 a second Ctrl-C"
+    )]
+    Run(Box<run::RunArgs>),
+
+    /// List the runs in the store, or remove some
+    #[command(
+        visible_aliases = ["list", "ls"],
+        after_help = "\
+Examples:
+  probity runs
+  probity runs rm k3f9x2
+  probity runs gc --keep 50"
+    )]
+    Runs(run::RunsArgs),
+
+    /// Show a run, or everything that is known of one of its cases
+    #[command(after_help = "\
+Examples:
+  probity show                 the latest run, and the cases that did not pass
+  probity show k3f9x2 case-17  prompt, answer, tries, classification with its evidence")]
+    Show(run::ShowArgs),
+
+    /// Show the settings that hold, and where each comes from
+    #[command(subcommand)]
+    Config(run::ConfigCommand),
+
+    /// Look at the answers that are kept for later runs, or forget them
+    #[command(subcommand)]
+    Cache(run::CacheCommand),
+
     /// Say what each stored run result is
     ///
     /// Reads run results, one JSON object a line, and writes the same lines with

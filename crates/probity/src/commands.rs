@@ -1,16 +1,29 @@
 //! One module per command, one function per module that reads like its documentation.
 
+mod cache;
 mod check;
 mod classify;
 mod completions;
+mod config;
 mod dataset;
+mod project;
 mod rules;
+mod run;
+mod runs;
+mod show;
+
+pub(crate) use run::Porcelain;
 
 use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
 
 /// Runs the command.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        Command::Run(args) => run::run(&args, printer),
+        Command::Runs(args) => runs::run(&args, printer),
+        Command::Show(args) => show::run(&args, printer),
+        Command::Config(command) => config::run(&command, printer),
+        Command::Cache(command) => cache::run(&command, printer),
         Command::Classify(args) => classify::run(&args, printer),
         Command::Check(command) => check::run(command, printer),
         Command::Dataset(command) => dataset::run(command, printer),

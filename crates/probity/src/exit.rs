@@ -9,13 +9,27 @@ pub(crate) enum Exit {
     Success,
     /// 2: the command line, a configuration or a dataset is wrong.
     Usage,
+    /// 3: the run was given up or is degraded: fail-fast, budget, signal, too many errors,
+    /// nothing run.
+    Aborted,
+    /// 130: a second Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Usage => 2,
+            Self::Aborted => 3,
+            Self::Interrupted => 130,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Success => Self::SUCCESS,
-            Exit::Usage => Self::from(2),
-        }
+        Self::from(exit.code())
     }
 }

@@ -2,17 +2,20 @@
 
 use std::{error::Error, fmt, io, path::Path};
 
+use crate::exit::Exit;
+
 /// A message, its cause, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
     hint: Option<String>,
+    exit: Exit,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None, hint: None }
+        Self { message: message.into(), source: None, hint: None, exit: Exit::Usage }
     }
 
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
@@ -35,6 +38,16 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Another exit code than the one for wrong input.
+    pub(crate) fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> Exit {
+        self.exit
     }
 
     pub(crate) fn hint_text(&self) -> Option<&str> {

@@ -1,28 +1,48 @@
 //! `probity` evaluates language models and the tools built on them.
 
 mod cli;
+mod clock;
 mod commands;
 mod diagnostic;
+mod environment;
 mod exit;
 mod failure;
 mod jsonl;
 mod output;
 mod printer;
+mod terminal;
 
 use clap::Parser as _;
 
 use crate::{cli::Cli, exit::Exit, printer::Printer};
 
 fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     let printer = Printer::new(cli.color);
     let exit = match commands::run(cli.command, &printer) {
         Ok(exit) => exit,
         Err(failure) if failure.is_broken_pipe() => Exit::Success,
         Err(failure) => {
             printer.failure(&failure);
-            Exit::Usage
+            failure.exit_code()
         }
     };
+    exit.into()
+}
+
+/// Shows help, or what is wrong with the command line. Scripts that wait for lines get
+/// them here too.
+fn refuse(error: &clap::Error) -> std::process::ExitCode {
+    let wants_lines = std::env::args_os().any(|word| word == "--porcelain");
+    if wants_lines && error.use_stderr() {
+        let lines = commands::Porcelain { aborted: true, ..Default::default() };
+        // Nobody is left to tell if the reader is gone.
+        let _ = lines.print();
+    }
+    let _ = error.print();
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
     exit.into()
 }

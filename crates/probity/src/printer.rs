@@ -10,7 +10,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
-use crate::{cli::ColorArg, diagnostic, failure::Failure};
+use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
 use probity_core::problem::Problem;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -36,6 +36,11 @@ impl Printer {
     /// A printer that tells people nothing, for work whose problems were shown before.
     pub(crate) fn silent() -> Self {
         Self { choice: ColorChoice::Never, silent: true }
+    }
+
+    /// Whether nobody watches: continuous integration keeps what is written, line by line.
+    pub(crate) fn in_ci() -> bool {
+        Environment::of_process("CI").is_some_and(|value| !value.is_empty() && value != "false")
     }
 
     /// Standard output for data: buffered, never coloured.

@@ -14,8 +14,9 @@ use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
 };
+pub use reqwest::Client;
 use reqwest::{
-    Client, Response, StatusCode,
+    Response, StatusCode,
     header::{CONTENT_TYPE, HeaderMap},
 };
 use serde_json::{Map, Value};

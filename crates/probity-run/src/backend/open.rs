@@ -138,6 +138,7 @@ impl Workshop<'_> {
                 .max_concurrency
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
+            max_tokens: config.max_tokens,
             parameters: parameters(config),
             not_applied,
             wire,

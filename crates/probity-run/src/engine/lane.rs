@@ -7,6 +7,7 @@ use std::{
 };
 
 use probity_core::{
+    failure::ErrorKind,
     record::{CaseRecord, Lane, LaneStatus, Source},
     settings::Settings,
 };
@@ -134,16 +135,19 @@ impl LaneState {
 
     /// Whether a case that came to an end is one too many of its kind.
     ///
-    /// What the cache answered says nothing about the backend.
+    /// What the cache answered says nothing about the backend, and a block for what a
+    /// prompt says is an answer.
     pub(super) fn judge(&mut self, record: &CaseRecord) -> Option<Breach> {
         let ending = !matches!(self.stage, Stage::Open(_) | Stage::Ending(LaneStatus::Complete));
         match &record.error {
             _ if ending || record.source == Source::Cache => None,
-            None => {
+            Some(error) if error.kind != ErrorKind::ContentFilter => {
+                self.tracker.failure(record.repeat, error)
+            }
+            Some(_) | None => {
                 self.tracker.success(record.repeat);
                 None
             }
-            Some(error) => self.tracker.failure(record.repeat, error),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     failure::ErrorKind,
-    record::{Aborted, CallError, CaseRecord, FailedAttempt, Usage},
+    record::{Aborted, CallError, CaseRecord, FailedAttempt, Source, Usage},
     settings::Settings,
     suite::RunnerKind,
 };
@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::{Ask, Backend, Reply},
+    backend::{Answers, Ask, Backend, Reply},
     clock::now_ms,
     grade::{self, Spent, millis},
     retry::{self, Situation},
@@ -67,13 +67,22 @@ pub(super) struct TaskEnd {
     pub(super) result: Result<Box<CaseRecord>, Aborted>,
 }
 
+/// What all tasks share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    /// Answers of earlier calls that may be used.
+    pub(super) cache: Option<Arc<dyn Answers>>,
+    /// Not bounded: each task waits for the answer to its message, or sends its last.
+    pub(super) to_loop: mpsc::UnboundedSender<Message>,
+}
+
 /// What a case is to its backend: the way to ask it, with retries, limits and leave.
 #[derive(Debug)]
 pub(super) struct Handle {
     serial: u64,
     backend: Arc<Backend>,
-    settings: Arc<Settings>,
-    to_loop: mpsc::UnboundedSender<Message>,
+    shared: Arc<Shared>,
     /// Leave for a call that has not been made yet.
     leave: bool,
     began: Instant,
@@ -92,26 +101,34 @@ pub(super) enum Unanswered {
 
 impl Handle {
     /// The loop spawns a case when there is leave for its first call.
-    pub(super) fn new(
-        serial: u64,
-        backend: Arc<Backend>,
-        settings: Arc<Settings>,
-        to_loop: mpsc::UnboundedSender<Message>,
-    ) -> Self {
+    pub(super) fn new(serial: u64, backend: Arc<Backend>, shared: Arc<Shared>) -> Self {
         let began = Instant::now();
-        let deadline = began + settings.timeouts.case;
+        let deadline = began + shared.settings.timeouts.case;
         let spent = Spent { started_ms: now_ms(), limit: backend.timeout, ..Spent::default() };
-        Self { serial, backend, settings, to_loop, leave: true, began, deadline, spent }
+        Self { serial, backend, shared, leave: true, began, deadline, spent }
     }
 
     /// Asks, and asks again as long as that makes sense.
     pub(super) async fn ask(&mut self, ask: &Ask<'_>) -> Result<Reply, Unanswered> {
+        let cache = self.shared.cache.clone().map(|cache| (cache, self.backend.cache_key(ask)));
+        let known = cache.as_ref().and_then(|(cache, key)| cached(&cache.get(*key)?));
+        if let Some(reply) = known {
+            self.spent.latency = reply.latency.unwrap_or_default();
+            self.spent.usage = self.spent.usage.plus(reply.usage);
+            return Ok(reply);
+        }
         let mut attempts = 0;
         loop {
             self.take_leave().await?;
             attempts += 1;
             match self.call(ask, attempts).await {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    if let Some((cache, key)) = cache {
+                        let kept = Reply { latency: Some(self.spent.latency), ..reply.clone() };
+                        cache.put(key, &serde_json::to_string(&kept).unwrap_or_default());
+                    }
+                    return Ok(reply);
+                }
                 Err((error, None)) => return Err(Unanswered::Failed(error)),
                 Err((_, Some(wait))) => sleep(wait).await,
             }
@@ -126,7 +143,7 @@ impl Handle {
         let (grant, granted) = oneshot::channel();
         let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
         let message = Message::Wants { serial: self.serial, grant };
-        self.to_loop.send(message).map_err(|_| interrupted())?;
+        self.shared.to_loop.send(message).map_err(|_| interrupted())?;
         match granted.await {
             Ok(Grant::Go) => Ok(()),
             Ok(Grant::NoBudget) => Err(Unanswered::Aborted(Aborted::Budget)),
@@ -143,7 +160,7 @@ impl Handle {
         let began = Instant::now();
         let left = self.deadline.saturating_duration_since(began);
         let limit = self.backend.timeout.min(left);
-        let mut report = Report { serial: self.serial, began, to_loop: Some(&self.to_loop) };
+        let mut report = Report { serial: self.serial, began, to_loop: Some(&self.shared.to_loop) };
         let answer = match limit.is_zero() {
             false => self.backend.ask(ask, limit).await,
             true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case")),
@@ -172,7 +189,7 @@ impl Handle {
                     left: self.deadline.saturating_duration_since(Instant::now()),
                     chance: fastrand::f64(),
                 };
-                let wait = retry::wait(&self.settings.retry, situation);
+                let wait = retry::wait(&self.shared.settings.retry, situation);
                 let failure = FailedAttempt {
                     attempt: self.spent.calls,
                     error: error.clone(),
@@ -190,6 +207,12 @@ impl Handle {
         let spent = Spent { elapsed: self.began.elapsed(), ..self.spent };
         Box::new(grade::record(case, self.backend.kind, answer, spent))
     }
+}
+
+/// An answer as the cache keeps it; one that is not understood is none.
+fn cached(text: &str) -> Option<Reply> {
+    let reply: Reply = serde_json::from_str(text).ok()?;
+    Some(Reply { source: Source::Cache, ..reply })
 }
 
 /// Tells the loop of a call that was made, also of one that is dropped halfway.

@@ -13,7 +13,7 @@ use probity_core::{
     case::TestCase,
     failure::ErrorKind,
     record::CallError,
-    settings::{Budget, FailFast, Resolved, Retry},
+    settings::{Budget, FailFast, Resolved, Retry, Settings},
     suite::RunnerKind,
 };
 use proptest::prelude::*;
@@ -95,6 +95,7 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
         price: None,
         max_concurrency,
         timeout: Duration::from_secs(10),
+        max_tokens: None,
         parameters: String::new(),
         not_applied: Vec::new(),
         wire: Wire::Scripted(Scripted { acts: acts.collect(), ..Scripted::default() }),
@@ -155,6 +156,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         stages: vec![(0..backends.len()).collect()],
         budgets: vec![Budget::default()],
         carried: Used::default(),
+        cache: None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Loads the rules of judging from a suite file, for every command that judges.
 
-use std::{cell::RefCell, path::Path};
+use std::path::Path;
 
 use probity_core::suite::Suite;
 use probity_grade::{Rules, command::ShellRules};
 
+use super::project::read;
 use crate::{failure::Failure, printer::Printer};
 
 /// The rules of a suite; without a file, those that come with the program.
@@ -29,23 +30,4 @@ pub(super) fn load_shell(path: Option<&Path>, printer: &Printer) -> Result<Shell
         Some(path) => read(path, printer).map(|(_, rules)| rules.into_shell()),
         None => Ok(ShellRules::default()),
     }
-}
-
-fn read(path: &Path, printer: &Printer) -> Result<(Suite, Rules), Failure> {
-    // Compiling is how a suite is checked, so what was compiled is kept.
-    let compiled = RefCell::new(None);
-    let check = |suite: &Suite| match Rules::compile(suite) {
-        Ok(rules) => {
-            compiled.replace(Some(rules));
-            Vec::new()
-        }
-        Err(problems) => problems,
-    };
-    let (suite, problems) = Suite::load(path, &check);
-    for problem in &problems {
-        printer.problem(problem);
-    }
-    suite
-        .zip(compiled.into_inner())
-        .ok_or_else(|| Failure::new(format!("the suite file `{}` cannot be used", path.display())))
 }

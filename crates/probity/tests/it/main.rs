@@ -8,3 +8,4 @@ mod classify;
 mod cli;
 mod dataset;
 mod project;
+mod run;

@@ -1,0 +1,276 @@
+//! The commands that run suites and look at what was run.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The suite file
+    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    pub(crate) suite: PathBuf,
+
+    /// Only these runners of the suite
+    #[arg(value_name = "RUNNER")]
+    pub(crate) runners: Vec<String>,
+
+    /// Only these backends of the suite, separated by commas
+    #[arg(long = "backend", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) backends: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
+    /// Go on with a run that did not come to its end [default: the latest]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = "Resuming")]
+    pub(crate) resume: Option<String>,
+
+    /// The same, and ask the cases again that ended in an error
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "latest",
+        conflicts_with = "resume",
+        help_heading = "Resuming"
+    )]
+    pub(crate) retry_errors: Option<String>,
+
+    /// Write every answer into a file that `--replay` and backends of kind `replay` take
+    #[arg(long, value_name = "FILE", help_heading = "Answers")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Take all answers from a recording, and ask no backend
+    #[arg(long, value_name = "FILE", help_heading = "Answers")]
+    pub(crate) replay: Option<PathBuf>,
+
+    /// Take answers to the very same requests from earlier runs
+    #[arg(long, overrides_with = "no_cache", help_heading = "Answers")]
+    pub(crate) cache: bool,
+
+    /// Ask every case, also those with an answer from an earlier run
+    #[arg(long, help_heading = "Answers")]
+    pub(crate) no_cache: bool,
+
+    /// Say what would be asked and what it would cost, and ask nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print KEY=VALUE lines for scripts to standard output
+    #[arg(long, help_heading = "Output")]
+    pub(crate) porcelain: bool,
+
+    /// Write everything that happens into a file, one JSON object a line
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) events: Option<PathBuf>,
+
+    /// Show neither progress nor summary
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+/// Which cases are asked.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Choosing cases")]
+pub(crate) struct SelectionArgs {
+    /// The first N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+
+    /// Those whose id or prompt a regular expression is found in
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) filter: Option<String>,
+
+    /// Those of these categories, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) category: Vec<String>,
+
+    /// Those with one of these tags, separated by commas
+    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    pub(crate) tag: Vec<String>,
+
+    /// Those with one of these ids, separated by commas; `*` stands for anything
+    #[arg(long = "case", value_name = "IDS", value_delimiter = ',')]
+    pub(crate) cases: Vec<String>,
+
+    /// Those that failed in a run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) failing: Option<String>,
+
+    /// Those that ended in an error in a run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) errors: Option<String>,
+
+    /// N that chance chooses
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) sample: Option<u64>,
+
+    /// Choose other cases for --sample
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+
+    /// Ask each case N times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeat: Option<u32>,
+
+    /// One of several parts that together are everything, such as 2/5
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<String>,
+}
+
+/// How fast, how long, how much.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitArgs {
+    /// Calls in flight over all backends
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_concurrency: Option<u64>,
+
+    /// Stop after this many calls
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
+
+    /// Stop after this many dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<f64>,
+
+    /// Stop after this many tokens
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+
+    /// Tries after the first one, for errors that may pass
+    #[arg(long, value_name = "N")]
+    pub(crate) max_retries: Option<u64>,
+
+    /// Limit of one call, such as 30s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) attempt_timeout: Option<String>,
+
+    /// Limit of a case with its retries, such as 5m
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+
+    /// Do not give up a backend that keeps failing the same way
+    #[arg(long)]
+    pub(crate) no_fail_fast: bool,
+}
+
+/// Where runs are kept.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct StoreArgs {
+    /// The store of runs [default: .probity/probity.db]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// Read variables from this file instead of .env
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RunsCommand>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Only the latest N
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Remove runs
+    #[command(after_help = "\
+Example:
+  probity runs rm k3f9x2")]
+    Rm {
+        /// The runs
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+        #[command(flatten)]
+        place: StoreArgs,
+    },
+    /// Remove all but the latest runs, and give the space back
+    #[command(after_help = "\
+Example:
+  probity runs gc --keep 50")]
+    Gc {
+        /// How many runs to keep
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        keep: usize,
+        #[command(flatten)]
+        place: StoreArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run: its id, the beginning or the short form of it, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// The case: everything that is known of it
+    #[arg(value_name = "CASE")]
+    pub(crate) case: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every setting, its value and where that came from
+    #[command(after_help = "\
+Example:
+  PROBITY_RETRY_MAX_RETRIES=5 probity config show")]
+    Show {
+        /// The suite file
+        #[arg(value_name = "SUITE", default_value = "probity.toml")]
+        suite: PathBuf,
+        #[command(flatten)]
+        limits: Box<LimitArgs>,
+        #[command(flatten)]
+        place: StoreArgs,
+    },
+    /// Print the defaults with a comment on each, to begin a suite file with
+    Default,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// How many answers are kept, and how large they are
+    Stats {
+        #[command(flatten)]
+        place: CacheArgs,
+    },
+    /// Forget all answers
+    Clear {
+        #[command(flatten)]
+        place: CacheArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CacheArgs {
+    /// The suite file that says where the cache is
+    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    pub(crate) suite: PathBuf,
+}

@@ -1,0 +1,173 @@
+//! A suite with everything that a command needs of it: rules, settings, environment.
+
+use std::{cell::RefCell, fs, path::Path};
+
+use probity_core::{
+    settings::{Layer, Origin, Resolved, Settings, Value, parse_duration},
+    suite::Suite,
+};
+use probity_grade::Rules;
+use probity_run::{
+    backend::{http::Client, open::Workshop},
+    prices::Prices,
+};
+
+use crate::{
+    cli::run::{LimitArgs, StoreArgs},
+    environment::Environment,
+    failure::Failure,
+    printer::Printer,
+};
+
+/// A suite that is ready to be used.
+pub(super) struct Project {
+    pub(super) suite: Suite,
+    /// What the suite is called: the name of its file.
+    pub(super) name: String,
+    /// Not freed before the program ends, because tasks refer to it.
+    pub(super) rules: &'static Rules,
+    pub(super) resolved: Resolved,
+    pub(super) settings: Settings,
+    pub(super) environment: Environment,
+    pub(super) prices: Prices,
+}
+
+impl Project {
+    /// Reads a suite, and merges its settings with those of the environment and the
+    /// command line.
+    pub(super) fn load(
+        path: &Path,
+        place: &StoreArgs,
+        flags: Layer,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        if !path.exists() {
+            let missing = format!("there is no suite file `{}`", path.display());
+            return Err(Failure::new(missing)
+                .hint("`probity run FILE` names another; docs/suites.md says what goes into one"));
+        }
+        let (suite, rules) = read(path, printer)?;
+        let environment = Environment::load(place.env_file.as_deref())?;
+        let resolved = resolve(&suite, &environment, place, flags)?;
+        let prices = match &suite.prices {
+            None => Prices::with(None),
+            Some(path) => {
+                let text = fs::read_to_string(path).map_err(|error| Failure::read(path, error))?;
+                Prices::with(Some(&text))
+            }
+        };
+        let prices = prices
+            .map_err(|error| Failure::new("the file of prices cannot be used").because(error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let settings = resolved.settings();
+        Ok(Self {
+            suite,
+            name,
+            rules: Box::leak(Box::new(rules)),
+            resolved,
+            settings,
+            environment,
+            prices,
+        })
+    }
+
+    /// What all backends of the suite have in common. Hands out what it borrows.
+    pub(super) fn with_workshop<T>(
+        &self,
+        client: &Client,
+        make: impl FnOnce(&Workshop<'_>) -> T,
+    ) -> T {
+        let variable = |name: &str| self.environment.get(name);
+        make(&Workshop {
+            client,
+            variable: &variable,
+            settings: &self.settings,
+            rules: self.rules,
+            prices: &self.prices,
+            folder: &self.suite.folder,
+        })
+    }
+}
+
+/// The settings without a suite: the environment and the command line over the defaults.
+pub(super) fn settings_alone(place: &StoreArgs) -> Result<Settings, Failure> {
+    let environment = Environment::load(place.env_file.as_deref())?;
+    Ok(resolve(&Suite::default(), &environment, place, Layer::default())?.settings())
+}
+
+fn resolve(
+    suite: &Suite,
+    environment: &Environment,
+    place: &StoreArgs,
+    mut flags: Layer,
+) -> Result<Resolved, Failure> {
+    let invalid = |error| Failure::new("a setting cannot be used").because(error);
+    let file = Layer::from_variables(|name| environment.of_file(name), Origin::DotEnv);
+    let process = Layer::from_variables(Environment::of_process, Origin::Environment);
+    if let Some(store) = &place.store {
+        let store = Value::Text(store.display().to_string());
+        flags.set("store", store, Origin::Flag("--store"));
+    }
+    let layers = [suite.settings.clone(), file.map_err(invalid)?, process.map_err(invalid)?, flags];
+    Ok(Resolved::of(layers))
+}
+
+/// The settings that the command line makes.
+pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
+    let LimitArgs {
+        max_concurrency,
+        max_calls,
+        max_cost,
+        max_tokens,
+        max_retries,
+        attempt_timeout,
+        timeout,
+        no_fail_fast,
+    } = limits;
+    let mut layer = Layer::default();
+    let mut set = |key, value: Option<Value>, flag| {
+        if let Some(value) = value {
+            layer.set(key, value, Origin::Flag(flag));
+        }
+    };
+    set("max_concurrency", max_concurrency.map(Value::Count), "--max-concurrency");
+    set("budget.max_calls", max_calls.map(Value::Count), "--max-calls");
+    set("budget.max_tokens", max_tokens.map(Value::Count), "--max-tokens");
+    set("retry.max_retries", max_retries.map(Value::Count), "--max-retries");
+    let cost = max_cost.map(|cost| match cost >= 0.0 && cost.is_finite() {
+        true => Ok(Value::Amount(cost)),
+        false => Err(Failure::new("`--max-cost` must not be negative")),
+    });
+    set("budget.max_cost_usd", cost.transpose()?, "--max-cost");
+    let duration = |text: &Option<String>, flag: &str| {
+        let parse = |text: &String| {
+            parse_duration(text).map(Value::Duration).ok_or_else(|| {
+                Failure::new(format!("`{flag}` must be a duration such as 30s, not `{text}`"))
+            })
+        };
+        text.as_ref().map(parse).transpose()
+    };
+    set("timeouts.attempt", duration(attempt_timeout, "--attempt-timeout")?, "--attempt-timeout");
+    set("timeouts.case", duration(timeout, "--timeout")?, "--timeout");
+    set("fail_fast.enabled", no_fail_fast.then_some(Value::Flag(false)), "--no-fail-fast");
+    Ok(layer)
+}
+
+/// Reads a suite with its rules compiled: compiling is how they are checked.
+pub(super) fn read(path: &Path, printer: &Printer) -> Result<(Suite, Rules), Failure> {
+    let compiled = RefCell::new(None);
+    let check = |suite: &Suite| match Rules::compile(suite) {
+        Ok(rules) => {
+            compiled.replace(Some(rules));
+            Vec::new()
+        }
+        Err(problems) => problems,
+    };
+    let (suite, problems) = Suite::load(path, &check);
+    for problem in &problems {
+        printer.problem(problem);
+    }
+    suite
+        .zip(compiled.into_inner())
+        .ok_or_else(|| Failure::new(format!("the suite file `{}` cannot be used", path.display())))
+}

@@ -1,0 +1,394 @@
+//! `probity run`: a suite against its backends, recorded case by case.
+
+mod dry_run;
+mod porcelain;
+mod progress;
+mod resume;
+mod selection;
+mod sinks;
+mod summary;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+    thread,
+};
+
+use probity_core::{
+    problem::Problem,
+    suite::{BackendConfig, RunnerConfig, RunnerKind},
+};
+use probity_run::{
+    backend::{Answers, Backend, http},
+    engine::{self, Outcome},
+    plan::{Plan, PlannedLane, Surveyed, Used, survey},
+};
+use probity_store::{Cache, NewRun, Reader, Recorder, StoreError, new_run_id};
+use tokio::sync::{mpsc, watch};
+
+pub(crate) use porcelain::Porcelain;
+pub(super) use summary::Summary;
+
+use super::project::{self, Project};
+use crate::{cli::run::RunArgs, clock, exit::Exit, failure::Failure, printer::Printer};
+use progress::{Progress, Style};
+use resume::Earlier;
+use selection::Selection;
+use sinks::Sinks;
+
+/// Events that may wait to be written before the loop waits for them.
+const WAITING_EVENTS: usize = 1024;
+
+pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let mut porcelain = Porcelain::default();
+    if !args.porcelain {
+        return execute(args, printer, &mut porcelain);
+    }
+    // Scripts get their lines on every path, also on one that is our fault.
+    let outcome = catch_unwind(AssertUnwindSafe(|| execute(args, printer, &mut porcelain)));
+    let outcome =
+        outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
+    porcelain.aborted |= !matches!(outcome, Ok(Exit::Success));
+    porcelain.print()?;
+    outcome
+}
+
+/// Load, plan, run, report.
+fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Result<Exit, Failure> {
+    let project = Project::load(&args.suite, &args.place, flags(args)?, printer)?;
+    let store = Path::new(&project.settings.store);
+    porcelain.result_file = store.display().to_string();
+    let earlier = Earlier::find(args, &project, store)?;
+    let selection = match &earlier {
+        Some(earlier) => earlier.selection(&args.selection)?,
+        None => Selection::of(&args.selection),
+    };
+    let runners = chosen_runners(args, &project)?;
+    let surveyed = survey_all(&runners, &project, &selection, store, printer)?;
+    let (backends, lanes) = lanes(args, &project, &runners, &surveyed, printer)?;
+    porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
+    if args.dry_run {
+        return dry_run::show(&backends, &lanes, &surveyed, &project.settings, args, printer);
+    }
+    if porcelain.planned == 0 {
+        return Err(Failure::new("no case is left to run").hint("loosen the filters"));
+    }
+    let mut plan = Plan {
+        run_id: String::new(),
+        resumed: earlier.is_some(),
+        settings: project.settings.clone(),
+        stages: stages(&lanes),
+        backends,
+        lanes,
+        budgets: surveyed.iter().map(|runner| runner.budget).collect(),
+        carried: Used::default(),
+        cache: open_cache(&project)?,
+    };
+    let recorder = match earlier {
+        Some(earlier) => earlier.open(store, &mut plan, printer)?,
+        None => begin(store, &project, &selection, &mut plan)?,
+    };
+    let run_id = plan.run_id.clone();
+    let outcome = drive(plan, recorder, &project, args)?;
+    report(&run_id, &outcome, store, &project, args, printer, porcelain)
+}
+
+/// The settings that the command line makes.
+fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
+    use probity_core::settings::{Origin, Value};
+    let mut flags = project::flags(&args.limits)?;
+    if let Some(seed) = args.selection.seed {
+        flags.set("seed", Value::Count(seed), Origin::Flag("--seed"));
+    }
+    if args.cache {
+        flags.set("cache.enabled", Value::Flag(true), Origin::Flag("--cache"));
+    }
+    if args.no_cache {
+        flags.set("cache.enabled", Value::Flag(false), Origin::Flag("--no-cache"));
+    }
+    Ok(flags)
+}
+
+/// The runners that are asked for, with what the command line changes about them.
+fn chosen_runners(args: &RunArgs, project: &Project) -> Result<Vec<RunnerConfig>, Failure> {
+    let all = &project.suite.runners;
+    if all.is_empty() {
+        return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
+            .hint("begin one with [[runners]]"));
+    }
+    for name in &args.runners {
+        if !all.iter().any(|runner| runner.name == *name) {
+            let known: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
+            return Err(Failure::new(format!("there is no runner `{name}`"))
+                .hint(format!("the suite has {}", known.join(", "))));
+        }
+    }
+    for name in &args.backends {
+        if project.suite.backend(name).is_none() {
+            let known: Vec<&str> =
+                project.suite.backends.iter().map(|backend| backend.name.as_str()).collect();
+            return Err(Failure::new(format!("there is no backend `{name}`"))
+                .hint(format!("the suite has {}", known.join(", "))));
+        }
+    }
+    let asked =
+        |runner: &&RunnerConfig| args.runners.is_empty() || args.runners.contains(&runner.name);
+    let runners: Vec<RunnerConfig> = all
+        .iter()
+        .filter(asked)
+        .map(|runner| RunnerConfig {
+            repeat: args.selection.repeat.unwrap_or(runner.repeat),
+            backends: runner
+                .backends
+                .iter()
+                .filter(|name| args.backends.is_empty() || args.backends.contains(name))
+                .cloned()
+                .collect(),
+            ..runner.clone()
+        })
+        .filter(|runner| !runner.backends.is_empty())
+        .collect();
+    if runners.is_empty() {
+        return Err(Failure::new("no runner has a backend to ask")
+            .hint("describe one under [backends.NAME], and name it in `backends` of a runner"));
+    }
+    let later =
+        |runner: &&RunnerConfig| !matches!(runner.kind, RunnerKind::Respond | RunnerKind::Command);
+    if let Some(runner) = runners.iter().find(later) {
+        let (name, kind) = (&runner.name, runner.kind.as_str());
+        return Err(Failure::new(format!(
+            "runner `{name}` is of kind `{kind}`, which this version cannot run"
+        ))
+        .hint("it runs the kinds `respond` and `command`"));
+    }
+    Ok(runners)
+}
+
+/// Reads all datasets through. Every problem is shown before the first call.
+fn survey_all(
+    runners: &[RunnerConfig],
+    project: &Project,
+    selection: &Selection,
+    store: &Path,
+    printer: &Printer,
+) -> Result<Vec<Surveyed>, Failure> {
+    let (filter, sample) = selection.resolve(store, project.settings.seed)?;
+    let mut shown = printer.problems();
+    let mut report = |problem: Problem| shown.show(&problem);
+    let surveyed: Vec<Option<Surveyed>> = runners
+        .iter()
+        .map(|runner| {
+            let folder = &project.suite.folder;
+            survey(runner, folder, project.rules, filter.clone(), sample, &mut report)
+        })
+        .collect();
+    drop(shown);
+    surveyed
+        .into_iter()
+        .collect::<Option<_>>()
+        .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+}
+
+/// Opens the backends that are asked, and lays out which runner runs on which.
+fn lanes(
+    args: &RunArgs,
+    project: &Project,
+    runners: &[RunnerConfig],
+    surveyed: &[Surveyed],
+    printer: &Printer,
+) -> Result<(Vec<Arc<Backend>>, Vec<PlannedLane>), Failure> {
+    let client =
+        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+    let used = |config: &&BackendConfig| {
+        runners.iter().any(|runner| runner.backends.contains(&config.name))
+    };
+    let mut backends: Vec<Arc<Backend>> = Vec::new();
+    for config in project.suite.backends.iter().filter(used) {
+        let backend = project.with_workshop(&client, |workshop| match &args.replay {
+            Some(recording) => workshop.open_replay(config, recording),
+            None => workshop.open(config),
+        });
+        let backend = backend.map_err(|error| {
+            let hint = error.hint().unwrap_or_default();
+            Failure::new("a backend cannot be used").because(error).hint(hint)
+        })?;
+        if !backend.not_applied.is_empty() {
+            let (name, settings) = (&backend.name, backend.not_applied.join(", "));
+            printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
+        }
+        backends.push(Arc::new(backend));
+    }
+    let mut lanes = Vec::new();
+    for (at, (runner, surveyed)) in runners.iter().zip(surveyed).enumerate() {
+        for (place, backend) in backends.iter().enumerate() {
+            if runner.backends.contains(&backend.name) {
+                lanes.push(surveyed.lane(at, place, backend));
+            }
+        }
+    }
+    Ok((backends, lanes))
+}
+
+/// Runner after runner, each on all its backends at once.
+fn stages(lanes: &[PlannedLane]) -> Vec<Vec<usize>> {
+    let mut stages: Vec<Vec<usize>> = Vec::new();
+    for (at, lane) in lanes.iter().enumerate() {
+        match stages.last_mut() {
+            Some(stage) if lanes[stage[0]].runner == lane.runner => stage.push(at),
+            Some(_) | None => stages.push(vec![at]),
+        }
+    }
+    stages
+}
+
+#[derive(Debug)]
+struct StoredAnswers(Cache);
+
+impl Answers for StoredAnswers {
+    fn get(&self, key: probity_core::record::InputDigest) -> Option<String> {
+        self.0.get(key.0)
+    }
+
+    fn put(&self, key: probity_core::record::InputDigest, answer: &str) {
+        self.0.put(key.0, answer, clock::now_ms());
+    }
+}
+
+fn open_cache(project: &Project) -> Result<Option<Arc<dyn Answers>>, Failure> {
+    let Some(path) = &project.settings.cache else { return Ok(None) };
+    let cache = Cache::open(Path::new(path)).map_err(store_failure)?;
+    Ok(Some(Arc::new(StoredAnswers(cache))))
+}
+
+/// Begins a new run.
+fn begin(
+    store: &Path,
+    project: &Project,
+    selection: &Selection,
+    plan: &mut Plan,
+) -> Result<Recorder, Failure> {
+    let started_ms = clock::now_ms();
+    plan.run_id = new_run_id(started_ms, fastrand::u64(..));
+    let settings: serde_json::Map<String, serde_json::Value> = project
+        .resolved
+        .iter()
+        .map(|(key, value, _)| (key.to_owned(), value.to_string().into()))
+        .collect();
+    let info = serde_json::json!({
+        "probity_version": env!("CARGO_PKG_VERSION"),
+        "selection": selection,
+        "settings": settings,
+    });
+    let suite = project.name.clone();
+    let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
+    Recorder::create(store, &run).map_err(store_failure)
+}
+
+/// Runs the plan, with the events going to the disk and to whoever watches.
+fn drive(
+    plan: Plan,
+    recorder: Recorder,
+    project: &Project,
+    args: &RunArgs,
+) -> Result<Outcome, Failure> {
+    let progress = Progress::start(Style::of(args.quiet));
+    let sinks = Sinks::open(recorder, args.events.as_deref(), progress)?;
+    let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
+    let pump = thread::spawn(move || sinks.pump(receiver));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("failed to start").because(error))?;
+    let rules = project.rules;
+    let outcome = runtime.block_on(async {
+        let (stop, stopped) = watch::channel(false);
+        let signals = tokio::spawn(watch_signals(stop));
+        let outcome = engine::run(plan, rules, sender, stopped).await;
+        signals.abort();
+        outcome
+    });
+    // Tasks that wait for a server that never answers are not waited for.
+    runtime.shutdown_background();
+    let recorded = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
+    recorded.map_err(|failure| failure.exit(Exit::Aborted))?;
+    outcome.map_err(|error| Failure::new("the run was given up").because(error).exit(Exit::Aborted))
+}
+
+/// The first signal stops the run in good order, the second ends the program at once.
+async fn watch_signals(stop: watch::Sender<bool>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let interrupt = signal(SignalKind::interrupt());
+    let terminate = signal(SignalKind::terminate());
+    let hangup = signal(SignalKind::hangup());
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (interrupt, terminate, hangup)
+    else {
+        // Signals then do what they do by default.
+        return;
+    };
+    let mut count = 0;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        count += 1;
+        if count > 1 {
+            leave_at_once();
+        }
+        let _ = stop.send(true);
+    }
+}
+
+#[expect(clippy::disallowed_methods, clippy::exit, reason = "asked for twice, and nothing is lost")]
+fn leave_at_once() {
+    std::process::exit(i32::from(Exit::Interrupted.code()));
+}
+
+/// Shows what the records say, and decides the exit code by them.
+#[expect(clippy::too_many_arguments, reason = "the end of the one function that has all of them")]
+fn report(
+    run_id: &str,
+    outcome: &Outcome,
+    store: &Path,
+    project: &Project,
+    args: &RunArgs,
+    printer: &Printer,
+    porcelain: &mut Porcelain,
+) -> Result<Exit, Failure> {
+    let reader = Reader::open(store).map_err(store_failure)?;
+    let run = reader.find(run_id).map_err(store_failure)?;
+    let summary = Summary::read(&reader, &run).map_err(store_failure)?;
+    if let Some(path) = &args.record {
+        summary::write_recording(&reader, &run, path)?;
+    }
+    let total = summary.total();
+    porcelain.total_calls = outcome.calls;
+    porcelain.cost_usd = total.cost_usd;
+    porcelain.cases = total.total();
+    porcelain.lanes(&outcome.lanes);
+    let exit = summary.exit(project.settings.max_error_rate);
+    if !args.quiet {
+        let text = summary.render(project.settings.max_error_rate);
+        match args.porcelain {
+            true => printer.note(text.trim_end()),
+            false => printer.show(&text)?,
+        }
+    }
+    if !summary.is_complete() && !args.quiet {
+        let suite = args.suite.display();
+        printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
+    }
+    Ok(exit)
+}
+
+/// A failure of the store, with what to do about it.
+pub(super) fn store_failure(error: StoreError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new("the store cannot be used").because(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

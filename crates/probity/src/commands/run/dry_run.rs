@@ -1,0 +1,72 @@
+//! What a run would ask, and what that would cost.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use probity_core::settings::Settings;
+use probity_run::{
+    backend::Backend,
+    plan::{PlannedLane, Surveyed},
+};
+
+use crate::{cli::run::RunArgs, exit::Exit, failure::Failure, printer::Printer};
+
+/// Bytes of a token, roughly, in prose.
+const BYTES_PER_TOKEN: u64 = 4;
+/// Tokens of a reply where nothing limits it.
+const REPLY_TOKENS: u64 = 256;
+
+/// Prints the plan. No call is made.
+pub(super) fn show(
+    backends: &[Arc<Backend>],
+    lanes: &[PlannedLane],
+    surveyed: &[Surveyed],
+    settings: &Settings,
+    args: &RunArgs,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let mut text = String::from("dry run: nothing is asked\n");
+    let (mut calls, mut cost, mut unpriced) = (0, 0.0, false);
+    for lane in lanes {
+        let backend = &backends[lane.backend];
+        let runner = &surveyed[lane.runner];
+        let info = &lane.info;
+        let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
+        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS) * info.planned;
+        calls += info.planned;
+        let model = info.model.as_deref().unwrap_or("its default model");
+        let _ =
+            writeln!(text, "{} on {} ({}, {model})", info.runner, info.backend, info.backend_kind);
+        let _ = writeln!(
+            text,
+            "  {} of {} cases, {} each: {} calls, at most {} with retries",
+            runner.selected,
+            runner.total,
+            match info.repeat {
+                1 => "once".to_owned(),
+                repeat => format!("{repeat} times"),
+            },
+            info.planned,
+            info.planned * (settings.retry.max_retries + 1),
+        );
+        let _ = write!(text, "  about {input} tokens in, up to {output} out");
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        match backend.price {
+            Some(price) => {
+                let dollars = (price.input * input as f64 + price.output * output as f64) / 1e6;
+                cost += dollars;
+                let _ = writeln!(text, ": up to ${dollars:.4}");
+            }
+            None => {
+                unpriced = true;
+                text.push_str(": no price is known\n");
+            }
+        }
+    }
+    let unknown = if unpriced { " plus what has no price" } else { "" };
+    let _ = writeln!(text, "{calls} calls, up to ${cost:.4}{unknown}");
+    match args.porcelain {
+        true => printer.note(text.trim_end()),
+        false => printer.show(&text)?,
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,137 @@
+//! Going on with a run that did not come to its end.
+
+use std::{collections::BTreeSet, path::Path};
+
+use probity_run::{
+    plan::{Plan, Used},
+    source::Done,
+};
+use probity_store::{Reader, Recorder, RunRow};
+
+use super::{Selection, store_failure};
+use crate::{
+    cli::run::{RunArgs, SelectionArgs},
+    commands::project::Project,
+    failure::Failure,
+    printer::Printer,
+};
+
+/// A run that was begun before.
+pub(super) struct Earlier {
+    run: RunRow,
+    retry_errors: bool,
+}
+
+impl Earlier {
+    /// The run that the command line wants to go on with.
+    pub(super) fn find(
+        args: &RunArgs,
+        project: &Project,
+        store: &Path,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(name) = args.resume.as_ref().or(args.retry_errors.as_ref()) else {
+            return Ok(None);
+        };
+        let reader = Reader::open(store).map_err(store_failure)?;
+        let run = match name.as_str() {
+            // The latest of this suite: another one could not be gone on with.
+            "latest" => {
+                let runs = reader.runs().map_err(store_failure)?;
+                let of_suite = runs.into_iter().find(|run| run.suite == project.name);
+                of_suite.ok_or_else(|| {
+                    Failure::new(format!("no run of `{}` is in the store", project.name))
+                })?
+            }
+            name => reader.find(name).map_err(store_failure)?,
+        };
+        if run.suite != project.name {
+            let (id, suite) = (run.short(), &run.suite);
+            return Err(Failure::new(format!("run `{id}` is of the suite `{suite}`"))
+                .hint(format!("probity run {suite} --resume {id}")));
+        }
+        let retry_errors = args.retry_errors.is_some();
+        Ok(Some(Self { run, retry_errors }))
+    }
+
+    /// The cases that the run had chosen. Another choice would be another run.
+    pub(super) fn selection(&self, args: &SelectionArgs) -> Result<Selection, Failure> {
+        let kept = self.run.info.get("selection").cloned().unwrap_or_default();
+        let kept: Selection = serde_json::from_value(kept).unwrap_or_default();
+        let asked = Selection::of(args);
+        if !asked.is_empty() && asked != kept {
+            return Err(Failure::new("a resumed run asks the cases that it was begun with")
+                .hint("leave the filters out, or begin a new run"));
+        }
+        Ok(kept)
+    }
+
+    /// Takes the run up: what came to an end and would be asked the same again is done.
+    pub(super) fn open(
+        self,
+        store: &Path,
+        plan: &mut Plan,
+        printer: &Printer,
+    ) -> Result<Recorder, Failure> {
+        let Self { run, retry_errors } = self;
+        plan.run_id.clone_from(&run.run_id);
+        let mut recorder = Recorder::resume(store, &run.run_id).map_err(store_failure)?;
+        let reader = Reader::open(store).map_err(store_failure)?;
+        let known = reader.lanes(&run).map_err(store_failure)?;
+        let mut used = Used::default();
+        for lane in &mut plan.lanes {
+            let same = |it: &&probity_store::LaneView| {
+                it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
+            };
+            let Some(view) = known.iter().find(same) else { continue };
+            let tally = reader.tally(view).map_err(store_failure)?;
+            used.calls += tally.calls;
+            used.tokens += tally.input_tokens + tally.output_tokens;
+            used.cost_usd += tally.cost_usd;
+            let mut stored = Done::default();
+            reader
+                .done(view, !retry_errors, |case_id, repeat, input| {
+                    stored.insert(case_id, repeat, input);
+                })
+                .map_err(store_failure)?;
+            let mut planned = BTreeSet::new();
+            let mut changed = 0;
+            let mut done = Done::default();
+            lane.inputs(&plan.backends[lane.backend], |case_id, repeat, input| {
+                planned.insert((case_id.to_owned(), repeat));
+                match stored.get(case_id, repeat) {
+                    Some(before) if before == input => done.insert(case_id, repeat, input),
+                    Some(_) => changed += 1,
+                    None => {}
+                }
+            });
+            let is_current =
+                |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
+            let vanished = recorder.mark_stale(&lane.info, is_current).map_err(store_failure)?;
+            tell(&lane.info, changed, vanished, done.len(), printer);
+            lane.done = done;
+        }
+        plan.carried = used;
+        Ok(recorder)
+    }
+}
+
+/// Says what is different from the last time.
+fn tell(
+    lane: &probity_core::record::Lane,
+    changed: u64,
+    vanished: u64,
+    done: usize,
+    printer: &Printer,
+) {
+    let name = format!("{} on {}", lane.runner, lane.backend);
+    let left = lane.planned.saturating_sub(done as u64);
+    printer.note(&format!("{name}: {done} of {} cases are done, {left} are left", lane.planned));
+    if changed > 0 {
+        printer.note(&format!("{name}: {changed} changed since and are asked again"));
+    }
+    if vanished > 0 {
+        printer.note(&format!(
+            "{name}: {vanished} results are of cases that are no longer there; they do not count"
+        ));
+    }
+}

@@ -1,0 +1,109 @@
+//! `probity runs`: what is in the store.
+
+use std::{fmt::Write as _, path::Path};
+
+use probity_store::{Reader, RunRow, Tally};
+
+use super::{
+    project::settings_alone,
+    run::{Summary, store_failure},
+};
+use crate::{
+    cli::run::{RunsArgs, RunsCommand, StoreArgs},
+    clock,
+    exit::Exit,
+    failure::Failure,
+    printer::Printer,
+};
+
+pub(super) fn run(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
+    match &args.command {
+        None => list(args, printer),
+        Some(RunsCommand::Rm { runs, place }) => remove(runs, place, printer),
+        Some(RunsCommand::Gc { keep, place }) => collect(*keep, place, printer),
+    }
+}
+
+pub(super) fn open(place: &StoreArgs) -> Result<Reader, Failure> {
+    let settings = settings_alone(place)?;
+    Reader::open(Path::new(&settings.store)).map_err(store_failure)
+}
+
+fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let reader = open(&args.place)?;
+    let runs = reader.runs().map_err(store_failure)?;
+    let mut text = String::new();
+    if !args.json && !runs.is_empty() {
+        text.push_str(
+            "run     began                 status      cases   pass   fail  error  suite\n",
+        );
+    }
+    for run in runs.iter().take(args.limit.unwrap_or(usize::MAX)) {
+        let total = Summary::read(&reader, run).map_err(store_failure)?.total();
+        match args.json {
+            true => {
+                let _ = writeln!(text, "{}", as_json(run, &total));
+            }
+            false => {
+                let (short, began) = (run.short(), clock::shown(run.started_ms));
+                let Tally { pass, fail, error, .. } = total;
+                let _ = writeln!(
+                    text,
+                    "{short}  {began}  {:<10} {:>6} {pass:>6} {fail:>6} {error:>6}  {}",
+                    run.status,
+                    total.total(),
+                    run.suite
+                );
+            }
+        }
+    }
+    if runs.is_empty() {
+        printer.note("the store has no runs");
+    }
+    printer.show(&text)?;
+    Ok(Exit::Success)
+}
+
+fn as_json(run: &RunRow, total: &Tally) -> serde_json::Value {
+    serde_json::json!({
+        "run_id": run.run_id,
+        "suite": run.suite,
+        "started": clock::shown(run.started_ms),
+        "finished": run.finished_ms.map(clock::shown),
+        "status": run.status,
+        "cases": total.total(),
+        "pass": total.pass,
+        "fail": total.fail,
+        "error": total.error,
+        "cost_usd": total.cost_usd,
+    })
+}
+
+fn remove(names: &[String], place: &StoreArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let reader = open(place)?;
+    // All of them are there before the first one goes.
+    let runs: Vec<RunRow> = names
+        .iter()
+        .map(|name| reader.find(name))
+        .collect::<Result<_, _>>()
+        .map_err(store_failure)?;
+    for run in &runs {
+        reader.remove(run).map_err(store_failure)?;
+        printer.note(&format!("removed run {}", run.run_id));
+    }
+    Ok(Exit::Success)
+}
+
+fn collect(keep: usize, place: &StoreArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let reader = open(place)?;
+    let runs = reader.runs().map_err(store_failure)?;
+    let old = runs.iter().skip(keep).filter(|run| run.status != "running");
+    let mut removed = 0;
+    for run in old {
+        reader.remove(run).map_err(store_failure)?;
+        removed += 1;
+    }
+    let texts = reader.compact().map_err(store_failure)?;
+    printer.note(&format!("removed {removed} runs and {texts} texts that nothing needs any more"));
+    Ok(Exit::Success)
+}

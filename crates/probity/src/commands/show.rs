@@ -1,0 +1,229 @@
+//! `probity show`: one run, or all that is known of one of its cases.
+
+use std::fmt::Write as _;
+
+use probity_core::{classification::Verdict, settings::Span};
+use probity_store::{LaneView, Reader, RunRow, StoredCase};
+use std::time::Duration;
+
+use super::{
+    project::settings_alone,
+    run::{Summary, store_failure},
+    runs::open,
+};
+use crate::{
+    cli::run::ShowArgs,
+    clock,
+    exit::Exit,
+    failure::Failure,
+    printer::Printer,
+    terminal::{one_line, safe},
+};
+
+/// Cases that are listed of a run; `--json` has them all.
+const LISTED: usize = 50;
+
+pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let reader = open(&args.place)?;
+    let run = reader.find(&args.run).map_err(store_failure)?;
+    let text = match (&args.case, args.json) {
+        (None, false) => show_run(&reader, &run, args)?,
+        (None, true) => return stream_run(&reader, &run),
+        (Some(case), json) => show_case(&reader, &run, case, json)?,
+    };
+    printer.show(&text)?;
+    Ok(Exit::Success)
+}
+
+/// The summary, and the cases that did not pass.
+fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Failure> {
+    let most = settings_alone(&args.place)?.max_error_rate;
+    let mut text = Summary::read(reader, run).map_err(store_failure)?.render(most);
+    for lane in reader.lanes(run).map_err(store_failure)? {
+        let (mut listed, mut more) = (Vec::new(), 0);
+        reader
+            .cases(&lane, |case| {
+                match case.verdict {
+                    Verdict::Pass => {}
+                    Verdict::Fail | Verdict::Error if listed.len() < LISTED => listed.push(case),
+                    Verdict::Fail | Verdict::Error => more += 1,
+                }
+                Ok(())
+            })
+            .map_err(store_failure)?;
+        if listed.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\nnot passed: {} on {}", lane.lane.runner, lane.lane.backend);
+        for case in &listed {
+            let id = one_line(&case.case_id, 32);
+            let _ = writeln!(
+                text,
+                "  {id:<32} {:<16} {}",
+                case.primary.as_str(),
+                one_line(&why(case), 90)
+            );
+        }
+        if more > 0 {
+            let _ = writeln!(text, "  and {more} more; --json has them all");
+        }
+    }
+    Ok(text)
+}
+
+/// Why a case did not pass, in a line.
+fn why(case: &StoredCase) -> String {
+    if let Some(error) = &case.error {
+        return error.message.clone();
+    }
+    let classification: serde_json::Value =
+        serde_json::from_str(&case.classification).unwrap_or_default();
+    let details = &classification["details"];
+    let text = |value: &serde_json::Value| value.as_str().map(ToOwned::to_owned);
+    let command = &details["command"];
+    text(&details["error_message"])
+        .or_else(|| text(&details["phrase"]))
+        .or_else(|| text(&details["policy_name"]))
+        .or_else(|| text(&command["difference"]))
+        .or_else(|| text(&command["reason"]))
+        .or_else(|| case.reply.clone())
+        .unwrap_or_default()
+}
+
+/// Every case as a JSON line.
+fn stream_run(reader: &Reader, run: &RunRow) -> Result<Exit, Failure> {
+    use std::io::Write as _;
+    let mut out = Printer::data();
+    for lane in reader.lanes(run).map_err(store_failure)? {
+        let mut written = Ok(());
+        reader
+            .cases(&lane, |case| {
+                if written.is_ok() {
+                    written = writeln!(out, "{}", as_json(&lane, &case));
+                }
+                Ok(())
+            })
+            .map_err(store_failure)?;
+        written.map_err(Failure::output)?;
+    }
+    out.flush().map_err(Failure::output)?;
+    Ok(Exit::Success)
+}
+
+fn show_case(reader: &Reader, run: &RunRow, id: &str, json: bool) -> Result<String, Failure> {
+    let mut text = String::new();
+    for lane in reader.lanes(run).map_err(store_failure)? {
+        for case in reader.case(&lane, id).map_err(store_failure)? {
+            match json {
+                true => {
+                    let _ = writeln!(text, "{}", as_json(&lane, &case));
+                }
+                false => write_case(&mut text, &lane, &case),
+            }
+        }
+    }
+    match text.is_empty() {
+        false => Ok(text),
+        true => Err(Failure::new(format!("run `{}` has no result of a case `{id}`", run.short()))
+            .hint(format!("`probity show {} --json` lists all of them", run.short()))),
+    }
+}
+
+/// All that is known of a result.
+fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
+    let info = &lane.lane;
+    let repeat =
+        if info.repeat > 1 { format!(", repeat {}", case.repeat + 1) } else { String::new() };
+    let _ = writeln!(
+        text,
+        "{} on {}{repeat}: {} ({})",
+        info.runner,
+        info.backend,
+        case.primary,
+        case.verdict.as_str()
+    );
+    let mut field = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<10} {value}");
+    };
+    field("case", &safe(&case.case_id));
+    field("began", &clock::shown(case.started_ms));
+    field("took", &Span(Duration::from_millis(case.elapsed_ms)).to_string());
+    field(
+        "answer by",
+        &format!(
+            "{}, model {}",
+            case.source.as_str(),
+            one_line(case.model.as_deref().unwrap_or("unknown"), 80)
+        ),
+    );
+    if let Some(reason) = &case.stop_reason {
+        field("stopped", &one_line(reason, 80));
+    }
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
+    let (input, output) = (tokens(case.usage.input_tokens), tokens(case.usage.output_tokens));
+    let cost = case.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.6}"));
+    field("tokens", &format!("{input} in, {output} out{cost}"));
+    field("calls", &case.calls.to_string());
+    for failed in &case.failures {
+        let wait = failed.retry_in_ms.map_or_else(
+            || "not tried again".to_owned(),
+            |wait| format!("tried again after {}", Span(Duration::from_millis(wait))),
+        );
+        let error = &failed.error;
+        let message = format!(
+            "{} after {}: {}; {wait}",
+            error.kind,
+            Span(Duration::from_millis(failed.latency_ms)),
+            one_line(&error.message, 300)
+        );
+        field(&format!("  try {}", failed.attempt), &message);
+    }
+    let mut block = |name: &str, value: &str| {
+        let _ = writeln!(text, "\n  {name}");
+        for line in safe(value).lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    };
+    if let Some(system) = &case.system {
+        block("system", system);
+    }
+    block("prompt", &case.prompt);
+    match (&case.reply, &case.error) {
+        (Some(reply), _) => block("reply", reply),
+        (None, Some(error)) => block("error", &error.to_string()),
+        (None, None) => {}
+    }
+    let classification: serde_json::Value =
+        serde_json::from_str(&case.classification).unwrap_or_default();
+    let evidence = serde_json::to_string_pretty(&classification).unwrap_or_default();
+    block("classification", &evidence);
+    text.push('\n');
+}
+
+fn as_json(lane: &LaneView, case: &StoredCase) -> serde_json::Value {
+    let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+    serde_json::json!({
+        "runner": lane.lane.runner,
+        "backend": lane.lane.backend,
+        "replayed": lane.lane.replayed,
+        "case_id": case.case_id,
+        "repeat": case.repeat,
+        "case": parse(&case.definition),
+        "system": case.system,
+        "prompt": case.prompt,
+        "raw_response": case.reply,
+        "error": case.error,
+        "stop_reason": case.stop_reason,
+        "model": case.model,
+        "source": case.source,
+        "started": clock::shown(case.started_ms),
+        "latency_ms": case.latency_ms,
+        "elapsed_ms": case.elapsed_ms,
+        "usage": case.usage,
+        "cost_usd": case.cost_usd,
+        "calls": case.calls,
+        "failures": case.failures,
+        "verdict": case.verdict.as_str(),
+        "classification": parse(&case.classification),
+    })
+}

@@ -1,0 +1,97 @@
+//! The one place that reads the environment, and the `.env` file beside it.
+
+use std::{collections::BTreeMap, env, fs, io, path::Path};
+
+use crate::failure::Failure;
+
+/// The variables of the process, and those of a `.env` file for names that it lacks.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    file: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// Reads `.env` in the working directory if it is there, or the file that was named.
+    pub(crate) fn load(named: Option<&Path>) -> Result<Self, Failure> {
+        let path = named.unwrap_or(Path::new(".env"));
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(Failure::read(path, error)),
+        };
+        let file = parse(&text).map_err(|line| {
+            Failure::new(format!("line {line} of `{}` is no NAME=VALUE", path.display()))
+        })?;
+        Ok(Self { file })
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        Self::of_process(name).or_else(|| self.of_file(name))
+    }
+
+    /// The value that the process was given.
+    #[expect(clippy::disallowed_methods, reason = "this is the place")]
+    pub(crate) fn of_process(name: &str) -> Option<String> {
+        env::var(name).ok()
+    }
+
+    /// The value in the `.env` file.
+    pub(crate) fn of_file(&self, name: &str) -> Option<String> {
+        self.file.get(name).cloned()
+    }
+}
+
+/// `NAME=VALUE` lines; comments, `export` and quotes as shells have them. The error is
+/// the number of a line that is none of these.
+fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+    let mut variables = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line.split_once('=').ok_or(at + 1)?;
+        let name = name.trim();
+        let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(sound) {
+            return Err(at + 1);
+        }
+        variables.insert(name.to_owned(), unquoted(value.trim()));
+    }
+    Ok(variables)
+}
+
+fn unquoted(value: &str) -> String {
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.strip_prefix(quote)
+            && let Some(end) = inner.find(quote)
+        {
+            return inner[..end].to_owned();
+        }
+    }
+    // A comment begins after a blank.
+    value.split(" #").next().unwrap_or(value).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_shells_read_them() {
+        let text = "# keys\nA=1\nexport B = two words # no\nC=\"x # y\"\nD='$HOME'\n\nE=\n";
+        let read = parse(text).unwrap();
+        let pairs: Vec<_> =
+            read.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(
+            pairs,
+            [("A", "1"), ("B", "two words"), ("C", "x # y"), ("D", "$HOME"), ("E", "")]
+        );
+        assert_eq!(parse("A=1\nnonsense"), Err(2));
+        assert_eq!(parse("a b=1"), Err(1));
+    }
+}

@@ -1,0 +1,48 @@
+//! Text of unknown origin, made fit for a terminal.
+
+use std::borrow::Cow;
+
+/// The text with everything visible that could move a cursor or turn writing around.
+pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+    let harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_format(c);
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\r' => shown.push_str("\\r"),
+            c if harmful(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The first line of a text, cut to a width.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or("");
+    let cut = first.chars().count() > width || lines.next().is_some();
+    let kept: String = first.chars().take(width).collect();
+    let shown = safe(&kept).replace('\t', " ");
+    if cut { format!("{shown}…") } else { shown }
+}
+
+/// Characters that change the direction or hide text.
+fn is_format(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_do_harm_is_made_visible() {
+        assert_eq!(safe("a\x1b[31mb\u{202e}c\0"), "a\\u{1b}[31mb\\u{202e}c\\u{0}");
+        assert!(matches!(safe("plain\n\ttext é"), Cow::Borrowed(_)));
+        assert_eq!(one_line("  first\nsecond", 10), "first…");
+        assert_eq!(one_line("abcdef", 3), "abc…");
+    }
+}
