@@ -1,6 +1,6 @@
 //! Programs that are fed programs: shells, scripting languages, database clients.
 
-use super::{code, expand, feed::Feed, walk::Walker};
+use super::{code, expand, feed::Feed, statements, walk::Walker};
 use crate::{field::Field, tree::Span};
 
 /// Whether a program of that name is a shell.
@@ -110,7 +110,7 @@ impl Walker<'_> {
         }
         if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
             if let Some(program) = awk_program(arguments) {
-                self.code(&program.text, program.span);
+                self.awk(&program.text, program.span);
             }
             return None;
         }
@@ -194,14 +194,15 @@ impl Walker<'_> {
         while let Some(argument) = arguments.get(at) {
             let text = argument.text.as_str();
             at += 1;
-            // `perl -ne CODE`: the option that takes the program may end a bundle.
+            // `perl -ne CODE`: the option that takes the program may end a bundle; `-MSome::Module` is none.
+            let attached = |it: &&str| it.len() == 2 && text.starts_with(*it);
+            let is_bundle = text.len() > 2
+                && text.starts_with('-')
+                && text[1..].bytes().all(|it| it.is_ascii_alphanumeric())
+                && !language.values.iter().any(attached)
+                && !text.starts_with("-M");
             let takes = |it: &&str| {
-                **it == *text
-                    || (it.len() == 2
-                        && text.len() > 2
-                        && !text.starts_with("--")
-                        && text.starts_with('-')
-                        && text.ends_with(&it[1..]))
+                **it == *text || (it.len() == 2 && is_bundle && text.ends_with(&it[1..]))
             };
             if language.inline.iter().any(takes) {
                 inline = true;
@@ -254,7 +255,7 @@ impl Walker<'_> {
         self.run(words, stdin)
     }
 
-    fn code(&mut self, text: &str, span: Span) {
+    pub(super) fn code(&mut self, text: &str, span: Span) {
         if expand::holds_download(text) {
             return self.report_check(self.download_rule(), span);
         }
@@ -263,13 +264,16 @@ impl Walker<'_> {
             self.scoped(|walker| walker.text(text, span));
         }
         for found in code::read(text) {
-            match found {
-                code::Found::Rule(rule) => self.report_check(rule, span),
-                code::Found::Shell(text) => {
-                    self.nested(span, Feed::Unknown, |walker| {
-                        walker.scoped(|it| it.text(&text, span))
-                    });
-                }
+            self.found_in_code(found, span);
+        }
+    }
+
+    /// Judges what a program in another language does.
+    pub(super) fn found_in_code(&mut self, found: code::Found, span: Span) {
+        match found {
+            code::Found::Rule(rule) => self.report_check(rule, span),
+            code::Found::Shell(text) => {
+                self.nested(span, Feed::Unknown, |walker| walker.scoped(|it| it.text(&text, span)));
             }
         }
     }
@@ -313,8 +317,8 @@ impl Walker<'_> {
 
     fn query(&mut self, client: &Client, text: &str, span: Span) {
         let rule = match client.mongo {
-            true => code::mongo(text),
-            false => code::sql(text),
+            true => statements::mongo(text),
+            false => statements::sql(text),
         };
         if let Some(rule) = rule {
             self.report_check(rule, span);

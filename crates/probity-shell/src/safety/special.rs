@@ -154,8 +154,11 @@ impl Walker<'_> {
                 {
                     self.report_check("server-control", call.span);
                 }
+                if call.name == "ssh" {
+                    self.ssh(call);
+                }
             }
-            "tee" => {
+            "tee" | "sponge" => {
                 let write = match call.has_any(&["-a", "--append"]) {
                     true => Write::Append,
                     false => Write::Over,
@@ -172,6 +175,12 @@ impl Walker<'_> {
             "git" => self.git(call),
             "dd" => self.dd(call),
             "tar" | "bsdtar" => self.tar(call),
+            "make" | "gmake" => self.make(call, stdin),
+            "sed" | "gsed" => self.sed(call),
+            "ed" | "red" => self.ed(call, stdin),
+            "vim" | "vi" | "nvim" | "ex" | "view" | "vimdiff" | "gvim" => self.vim(call, stdin),
+            "emacs" | "emacsclient" => self.emacs(call),
+            "scp" | "sftp" | "rsync" | "autossh" => self.ssh(call),
             "crontab" if call.operands(0).any(|it| it.text == "-") || call.args.is_empty() => {
                 if let Feed::Known(text) = stdin {
                     self.crontab(text, call.span);
@@ -181,25 +190,6 @@ impl Walker<'_> {
         }
         if !known {
             remote::guess(self, call);
-        }
-    }
-
-    /// Commands that git is told to run.
-    fn git(&mut self, call: &Call<'_>) {
-        for setting in call.args.iter().filter(|it| it.kind == Kind::Value) {
-            let shell = setting.text.strip_prefix("alias.").and_then(|it| it.split_once("=!"));
-            if let Some((_, text)) = shell {
-                self.scoped(|walker| walker.text(text, setting.span));
-            }
-        }
-        let words: Vec<_> = call.operands(0).collect();
-        let starts = |path: [&str; 2]| {
-            words.len() > 2 && words[0].text == path[0] && words[1].text == path[1]
-        };
-        if starts(["submodule", "foreach"]) || starts(["bisect", "run"]) {
-            let rest = call.args.iter().skip_while(|it| it.span != words[2].span);
-            let text = rest.map(|it| it.text).collect::<Vec<_>>().join(" ");
-            self.scoped(|walker| walker.text(&text, words[2].span));
         }
     }
 
@@ -234,23 +224,6 @@ impl Walker<'_> {
             && classify(file, call.cwd).meets(Classes::RAW)
         {
             self.report_check("read-memory", span);
-        }
-    }
-
-    fn tar(&mut self, call: &Call<'_>) {
-        if let Some(action) = call.value(&["--checkpoint-action"]) {
-            let text = action.strip_prefix("exec=").unwrap_or_default().to_owned();
-            self.scoped(|walker| walker.text(&text, call.span));
-        }
-        let extracts =
-            call.args.first().is_some_and(|it| !it.text.starts_with("--") && it.text.contains('x'))
-                || call.has_any(&["-x", "--extract", "--get"]);
-        let place = call.value(&["-C", "--directory"]).map(|it| classify(it, call.cwd));
-        if extracts && place.is_some_and(|it| it.meets(Classes::ROOT | Classes::CORE)) {
-            self.report_check("unpack-over-system", call.span);
-        }
-        if call.has_any(&["--remove-files"]) {
-            self.report_check("move-into-archive", call.span);
         }
     }
 
