@@ -125,6 +125,7 @@ impl Walker<'_> {
     fn shell(&mut self, arguments: &[Field], stdin: &Feed, span: Span) -> Feed {
         let mut text_wanted = false;
         let mut reads_stdin = false;
+        let mut keeps_rights = false;
         let mut at = 0;
         while let Some(argument) = arguments.get(at) {
             let text = argument.text.as_str();
@@ -137,6 +138,7 @@ impl Walker<'_> {
             text_wanted |=
                 letters && text.contains('c') || text == "--command" || text == "-Command";
             reads_stdin |= letters && text.contains('s');
+            keeps_rights |= letters && text.contains('p');
             if matches!(text, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") {
                 at += 1;
             }
@@ -145,6 +147,12 @@ impl Walker<'_> {
             }
         }
         let rest = arguments.get(at..).unwrap_or_default();
+        if keeps_rights && !text_wanted {
+            self.report_check("shell-keep-rights", span);
+        }
+        if self.privileged && rest.is_empty() && *stdin == Feed::Nothing {
+            self.report_check("shell-as-root", span);
+        }
         self.scoped(|walker| match rest.first() {
             Some(text) if text_wanted => {
                 walker.positional(&rest[1..]);

@@ -96,8 +96,10 @@ impl Walker<'_> {
     fn fill_check(&mut self, command: &Command, classes: Classes, span: Span) {
         let Command::Simple(simple) = command else { return };
         let is = |at: usize, value: &str| simple.words.get(at).is_some_and(|it| spelled(it, value));
-        let endless =
-            is(0, "yes") || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")));
+        let size = (is(0, "head") && is(1, "-c")).then(|| simple.words.get(2)?.literal()).flatten();
+        let endless = is(0, "yes")
+            || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")))
+            || size.is_some_and(|it| is_huge(&it));
         if endless && !classes.meets(Classes::SINK | Classes::DEVICE) {
             self.report_check("fill-disk", span);
         }
@@ -128,11 +130,13 @@ impl Walker<'_> {
         let endless = matches!(it.condition.as_slice(), [only] if matches!(first_word(only), Some("true" | ":")));
         let spawns = |stmt: &Stmt| {
             stmt.background
-                && first_word(stmt).is_some_and(|it| {
-                    interpreter::is_shell(it) || it == "yes" || it.starts_with("./")
+                && first_word(stmt).is_some_and(|name| {
+                    interpreter::is_shell(name) || name == "yes" || is_script(stmt)
                 })
         };
-        if endless && !it.until && it.body.iter().any(spawns) {
+        let waits =
+            |stmt: &Stmt| matches!(first_word(stmt), Some("sleep" | "wait" | "read" | "break"));
+        if endless && !it.until && it.body.iter().any(spawns) && !it.body.iter().any(waits) {
             self.report_check("spawn-loop", span);
         }
     }
@@ -174,6 +178,9 @@ impl Walker<'_> {
             }
             "git" => self.git(call),
             "dd" => self.dd(call),
+            "fallocate" if call.value(&["-l", "--length"]).is_some_and(is_huge) => {
+                self.report_check("fill-disk", call.span);
+            }
             "tar" | "bsdtar" => self.tar(call),
             "make" | "gmake" => self.make(call, stdin),
             "sed" | "gsed" => self.sed(call),
@@ -344,6 +351,17 @@ impl Walker<'_> {
                 vec![expand::unknown(expand::INPUT)]
             }
         };
+        // `xargs sh -c`: what is read is the text to run.
+        if let [shell, option] = &*fields
+            && interpreter::is_shell(base_name(&shell.text))
+            && option.text == "-c"
+            && place.is_none()
+            && matches!(stdin, Feed::Known(_))
+        {
+            let all = given.join(" ");
+            self.scoped(|walker| walker.text(&all, call.span));
+            return;
+        }
         match place {
             Some(place) if !place.is_empty() => {
                 let all = given.join(" ");
@@ -517,6 +535,25 @@ fn first_word(stmt: &Stmt) -> Option<&str> {
     match simple.words.first()?.parts.as_slice() {
         [crate::tree::Part::Text { text, .. }] => text.rsplit('/').next(),
         _ => None,
+    }
+}
+
+/// Whether a program of the working directory is run.
+fn is_script(stmt: &Stmt) -> bool {
+    let Command::Simple(simple) = &stmt.command else { return false };
+    simple.words.first().and_then(Word::literal).is_some_and(|it| it.starts_with("./"))
+}
+
+/// More than a disk can be expected to hold: 100 GB and above.
+fn is_huge(size: &str) -> bool {
+    let digits = size.find(|it: char| !it.is_ascii_digit()).unwrap_or(size.len());
+    let Ok(number) = size[..digits].parse::<u64>() else { return false };
+    match size[digits..].chars().next() {
+        Some('T' | 't' | 'P' | 'E') => number > 0,
+        Some('G' | 'g') => number >= 100,
+        Some('M' | 'm') => number >= 100_000,
+        None => number >= 100_000_000_000,
+        Some(_) => false,
     }
 }
 
