@@ -8,6 +8,8 @@ pub(crate) struct Command<'s> {
     /// A `!` stands before it.
     pub(crate) negated: bool,
     pub(crate) name: char,
+    /// What stands between the parts of `s` and `y`.
+    pub(crate) mark: char,
     /// What is searched for, of `s`.
     pub(crate) pattern: &'s str,
     /// What is put in its place.
@@ -27,6 +29,8 @@ pub(crate) enum Address<'s> {
     Last,
     Pattern {
         text: &'s str,
+        /// What stands around it.
+        mark: char,
         /// `I` and `M` after it.
         modifiers: &'s str,
     },
@@ -127,6 +131,7 @@ impl<'s> Reader<'s> {
             second,
             negated,
             name,
+            mark: '/',
             pattern: "",
             replacement: "",
             flags: "",
@@ -154,6 +159,7 @@ impl<'s> Reader<'s> {
             }
             's' | 'y' => {
                 let mark = self.next().filter(|it| !matches!(it, '\n' | '\\'))?;
+                command.mark = mark;
                 command.pattern = self.until(mark, name == 's')?;
                 command.replacement = self.until(mark, false)?;
                 command.flags = self.take(|it| it.is_ascii_digit() || "gpiImMe".contains(it));
@@ -198,7 +204,7 @@ impl<'s> Reader<'s> {
                 let mark = if mark == '\\' { self.next()? } else { mark };
                 let text = self.until(mark, true)?;
                 let modifiers = self.take(|it| matches!(it, 'I' | 'M'));
-                Some(Some(Address::Pattern { text, modifiers }))
+                Some(Some(Address::Pattern { text, mark, modifiers }))
             }
             Some(_) | None => Some(None),
         }
@@ -245,6 +251,33 @@ impl<'s> Reader<'s> {
         }
         command.operand = self.text[start..self.at].trim_end();
     }
+}
+
+/// What a pattern is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    Basic,
+    Extended,
+}
+
+/// The first escape of a pattern that the standard gives no meaning: `\+` in a basic one, `\w` in both.
+///
+/// `mark` is what stands around the pattern; behind a backslash it is itself.
+pub(crate) fn foreign_escape(pattern: &str, mark: char, syntax: Syntax) -> Option<char> {
+    let mut reader = Reader { text: pattern, at: 0 };
+    while let Some(next) = reader.next() {
+        match next {
+            '\\' => match reader.next()? {
+                escaped if escaped == mark => {}
+                escaped @ ('+' | '?' | '|') if syntax == Syntax::Basic => return Some(escaped),
+                escaped @ ('w' | 'W' | 's' | 'S' | 'b' | 'B' | '<' | '>') => return Some(escaped),
+                _ => {}
+            },
+            '[' => reader.at += bracket(reader.rest()).unwrap_or(0),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The length of what follows the `[` of a bracket expression, its `]` included; `None` if nothing closes it on its line.
@@ -312,7 +345,7 @@ mod tests {
             panic!("there is one command")
         };
         assert_eq!(only.first, Some(Address::Line("2")));
-        assert_eq!(only.second, Some(Address::Pattern { text: "end", modifiers: "I" }));
+        assert_eq!(only.second, Some(Address::Pattern { text: "end", mark: '/', modifiers: "I" }));
         assert!(only.negated);
         assert_eq!((only.pattern, only.replacement), ("a\\/b", "&c"));
         assert_eq!((only.flags, only.operand), ("2g", "out file"));
@@ -329,10 +362,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn escapes_that_only_some_have_are_found() {
+        let found = |pattern: &str, mark, syntax| foreign_escape(pattern, mark, syntax);
+        assert_eq!(found("a\\+", '/', Syntax::Basic), Some('+'));
+        assert_eq!(found("a\\|b", '/', Syntax::Basic), Some('|'));
+        assert_eq!(found("a\\|b", '|', Syntax::Basic), None);
+        assert_eq!(found("a\\+", '/', Syntax::Extended), None);
+        assert_eq!(found("\\w*", '/', Syntax::Extended), Some('w'));
+        assert_eq!(found("a\\\\+", '/', Syntax::Basic), None);
+        assert_eq!(found("[\\w]\\(a\\)\\{2\\}\\.\\n", '/', Syntax::Basic), None);
+    }
+
     proptest::proptest! {
         #[test]
         fn no_script_makes_it_panic(script in "[-a-z0-9/\\\\;{}!,$~\\[\\]:^\n é]{0,24}") {
             let _ = read(&script);
+            let _ = foreign_escape(&script, '/', Syntax::Basic);
         }
     }
 }
