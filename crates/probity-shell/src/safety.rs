@@ -12,6 +12,7 @@ mod decode;
 mod editor;
 mod expand;
 mod feed;
+mod find;
 mod interpreter;
 mod matching;
 mod names;

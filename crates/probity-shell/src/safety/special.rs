@@ -1,11 +1,11 @@
-//! What a rule in a data file cannot say: redirections, data flow, self-calling functions, `find`, unknown tools.
+//! What a rule in a data file cannot say: redirections, data flow, self-calling functions, commands that feed commands.
 
 use super::{
     call::{Call, Kind},
     expand,
     feed::Feed,
     interpreter, remote,
-    target::{self, Classes, classify},
+    target::{Classes, classify},
     unwrap::base_name,
     walk::Walker,
 };
@@ -234,102 +234,6 @@ impl Walker<'_> {
         }
     }
 
-    fn find(&mut self, call: &Call<'_>) {
-        let args: Vec<&str> = call.args.iter().map(|it| it.text).collect();
-        let begins = |it: &&str| it.starts_with(['-', '(', '!']);
-        let paths: Vec<&str> = args.iter().copied().take_while(|it| !begins(it)).collect();
-        let starts_given = !paths.is_empty();
-        let starts: Vec<&str> = if starts_given { paths } else { vec!["."] };
-        let mut expression = Expression::default();
-        let mut at = if starts_given { starts.len() } else { 0 };
-        while let Some(word) = args.get(at).copied() {
-            at += 1;
-            match word {
-                "-delete" => expression.deletes = true,
-                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec"
-                | "--exec-batch" => {
-                    let end = |it: &&str| matches!(*it, ";" | "+");
-                    let words = args[at..].iter().take_while(|it| !end(it)).count();
-                    expression.runs.push(&args[at..at + words]);
-                    at += words + 1;
-                }
-                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
-                    if let Some(file) = args.get(at) {
-                        self.written_to(classify(file, call.cwd), Write::Over, call.span);
-                    }
-                    at += 1;
-                }
-                "-empty" => expression.empty = true,
-                "-name" | "-iname" => {
-                    expression.pattern = args.get(at).copied();
-                    at += 1;
-                }
-                test if FILTERS.contains(&test) => {
-                    expression.filtered = true;
-                    at += 1;
-                }
-                _ => {}
-            }
-        }
-        expression.filtered |= expression.pattern.is_some() || expression.empty;
-        if expression.deletes {
-            let litter = expression.empty || expression.pattern.is_some_and(target::is_litter);
-            for start in starts.iter().take(MAX_STARTS) {
-                let classes = classify(start, call.cwd);
-                let rule = match () {
-                    () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => {
-                        "find-delete-system"
-                    }
-                    () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => {
-                        "find-delete-litter"
-                    }
-                    () => "find-delete",
-                };
-                self.report_check(rule, call.span);
-            }
-        }
-        for words in &expression.runs {
-            self.find_exec(call, words, &starts, &expression);
-        }
-    }
-
-    fn find_exec(
-        &mut self,
-        call: &Call<'_>,
-        words: &[&str],
-        starts: &[&str],
-        expression: &Expression<'_>,
-    ) {
-        let name = match expression.pattern {
-            Some(pattern) => pattern.replace('*', "x"),
-            None if expression.empty => "x".to_owned(),
-            None => field::STAR.to_string(),
-        };
-        let found: Vec<String> =
-            starts.iter().take(MAX_STARTS).map(|start| format!("{start}/{name}")).collect();
-        let mut fields: Vec<Field> = Vec::new();
-        for word in words {
-            match *word == "{}" {
-                true => fields
-                    .extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
-                false => {
-                    let text = replaced(word, "{}", found.first().map_or("x", String::as_str));
-                    fields.push(Field { text, span: call.span });
-                }
-            }
-        }
-        let is_rm = words.iter().any(|it| matches!(it.rsplit('/').next(), Some("rm")));
-        let recursive = words
-            .iter()
-            .any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
-        if is_rm && recursive && !expression.filtered {
-            self.report_check("find-remove-trees", call.span);
-        }
-        call.cwd.clone_into(&mut self.cwd);
-        self.scoped(|walker| walker.run(&fields, &Feed::Nothing));
-        self.cwd.clear();
-    }
-
     fn xargs(&mut self, call: &Call<'_>, stdin: &Feed) {
         let place = call.value(&["-I", "-J"]).or_else(|| xargs_place(call));
         let start = xargs_command(call);
@@ -416,17 +320,6 @@ impl Walker<'_> {
     }
 }
 
-/// What `find` is told to do.
-#[derive(Default)]
-struct Expression<'a> {
-    deletes: bool,
-    pattern: Option<&'a str>,
-    filtered: bool,
-    /// Only what is empty is found.
-    empty: bool,
-    runs: Vec<&'a [&'a str]>,
-}
-
 /// How something is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Write {
@@ -434,37 +327,8 @@ pub(super) enum Write {
     Append,
 }
 
-/// How many of the directories that `find` starts from are looked at.
-const MAX_STARTS: usize = 16;
-
 /// How long a text may become by replacing `{}`.
 const MAX_REPLACED: usize = 16 * 1024;
-
-/// Tests of `find` that narrow down what it finds.
-const FILTERS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-ctime",
-    "-atime",
-    "-mmin",
-    "-cmin",
-    "-amin",
-    "-newer",
-    "-size",
-    "-user",
-    "-group",
-    "-perm",
-    "-type",
-    "-inum",
-    "-links",
-    "-maxdepth",
-];
 
 /// `-i` and `--replace` take their value attached, and stand for `{}` without one.
 fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
@@ -477,7 +341,7 @@ fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
 }
 
 /// Replaces, unless the text would grow out of bounds.
-fn replaced(text: &str, from: &str, to: &str) -> String {
+pub(super) fn replaced(text: &str, from: &str, to: &str) -> String {
     match text.matches(from).count().saturating_mul(to.len()) > MAX_REPLACED {
         true => expand::unknown(expand::INPUT),
         false => text.replace(from, to),

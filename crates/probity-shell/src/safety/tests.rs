@@ -48,6 +48,7 @@ fn every_check_that_is_code_stands_in_the_data() {
         include_str!("code.rs"),
         include_str!("awk.rs"),
         include_str!("editor.rs"),
+        include_str!("find.rs"),
         include_str!("settings.rs"),
         include_str!("statements.rs"),
     ];
