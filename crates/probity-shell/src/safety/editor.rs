@@ -101,7 +101,7 @@ impl Walker<'_> {
     /// Judges an editor's commands on the files it was given.
     fn edited(&mut self, call: &Call<'_>, commands: &[&str]) {
         let (mut saves, mut empties) = (false, false);
-        for command in commands.iter().flat_map(|it| it.split(" | ")) {
+        for command in commands.iter().flat_map(|it| parts(it)) {
             match editor_command(command) {
                 Some(Editing::Runs(text)) => {
                     self.scoped(|walker| walker.text(text, call.span));
@@ -211,6 +211,21 @@ enum Editing<'c> {
     Empties,
 }
 
+/// The commands of a line. A bar ends one, except one that a shell runs: that one goes on to the end.
+fn parts(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let line = rest?;
+        let (head, tail) = match line.split_once('|') {
+            Some((head, tail)) => (head, Some(tail)),
+            None => (line, None),
+        };
+        let runs = matches!(editor_command(head), Some(Editing::Runs(_) | Editing::Code(_)));
+        rest = if runs { None } else { tail };
+        Some(if runs { line } else { head })
+    })
+}
+
 fn editor_command(command: &str) -> Option<Editing<'_>> {
     let command = command.trim_start_matches([':', ' ', '\t']).trim_end();
     let command = ["silent!", "silent", "sil", "noautocmd", "noau"]
@@ -257,6 +272,13 @@ fn editor_command(command: &str) -> Option<Editing<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_ends_a_command_but_not_a_shell_s() {
+        assert_eq!(parts("%d|wq").collect::<Vec<_>>(), ["%d", "wq"]);
+        assert_eq!(parts("%d|!a | b").collect::<Vec<_>>(), ["%d", "!a | b"]);
+        assert_eq!(parts("").collect::<Vec<_>>(), [""]);
+    }
 
     #[test]
     fn commands_of_editors_are_read() {

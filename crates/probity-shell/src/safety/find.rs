@@ -9,6 +9,9 @@ use super::{
 };
 use crate::field::{self, Field};
 
+/// Where nothing may be removed by a pattern.
+const HIGH: Classes = Classes::ROOT.or(Classes::HOME).or(Classes::CORE);
+
 /// How many of the directories that `find` starts from are looked at.
 const MAX_STARTS: usize = 16;
 
@@ -89,23 +92,26 @@ impl Walker<'_> {
         }
         expression.filtered |= expression.pattern.is_some() || expression.empty;
         if expression.deletes {
-            let litter = expression.empty || expression.pattern.is_some_and(target::is_litter);
-            for start in starts.iter().take(MAX_STARTS) {
-                let classes = classify(start, call.cwd);
-                let rule = match () {
-                    () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => {
-                        "find-delete-system"
-                    }
-                    () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => {
-                        "find-delete-litter"
-                    }
-                    () => "find-delete",
-                };
-                self.report_check(rule, call.span);
-            }
+            self.find_deletes(call, &starts, &expression);
         }
         for words in &expression.runs {
             self.find_exec(call, words, &starts, &expression);
+        }
+    }
+
+    /// What is found is removed, from wherever `find` starts.
+    fn find_deletes(&mut self, call: &Call<'_>, starts: &[&str], expression: &Expression<'_>) {
+        let litter = expression.empty || expression.pattern.is_some_and(target::is_litter);
+        for start in starts.iter().take(MAX_STARTS) {
+            let classes = classify(start, call.cwd);
+            let rule = match () {
+                () if classes.meets(HIGH) => "find-delete-system",
+                () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => {
+                    "find-delete-litter"
+                }
+                () => "find-delete",
+            };
+            self.report_check(rule, call.span);
         }
     }
 
@@ -138,6 +144,12 @@ impl Walker<'_> {
         let recursive = words
             .iter()
             .any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
+        if is_rm
+            && (expression.pattern.is_none()
+                || starts.iter().any(|it| classify(it, call.cwd).meets(HIGH)))
+        {
+            self.find_deletes(call, starts, expression);
+        }
         if is_rm && recursive && !expression.filtered {
             self.report_check("find-remove-trees", call.span);
         }

@@ -58,6 +58,10 @@ impl Classes {
         self.0 == 0
     }
 
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     pub(super) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
