@@ -19,6 +19,9 @@ const OPERATORS: &[&str] = &[
     "/=", "%=", "^=",
 ];
 
+/// A longer pattern is taken for a division, so that reading stays linear.
+const MAX_PATTERN: usize = 2000;
+
 /// Cuts a program into tokens. Comments are left out.
 pub(crate) fn tokens(program: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
@@ -115,7 +118,7 @@ fn pattern_may_follow(before: Option<&Token<'_>>) -> bool {
 /// The length of a pattern with both slashes; `None` if nothing closes it on its line.
 fn pattern_length(text: &str) -> Option<usize> {
     let (mut hidden, mut bracket) = (false, None);
-    for (at, next) in text.char_indices().skip(1) {
+    for (at, next) in text.char_indices().skip(1).take(MAX_PATTERN) {
         match next {
             '\n' => return None,
             _ if hidden => hidden = false,

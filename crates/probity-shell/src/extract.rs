@@ -206,10 +206,15 @@ const CONDITIONS: &[&str] = &[
     " inside",
 ];
 
+/// How many characters before a command are looked at.
+const MAX_SENTENCE: usize = 300;
+
 /// Whether the words right before a command warn of it.
 fn is_warned_of(before: &str) -> bool {
     let before = before.trim_end();
-    let line = before.rsplit('\n').next().unwrap_or_default();
+    // Only what is near can be about it, and a long line must not be read for each of its codes.
+    let near = before.char_indices().rev().nth(MAX_SENTENCE).map_or(0, |(at, _)| at);
+    let line = before[near..].rsplit('\n').next().unwrap_or_default();
     // A sentence may end with a mark right before the command.
     let body = line.trim_end_matches(['.', '!', '?', ':', ';', '*', '_', ' ', '`']);
     let start =

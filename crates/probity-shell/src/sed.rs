@@ -213,17 +213,26 @@ impl<'s> Reader<'s> {
     /// Text up to a mark that no backslash and, in a pattern, no bracket hides.
     fn until(&mut self, mark: char, is_pattern: bool) -> Option<&'s str> {
         let start = self.at;
+        let mut brackets = is_pattern;
         while let Some(next) = self.next() {
             match next {
                 _ if next == mark => return Some(&self.text[start..self.at - mark.len_utf8()]),
                 '\\' => {
                     self.next()?;
                 }
-                '[' if is_pattern => self.at += bracket(self.rest()).unwrap_or(0),
+                '[' if brackets => brackets = self.skip_bracket(),
                 _ => {}
             }
         }
         None
+    }
+
+    /// Skips a bracket expression. Where nothing closes one, nothing closes those after it either, so that none is looked for
+    /// again and reading stays linear.
+    fn skip_bracket(&mut self) -> bool {
+        let length = bracket(self.rest());
+        self.at += length.unwrap_or(0);
+        length.is_some()
     }
 
     /// The text of `a`, `c` and `i`: up to the end of a line without a backslash.
@@ -265,6 +274,7 @@ pub(crate) enum Syntax {
 /// `mark` is what stands around the pattern; behind a backslash it is itself.
 pub(crate) fn foreign_escape(pattern: &str, mark: char, syntax: Syntax) -> Option<char> {
     let mut reader = Reader { text: pattern, at: 0 };
+    let mut brackets = true;
     while let Some(next) = reader.next() {
         match next {
             '\\' => match reader.next()? {
@@ -273,7 +283,7 @@ pub(crate) fn foreign_escape(pattern: &str, mark: char, syntax: Syntax) -> Optio
                 escaped @ ('w' | 'W' | 's' | 'S' | 'b' | 'B' | '<' | '>') => return Some(escaped),
                 _ => {}
             },
-            '[' => reader.at += bracket(reader.rest()).unwrap_or(0),
+            '[' if brackets => brackets = reader.skip_bracket(),
             _ => {}
         }
     }

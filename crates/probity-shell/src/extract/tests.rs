@@ -181,3 +181,17 @@ fn spans_point_at_the_command() {
     let found = extract(reply).expect("there is one");
     assert_eq!(found.span.of(reply), "ls -la");
 }
+
+#[test]
+fn long_replies_are_read_in_no_time() {
+    let start = std::time::Instant::now();
+    for reply in [
+        "never run `ls -l` ".repeat(4_000),
+        "```".repeat(20_000),
+        "Avoid:\n```sh\nls\n```\n".repeat(3_000),
+        "❌".repeat(20_000) + " `ls`",
+    ] {
+        let _ = extract(&reply);
+    }
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

@@ -37,6 +37,9 @@ const SETTINGS: &[(&str, &str)] = &[
     ("IGNORECASE", "`tolower` on both sides"),
 ];
 
+/// Longer programs are not read: each call is looked up in all of them.
+const MAX_TOKENS: usize = 4000;
+
 impl Checker<'_> {
     /// The program of `awk`, where it is known.
     pub(super) fn awk(&mut self, parsed: &Parsed<'_>) {
@@ -50,6 +53,9 @@ impl Checker<'_> {
 
     fn awk_program(&mut self, program: &str, arg: &Arg<'_>) {
         let tokens = tokens(program);
+        if tokens.len() > MAX_TOKENS {
+            return;
+        }
         let span = arg.span();
         let mut said: Vec<&str> = Vec::new();
         for at in 0..tokens.len() {

@@ -391,6 +391,12 @@ fn long_texts_are_read_in_no_time_and_on_a_small_stack() {
         "f() { :; }; f $UID; ".repeat(5_000),
         format!("[ {} ]", "! ".repeat(50_000)),
         format!("a {}b", "|& c ".repeat(5_000)),
+        format!("sed 's/{}/' a", "[".repeat(60_000)),
+        format!("sed '{}' a", "s/[/]/x/;".repeat(6_000)),
+        format!("awk '{}' a", "(/[".repeat(20_000)),
+        format!("awk '{}' a", "f(".repeat(30_000)),
+        format!("awk '{}' a", "length(a)".repeat(440)),
+        format!("grep '{}' a", "[".repeat(60_000)),
     ];
     let start = std::time::Instant::now();
     for text in &texts {

@@ -19,13 +19,15 @@ struct Pieced {
 }
 
 impl Walker<'_> {
-    /// Judges a program.
-    pub(super) fn awk(&mut self, program: &str, span: Span) {
+    /// Judges a program, which is `given` the values of `-v`.
+    pub(super) fn awk(&mut self, program: &str, given: &[(&str, &str)], span: Span) {
         if expand::holds_download(program) {
             return self.report_check(self.download_rule(), span);
         }
         let tokens = tokens(program);
-        let mut values: Vec<(&str, String)> = Vec::new();
+        let given = given.iter().take(MAX_VALUES / 2);
+        let mut values: Vec<(&str, String)> =
+            given.map(|(name, value)| (*name, (*value).to_owned())).collect();
         let (mut prints, mut depth, mut runs_value) = (false, 0_usize, false);
         for (at, token) in tokens.iter().enumerate() {
             let next = tokens.get(at + 1);

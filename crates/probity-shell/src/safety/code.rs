@@ -2,8 +2,12 @@
 //!
 //! This is no parser of Python or Perl: strings and names are told apart, and a call is a name followed by its strings.
 
+mod calls;
 mod token;
 
+use calls::{
+    DECODES, FILE_MODULES, LISTS, MOVES, READS, REMOVES_FILES, REMOVES_TREES, RUNS, WRITES,
+};
 use token::{Token, tokens};
 
 use super::target::{self, Classes};
@@ -21,119 +25,12 @@ pub(super) enum Found {
     Shell(String),
 }
 
-/// Calls that give a text to a shell or run a program.
-const RUNS: &[&str] = &[
-    "Popen",
-    "backtick",
-    "call",
-    "capture2",
-    "capture2e",
-    "capture3",
-    "check_call",
-    "check_output",
-    "create_subprocess_exec",
-    "create_subprocess_shell",
-    "do_shell_script",
-    "exec",
-    "execFile",
-    "execFileSync",
-    "execSync",
-    "exec_command",
-    "execl",
-    "execlp",
-    "execute",
-    "execv",
-    "execve",
-    "execvp",
-    "getoutput",
-    "getstatusoutput",
-    "passthru",
-    "pcntl_exec",
-    "popen",
-    "popen2",
-    "popen3",
-    "posix_spawn",
-    "proc_open",
-    "run",
-    "shell_exec",
-    "spawn",
-    "spawnSync",
-    "spawnl",
-    "spawnlp",
-    "spawnv",
-    "spawnvp",
-    "system",
-];
-
-/// Calls that remove a directory with all that is in it.
-const REMOVES_TREES: &[&str] = &[
-    "delete_tree",
-    "emptyDirSync",
-    "purge_directory",
-    "remove_dir",
-    "remove_entry",
-    "remove_entry_secure",
-    "remove_tree",
-    "removeSync",
-    "rimraf",
-    "rmSync",
-    "rm_r",
-    "rm_rf",
-    "rmdirSync",
-    "rmrf",
-    "rmtree",
-];
-
-/// Calls that remove a file or an empty directory.
-const REMOVES_FILES: &[&str] =
-    &["delete", "remove", "removedirs", "rm", "rm_f", "rmdir", "unlink", "unlinkSync"];
-
-/// Calls that write to a file, which is their first string.
-const WRITES: &[&str] = &[
-    "appendFileSync",
-    "binwrite",
-    "file_put_contents",
-    "open",
-    "truncate",
-    "truncateSync",
-    "write",
-    "writeFile",
-    "writeFileSync",
-    "write_bytes",
-    "write_text",
-];
-
-/// Calls that write to a file, which is their last string, or take it away from where it was.
-const MOVES: &[&str] =
-    &["copy", "copy2", "copyFileSync", "copyfile", "move", "rename", "renameSync"];
-
-/// Calls that read a file.
-const READS: &[&str] =
-    &["binread", "file_get_contents", "open", "read", "readFileSync", "readfile"];
-
-/// Calls that list a directory, whose files are then removed one by one.
-const LISTS: &[&str] = &[
-    "Dir",
-    "children",
-    "glob",
-    "iglob",
-    "listdir",
-    "opendir",
-    "readdir",
-    "readdirSync",
-    "rglob",
-    "scandir",
-    "walk",
-];
-
-/// Calls that undo base64.
-const DECODES: &[&str] =
-    &["atob", "b64decode", "base64_decode", "decode64", "decode_base64", "urlsafe_decode64"];
-
 /// How many tokens of a call are looked at.
 const MAX_ARGUMENTS: usize = 128;
 /// How many tokens before a call are looked at for what it is called on.
 const MAX_RECEIVER: usize = 8;
+/// How many of Perl's and Ruby's quoted commands are read.
+const MAX_QUOTED: usize = 8;
 /// How many programs within programs are read.
 const MAX_DEPTH: usize = 2;
 
@@ -154,6 +51,12 @@ fn program(text: &str, depth: usize, found: &mut Vec<Found>) {
                 call(path, &place, found);
             }
             Token::Backquoted(text) => found.push(Found::Shell((*text).to_owned())),
+            // AppleScript: `do shell script "date"`.
+            Token::Text(text)
+                if tokens[..at].ends_with(&[Token::Name("shell"), Token::Name("script")]) =>
+            {
+                found.push(Found::Shell((*text).to_owned()));
+            }
             // Groovy: `"date".execute()`.
             Token::Text(text)
                 if matches!(
@@ -166,7 +69,7 @@ fn program(text: &str, depth: usize, found: &mut Vec<Found>) {
             Token::Text(_) | Token::Mark(_) => {}
         }
     }
-    found.extend(quoted_commands(text).map(|it| Found::Shell(it.to_owned())));
+    found.extend(quoted_commands(text).take(MAX_QUOTED).map(|it| Found::Shell(it.to_owned())));
     whole(text, &tokens, found);
 }
 
@@ -256,6 +159,10 @@ fn call(path: &str, place: &Place<'_, '_>, found: &mut Vec<Found>) {
     // Perl: `unlink glob "*.log"`.
     let globs = matches!(after.first(), Some(Token::Name("glob")));
     let (mut strings, plain) = arguments(&after[usize::from(globs)..]);
+    let lists = globs
+        || after.iter().take(MAX_RECEIVER).any(
+            |it| matches!(it, Token::Name(path) if segments(path).any(|it| LISTS.contains(&it))),
+        );
     if strings.is_empty() {
         strings.extend(receiver(place));
     }
@@ -294,16 +201,44 @@ fn call(path: &str, place: &Place<'_, '_>, found: &mut Vec<Found>) {
     let bare =
         matches!(after.first(), Some(Token::Name(it)) if it.starts_with('$') || it.contains('.'));
     let trees = REMOVES_TREES.contains(&name) && (plain || bare) || recursive;
+    // Ruby: `File.delete f`. Perl: `unlink for glob "*"`, `unlink $_`, `unlink <*.log>`.
+    let follows = matches!(
+        (after.first(), name),
+        (Some(Token::Name("for" | "foreach") | Token::Mark('<')), "unlink")
+    ) || matches!(after.first(), Some(Token::Name(_)))
+        && (path.starts_with("File.") || path.starts_with("FileUtils."));
+    let angled = angle_brackets(after).filter(|_| name == "unlink");
+    // Lists and maps have a `remove` and a `delete` too.
+    let of_files = match name {
+        "delete" | "remove" | "rm" => segments(path).any(|it| FILE_MODULES.contains(&it)),
+        _ => true,
+    };
     let files = REMOVES_FILES.contains(&name)
-        && (path.contains('.') || matches!(name, "unlink" | "rmdir"))
-        && (plain || globs);
+        && of_files
+        && (plain || globs || follows || bare && name == "unlink");
     if trees || files {
-        let many = trees || globs || strings.is_empty() && place.listed.is_some();
-        let target = strings.first().copied().or(place.listed.filter(|_| !trees));
+        let many =
+            trees || lists || angled.is_some() || strings.is_empty() && place.listed.is_some();
+        let listed = angled.as_deref().or(place.listed).filter(|_| !trees);
+        let target = strings.first().copied().or(listed);
         found.push(Found::Rule(removed(name, target, many, after)));
         return;
     }
     touched(name, &strings, found);
+}
+
+/// The pattern of Perl's `<*.log>`.
+fn angle_brackets(after: &[Token<'_>]) -> Option<String> {
+    let [Token::Mark('<'), inside @ ..] = after else { return None };
+    let end = inside.iter().take(MAX_ARGUMENTS).position(|it| *it == Token::Mark('>'))?;
+    let mut pattern = String::new();
+    for token in &inside[..end] {
+        match token {
+            Token::Name(text) | Token::Text(text) | Token::Backquoted(text) => pattern += text,
+            Token::Mark(mark) => pattern.push(*mark),
+        }
+    }
+    Some(pattern)
 }
 
 /// What a call is called on: the string in `Path('x').unlink()`.

@@ -18,6 +18,9 @@ struct Edit<'a> {
     in_place: bool,
 }
 
+/// How many files of an editor are looked at.
+const MAX_FILES: usize = 64;
+
 impl Walker<'_> {
     /// Judges the scripts of `sed` and the files it changes.
     pub(super) fn sed(&mut self, call: &Call<'_>) {
@@ -119,7 +122,8 @@ impl Walker<'_> {
             return;
         }
         let is_file = |it: &&str| !commands.contains(it) && !it.starts_with('+');
-        let files: Vec<&str> = call.operands(0).map(|it| it.text).filter(is_file).collect();
+        let files: Vec<&str> =
+            call.operands(0).map(|it| it.text).take(MAX_FILES).filter(is_file).collect();
         for file in files {
             let classes = classify(file, call.cwd);
             self.written_to(classes, Write::Over, call.span);

@@ -110,7 +110,8 @@ impl Walker<'_> {
         }
         if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
             if let Some(program) = awk_program(arguments) {
-                self.awk(&program.text, program.span);
+                let given: Vec<_> = awk_values(arguments).collect();
+                self.awk(&program.text, &given, program.span);
             }
             return None;
         }
@@ -342,6 +343,13 @@ fn is_option(text: &str, option: &str) -> bool {
             && !text.starts_with("--")
             && text.len() < 6
             && text.ends_with(&option[1..]))
+}
+
+/// What `-v` assigns.
+fn awk_values(arguments: &[Field]) -> impl Iterator<Item = (&str, &str)> {
+    let next = arguments.windows(2).filter(|it| it[0].text == "-v").map(|it| it[1].text.as_str());
+    let attached = arguments.iter().filter_map(|it| it.text.strip_prefix("-v"));
+    next.chain(attached).filter_map(|it| it.split_once('='))
 }
 
 fn awk_program(arguments: &[Field]) -> Option<&Field> {

@@ -59,8 +59,12 @@ const GIT_NAMED_COMMANDS: &[(&str, &[&str])] = &[
     ("mergetool", &["cmd"]),
 ];
 
-/// Options of `ssh` whose value runs on this machine.
-const SSH_COMMANDS: &[&str] = &["knownhostscommand", "localcommand", "proxycommand"];
+/// Options of `ssh` whose value is run, here or there.
+const SSH_COMMANDS: &[&str] =
+    &["knownhostscommand", "localcommand", "proxycommand", "remotecommand"];
+
+/// How many `$(shell ...)` of a makefile are read.
+const MAX_SHELLS: usize = 16;
 
 impl Walker<'_> {
     /// Judges the value of a variable: what it switches off, and what it makes other programs run.
@@ -75,7 +79,8 @@ impl Walker<'_> {
         }
         let named = COMMAND_VARIABLES.binary_search(&name).is_ok()
             || name.ends_with("_PAGER")
-            || name.ends_with("_EDITOR");
+            || name.ends_with("_EDITOR")
+            || name.starts_with("GIT_CONFIG_VALUE_");
         if named {
             self.configured(value.trim_start_matches(['|', '-']), span);
         }
@@ -190,6 +195,11 @@ impl Walker<'_> {
         for text in call.values(&["--eval", "-E"]).flatten() {
             self.makefile(text, call.span);
         }
+        for word in call.operands(0) {
+            if let Some(shell) = word.text.strip_prefix("SHELL=") {
+                self.configured(shell, word.span);
+            }
+        }
         let piped = call.values(&["-f", "--file", "--makefile"]).flatten();
         if let Feed::Known(text) = stdin
             && piped.into_iter().any(|it| matches!(it, "-" | "/dev/stdin"))
@@ -201,7 +211,8 @@ impl Walker<'_> {
     /// Recipes, and what `$(shell ...)` runs.
     fn makefile(&mut self, text: &str, span: Span) {
         let mut rest = text;
-        while let Some(at) = rest.find("$(shell ") {
+        for _ in 0..MAX_SHELLS {
+            let Some(at) = rest.find("$(shell ") else { break };
             rest = &rest[at + "$(shell ".len()..];
             let mut depth = 1_usize;
             let end = rest.find(|it: char| {
