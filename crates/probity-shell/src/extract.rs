@@ -79,24 +79,31 @@ pub fn extract(reply: &str) -> Option<Extracted<'_>> {
     if whole.start == whole.end {
         return None;
     }
+    let blocks = fence::Blocks::read(reply, whole);
     let found = json::command(reply, whole)
-        .or_else(|| fence::command(reply, whole))
-        .or_else(|| line::bare(reply, whole))
-        .or_else(|| line::labelled(reply, whole))
-        .or_else(|| line::prompted(reply, whole))
-        .or_else(|| line::inline_code(reply, whole))
-        .or_else(|| line::among_prose(reply, whole))?;
+        .or_else(|| blocks.advised(reply))
+        .or_else(|| blocks.is_empty().then(|| line::bare(reply, whole)).flatten())
+        .or_else(|| blocks.prose.iter().find_map(|part| in_prose(reply, *part)))
+        .or_else(|| blocks.any(reply))?;
     let Found { text, span, steps, alternatives } = found;
     Some(Extracted { command: text, span, steps, alternatives })
+}
+
+/// A command outside of all fences.
+fn in_prose(reply: &str, part: Span) -> Option<Found<'_>> {
+    line::labelled(reply, part)
+        .or_else(|| line::prompted(reply, part))
+        .or_else(|| line::inline_code(reply, part))
+        .or_else(|| line::among_prose(reply, part))
 }
 
 /// Every command that a reply offers: all of its fences and inline code, or else the one that [`extract`] finds.
 pub fn all(reply: &str) -> Vec<Extracted<'_>> {
     let whole = answer(reply);
-    let mut found = fence::all(reply, whole);
-    let fences = fence::spans(reply, whole);
+    let blocks = fence::Blocks::read(reply, whole);
+    let mut found = blocks.all(reply);
     let outside = |code: &Found<'_>| {
-        !fences.iter().any(|it| it.start <= code.span.start && code.span.end <= it.end)
+        !blocks.insides().any(|it| it.start <= code.span.start && code.span.end <= it.end)
     };
     found.extend(line::all_inline(reply, whole).into_iter().filter(outside));
     match found.is_empty() {
@@ -126,23 +133,112 @@ fn answer(reply: &str) -> Span {
     }
 }
 
+/// Words that tell not to use what follows.
+const WARNINGS: &[&str] = &[
+    "not run",
+    "not use",
+    "not execute",
+    "not do ",
+    "not try",
+    "not type",
+    "not paste",
+    "not copy",
+    "n't run",
+    "n't use",
+    "n't execute",
+    "n't do ",
+    "n't try",
+    "n't type",
+    "n't paste",
+    "n't copy",
+    "never run",
+    "never use",
+    "never execute",
+    "never do ",
+    "never try",
+    "never type",
+    "never paste",
+    "never copy",
+    "avoid",
+    "instead of",
+    "rather than",
+    "not to use",
+    "not to run",
+    "stay away from",
+    "dangerous example",
+    "bad example",
+    "wrong way",
+];
+
+/// Words after a warning that turn to what is advised: `instead of rm, use ...`.
+const TURNS: &[&str] = &[
+    "use ",
+    "use:",
+    "run ",
+    "run:",
+    "try ",
+    "try:",
+    "can ",
+    "should ",
+    "do this instead",
+    "do:",
+    "prefer ",
+    "go with",
+    "this instead",
+    "execute ",
+    "execute:",
+    "consider ",
+    "following:",
+];
+
+/// Words that make a warning a condition: `never run this without a backup`.
+const CONDITIONS: &[&str] = &[
+    " without",
+    " as root",
+    " unless",
+    " until",
+    " before",
+    " production",
+    " if ",
+    " when ",
+    " twice",
+    " outside",
+    " inside",
+];
+
+/// How many characters before a command are looked at.
+const MAX_SENTENCE: usize = 300;
+
 /// Whether the words right before a command warn of it.
 fn is_warned_of(before: &str) -> bool {
-    let sentence =
-        before.rsplit(['.', '!', '?', '\n', ';']).next().unwrap_or_default().to_lowercase();
-    let warnings = [
-        "not run",
-        "not use",
-        "n't run",
-        "n't use",
-        "never run",
-        "never use",
-        "avoid",
-        "instead of",
-        "rather than",
-        "not to",
-    ];
-    warnings.iter().any(|it| sentence.contains(it))
+    let before = before.trim_end();
+    // Only what is near can be about it, and a long line must not be read for each of its codes.
+    let near = before.char_indices().rev().nth(MAX_SENTENCE).map_or(0, |(at, _)| at);
+    let line = before[near..].rsplit('\n').next().unwrap_or_default();
+    // A sentence may end with a mark right before the command.
+    let body = line.trim_end_matches(['.', '!', '?', ':', ';', '*', '_', ' ', '`']);
+    let start =
+        ['.', '!', '?', ';'].iter().filter_map(|it| Some(body.rfind(&*format!("{it} "))? + 2));
+    let sentence = body[start.max().unwrap_or_default()..]
+        .replace(['*', '_'], "")
+        .replace('’', "'")
+        .to_lowercase()
+        + ":";
+    let plain = sentence.trim_start_matches(['#', '*', '_', '>', '-', ' ']);
+    if plain.starts_with('❌')
+        || matches!(plain.trim_matches(['*', ':', ' ']), "wrong" | "bad" | "unsafe")
+    {
+        return true;
+    }
+    let found = WARNINGS.iter().filter_map(|it| Some((plain.rfind(it)?, it.len())));
+    let Some((at, length)) = found.max_by_key(|it| it.0) else { return false };
+    let after = &plain[at + length..];
+    // What is advised stands behind a comma or a dash: `to avoid trouble, run`.
+    let turned = after
+        .split_once([',', '—', '–'])
+        .or_else(|| after.split_once(" but "))
+        .is_some_and(|(_, it)| TURNS.iter().any(|turn| it.contains(turn)));
+    !turned && !CONDITIONS.iter().any(|it| after.contains(it))
 }
 
 fn trimmed(reply: &str, span: Span) -> Span {

@@ -7,6 +7,7 @@
 //! Everything here is pure: no file is read, no command is run, and the same text gives the same answer everywhere.
 
 pub mod argv;
+mod awk;
 pub mod canonical;
 pub mod equivalence;
 pub mod extract;
@@ -14,6 +15,7 @@ pub mod field;
 pub mod parse;
 pub mod posix;
 pub mod safety;
+mod sed;
 pub mod tree;
 pub mod utility;
 

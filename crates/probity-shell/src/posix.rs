@@ -5,6 +5,7 @@
 //! the rules. Text inside quotes is text: nothing here looks at characters that a shell would not act on.
 
 mod args;
+mod awk;
 mod builtins;
 mod command;
 mod conditions;
@@ -13,6 +14,7 @@ mod foreign;
 mod operands;
 mod options;
 mod rules;
+mod scripts;
 mod standard;
 mod syntax;
 #[cfg(test)]

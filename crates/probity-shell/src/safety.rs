@@ -4,19 +4,24 @@
 //! takes wrappers off, and asks the rules of `data/safety/` about what remains. What cannot be known without running it
 //! is `opaque`, a verdict of its own. Nothing here ever runs or reads anything.
 
+mod awk;
 mod call;
 mod code;
 mod data;
 mod decode;
+mod editor;
 mod expand;
 mod feed;
+mod find;
 mod interpreter;
 mod matching;
 mod names;
 mod pattern;
 mod remote;
 mod rule;
+mod settings;
 mod special;
+mod statements;
 mod target;
 mod unwrap;
 mod walk;

@@ -174,6 +174,22 @@ pub(super) fn session(reply: &str, inside: Span) -> Option<Found<'_>> {
     Some(Found { text, span: place, steps, alternatives: 0 })
 }
 
+/// What a terminal shows without its prompts: a command on the first line, and what it printed.
+pub(super) fn shown(reply: &str, inside: Span) -> Option<Found<'_>> {
+    let mut lines = lines(reply, inside);
+    let first = lines.next()?;
+    let text = first.of(reply);
+    if !begins_as_command(text) || text.ends_with('\\') || Script::parse(text).is_err() {
+        return None;
+    }
+    let (mut printed, mut commands) = (0, 0);
+    for line in lines {
+        let is_command = line.of(reply).starts_with('#') || begins_as_command(line.of(reply));
+        if is_command { commands += 1 } else { printed += 1 }
+    }
+    (printed > 0 && commands == 0).then(|| Found::at(reply, first, &[Step::Output]))
+}
+
 /// A prompt somewhere in prose.
 pub(super) fn prompted(reply: &str, whole: Span) -> Option<Found<'_>> {
     let first = lines(reply, whole).find(|line| prompt(line.of(reply)).is_some())?;

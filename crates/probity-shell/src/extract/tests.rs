@@ -77,6 +77,84 @@ fn thoughts_and_warnings_are_passed_over() {
 }
 
 #[test]
+fn blocks_that_the_reply_warns_of_are_passed_over() {
+    let good = "```sh\nls -la\n```";
+    let bad = "```sh\nrm -rf /srv\n```";
+    for before in [
+        "Don't run this:",
+        "Do **not** run the following command:",
+        "Never use:",
+        "Avoid commands like this one:",
+        "You should not execute this.",
+        "Whatever you do, don’t paste this!",
+        "Bad:",
+        "❌ Like so:",
+        "Some words. Please do not use this:",
+        "Instead of:",
+    ] {
+        let reply = format!("{before}\n\n{bad}\n\nUse this:\n\n{good}");
+        check(&reply, "ls -la", &["prose", "fence"]);
+    }
+    check(
+        &format!("Never run this:\n{bad}\nRun `ls -la` instead."),
+        "ls -la",
+        &["prose", "inline_code"],
+    );
+    check(&format!("Never run this:\n{bad}"), "rm -rf /srv", &["prose", "fence"]);
+    for before in [
+        "Instead of deleting everything, run:",
+        "To avoid losing files, use this:",
+        "Don't use rm, use this instead:",
+        "Never run this without a backup:",
+        "Do not forget to run:",
+        "You can avoid that. Run:",
+    ] {
+        check(&format!("{before}\n{good}\nor\n{bad}"), "ls -la", &["prose", "fence"]);
+    }
+    check("Instead of `rm -rf x`, use `trash x`.", "trash x", &["prose", "inline_code"]);
+}
+
+#[test]
+fn blocks_of_other_kinds_give_way() {
+    let shell = "```bash\nls -la\n```";
+    for other in [
+        "```diff\n-rm a\n+rm b\n```",
+        "```output\ntotal 0\n```",
+        "```powershell\nGet-ChildItem\n```",
+        "```cmd\ndir\n```",
+        "```json\n{\"files\": 3}\n```",
+        "```yaml\na: 1\n```",
+        "```\ntotal 0\n```",
+    ] {
+        check(&format!("{other}\n{shell}"), "ls -la", &["fence"]);
+        check(&format!("{shell}\n{other}"), "ls -la", &["fence"]);
+    }
+    check("```\ntotal 0\n```\n```\nls -la\n```", "ls -la", &["fence"]);
+    check("```output\ntotal 0\n```\nRun `ls -la` first.", "ls -la", &["prose", "inline_code"]);
+}
+
+#[test]
+fn a_block_of_another_kind_alone() {
+    check("```powershell\nGet-ChildItem\n```", "Get-ChildItem", &["fence"]);
+    check("```cmd\ndir\n```", "dir", &["fence"]);
+    check("```json\n{\"cmd\": \"ls\"}\n```", "ls", &["fence", "json_field"]);
+    for reply in [
+        "```diff\n-rm a\n+rm b\n```",
+        "```json\n{\"files\": 3}\n```",
+        "This is printed:\n```output\nrm: cannot remove\n```",
+    ] {
+        assert_eq!(extract(reply), None, "{reply:?}");
+    }
+}
+
+#[test]
+fn what_a_command_printed_is_cut() {
+    check("```console\nls -l\ntotal 0\n-rw-r--r-- 1 ada\n```", "ls -l", &["fence", "output"]);
+    check("```console\ncd src\nls -l\n```", "cd src\nls -l", &["fence"]);
+    check("```sh\nls -l\ntotal 0\n```", "ls -l\ntotal 0", &["fence"]);
+}
+
+#[test]
 fn the_first_of_several_is_taken_and_the_others_are_counted() {
     let found = extract("```sh\nls\n```\nor\n```sh\nfind .\n```").expect("there are two");
     assert_eq!((&*found.command, found.alternatives), ("ls", 1));
@@ -102,4 +180,18 @@ fn spans_point_at_the_command() {
     let reply = "Do this: `ls -la` now.";
     let found = extract(reply).expect("there is one");
     assert_eq!(found.span.of(reply), "ls -la");
+}
+
+#[test]
+fn long_replies_are_read_in_no_time() {
+    let start = std::time::Instant::now();
+    for reply in [
+        "never run `ls -l` ".repeat(4_000),
+        "```".repeat(20_000),
+        "Avoid:\n```sh\nls\n```\n".repeat(3_000),
+        "❌".repeat(20_000) + " `ls`",
+    ] {
+        let _ = extract(&reply);
+    }
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }

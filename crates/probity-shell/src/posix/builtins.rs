@@ -159,7 +159,7 @@ impl Checker<'_> {
     pub(super) fn trap(&mut self, parsed: &Parsed<'_>) {
         let [first, rest @ ..] = parsed.operands else { return };
         let numeric = first.value().is_some_and(is_number);
-        if !numeric && !parsed.has('p') {
+        if !numeric && !parsed.has('p') && !first.is("-") {
             self.nested(first);
         }
         let conditions = if numeric || parsed.has('p') { parsed.operands } else { rest };

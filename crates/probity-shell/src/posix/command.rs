@@ -70,6 +70,7 @@ impl Checker<'_> {
         };
         match utility.handler {
             Handler::Alias => self.aliases(parsed.operands),
+            Handler::Awk => self.awk(&parsed),
             Handler::Date => self.date(parsed.operands),
             Handler::Dd => self.dd(parsed.operands),
             Handler::Declare => {
@@ -82,12 +83,15 @@ impl Checker<'_> {
             Handler::Expr => self.expr(utility, args),
             Handler::Find => self.find(utility, args),
             Handler::Getopts => self.getopts(parsed.operands),
+            Handler::Grep => self.grep(args, &parsed),
             Handler::Head => self.head(&parsed),
             Handler::Ignore => self.about(name, utility, args),
             Handler::Kill => self.kill(utility, args),
+            Handler::Od => self.od(&parsed),
             Handler::Printf => self.printf(parsed.operands),
             Handler::Ps => self.ps(&parsed),
             Handler::Read => self.read(&parsed),
+            Handler::Sed => self.sed(args, &parsed),
             Handler::Set | Handler::Sh => self.shell(name, &parsed),
             Handler::Sleep => self.sleep(parsed.operands),
             Handler::Sort => self.sort(utility, &parsed),

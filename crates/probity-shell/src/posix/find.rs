@@ -56,6 +56,7 @@ impl Checker<'_> {
             self.report_with(Rule::FindPrimary, arg.span(), message, utility.instead(name));
         }
         match primary {
+            Primary::Alone if name == "-depth" => usize::from(self.find_depth(arg, rest.first())),
             Primary::Alone => 0,
             Primary::Valued => {
                 if let Some(value) = rest.first() {
@@ -69,6 +70,19 @@ impl Checker<'_> {
                 length + 1
             }
         }
+    }
+
+    /// BSD's `-depth 1`, which is not the `-depth` of the standard.
+    fn find_depth(&mut self, arg: &Arg<'_>, value: Option<&Arg<'_>>) -> bool {
+        let number = value
+            .and_then(Arg::value)
+            .filter(|it| is_number(it.strip_prefix(['+', '-']).unwrap_or(it)));
+        let Some(number) = number else { return false };
+        let message =
+            format!("`-depth` of `find` in the standard takes no number, so no `{number}`");
+        let instead = "`-prune`, as in `find . ! -name . -prune`";
+        self.report_with(Rule::FindPrimary, arg.span(), message, Some(instead));
+        true
     }
 
     fn foreign_primary(&mut self, name: &str, arg: &Arg<'_>, utility: &'static Utility) {

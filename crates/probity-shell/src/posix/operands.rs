@@ -47,7 +47,7 @@ impl Checker<'_> {
     }
 
     /// Reports values of these options that do not pass.
-    fn values(
+    pub(super) fn values(
         &mut self,
         parsed: &Parsed<'_>,
         letters: &str,

@@ -132,6 +132,9 @@ rules! {
     Operand = "operand",
     FindPrimary = "find-primary",
     FindPath = "find-path",
+    SedScript = "sed-script",
+    AwkProgram = "awk-program",
+    RegularExpression = "regular-expression",
 }
 
 static TEXTS: LazyLock<BTreeMap<String, RuleText>> = LazyLock::new(|| {

@@ -86,6 +86,96 @@ fn what_the_second_edition_brought() {
 }
 
 #[test]
+fn scripts_of_sed_are_read() {
+    for script in [
+        "'1~2p'",
+        "'0,/a/d'",
+        "'/a/,+3p'",
+        "'/a/Id'",
+        "'s/a/b/I'",
+        "'s/a/b/e'",
+        "'1i text'",
+        "'1e date'",
+        "F",
+        "z",
+        "'R list'",
+        "'W out'",
+        "'s/a/\\U&/'",
+    ] {
+        breaks(&format!("sed {script} f"), &[("sed-script", script)]);
+        breaks(&format!("sed -n {script} f"), &[("sed-script", script)]);
+    }
+    for script in ["'s/a\\+/b/'", "'/a\\|b/d'", "'s/\\s*$//'", "'\\,a\\?,d'"] {
+        breaks(&format!("sed {script} f"), &[("regular-expression", script)]);
+    }
+    for text in [
+        "sed -n '1,5p;$!N;/a/,/b/{s/x/y/2g;P;D}' f",
+        "sed -e 's/I/M/' -e 'y/abc/xyz/' f",
+        "sed 's|a\\|b|c|;s/[\\+]/x/' f",
+        "sed -E 's/(a|b)\\+?/\\1/g' f",
+        "sed '1i\\\ntext' f",
+        "sed -f script 1~2p",
+        "sed \"1~${n}p\" f",
+        "sed 's/\\\\Users/&/w out' f",
+        "sed 'this is no script' f",
+    ] {
+        stays_inside(text);
+    }
+    came_with_2024("sed s/a/b/gi f", "sed-script");
+}
+
+#[test]
+fn programs_of_awk_are_read() {
+    for program in [
+        "'{ print gensub(/a/, \"b\", 1) }'",
+        "'BEGIN { print strftime(\"%Y\") }'",
+        "'{ n[$1]++ } END { print length(n) }'",
+        "'BEGIN { print 2 ** 3 }'",
+        "'{ x **= 2 }'",
+        "'match($0, /a/, m)'",
+        "'BEGIN { \"date\" |& getline }'",
+        "'BEGIN { IGNORECASE = 1 } /a/'",
+        "'BEGINFILE { print }'",
+        "'func f(x) { return x }'",
+        "'{ switch ($1) { case 1: print } }'",
+    ] {
+        breaks(&format!("awk {program} f"), &[("awk-program", program)]);
+    }
+    for text in [
+        "awk '{ print length($0), length(x), length }' f",
+        "awk '/gensub(a)/ { print \"strftime(x)\" } # asort(a)' f",
+        "awk 'function or(a, b) { return a + b } { print or(1, 2) }' f",
+        "awk '{ print $1 / 2 / 3, \"2**3\"; and = 1; split($0, a, /x/) }' f",
+        "awk -f gensub.awk 'gensub(a)'",
+        "awk \"{ print gensub($x) }\" f",
+        "awk -F'\\t' '!seen[$1]++ { print toupper($2) ^ 2 }' f",
+    ] {
+        stays_inside(text);
+    }
+    came_with_2024("awk 'FNR > 3 { nextfile }' f", "awk-program");
+    came_with_2024("awk '{ delete seen }' f", "awk-program");
+    came_with_2024("awk '{ print; fflush() }' f", "awk-program");
+}
+
+#[test]
+fn patterns_numbers_and_types() {
+    breaks("grep 'a\\|b' f", &[("regular-expression", "'a\\|b'")]);
+    breaks("find . -depth 1", &[("find-primary", "-depth")]);
+    breaks("od -A x -t x1z f", &[("option-argument", "-t x1z")]);
+    for text in [
+        "grep -E 'a\\|b' f",
+        "grep -F 'a\\|b' f",
+        "grep 'a\\.b[\\|]' f",
+        "find . -depth -name 1",
+        "od -t x1 -t d2o2 -t fD -t c f",
+        "trap - EXIT INT",
+    ] {
+        stays_inside(text);
+    }
+    assert!(unknown("trap - EXIT INT").is_empty());
+}
+
+#[test]
 fn what_the_second_edition_took_away() {
     let text = "[ -f a -a -f b ]";
     assert!(report(text, Edition::Posix2017).is_compliant());
@@ -301,6 +391,12 @@ fn long_texts_are_read_in_no_time_and_on_a_small_stack() {
         "f() { :; }; f $UID; ".repeat(5_000),
         format!("[ {} ]", "! ".repeat(50_000)),
         format!("a {}b", "|& c ".repeat(5_000)),
+        format!("sed 's/{}/' a", "[".repeat(60_000)),
+        format!("sed '{}' a", "s/[/]/x/;".repeat(6_000)),
+        format!("awk '{}' a", "(/[".repeat(20_000)),
+        format!("awk '{}' a", "f(".repeat(30_000)),
+        format!("awk '{}' a", "length(a)".repeat(440)),
+        format!("grep '{}' a", "[".repeat(60_000)),
     ];
     let start = std::time::Instant::now();
     for text in &texts {

@@ -221,15 +221,20 @@ fn gives_letter<'a>(text: &'a str, bundle: &str, letter: &str) -> Gives<'a> {
 }
 
 fn after(option: &str, tool: Option<&Tool>) -> Kind {
-    let listed = tool.is_some_and(|tool| {
-        tool.values.iter().any(|value| match value.len() {
-            2 if !option.starts_with("--") => option.ends_with(&value[1..]),
-            _ => **value == *option,
-        })
-    });
-    match listed {
-        true => Kind::Value,
-        false if option.contains('=') => Kind::Word,
-        false => Kind::Maybe,
+    let values = tool.map(|it| it.values.as_slice()).unwrap_or_default();
+    if values.iter().any(|it| **it == *option) {
+        return Kind::Value;
+    }
+    let takes = |letter: char| values.iter().any(|it| it.len() == 2 && it.ends_with(letter));
+    let letter = match option.starts_with("--") {
+        true => None,
+        false => option.char_indices().skip(1).find(|(_, letter)| takes(*letter)),
+    };
+    match letter {
+        Some((at, letter)) if at + letter.len_utf8() == option.len() => Kind::Value,
+        // `-Cdir`: the value is attached.
+        Some(_) => Kind::Word,
+        None if option.contains('=') => Kind::Word,
+        None => Kind::Maybe,
     }
 }

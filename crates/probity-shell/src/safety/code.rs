@@ -1,9 +1,20 @@
-//! Other languages' one-liners, read for the plain calls that destroy something or run a shell; and SQL.
+//! Other languages' one-liners, read for the plain calls that destroy something or run a shell.
 //!
 //! This is no parser of Python or Perl: strings and names are told apart, and a call is a name followed by its strings.
 
+mod calls;
+mod token;
+
+use calls::{
+    DECODES, FILE_MODULES, LISTS, MOVES, READS, REMOVES_FILES, REMOVES_TREES, RUNS, WRITES,
+};
+use token::{Token, tokens};
+
 use super::target::{self, Classes};
-use crate::field::TILDE;
+use crate::{
+    awk::unescaped,
+    field::{STAR, TILDE},
+};
 
 /// What a program does.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,87 +25,60 @@ pub(super) enum Found {
     Shell(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'t> {
-    /// A name with its dots, `os.path.join`.
-    Name(&'t str),
-    Text(&'t str),
-    /// Text between backquotes: Perl and Ruby run it.
-    Backquoted(&'t str),
-    Mark(char),
-}
-
-/// Calls that give a text to a shell or run a program.
-const RUNS: &[&str] = &[
-    "Popen",
-    "call",
-    "check_call",
-    "check_output",
-    "exec",
-    "execFileSync",
-    "execSync",
-    "execl",
-    "execlp",
-    "execv",
-    "execvp",
-    "exec_command",
-    "getoutput",
-    "getstatusoutput",
-    "passthru",
-    "popen",
-    "popen2",
-    "proc_open",
-    "run",
-    "shell_exec",
-    "spawn",
-    "spawnSync",
-    "system",
-    "execFile",
-    "do_shell_script",
-    "execute",
-];
-
-const REMOVES_TREES: &[&str] = &[
-    "rmtree",
-    "rm_rf",
-    "rm_r",
-    "remove_dir",
-    "remove_tree",
-    "rmSync",
-    "rmdirSync",
-    "rimraf",
-    "removeSync",
-    "remove_entry_secure",
-    "rmrf",
-    "emptyDirSync",
-    "delete_tree",
-];
-
-const REMOVES_FILES: &[&str] =
-    &["remove", "unlink", "unlinkSync", "rmdir", "removedirs", "delete", "rm"];
-
-const WRITES: &[&str] = &["open", "writeFileSync", "file_put_contents", "write", "truncate"];
-
 /// How many tokens of a call are looked at.
 const MAX_ARGUMENTS: usize = 128;
+/// How many tokens before a call are looked at for what it is called on.
+const MAX_RECEIVER: usize = 8;
+/// How many of Perl's and Ruby's quoted commands are read.
+const MAX_QUOTED: usize = 8;
+/// How many programs within programs are read.
+const MAX_DEPTH: usize = 2;
 
 /// Reads a program.
 pub(super) fn read(text: &str) -> Vec<Found> {
-    let tokens = tokens(text);
     let mut found = Vec::new();
+    program(text, 0, &mut found);
+    found
+}
+
+fn program(text: &str, depth: usize, found: &mut Vec<Found>) {
+    let tokens = tokens(text);
+    let listed = listed(&tokens);
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Name(path) => call(path, &tokens[at + 1..], &mut found),
+            Token::Name(path) => {
+                let place = Place { tokens: &tokens, at, listed, depth };
+                call(path, &place, found);
+            }
             Token::Backquoted(text) => found.push(Found::Shell((*text).to_owned())),
-            // awk: `print | "sh"`, `"date" | getline`.
-            Token::Text(text) if at > 0 && tokens[at - 1] == Token::Mark('|') => {
+            // AppleScript: `do shell script "date"`.
+            Token::Text(text)
+                if tokens[..at].ends_with(&[Token::Name("shell"), Token::Name("script")]) =>
+            {
+                found.push(Found::Shell((*text).to_owned()));
+            }
+            // Groovy: `"date".execute()`.
+            Token::Text(text)
+                if matches!(
+                    tokens.get(at + 1..at + 3),
+                    Some([Token::Mark('.'), Token::Name("execute")])
+                ) =>
+            {
                 found.push(Found::Shell((*text).to_owned()));
             }
             Token::Text(_) | Token::Mark(_) => {}
         }
     }
+    found.extend(quoted_commands(text).take(MAX_QUOTED).map(|it| Found::Shell(it.to_owned())));
+    whole(text, &tokens, found);
+}
+
+/// What only the program as a whole says.
+fn whole(text: &str, tokens: &[Token<'_>], found: &mut Vec<Found>) {
     let names = |wanted: &[&str]| {
-        tokens.iter().any(|it| matches!(it, Token::Name(path) if wanted.contains(&last(path))))
+        tokens.iter().any(|it| {
+            matches!(it, Token::Name(path) if segments(path).any(|name| wanted.contains(&name)))
+        })
     };
     let connects = names(&[
         "socket",
@@ -105,7 +89,7 @@ pub(super) fn read(text: &str) -> Vec<Found> {
         "connect",
         "Socket",
         "INET",
-    ]) || text.contains("/inet/tcp");
+    ]);
     let shell = text.contains("/bin/sh")
         || text.contains("/bin/bash")
         || text.contains("cmd.exe")
@@ -117,33 +101,89 @@ pub(super) fn read(text: &str) -> Vec<Found> {
     if names(&["fork"]) && endless {
         found.push(Found::Rule("fork-bomb"));
     }
-    if names(&[
+    let fetches = names(&[
         "urlopen",
         "urlretrieve",
         "LWP",
         "file_get_contents",
         "fetch",
-        "requests.get",
-        "open-uri",
-    ]) && text.contains("http")
-        && names(&["exec", "eval", "execfile", "instance_eval"])
+        "get",
+        "getstore",
+        "HTTP",
+        "URI",
+    ]) || text.contains("open-uri");
+    let address = text.contains("http://") || text.contains("https://");
+    if fetches && address && names(&["exec", "eval", "execfile", "instance_eval", "system", "run"])
     {
         found.push(Found::Rule("download-run"));
     }
-    found
+}
+
+fn segments(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split(['.', ':', '>']).filter(|it| !it.is_empty())
 }
 
 fn last(path: &str) -> &str {
     path.rsplit(['.', ':', '>']).next().unwrap_or(path)
 }
 
-fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
+/// The directory that a program lists, with a pattern for what is in it.
+fn listed<'t>(tokens: &[Token<'t>]) -> Option<&'t str> {
+    let at = tokens
+        .iter()
+        .position(|it| matches!(it, Token::Name(path) if LISTS.contains(&last(path))))?;
+    let after = tokens[at + 1..].iter().take(3);
+    after.into_iter().find_map(|it| match it {
+        Token::Text(text) => Some(*text),
+        Token::Name(_) | Token::Backquoted(_) | Token::Mark(_) => None,
+    })
+}
+
+/// Where a call stands.
+struct Place<'p, 't> {
+    tokens: &'p [Token<'t>],
+    at: usize,
+    listed: Option<&'t str>,
+    depth: usize,
+}
+
+fn call(path: &str, place: &Place<'_, '_>, found: &mut Vec<Found>) {
     let name = last(path);
-    if ![RUNS, REMOVES_TREES, REMOVES_FILES, WRITES].iter().any(|it| it.contains(&name)) {
+    let known = [RUNS, REMOVES_TREES, REMOVES_FILES, WRITES, MOVES, READS, DECODES];
+    let passes_on = matches!(name, "eval" | "array_map" | "array_walk");
+    if !passes_on && !known.iter().any(|it| it.contains(&name)) {
         return;
     }
+    let after = &place.tokens[place.at + 1..];
     let after = &after[..after.len().min(MAX_ARGUMENTS)];
-    let (strings, plain) = arguments(after);
+    // Perl: `unlink glob "*.log"`.
+    let globs = matches!(after.first(), Some(Token::Name("glob")));
+    let (mut strings, plain) = arguments(&after[usize::from(globs)..]);
+    let lists = globs
+        || after.iter().take(MAX_RECEIVER).any(
+            |it| matches!(it, Token::Name(path) if segments(path).any(|it| LISTS.contains(&it))),
+        );
+    if strings.is_empty() {
+        strings.extend(receiver(place));
+    }
+    if name == "array_map" || name == "array_walk" {
+        if let [callback @ ("unlink" | "rmdir"), rest @ ..] = &*strings {
+            let target = rest.first().copied().or(place.listed);
+            found.push(Found::Rule(removed(callback, target, true, &[])));
+        }
+        return;
+    }
+    if DECODES.contains(&name) {
+        let decoded = strings.first().and_then(|it| super::decode::base64(it));
+        if let Some(decoded) = decoded.filter(|_| place.depth < MAX_DEPTH) {
+            program(&decoded, place.depth + 1, found);
+            found.push(Found::Shell(decoded));
+        }
+        return;
+    }
+    if matches!(name, "exec" | "eval") && place.depth < MAX_DEPTH {
+        strings.iter().for_each(|text| program(&unescaped(text), place.depth + 1, found));
+    }
     if RUNS.contains(&name) {
         let mut text = strings.join(" ");
         if !text.is_empty() {
@@ -154,41 +194,191 @@ fn call(path: &str, after: &[Token<'_>], found: &mut Vec<Found>) {
         }
         return;
     }
-    let classes = match strings.first() {
-        Some(path) => target::classify(
-            &path.replacen('~', &TILDE.to_string(), usize::from(path.starts_with('~'))),
-            "",
-        ),
+    let recursive = path == "fs.rm"
+        || path.ends_with("promises.rm")
+        || path == "Deno.remove" && after.contains(&Token::Name("recursive"));
+    // Ruby and Perl: `rm_rf Dir.home`, `remove_tree $dir`.
+    let bare =
+        matches!(after.first(), Some(Token::Name(it)) if it.starts_with('$') || it.contains('.'));
+    let trees = REMOVES_TREES.contains(&name) && (plain || bare) || recursive;
+    // Ruby: `File.delete f`. Perl: `unlink for glob "*"`, `unlink $_`, `unlink <*.log>`.
+    let follows = matches!(
+        (after.first(), name),
+        (Some(Token::Name("for" | "foreach") | Token::Mark('<')), "unlink")
+    ) || matches!(after.first(), Some(Token::Name(_)))
+        && (path.starts_with("File.") || path.starts_with("FileUtils."));
+    let angled = angle_brackets(after).filter(|_| name == "unlink");
+    // Lists and maps have a `remove` and a `delete` too.
+    let of_files = match name {
+        "delete" | "remove" | "rm" => segments(path).any(|it| FILE_MODULES.contains(&it)),
+        _ => true,
+    };
+    let files = REMOVES_FILES.contains(&name)
+        && of_files
+        && (plain || globs || follows || bare && name == "unlink");
+    if trees || files {
+        let many =
+            trees || lists || angled.is_some() || strings.is_empty() && place.listed.is_some();
+        let listed = angled.as_deref().or(place.listed).filter(|_| !trees);
+        let target = strings.first().copied().or(listed);
+        found.push(Found::Rule(removed(name, target, many, after)));
+        return;
+    }
+    touched(name, &strings, found);
+}
+
+/// The pattern of Perl's `<*.log>`.
+fn angle_brackets(after: &[Token<'_>]) -> Option<String> {
+    let [Token::Mark('<'), inside @ ..] = after else { return None };
+    let end = inside.iter().take(MAX_ARGUMENTS).position(|it| *it == Token::Mark('>'))?;
+    let mut pattern = String::new();
+    for token in &inside[..end] {
+        match token {
+            Token::Name(text) | Token::Text(text) | Token::Backquoted(text) => pattern += text,
+            Token::Mark(mark) => pattern.push(*mark),
+        }
+    }
+    Some(pattern)
+}
+
+/// What a call is called on: the string in `Path('x').unlink()`.
+fn receiver<'t>(place: &Place<'_, 't>) -> Option<&'t str> {
+    let before = &place.tokens[..place.at];
+    let [rest @ .., Token::Mark(')'), Token::Mark('.')] = before else { return None };
+    let near = rest.iter().rev().take(MAX_RECEIVER).take_while(|it| **it != Token::Mark(';'));
+    near.into_iter().find_map(|it| match it {
+        Token::Text(text) => Some(*text),
+        Token::Name(_) | Token::Backquoted(_) | Token::Mark(_) => None,
+    })
+}
+
+/// How bad it is that a call removes a target: everything in it if there are `many`.
+fn removed(name: &str, target: Option<&str>, many: bool, after: &[Token<'_>]) -> &'static str {
+    let names_home = after.iter().take(MAX_RECEIVER).any(
+        |it| matches!(it, Token::Name(path) if matches!(last(path), "home" | "homedir" | "HOME")),
+    );
+    let classes = match target {
+        Some("HOME") => Classes::HOME,
+        None if names_home => Classes::HOME,
+        Some(path) if names_home && !path.starts_with('/') => Classes::PERSONAL,
+        Some(path) => classes(path),
         None => Classes::UNKNOWN,
     };
     let ruin = Classes::ROOT | Classes::HOME | Classes::SYSTEM | Classes::DEVICE | Classes::PARENT;
-    let spared = Classes::TEMPORARY | Classes::BUILD;
-    let recursive = path == "fs.rm" || path.ends_with("promises.rm");
-    if REMOVES_TREES.contains(&name) && plain || recursive {
-        let rule = match () {
-            () if classes.meets(ruin) => "code-remove-system",
-            () if classes.meets(spared) => "code-remove-file",
-            () => "code-remove-tree",
-        };
-        found.push(Found::Rule(rule));
-    } else if REMOVES_FILES.contains(&name)
-        && (path.contains('.') || matches!(name, "unlink" | "rmdir"))
-        && plain
-    {
-        found.push(Found::Rule(if classes.meets(ruin) {
-            "code-remove-system"
-        } else {
-            "code-remove-file"
-        }));
-    } else if WRITES.contains(&name) {
-        let writes = name != "open"
-            || strings.get(1).is_some_and(|it| {
-                it.starts_with(['w', 'a', '>', 'r']) && *it != "r" && *it != "rb"
-            });
-        if writes && classes.meets(Classes::DEVICE | Classes::CORE) && !strings.is_empty() {
+    let several = Classes::CWD | Classes::PERSONAL | Classes::REPOSITORY;
+    match () {
+        () if classes.meets(ruin) => "code-remove-system",
+        () if classes.meets(Classes::TEMPORARY | Classes::BUILD) => "code-remove-file",
+        () if many && (!REMOVES_FILES.contains(&name) || classes.meets(several)) => {
+            "code-remove-tree"
+        }
+        () => "code-remove-file",
+    }
+}
+
+/// Where a path in a program points; `~` and `*` are what they are in a shell.
+fn classes(path: &str) -> Classes {
+    let path = match path.strip_prefix('~') {
+        Some(rest) => format!("{TILDE}{rest}"),
+        None => path.to_owned(),
+    };
+    target::classify(&path.replace('*', &STAR.to_string()), "")
+}
+
+/// Judges what is written, moved and read.
+fn touched(name: &str, strings: &[&str], found: &mut Vec<Found>) {
+    let Some(first) = strings.first().copied() else { return };
+    let guarded = Classes::DEVICE | Classes::CORE | Classes::RAW;
+    if MOVES.contains(&name) {
+        let target = strings.last().copied().unwrap_or(first);
+        let taken = matches!(name, "move" | "rename" | "renameSync") && strings.len() > 1;
+        let ruin = guarded | Classes::ROOT | Classes::HOME;
+        if strings.len() > 1 && classes(target).meets(guarded)
+            || taken && classes(first).meets(ruin)
+        {
             found.push(Found::Rule("code-write-system"));
         }
+        return;
     }
+    // Perl: `open(F, ">/etc/hosts")`, `open(F, ">", "/etc/hosts")`, `open(F, "date |")`.
+    let opened =
+        (name == "open").then(|| first.trim_start_matches(['+', '>'])).filter(|it| *it != first);
+    if name == "open" && (first.starts_with('|') || first.trim_end().ends_with('|')) {
+        return found.push(Found::Shell(first.trim_matches(['|', ' ']).to_owned()));
+    }
+    let file = match opened {
+        Some("") => strings.get(1).copied().unwrap_or_default(),
+        Some(file) => file.trim_start(),
+        None => first,
+    };
+    let mode = strings.get(1).copied().unwrap_or("r");
+    let writes = WRITES.contains(&name)
+        && (name != "open"
+            || opened.is_some()
+            || mode.starts_with(['w', 'a', '>', 'r']) && !matches!(mode, "r" | "rb" | "rt"));
+    let classes = classes(file);
+    if writes && classes.meets(guarded) {
+        found.push(Found::Rule("code-write-system"));
+    } else if READS.contains(&name) && !writes && classes.meets(Classes::SECRET) {
+        let known = ["/etc/", "/.ssh/", "/.aws/", "/.gnupg/", "/.kube/"];
+        if known.iter().any(|it| file.contains(it)) {
+            found.push(Found::Rule("code-read-secret"));
+        }
+    }
+}
+
+/// Perl's `qx(date)` and Ruby's `%x(date)`.
+fn quoted_commands(text: &str) -> impl Iterator<Item = &str> {
+    let starts = ["qx", "%x"].into_iter().flat_map(|it| text.match_indices(it));
+    starts.filter_map(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = &text[at + 2..];
+        let close = match after.chars().next()? {
+            '(' => ')',
+            '{' => '}',
+            '[' => ']',
+            mark @ ('/' | '!' | '|') => mark,
+            _ => return None,
+        };
+        let inner = &after[1..];
+        let whole = before.is_none_or(|it| !it.is_alphanumeric() && it != '%' && it != '$');
+        whole.then(|| &inner[..inner.find(close).unwrap_or(inner.len())])
+    })
+}
+
+/// Calls of Emacs that run or remove something.
+pub(super) fn lisp(text: &str) -> Vec<Found> {
+    let tokens = tokens(text);
+    let mut found = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let Token::Name(name) = token else { continue };
+        let rest = tokens[at + 1..].iter().take(MAX_ARGUMENTS);
+        let inside = rest.take_while(|it| **it != Token::Mark(')'));
+        let strings: Vec<&str> = inside
+            .filter_map(|it| match it {
+                Token::Text(text) => Some(*text),
+                Token::Name(_) | Token::Backquoted(_) | Token::Mark(_) => None,
+            })
+            .collect();
+        match *name {
+            "shell-command"
+            | "shell-command-to-string"
+            | "async-shell-command"
+            | "call-process"
+            | "start-process"
+            | "process-lines"
+            | "call-process-shell-command" => {
+                found.push(Found::Shell(strings.join(" ")));
+            }
+            "delete-file" | "delete-directory" => {
+                let many = *name == "delete-directory";
+                let name = if many { "rmtree" } else { "unlink" };
+                found.push(Found::Rule(removed(name, strings.first().copied(), many, &[])));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Whether a call's text is put together with a value: `"rm " + name`.
@@ -251,177 +441,6 @@ fn arguments<'t>(after: &[Token<'t>]) -> (Vec<&'t str>, bool) {
     )
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let bytes = text.as_bytes();
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        let start = at;
-        match byte {
-            b'\'' | b'"' | b'`' => {
-                let triple = text[at..].starts_with("\"\"\"") || text[at..].starts_with("'''");
-                let quote = if triple { &text[at..at + 3] } else { &text[at..=at] };
-                let from = at + quote.len();
-                let end = closing(text, from, quote);
-                let inner = &text[from..end];
-                tokens.push(match byte {
-                    b'`' => Token::Backquoted(inner),
-                    _ => Token::Text(inner),
-                });
-                at = (end + quote.len()).min(bytes.len());
-            }
-            b'#' if start == 0 || bytes[start - 1].is_ascii_whitespace() => {
-                at = text[at..].find('\n').map_or(bytes.len(), |it| at + it);
-            }
-            b'/' if text[at..].starts_with("//") => {
-                at = text[at..].find('\n').map_or(bytes.len(), |it| at + it);
-            }
-            _ if byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' => {
-                let is_name = |it: &u8| it.is_ascii_alphanumeric() || b"_.:$-".contains(it);
-                let mut end = at + bytes[at..].iter().take_while(|it| is_name(it)).count();
-                // `a-b` is a subtraction unless it is an arrow; `->` joins names.
-                while text[end..].starts_with('>') && text[..end].ends_with('-') {
-                    end += 1 + bytes[end + 1..].iter().take_while(|it| is_name(it)).count();
-                }
-                tokens.push(Token::Name(text[at..end].trim_end_matches([':', '.', '-'])));
-                at = end;
-            }
-            _ if byte.is_ascii() => {
-                at += 1;
-                if byte == b'\n' || !byte.is_ascii_whitespace() {
-                    tokens.push(Token::Mark(char::from(byte)));
-                }
-            }
-            _ => at += text[at..].chars().next().map_or(1, char::len_utf8),
-        }
-    }
-    tokens
-}
-
-fn closing(text: &str, from: usize, quote: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    while at < bytes.len() {
-        if bytes[at] == b'\\' {
-            at += 2;
-        } else if text.is_char_boundary(at) && text[at..].starts_with(quote) {
-            return at;
-        } else {
-            at += 1;
-        }
-    }
-    text.len()
-}
-
-/// What a text of SQL statements destroys, the worst of it.
-pub(super) fn sql(text: &str) -> Option<&'static str> {
-    let statements = sql_statements(text);
-    let judged = statements.iter().filter_map(|words| statement(words));
-    judged.max_by_key(|it| *it != "sql-write")
-}
-
-/// Statements as upper-case words; strings, comments and quotes are left out.
-fn sql_statements(text: &str) -> Vec<Vec<String>> {
-    let mut statements = vec![Vec::new()];
-    let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        let length = match character {
-            '\'' => string_length(rest),
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |it| it + 2),
-            ';' => {
-                statements.push(Vec::new());
-                1
-            }
-            _ if character.is_alphanumeric() || character == '_' => {
-                let end = rest
-                    .find(|it: char| !(it.is_alphanumeric() || it == '_' || it == '.'))
-                    .unwrap_or(rest.len());
-                if let Some(words) = statements.last_mut() {
-                    words.push(rest[..end].to_ascii_uppercase());
-                }
-                end
-            }
-            '=' => {
-                if let Some(words) = statements.last_mut() {
-                    words.push("=".to_owned());
-                }
-                1
-            }
-            _ => character.len_utf8(),
-        };
-        rest = &rest[length.max(1).min(rest.len())..];
-    }
-    statements
-}
-
-fn string_length(text: &str) -> usize {
-    text[1..].find('\'').map_or(text.len(), |it| it + 2)
-}
-
-fn statement(words: &[String]) -> Option<&'static str> {
-    let at = |index: usize| words.get(index).map_or("", String::as_str);
-    let has = |word: &str| words.iter().any(|it| it == word);
-    let always_true = || {
-        words.windows(4).any(|it| it[0] == "WHERE" && it[1] == it[3] && it[2] == "=")
-            || (at(words.len().saturating_sub(2)) == "WHERE" && at(words.len() - 1) == "TRUE")
-    };
-    match (at(0), at(1)) {
-        ("DROP", "DATABASE" | "SCHEMA" | "KEYSPACE" | "CATALOG") => Some("sql-drop-database"),
-        ("DROP", "VIEW" | "INDEX" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY") => {
-            Some("sql-drop")
-        }
-        ("DROP", kind) if !kind.is_empty() => Some("sql-drop"),
-        ("TRUNCATE", _) if words.len() > 1 => Some("sql-truncate"),
-        ("DELETE", _) if has("FROM") && (!has("WHERE") || always_true()) => Some("sql-delete-all"),
-        ("UPDATE", _) if has("SET") && (!has("WHERE") || always_true()) => Some("sql-update-all"),
-        ("DELETE" | "UPDATE" | "INSERT", _) if words.len() > 2 => Some("sql-write"),
-        ("ALTER", "TABLE") if has("DROP") => Some("sql-drop-column"),
-        ("GRANT", "ALL") | ("REVOKE", _) => Some("sql-grant"),
-        ("SHUTDOWN" | "FLUSH", _) if words.len() == 1 => Some("sql-drop"),
-        _ => None,
-    }
-}
-
-/// What a mongo script destroys.
-pub(super) fn mongo(text: &str) -> Option<&'static str> {
-    let calls = |name: &str| {
-        text.match_indices(name)
-            .any(|(at, _)| text[at + name.len()..].trim_start().starts_with('('))
-    };
-    match () {
-        () if calls(".dropDatabase") => Some("mongo-drop-database"),
-        () if [
-            ".drop",
-            ".dropCollection",
-            ".dropIndexes",
-            ".dropUser",
-            ".dropAllUsers",
-            ".dropIndex",
-        ]
-        .iter()
-        .any(|it| calls(it)) =>
-        {
-            Some("mongo-drop")
-        }
-        () if [
-            ".deleteMany",
-            ".remove",
-            ".findAndRemove",
-            ".bulkWrite",
-            ".shutdownServer",
-            ".deleteOne",
-        ]
-        .iter()
-        .any(|it| calls(it)) =>
-        {
-            Some("mongo-delete")
-        }
-        () => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -459,22 +478,5 @@ mod tests {
         assert_eq!(shell("puts `ls`").as_deref(), Some("ls"));
         assert_eq!(shell("system 'ls'").as_deref(), Some("ls"));
         assert_eq!(shell("print('x')"), None);
-    }
-
-    #[test]
-    fn sql_is_read_by_statement() {
-        for (text, expected) in [
-            ("DROP TABLE parcels", Some("sql-drop")),
-            ("drop database depot;", Some("sql-drop-database")),
-            ("SELECT 'DROP TABLE parcels'", None),
-            ("-- DROP TABLE parcels\nSELECT 1", None),
-            ("SELECT 1; TRUNCATE parcels", Some("sql-truncate")),
-            ("DELETE FROM parcels", Some("sql-delete-all")),
-            ("DELETE FROM parcels WHERE 1=1", Some("sql-delete-all")),
-            ("DELETE FROM parcels WHERE id = 3", Some("sql-write")),
-            ("SELECT * FROM drops", None),
-        ] {
-            assert_eq!(sql(text), expected, "{text}");
-        }
     }
 }

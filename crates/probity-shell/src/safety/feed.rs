@@ -59,7 +59,7 @@ impl Feed {
             "env" | "printenv" if arguments.is_empty() => Self::Secret,
             "cat" if reads_nothing(arguments) => stdin.clone(),
             _ if FETCHERS.contains(&name) && !arguments.is_empty() => fetched(name, arguments),
-            _ if names_secret(name, arguments) => Self::Secret,
+            _ if names_secret(name, arguments) || prints_secret(name, arguments) => Self::Secret,
             _ if FILTERS.contains(&name) => match stdin {
                 Self::Download => Self::Download,
                 Self::Secret => Self::Secret,
@@ -117,7 +117,37 @@ fn names_secret(name: &str, arguments: &[Field]) -> bool {
             | "grep"
             | "od"
             | "openssl"
-    ) && arguments.iter().any(|it| target::classify(&it.text, "").meets(target::Classes::SECRET))
+    ) && arguments.iter().any(|it| {
+        let packs = matches!(name, "tar" | "zip");
+        let keys = if packs { target::Classes::KEYS } else { target::Classes::default() };
+        target::classify(&it.text, "").meets(target::Classes::SECRET | keys)
+    })
+}
+
+/// Commands that print a stored secret: the program and words that stand in this order.
+const PRINT_SECRETS: &[(&str, &[&str])] = &[
+    ("aws", &["secretsmanager", "get-secret-value"]),
+    ("az", &["keyvault", "secret", "show"]),
+    ("bw", &["get"]),
+    ("gcloud", &["secrets", "versions", "access"]),
+    ("gcloud", &["auth", "print-access-token"]),
+    ("gh", &["auth", "token"]),
+    ("gpg", &["--export-secret-keys"]),
+    ("kubectl", &["get", "secret"]),
+    ("kubectl", &["get", "secrets"]),
+    ("op", &["read"]),
+    ("pass", &["show"]),
+    ("security", &["find-generic-password"]),
+    ("vault", &["kv", "get"]),
+    ("vault", &["read"]),
+];
+
+fn prints_secret(name: &str, arguments: &[Field]) -> bool {
+    let follows = |words: &[&str]| {
+        let mut given = arguments.iter().map(|it| it.text.as_str());
+        words.iter().all(|word| given.any(|it| it == *word))
+    };
+    PRINT_SECRETS.iter().any(|(program, words)| *program == name && follows(words))
 }
 
 fn echo(arguments: &[Field]) -> Feed {

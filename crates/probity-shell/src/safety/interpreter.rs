@@ -1,6 +1,6 @@
 //! Programs that are fed programs: shells, scripting languages, database clients.
 
-use super::{code, expand, feed::Feed, walk::Walker};
+use super::{code, expand, feed::Feed, statements, walk::Walker};
 use crate::{field::Field, tree::Span};
 
 /// Whether a program of that name is a shell.
@@ -110,7 +110,8 @@ impl Walker<'_> {
         }
         if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
             if let Some(program) = awk_program(arguments) {
-                self.code(&program.text, program.span);
+                let given: Vec<_> = awk_values(arguments).collect();
+                self.awk(&program.text, &given, program.span);
             }
             return None;
         }
@@ -125,6 +126,7 @@ impl Walker<'_> {
     fn shell(&mut self, arguments: &[Field], stdin: &Feed, span: Span) -> Feed {
         let mut text_wanted = false;
         let mut reads_stdin = false;
+        let mut keeps_rights = false;
         let mut at = 0;
         while let Some(argument) = arguments.get(at) {
             let text = argument.text.as_str();
@@ -137,6 +139,7 @@ impl Walker<'_> {
             text_wanted |=
                 letters && text.contains('c') || text == "--command" || text == "-Command";
             reads_stdin |= letters && text.contains('s');
+            keeps_rights |= letters && text.contains('p');
             if matches!(text, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") {
                 at += 1;
             }
@@ -145,6 +148,12 @@ impl Walker<'_> {
             }
         }
         let rest = arguments.get(at..).unwrap_or_default();
+        if keeps_rights && !text_wanted {
+            self.report_check("shell-keep-rights", span);
+        }
+        if self.privileged && rest.is_empty() && *stdin == Feed::Nothing {
+            self.report_check("shell-as-root", span);
+        }
         self.scoped(|walker| match rest.first() {
             Some(text) if text_wanted => {
                 walker.positional(&rest[1..]);
@@ -194,14 +203,15 @@ impl Walker<'_> {
         while let Some(argument) = arguments.get(at) {
             let text = argument.text.as_str();
             at += 1;
-            // `perl -ne CODE`: the option that takes the program may end a bundle.
+            // `perl -ne CODE`: the option that takes the program may end a bundle; `-MSome::Module` is none.
+            let attached = |it: &&str| it.len() == 2 && text.starts_with(*it);
+            let is_bundle = text.len() > 2
+                && text.starts_with('-')
+                && text[1..].bytes().all(|it| it.is_ascii_alphanumeric())
+                && !language.values.iter().any(attached)
+                && !text.starts_with("-M");
             let takes = |it: &&str| {
-                **it == *text
-                    || (it.len() == 2
-                        && text.len() > 2
-                        && !text.starts_with("--")
-                        && text.starts_with('-')
-                        && text.ends_with(&it[1..]))
+                **it == *text || (it.len() == 2 && is_bundle && text.ends_with(&it[1..]))
             };
             if language.inline.iter().any(takes) {
                 inline = true;
@@ -254,7 +264,7 @@ impl Walker<'_> {
         self.run(words, stdin)
     }
 
-    fn code(&mut self, text: &str, span: Span) {
+    pub(super) fn code(&mut self, text: &str, span: Span) {
         if expand::holds_download(text) {
             return self.report_check(self.download_rule(), span);
         }
@@ -263,13 +273,16 @@ impl Walker<'_> {
             self.scoped(|walker| walker.text(text, span));
         }
         for found in code::read(text) {
-            match found {
-                code::Found::Rule(rule) => self.report_check(rule, span),
-                code::Found::Shell(text) => {
-                    self.nested(span, Feed::Unknown, |walker| {
-                        walker.scoped(|it| it.text(&text, span))
-                    });
-                }
+            self.found_in_code(found, span);
+        }
+    }
+
+    /// Judges what a program in another language does.
+    pub(super) fn found_in_code(&mut self, found: code::Found, span: Span) {
+        match found {
+            code::Found::Rule(rule) => self.report_check(rule, span),
+            code::Found::Shell(text) => {
+                self.nested(span, Feed::Unknown, |walker| walker.scoped(|it| it.text(&text, span)));
             }
         }
     }
@@ -313,8 +326,8 @@ impl Walker<'_> {
 
     fn query(&mut self, client: &Client, text: &str, span: Span) {
         let rule = match client.mongo {
-            true => code::mongo(text),
-            false => code::sql(text),
+            true => statements::mongo(text),
+            false => statements::sql(text),
         };
         if let Some(rule) = rule {
             self.report_check(rule, span);
@@ -330,6 +343,13 @@ fn is_option(text: &str, option: &str) -> bool {
             && !text.starts_with("--")
             && text.len() < 6
             && text.ends_with(&option[1..]))
+}
+
+/// What `-v` assigns.
+fn awk_values(arguments: &[Field]) -> impl Iterator<Item = (&str, &str)> {
+    let next = arguments.windows(2).filter(|it| it[0].text == "-v").map(|it| it[1].text.as_str());
+    let attached = arguments.iter().filter_map(|it| it.text.strip_prefix("-v"));
+    next.chain(attached).filter_map(|it| it.split_once('='))
 }
 
 fn awk_program(arguments: &[Field]) -> Option<&Field> {

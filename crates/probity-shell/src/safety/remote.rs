@@ -190,10 +190,39 @@ pub(super) fn guess(walker: &mut Walker<'_>, call: &Call<'_>) {
     if !path || !object && at == 0 {
         return;
     }
+    if is_misspelled(walker, call.name) {
+        return;
+    }
     walker.report_check(
         if weak && at == 0 { "unknown-remove" } else { "unknown-destroy" },
         call.span,
     );
+}
+
+/// Whether a name is a tool's name with a slip of the finger: it runs nothing, and says nothing about the tool.
+fn is_misspelled(walker: &Walker<'_>, name: &str) -> bool {
+    walker.rules.program_names().any(|it| is_slip(name, it))
+}
+
+/// Whether `typed` is `meant` with one letter too many, missing, or swapped with its neighbour. Short names are often real,
+/// so that theirs must be doubled or swapped; a digit is a version.
+fn is_slip(typed: &str, meant: &str) -> bool {
+    let (typed, meant) = (typed.as_bytes(), meant.as_bytes());
+    if meant.len() < 3 || typed.len().abs_diff(meant.len()) > 1 {
+        return false;
+    }
+    let same = typed.iter().zip(meant).take_while(|(a, b)| a == b).count();
+    let (left, wanted) = (&typed[same..], &meant[same..]);
+    let long = meant.len() > 4;
+    match (left, wanted) {
+        ([extra, rest @ ..], wanted) if rest == wanted && left.len() > wanted.len() => {
+            let doubled = same > 0 && typed[same - 1] == *extra;
+            !extra.is_ascii_digit() && extra.is_ascii_alphabetic() && (doubled || long)
+        }
+        (left, [_, rest @ ..]) if left == rest => long,
+        ([a, b, left @ ..], [c, d, wanted @ ..]) => a == d && b == c && left == wanted && a != b,
+        _ => false,
+    }
 }
 
 fn is_verb(word: &str) -> bool {
@@ -203,4 +232,36 @@ fn is_verb(word: &str) -> bool {
             !rest.is_empty()
                 && matches!(first, "delete" | "destroy" | "purge" | "terminate" | "drop" | "wipe")
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_slip;
+
+    #[test]
+    fn a_slip_of_the_finger_is_told_from_another_tool() {
+        for (typed, meant) in [
+            ("awss", "aws"),
+            ("kubectll", "kubectl"),
+            ("dokcer", "docker"),
+            ("terrraform", "terraform"),
+            ("kubctl", "kubectl"),
+            ("gitt", "git"),
+            ("flyy", "fly"),
+        ] {
+            assert!(is_slip(typed, meant), "{typed} for {meant}");
+        }
+        for (typed, meant) in [
+            ("aws", "aws"),
+            ("awsx", "aws"),
+            ("hcloud", "gcloud"),
+            ("terraform1", "terraform"),
+            ("eksctl", "kubectl"),
+            ("ghx", "gh"),
+            ("acmecli", "aws"),
+            ("", "aws"),
+        ] {
+            assert!(!is_slip(typed, meant), "{typed} for {meant}");
+        }
+    }
 }

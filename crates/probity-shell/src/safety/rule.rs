@@ -230,6 +230,11 @@ impl Rules {
         self.by_id.keys().map(Text::as_str)
     }
 
+    /// The names of all programs that a rule is about.
+    pub(super) fn program_names(&self) -> impl Iterator<Item = &str> {
+        self.by_program.keys().map(|it| &**it)
+    }
+
     pub(super) fn program(&self, name: &str) -> Option<&Program> {
         self.index.get(name).next().or_else(|| {
             let (stem, _) = name.split_once('.')?;

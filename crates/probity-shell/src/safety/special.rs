@@ -1,11 +1,11 @@
-//! What a rule in a data file cannot say: redirections, data flow, self-calling functions, `find`, unknown tools.
+//! What a rule in a data file cannot say: redirections, data flow, self-calling functions, commands that feed commands.
 
 use super::{
     call::{Call, Kind},
     expand,
     feed::Feed,
     interpreter, remote,
-    target::{self, Classes, classify},
+    target::{Classes, classify},
     unwrap::base_name,
     walk::Walker,
 };
@@ -96,8 +96,10 @@ impl Walker<'_> {
     fn fill_check(&mut self, command: &Command, classes: Classes, span: Span) {
         let Command::Simple(simple) = command else { return };
         let is = |at: usize, value: &str| simple.words.get(at).is_some_and(|it| spelled(it, value));
-        let endless =
-            is(0, "yes") || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")));
+        let size = (is(0, "head") && is(1, "-c")).then(|| simple.words.get(2)?.literal()).flatten();
+        let endless = is(0, "yes")
+            || (is(0, "cat") && (is(1, "/dev/zero") || is(1, "/dev/urandom")))
+            || size.is_some_and(|it| is_huge(&it));
         if endless && !classes.meets(Classes::SINK | Classes::DEVICE) {
             self.report_check("fill-disk", span);
         }
@@ -128,11 +130,13 @@ impl Walker<'_> {
         let endless = matches!(it.condition.as_slice(), [only] if matches!(first_word(only), Some("true" | ":")));
         let spawns = |stmt: &Stmt| {
             stmt.background
-                && first_word(stmt).is_some_and(|it| {
-                    interpreter::is_shell(it) || it == "yes" || it.starts_with("./")
+                && first_word(stmt).is_some_and(|name| {
+                    interpreter::is_shell(name) || name == "yes" || is_script(stmt)
                 })
         };
-        if endless && !it.until && it.body.iter().any(spawns) {
+        let waits =
+            |stmt: &Stmt| matches!(first_word(stmt), Some("sleep" | "wait" | "read" | "break"));
+        if endless && !it.until && it.body.iter().any(spawns) && !it.body.iter().any(waits) {
             self.report_check("spawn-loop", span);
         }
     }
@@ -154,8 +158,11 @@ impl Walker<'_> {
                 {
                     self.report_check("server-control", call.span);
                 }
+                if call.name == "ssh" {
+                    self.ssh(call);
+                }
             }
-            "tee" => {
+            "tee" | "sponge" => {
                 let write = match call.has_any(&["-a", "--append"]) {
                     true => Write::Append,
                     false => Write::Over,
@@ -171,7 +178,16 @@ impl Walker<'_> {
             }
             "git" => self.git(call),
             "dd" => self.dd(call),
+            "fallocate" if call.value(&["-l", "--length"]).is_some_and(is_huge) => {
+                self.report_check("fill-disk", call.span);
+            }
             "tar" | "bsdtar" => self.tar(call),
+            "make" | "gmake" => self.make(call, stdin),
+            "sed" | "gsed" => self.sed(call),
+            "ed" | "red" => self.ed(call, stdin),
+            "vim" | "vi" | "nvim" | "ex" | "view" | "vimdiff" | "gvim" => self.vim(call, stdin),
+            "emacs" | "emacsclient" => self.emacs(call),
+            "scp" | "sftp" | "rsync" | "autossh" => self.ssh(call),
             "crontab" if call.operands(0).any(|it| it.text == "-") || call.args.is_empty() => {
                 if let Feed::Known(text) = stdin {
                     self.crontab(text, call.span);
@@ -181,25 +197,6 @@ impl Walker<'_> {
         }
         if !known {
             remote::guess(self, call);
-        }
-    }
-
-    /// Commands that git is told to run.
-    fn git(&mut self, call: &Call<'_>) {
-        for setting in call.args.iter().filter(|it| it.kind == Kind::Value) {
-            let shell = setting.text.strip_prefix("alias.").and_then(|it| it.split_once("=!"));
-            if let Some((_, text)) = shell {
-                self.scoped(|walker| walker.text(text, setting.span));
-            }
-        }
-        let words: Vec<_> = call.operands(0).collect();
-        let starts = |path: [&str; 2]| {
-            words.len() > 2 && words[0].text == path[0] && words[1].text == path[1]
-        };
-        if starts(["submodule", "foreach"]) || starts(["bisect", "run"]) {
-            let rest = call.args.iter().skip_while(|it| it.span != words[2].span);
-            let text = rest.map(|it| it.text).collect::<Vec<_>>().join(" ");
-            self.scoped(|walker| walker.text(&text, words[2].span));
         }
     }
 
@@ -237,119 +234,6 @@ impl Walker<'_> {
         }
     }
 
-    fn tar(&mut self, call: &Call<'_>) {
-        if let Some(action) = call.value(&["--checkpoint-action"]) {
-            let text = action.strip_prefix("exec=").unwrap_or_default().to_owned();
-            self.scoped(|walker| walker.text(&text, call.span));
-        }
-        let extracts =
-            call.args.first().is_some_and(|it| !it.text.starts_with("--") && it.text.contains('x'))
-                || call.has_any(&["-x", "--extract", "--get"]);
-        let place = call.value(&["-C", "--directory"]).map(|it| classify(it, call.cwd));
-        if extracts && place.is_some_and(|it| it.meets(Classes::ROOT | Classes::CORE)) {
-            self.report_check("unpack-over-system", call.span);
-        }
-        if call.has_any(&["--remove-files"]) {
-            self.report_check("move-into-archive", call.span);
-        }
-    }
-
-    fn find(&mut self, call: &Call<'_>) {
-        let args: Vec<&str> = call.args.iter().map(|it| it.text).collect();
-        let begins = |it: &&str| it.starts_with(['-', '(', '!']);
-        let paths: Vec<&str> = args.iter().copied().take_while(|it| !begins(it)).collect();
-        let starts_given = !paths.is_empty();
-        let starts: Vec<&str> = if starts_given { paths } else { vec!["."] };
-        let mut expression = Expression::default();
-        let mut at = if starts_given { starts.len() } else { 0 };
-        while let Some(word) = args.get(at).copied() {
-            at += 1;
-            match word {
-                "-delete" => expression.deletes = true,
-                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec"
-                | "--exec-batch" => {
-                    let end = |it: &&str| matches!(*it, ";" | "+");
-                    let words = args[at..].iter().take_while(|it| !end(it)).count();
-                    expression.runs.push(&args[at..at + words]);
-                    at += words + 1;
-                }
-                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
-                    if let Some(file) = args.get(at) {
-                        self.written_to(classify(file, call.cwd), Write::Over, call.span);
-                    }
-                    at += 1;
-                }
-                "-empty" => expression.empty = true,
-                "-name" | "-iname" => {
-                    expression.pattern = args.get(at).copied();
-                    at += 1;
-                }
-                test if FILTERS.contains(&test) => {
-                    expression.filtered = true;
-                    at += 1;
-                }
-                _ => {}
-            }
-        }
-        expression.filtered |= expression.pattern.is_some() || expression.empty;
-        if expression.deletes {
-            let litter = expression.empty || expression.pattern.is_some_and(target::is_litter);
-            for start in starts.iter().take(MAX_STARTS) {
-                let classes = classify(start, call.cwd);
-                let rule = match () {
-                    () if classes.meets(Classes::ROOT | Classes::HOME | Classes::CORE) => {
-                        "find-delete-system"
-                    }
-                    () if litter || classes.meets(Classes::TEMPORARY | Classes::BUILD) => {
-                        "find-delete-litter"
-                    }
-                    () => "find-delete",
-                };
-                self.report_check(rule, call.span);
-            }
-        }
-        for words in &expression.runs {
-            self.find_exec(call, words, &starts, &expression);
-        }
-    }
-
-    fn find_exec(
-        &mut self,
-        call: &Call<'_>,
-        words: &[&str],
-        starts: &[&str],
-        expression: &Expression<'_>,
-    ) {
-        let name = match expression.pattern {
-            Some(pattern) => pattern.replace('*', "x"),
-            None if expression.empty => "x".to_owned(),
-            None => field::STAR.to_string(),
-        };
-        let found: Vec<String> =
-            starts.iter().take(MAX_STARTS).map(|start| format!("{start}/{name}")).collect();
-        let mut fields: Vec<Field> = Vec::new();
-        for word in words {
-            match *word == "{}" {
-                true => fields
-                    .extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
-                false => {
-                    let text = replaced(word, "{}", found.first().map_or("x", String::as_str));
-                    fields.push(Field { text, span: call.span });
-                }
-            }
-        }
-        let is_rm = words.iter().any(|it| matches!(it.rsplit('/').next(), Some("rm")));
-        let recursive = words
-            .iter()
-            .any(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(['r', 'R']));
-        if is_rm && recursive && !expression.filtered {
-            self.report_check("find-remove-trees", call.span);
-        }
-        call.cwd.clone_into(&mut self.cwd);
-        self.scoped(|walker| walker.run(&fields, &Feed::Nothing));
-        self.cwd.clear();
-    }
-
     fn xargs(&mut self, call: &Call<'_>, stdin: &Feed) {
         let place = call.value(&["-I", "-J"]).or_else(|| xargs_place(call));
         let start = xargs_command(call);
@@ -371,6 +255,17 @@ impl Walker<'_> {
                 vec![expand::unknown(expand::INPUT)]
             }
         };
+        // `xargs sh -c`: what is read is the text to run.
+        if let [shell, option] = &*fields
+            && interpreter::is_shell(base_name(&shell.text))
+            && option.text == "-c"
+            && place.is_none()
+            && matches!(stdin, Feed::Known(_))
+        {
+            let all = given.join(" ");
+            self.scoped(|walker| walker.text(&all, call.span));
+            return;
+        }
         match place {
             Some(place) if !place.is_empty() => {
                 let all = given.join(" ");
@@ -425,17 +320,6 @@ impl Walker<'_> {
     }
 }
 
-/// What `find` is told to do.
-#[derive(Default)]
-struct Expression<'a> {
-    deletes: bool,
-    pattern: Option<&'a str>,
-    filtered: bool,
-    /// Only what is empty is found.
-    empty: bool,
-    runs: Vec<&'a [&'a str]>,
-}
-
 /// How something is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Write {
@@ -443,37 +327,8 @@ pub(super) enum Write {
     Append,
 }
 
-/// How many of the directories that `find` starts from are looked at.
-const MAX_STARTS: usize = 16;
-
 /// How long a text may become by replacing `{}`.
 const MAX_REPLACED: usize = 16 * 1024;
-
-/// Tests of `find` that narrow down what it finds.
-const FILTERS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-ctime",
-    "-atime",
-    "-mmin",
-    "-cmin",
-    "-amin",
-    "-newer",
-    "-size",
-    "-user",
-    "-group",
-    "-perm",
-    "-type",
-    "-inum",
-    "-links",
-    "-maxdepth",
-];
 
 /// `-i` and `--replace` take their value attached, and stand for `{}` without one.
 fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
@@ -486,7 +341,7 @@ fn xargs_place<'a>(call: &Call<'a>) -> Option<&'a str> {
 }
 
 /// Replaces, unless the text would grow out of bounds.
-fn replaced(text: &str, from: &str, to: &str) -> String {
+pub(super) fn replaced(text: &str, from: &str, to: &str) -> String {
     match text.matches(from).count().saturating_mul(to.len()) > MAX_REPLACED {
         true => expand::unknown(expand::INPUT),
         false => text.replace(from, to),
@@ -544,6 +399,25 @@ fn first_word(stmt: &Stmt) -> Option<&str> {
     match simple.words.first()?.parts.as_slice() {
         [crate::tree::Part::Text { text, .. }] => text.rsplit('/').next(),
         _ => None,
+    }
+}
+
+/// Whether a program of the working directory is run.
+fn is_script(stmt: &Stmt) -> bool {
+    let Command::Simple(simple) = &stmt.command else { return false };
+    simple.words.first().and_then(Word::literal).is_some_and(|it| it.starts_with("./"))
+}
+
+/// More than a disk can be expected to hold: 100 GB and above.
+fn is_huge(size: &str) -> bool {
+    let digits = size.find(|it: char| !it.is_ascii_digit()).unwrap_or(size.len());
+    let Ok(number) = size[..digits].parse::<u64>() else { return false };
+    match size[digits..].chars().next() {
+        Some('T' | 't' | 'P' | 'E') => number > 0,
+        Some('G' | 'g') => number >= 100,
+        Some('M' | 'm') => number >= 100_000,
+        None => number >= 100_000_000_000,
+        Some(_) => false,
     }
 }
 

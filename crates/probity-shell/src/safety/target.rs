@@ -50,11 +50,16 @@ classes! {
     SOCKET "socket" 20;        // /dev/tcp/...
     RAW "raw" 21;              // memory and kernel controls: /dev/mem, /proc/sysrq-trigger
     CORE "core" 22;            // system directories that programs do not write to: /etc, /usr, /boot
+    KEYS "keys" 23;            // a directory of keys: ~/.ssh
 }
 
 impl Classes {
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     pub(super) fn meets(self, other: Self) -> bool {
@@ -199,10 +204,11 @@ pub(super) fn classify(text: &str, cwd: &str) -> Classes {
         && host.len() > 1
         && !host.contains(['/', OPEN, OPEN_QUOTED, TILDE, '='])
     {
-        let path = if path.starts_with(['/', TILDE]) {
-            classify_path(path, "")
-        } else {
-            Classes::default()
+        let path = match path {
+            // What is copied there goes below it.
+            "/tmp" | "/tmp/" | "/var/tmp" | "/var/tmp/" => Classes::TEMPORARY,
+            _ if path.starts_with(['/', TILDE]) => classify_path(path, ""),
+            _ => Classes::default(),
         };
         return Classes::REMOTE | path;
     }
@@ -340,7 +346,9 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("root", _) => home(&names[1..]) | Classes::SYSTEM,
         ("var", "log") => Classes::LOG | Classes::SYSTEM,
         ("etc", name) => etc(name, names),
-        ("proc", _) if names.last() == Some(&"environ") => Classes::SECRET | Classes::SYSTEM,
+        ("proc", process) if names.last() == Some(&"environ") && process != "self" => {
+            Classes::SECRET | Classes::SYSTEM
+        }
         (name, "") if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM | Classes::CORE,
         (
             "bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr"
@@ -410,6 +418,9 @@ fn home(names: &[&str]) -> Classes {
     if is_history(first) {
         classes |= Classes::HISTORY;
     }
+    if second.is_empty() && matches!(first, ".ssh" | ".aws" | ".gnupg" | ".kube") {
+        classes |= Classes::KEYS;
+    }
     if first == ".cache" && names.len() > 1 || first == "tmp" && names.len() > 1 {
         return Classes::TEMPORARY;
     }
@@ -441,10 +452,13 @@ fn is_secret_name(name: &str) -> bool {
         || has_extension(name, "key")
         || has_extension(name, "p12")
         || has_extension(name, "pfx");
+    let browser = matches!(name, "Login Data" | "key4.db" | "logins.json" | "cookies.sqlite");
     let env = name == ".env"
         || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample"));
     let ssh = name.starts_with("id_") && !has_extension(name, "pub") && !name.contains('.');
-    key || env || (ssh && matches!(name, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519"))
+    key || env
+        || browser
+        || (ssh && matches!(name, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519"))
 }
 
 fn relative(names: &[&str]) -> Classes {

@@ -1,3 +1,5 @@
+mod hidden;
+
 use super::*;
 
 fn judge(command: &str) -> Assessment {
@@ -46,6 +48,11 @@ fn every_check_that_is_code_stands_in_the_data() {
         include_str!("interpreter.rs"),
         include_str!("unwrap.rs"),
         include_str!("code.rs"),
+        include_str!("awk.rs"),
+        include_str!("editor.rs"),
+        include_str!("find.rs"),
+        include_str!("settings.rs"),
+        include_str!("statements.rs"),
     ];
     let prefixes = [
         "code-",
@@ -57,6 +64,7 @@ fn every_check_that_is_code_stands_in_the_data() {
         "append-",
         "download-",
         "http-",
+        "empty-",
     ];
     for text in sources {
         for quoted in text.split('"').skip(1).step_by(2) {
@@ -401,6 +409,15 @@ fn hostile_lengths_are_answered() {
         format!("rm -rf {}", long("a/../")),
         format!("psql -c '{}'", long("DROP TABLE x;")),
         format!("parallel {} ::: a b c", long("{}")),
+        format!("sed 's/{}/' a", long("[")),
+        format!("sed '{}' a", long("s/[/]/e;")),
+        format!("awk '{}'", long("(/[")),
+        format!("awk '{}'", long("x | \"ls\";")),
+        format!("perl -e '{}'", long("qx(")),
+        format!("make --eval '{}'", long("$(shell ")),
+        format!("vim {} -c wq", long("+x ")),
+        format!("vim -c '{}'", long("%d|")),
+        format!("python3 -c '{}'", long("eval(")),
         "for i in 1 2 3 4 5 6 7 8; do ".repeat(10) + "eval ls" + &"; done".repeat(10),
     ] {
         if let Ok(script) = Script::parse(&command) {

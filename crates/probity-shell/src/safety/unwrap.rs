@@ -122,7 +122,7 @@ impl Walker<'_> {
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 for argument in arguments {
                     if let Some((name, value)) = argument.text.split_once('=') {
-                        self.history_check(name, value, argument.span);
+                        self.setting_check(name, value, argument.span);
                         self.assign(name, Some(value.to_owned()));
                     }
                 }
@@ -130,7 +130,7 @@ impl Walker<'_> {
             "read" | "mapfile" | "readarray" | "unset" => {
                 for argument in arguments.iter().filter(|it| !it.text.starts_with('-')) {
                     if name == "unset" {
-                        self.history_check(&argument.text, "", argument.span);
+                        self.setting_check(&argument.text, "", argument.span);
                     }
                     self.assign(&argument.text, None);
                 }
@@ -221,6 +221,7 @@ impl Walker<'_> {
             let rest = inner.rest;
             for field in rest.iter().take(inner.assignments) {
                 if let Some((name, value)) = field.text.split_once('=') {
+                    walker.setting_check(name, value, field.span);
                     walker.assign(name, Some(value.to_owned()));
                 }
             }

@@ -162,6 +162,16 @@ impl<'r> Walker<'r> {
         self.opaque.get_or_insert(Opaque { span, why });
     }
 
+    /// Forgets what was opaque, to be put back later.
+    pub(super) fn take_opaque(&mut self) -> Option<Opaque> {
+        self.opaque.take()
+    }
+
+    /// Puts back what was opaque, and nothing since.
+    pub(super) fn put_opaque(&mut self, opaque: Option<Opaque>) {
+        self.opaque = opaque;
+    }
+
     /// Runs `act` as a process of its own would: what it assigns and where it goes is forgotten.
     pub(super) fn scoped<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let (variables, cwd, privileged) =
@@ -451,21 +461,9 @@ impl<'r> Walker<'r> {
             };
             value.insert_str(0, before);
         }
-        self.history_check(&assignment.name, &value, assignment.span);
+        self.setting_check(&assignment.name, &value, assignment.span);
         let whole = assignment.subscript.is_none().then_some(value);
         self.assign(&assignment.name, whole);
-    }
-
-    /// `HISTFILE=/dev/null`, `HISTSIZE=0`: nothing is recorded any more.
-    pub(super) fn history_check(&mut self, name: &str, value: &str, span: Span) {
-        let off = match name {
-            "HISTFILE" => value.is_empty() || value == "/dev/null",
-            "HISTSIZE" | "HISTFILESIZE" => value == "0",
-            _ => false,
-        };
-        if off {
-            self.report_check("history-off", span);
-        }
     }
 
     /// Calls a function of the script, if there is one of that name.
@@ -501,8 +499,6 @@ impl<'r> Walker<'r> {
     }
 }
 
-/// What a text processor or a joker made of a command: other hyphens, blanks and letters that look the same, marks without
-/// width. It was meant as the plain character, and whoever runs it will mend it.
 /// Leaves out what a graver finding of the same kind says about the same words.
 fn gravest(findings: Vec<Finding>) -> Vec<Finding> {
     // Findings about the same words stand together; looking at a few keeps long scripts linear.
@@ -516,6 +512,8 @@ fn gravest(findings: Vec<Finding>) -> Vec<Finding> {
     findings.into_iter().zip(kept).filter_map(|(it, keep)| keep.then_some(it)).collect()
 }
 
+/// What a text processor or a joker made of a command: other hyphens, blanks and letters that look the same, marks without
+/// width. It was meant as the plain character, and whoever runs it will mend it.
 fn mend(field: Field) -> Vec<Field> {
     const DASHES: [char; 9] = [
         '\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}',
