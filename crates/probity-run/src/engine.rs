@@ -131,9 +131,8 @@ impl Engine {
         let Plan { run_id, resumed, settings, backends, lanes, stages, budgets, carried, cache } =
             plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
-        let probation = settings
-            .fail_fast
-            .map_or(u64::MAX, |limits| limits.threshold.min(limits.permanent_threshold));
+        let probation =
+            settings.fail_fast.map(|limits| limits.threshold.min(limits.permanent_threshold));
         let backends = backends
             .into_iter()
             .map(|backend| BackendState {
@@ -337,7 +336,7 @@ impl Engine {
         self.next_serial += 1;
         let lane = &mut self.lanes[at];
         let state = &mut self.backends[lane.backend];
-        state.pacer.begin();
+        state.pacer.begin_case();
         self.meter.begin();
         self.runner_meters[lane.runner].begin();
         lane.live += 1;
@@ -493,6 +492,7 @@ impl Engine {
         if live.backing_off {
             pacer.back();
         }
+        pacer.end_case();
         Some(live)
     }
 

@@ -4,7 +4,7 @@
 //! much (which doubles it each round), and grows gently after that. A burst of refusals
 //! cuts it once: calls that were begun before the last cut say nothing about the limit
 //! that holds now. Until its first success a backend gets no more cases than it takes
-//! to find out that it is hopeless.
+//! to find out that it is hopeless, and then one at a time.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 /// Calls in flight to begin with, unless fewer are enough to give the backend up.
 const FIRST: u64 = 8;
+/// A limit that was found again and again is tried out this many times more rarely.
+const MOST_PATIENT: f64 = 64.0;
 /// What is left of the limit after a burst of refusals.
 const CUT: f64 = 0.7;
 /// By how much the limit grows in a round once it has been cut.
 const GROWTH: f64 = 0.05;
-/// No burst lasts longer, so that a slow answer from before it cannot cut twice.
-const BURST: Duration = Duration::from_secs(1);
 
 /// The pace of one backend.
 #[derive(Debug)]
@@ -26,10 +26,16 @@ pub(crate) struct Pacer {
     most: u64,
     limit: f64,
     in_flight: u64,
+    /// Cases that have begun and not ended.
+    cases: u64,
     /// Cases that are waiting for their next try.
     backing_off: u64,
     /// Whether any call has succeeded.
     proven: bool,
+    /// Cases that may still begin together before one has to succeed.
+    probation: u64,
+    /// Rounds that the limit takes to grow by one step; each cut doubles them.
+    patience: f64,
     /// Whether any call has been refused for being too many.
     cut_at: Option<Instant>,
     paused_until: Option<Instant>,
@@ -43,17 +49,21 @@ pub(crate) struct Pause {
 }
 
 impl Pacer {
-    /// At most `most` calls in flight; `probation` until one of them succeeds.
-    pub(crate) fn new(most: u64, probation: u64) -> Self {
+    /// At most `most` calls in flight. With a `probation`, no more than so many cases begin
+    /// before one succeeds, or all have failed.
+    pub(crate) fn new(most: u64, probation: Option<u64>) -> Self {
         let most = most.max(1);
         #[expect(clippy::cast_precision_loss, reason = "a handful")]
-        let limit = probation.clamp(1, FIRST).min(most) as f64;
+        let limit = probation.unwrap_or(FIRST).clamp(1, FIRST).min(most) as f64;
         Self {
             most,
             limit,
             in_flight: 0,
+            cases: 0,
             backing_off: 0,
-            proven: false,
+            proven: probation.is_none(),
+            probation: probation.unwrap_or(0),
+            patience: 1.0,
             cut_at: None,
             paused_until: None,
         }
@@ -81,8 +91,11 @@ impl Pacer {
 
     /// Whether another case may begin: there is room, and not too much is left undone.
     pub(crate) fn may_begin(&self, now: Instant) -> bool {
-        let undone = if self.proven { 0 } else { self.in_flight };
-        self.has_room(now) && self.backing_off + undone < self.limit()
+        self.has_room(now)
+            && match self.proven {
+                true => self.backing_off < self.limit(),
+                false => self.probation > 0 || self.cases == 0,
+            }
     }
 
     /// When calls may begin again.
@@ -92,6 +105,17 @@ impl Pacer {
 
     pub(crate) fn begin(&mut self) {
         self.in_flight += 1;
+    }
+
+    /// A case begins with its first call.
+    pub(crate) fn begin_case(&mut self) {
+        self.probation = self.probation.saturating_sub(1);
+        self.cases += 1;
+        self.begin();
+    }
+
+    pub(crate) fn end_case(&mut self) {
+        self.cases = self.cases.saturating_sub(1);
     }
 
     /// A case waits for its next try, or has stopped waiting.
@@ -116,8 +140,10 @@ impl Pacer {
     ) -> Option<Pause> {
         self.dropped();
         self.proven = true;
-        self.limit +=
-            if self.cut_at.is_none() { 1.0 } else { (self.limit * GROWTH).max(1.0) / self.limit };
+        self.limit += match self.cut_at {
+            None => 1.0,
+            Some(_) => (self.limit * GROWTH).max(1.0) / (self.limit * self.patience),
+        };
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
         let most = self.most as f64;
         self.limit = self.limit.min(most);
@@ -137,9 +163,13 @@ impl Pacer {
         if !too_much {
             return None;
         }
-        let same_burst = self.cut_at.is_some_and(|cut| began < cut || now - cut < BURST);
+        let same_burst = self.cut_at.is_some_and(|cut| began <= cut);
         if !same_burst {
             self.limit = (self.limit * CUT).max(1.0);
+            self.patience = match self.cut_at {
+                None => 1.0,
+                Some(_) => (self.patience * 2.0).min(MOST_PATIENT),
+            };
             self.cut_at = Some(now);
         }
         let asked = error.retry_after.and_then(|it| Duration::try_from_secs_f64(it).ok())?;
@@ -178,7 +208,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_limit_doubles_until_it_reaches_the_most() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, 3);
+        let mut pacer = Pacer::new(64, Some(3));
         let mut limits = vec![pacer.limit()];
         for _ in 0..6 {
             round(&mut pacer, now);
@@ -190,7 +220,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_of_refusals_cuts_once_and_growth_is_gentle_after_it() {
         let began = Instant::now();
-        let mut pacer = Pacer::new(100, 8);
+        let mut pacer = Pacer::new(100, Some(8));
         for _ in 0..4 {
             round(&mut pacer, began);
         }
@@ -213,7 +243,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_backend_that_asks_for_time_gets_it() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(4, 4);
+        let mut pacer = Pacer::new(4, Some(4));
         pacer.begin();
         let pause = pacer.failed(now, now, &refused(Some(30.0))).unwrap();
         assert_eq!(pause, Pause { length: Duration::from_secs(30), limit: 2 });
@@ -226,24 +256,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_unproven_backend_gets_no_more_cases_than_it_takes_to_give_it_up() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, 3);
+        let mut pacer = Pacer::new(64, Some(3));
         let error = CallError::new(ErrorKind::Server, "broken");
         for _ in 0..3 {
             assert!(pacer.may_begin(now));
-            pacer.begin();
+            pacer.begin_case();
         }
+        pacer.failed(now, now, &error);
+        assert!(!pacer.may_begin(now) && pacer.has_room(now));
+        pacer.failed(now, now, &error);
+        pacer.failed(now, now, &error);
         assert!(!pacer.may_begin(now));
         for _ in 0..3 {
-            pacer.failed(now, now, &error);
-            pacer.back_off();
+            pacer.end_case();
         }
-        assert!(!pacer.may_begin(now) && pacer.has_room(now));
+        assert!(pacer.may_begin(now));
+        pacer.begin_case();
+        assert!(!pacer.may_begin(now));
+        pacer.succeeded(now, None);
+        assert!(pacer.may_begin(now));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_error_leaves_the_limit_alone() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, 8);
+        let mut pacer = Pacer::new(64, None);
         pacer.begin();
         pacer.failed(now, now, &CallError::new(ErrorKind::Server, "broken"));
         assert_eq!(pacer.limit(), 8);

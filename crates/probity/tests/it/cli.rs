@@ -38,7 +38,7 @@ fn the_wrong_words_are_a_usage_error() {
     --- err
     error: unrecognized subcommand 'clasify'
 
-      tip: a similar subcommand exists: 'classify'
+      tip: some similar subcommands exist: 'ls', 'classify'
 
     Usage: probity [OPTIONS] <COMMAND>
 

@@ -138,7 +138,8 @@ fn what_is_sent_is_what_the_suite_says() {
     let seen = server.seen();
     let request = seen.last.front().unwrap();
     assert_eq!(request.header("authorization"), Some("Bearer key-of-mine"));
-    insta::assert_json_snapshot!(request.json(), @r#"
+    let body = serde_json::to_string_pretty(&request.json()).unwrap();
+    insta::assert_snapshot!(body, @r#"
     {
       "model": "fake-large",
       "temperature": 0.0,
@@ -306,7 +307,11 @@ fn the_service_says_when_to_come_back() {
 
 #[test]
 fn a_server_that_takes_few_at_a_time_is_not_overrun() {
-    let limits = probity_testkit::Limits { max_concurrent: Some(4), ..Default::default() };
+    let limits = probity_testkit::Limits {
+        max_concurrent: Some(4),
+        retry: vec![RetryAfter::Millis(20)],
+        ..Default::default()
+    };
     let latency = Latency::fixed(Duration::from_millis(5));
     let server = FakeServer::start(Script { limits, latency, ..Script::default() });
     let project = project(300, &[("fake", &server)], "[fail_fast]\nenabled = false\n");
