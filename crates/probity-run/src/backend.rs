@@ -1,6 +1,7 @@
 //! What can be asked: servers, programs, recordings.
 
 pub mod http;
+pub mod program;
 
 mod anthropic;
 mod ollama;
@@ -14,6 +15,7 @@ use probity_core::{
 };
 
 use http::Http;
+use program::Program;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,8 @@ pub struct Backend {
 pub enum Wire {
     /// Over HTTP.
     Http(Http),
+    /// By starting a program.
+    Program(Program),
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -83,6 +87,7 @@ impl Backend {
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
         match &self.wire {
             Wire::Http(http) => http.ask(ask, limit).await,
+            Wire::Program(program) => program.ask(ask, limit).await,
             Wire::Echo => Ok(echo(ask)),
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await,
@@ -92,7 +97,7 @@ impl Backend {
     /// Whether answers come from a recording.
     pub fn is_replay(&self) -> bool {
         match &self.wire {
-            Wire::Http(_) | Wire::Echo => false,
+            Wire::Http(_) | Wire::Program(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
         }

@@ -13,6 +13,7 @@ pub mod filter;
 mod grade;
 mod pace;
 pub mod plan;
+pub mod process;
 pub mod redact;
 mod retry;
 pub mod source;

@@ -103,7 +103,9 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
 fn script(backend: &Backend) -> &Scripted {
     match &backend.wire {
         Wire::Scripted(script) => script,
-        Wire::Http(_) | Wire::Echo => unreachable!("these tests make scripted backends only"),
+        Wire::Http(_) | Wire::Program(_) | Wire::Echo => {
+            unreachable!("these tests make scripted backends only")
+        }
     }
 }
 
