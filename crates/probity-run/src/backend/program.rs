@@ -9,7 +9,12 @@ mod environment;
 mod invocation;
 mod probe;
 
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use probity_core::{
     failure::ErrorKind,
@@ -37,10 +42,37 @@ pub struct Surroundings {
     pub kill_grace: Duration,
 }
 
+/// The programs that are known, and all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tool {
+    Claude,
+    Codex,
+    Copilot,
+    Command,
+}
+
+impl Tool {
+    fn of(kind: BackendKind) -> Option<Self> {
+        match kind {
+            BackendKind::Claude => Some(Self::Claude),
+            BackendKind::Codex => Some(Self::Codex),
+            BackendKind::Copilot => Some(Self::Copilot),
+            BackendKind::Command => Some(Self::Command),
+            BackendKind::Openai
+            | BackendKind::Anthropic
+            | BackendKind::Ollama
+            | BackendKind::Vllm
+            | BackendKind::Mlx
+            | BackendKind::Replay
+            | BackendKind::Echo => None,
+        }
+    }
+}
+
 /// A program.
 #[derive(Debug)]
 pub struct Program {
-    kind: BackendKind,
+    tool: Tool,
     /// Whose way of putting errors it has.
     dialect: &'static str,
     /// The name or path of the program.
@@ -57,6 +89,14 @@ pub struct Program {
 /// Why a program cannot be asked as the suite says.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
+    /// Not a kind that is started.
+    #[error("backend `{name}` of kind `{kind}` is no program")]
+    OtherKind {
+        /// The backend.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// No program at all.
     #[error("backend `{0}` has no `command`")]
     NoCommand(String),
@@ -110,16 +150,18 @@ impl Program {
         surroundings: Surroundings,
         rules: &'static Rules,
     ) -> Result<Self, ProgramError> {
-        let name = match (config.command.first(), config.kind) {
+        let Some(tool) = Tool::of(config.kind) else {
+            let (name, kind) = (config.name.clone(), config.kind.as_str());
+            return Err(ProgramError::OtherKind { name, kind });
+        };
+        let name = match (config.command.first(), tool) {
             (Some(name), _) => name.clone(),
-            (None, BackendKind::Command) => {
-                return Err(ProgramError::NoCommand(config.name.clone()));
-            }
-            (None, kind) => kind.as_str().to_owned(),
+            (None, Tool::Command) => return Err(ProgramError::NoCommand(config.name.clone())),
+            (None, Tool::Claude | Tool::Codex | Tool::Copilot) => config.kind.as_str().to_owned(),
         };
         let mut redactor = Redactor::default();
-        let env = environment::of(config, &surroundings.env, &mut redactor)?;
-        let template = Template::new(config, &env, &surroundings)?;
+        let env = environment::of(tool, config, &surroundings.env, &mut redactor)?;
+        let template = Template::new(tool, config, &env, &surroundings)?;
         let output = config.output.clone().unwrap_or(Output::Text);
         if let Output::Json(pointer) | Output::Jsonl(pointer) = &output
             && !pointer.is_empty()
@@ -129,14 +171,14 @@ impl Program {
             return Err(ProgramError::BadPointer { name, pointer });
         }
         Ok(Self {
-            kind: config.kind,
-            dialect: dialect(config.kind, &name),
+            tool,
+            dialect: dialect(tool, &name),
             name,
             template,
             output,
             env,
             surroundings,
-            not_applied: not_applied(config),
+            not_applied: not_applied(tool, config),
             redactor,
             rules,
         })
@@ -183,9 +225,13 @@ impl Program {
         if let Some(longest) = args.iter().map(String::len).max()
             && longest > LONGEST_ARGUMENT
         {
+            let advice = match self.transport() {
+                Transport::Arg => "use the transport `stdin`",
+                Transport::Stdin | Transport::FileStdin => "shorten the instructions",
+            };
             let message = format!(
-                "an argument of `{}` has {longest} bytes, and the longest that can be is \
-                 {LONGEST_ARGUMENT} bytes; use the transport `stdin`",
+                "an argument of `{}` has {longest} bytes, and the longest that can be has \
+                 {LONGEST_ARGUMENT} bytes; {advice}",
                 self.name
             );
             return Err(CallError::new(ErrorKind::TooLarge, message));
@@ -212,19 +258,11 @@ impl Program {
         if stdout.trim().is_empty() {
             return Err(self.failed(finished, &stdout, Some("it printed nothing")));
         }
-        let decoded = match self.kind {
-            BackendKind::Claude => decode::claude(&stdout),
-            BackendKind::Codex => decode::codex(&stdout),
-            BackendKind::Copilot if self.is_false_answer(&stdout) => Err(decode::Undecoded::Error),
-            BackendKind::Copilot
-            | BackendKind::Command
-            | BackendKind::Openai
-            | BackendKind::Anthropic
-            | BackendKind::Ollama
-            | BackendKind::Vllm
-            | BackendKind::Mlx
-            | BackendKind::Replay
-            | BackendKind::Echo => decode::output(&self.output, &stdout),
+        let decoded = match self.tool {
+            Tool::Claude => decode::claude(&stdout),
+            Tool::Codex => decode::codex(&stdout),
+            Tool::Copilot if self.is_false_answer(&stdout) => Err(decode::Undecoded::Error),
+            Tool::Copilot | Tool::Command => decode::output(&self.output, &stdout),
         };
         match decoded {
             Ok(reply) if http::is_silent(&reply) => {
@@ -264,9 +302,9 @@ impl Program {
     /// It ended by itself and with an error, or with nothing that is an answer.
     fn failed(&self, finished: &Finished, stdout: &str, what: Option<&str>) -> CallError {
         let stderr = String::from_utf8_lossy(&finished.stderr);
-        let told = match self.kind {
-            BackendKind::Codex => decode::codex_errors(stdout),
-            _ => None,
+        let told = match self.tool {
+            Tool::Codex => decode::codex_errors(stdout),
+            Tool::Claude | Tool::Copilot | Tool::Command => None,
         };
         let signal = finished.signal();
         let input = ErrorInput {
@@ -278,7 +316,7 @@ impl Program {
             ..ErrorInput::default()
         };
         let verdict = self.rules.errors().classify(&input);
-        let said = decode::said(stdout, &stderr);
+        let said = self.redactor.error_text(&decode::said(stdout, &stderr));
         let how = match (&signal, finished.code()) {
             (Some(signal), _) => format!("ended by {signal}"),
             (None, Some(code)) => format!("exit code {code}"),
@@ -299,7 +337,7 @@ impl Program {
             status: decode::status(stdout),
             exit_code: finished.code(),
             signal,
-            ..CallError::new(verdict.kind, format!("{how}: {}", self.redactor.error_text(&said)))
+            ..CallError::new(verdict.kind, format!("{how}: {said}"))
         }
     }
 
@@ -309,15 +347,15 @@ impl Program {
         let mut message = format!("no complete answer within {seconds} s");
         let stderr = String::from_utf8_lossy(&finished.stderr);
         let stdout = String::from_utf8_lossy(&finished.stdout);
-        let told = match self.kind {
-            BackendKind::Codex => decode::codex_last_error(&stdout),
-            _ => None,
+        let told = match self.tool {
+            Tool::Codex => decode::codex_last_error(&stdout),
+            Tool::Claude | Tool::Copilot | Tool::Command => None,
         };
         let last = told.or_else(|| Some(stderr.trim_end().lines().next_back()?.trim().to_owned()));
         if let Some(last) = last.filter(|it| !it.is_empty()) {
+            let last = self.redactor.error_text(&last);
             let end = last.floor_char_boundary(200);
-            let last = self.redactor.error_text(&last[..end]);
-            message = format!("{message}; the program last said `{last}`");
+            message = format!("{message}; the program last said `{}`", &last[..end]);
         }
         CallError::new(ErrorKind::Timeout, message)
     }
@@ -346,15 +384,21 @@ impl Program {
 }
 
 /// Whose way of putting errors a program has.
-fn dialect(kind: BackendKind, name: &str) -> &'static str {
-    const KNOWN: [&str; 4] = ["claude", "codex", "copilot", "gemini"];
-    let file = std::path::Path::new(name).file_name().and_then(|it| it.to_str()).unwrap_or("");
-    let said = if kind == BackendKind::Command { file } else { kind.as_str() };
-    KNOWN.into_iter().find(|known| *known == said).unwrap_or("shell")
+fn dialect(tool: Tool, name: &str) -> &'static str {
+    match tool {
+        Tool::Claude => "claude",
+        Tool::Codex => "codex",
+        Tool::Copilot => "copilot",
+        Tool::Command => {
+            let file = Path::new(name).file_name().and_then(|it| it.to_str());
+            let known = ["claude", "codex", "copilot", "gemini"];
+            known.into_iter().find(|known| file == Some(known)).unwrap_or("shell")
+        }
+    }
 }
 
-fn not_applied(config: &BackendConfig) -> Vec<&'static str> {
-    let own_output = config.kind != BackendKind::Command;
+fn not_applied(tool: Tool, config: &BackendConfig) -> Vec<&'static str> {
+    let own_output = tool != Tool::Command;
     let told = [
         ("temperature", config.temperature.is_some()),
         ("top_p", config.top_p.is_some()),
@@ -365,7 +409,7 @@ fn not_applied(config: &BackendConfig) -> Vec<&'static str> {
         ("extra_body", config.extra_body.is_some()),
         ("headers_env", !config.headers_env.is_empty()),
         ("base_url", config.base_url.is_some() && !own_output),
-        ("model", config.model.is_some() && !invocation::takes_model(config)),
+        ("model", config.model.is_some() && !invocation::takes_model(tool, config)),
         ("output", config.output.is_some() && own_output),
     ];
     told.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()

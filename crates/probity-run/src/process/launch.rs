@@ -10,6 +10,7 @@ use std::{
     process::Stdio,
 };
 
+use rustix::io::Errno;
 use tokio::process::{Child, Command};
 
 /// Why no process was made.
@@ -175,32 +176,29 @@ impl Launch {
 
 /// One word of the system stands for many things: the file and the directory tell.
 fn explain(path: PathBuf, work: &Path, bytes: usize, source: io::Error) -> NoProgram {
-    match source.kind() {
-        io::ErrorKind::ArgumentListTooLong => NoProgram::TooLong { path, bytes },
-        io::ErrorKind::InvalidInput => NoProgram::Zero { path },
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if !work.is_dir() => {
-            NoProgram::NoDirectory { path: work.to_owned() }
-        }
-        io::ErrorKind::NotFound if path.exists() => match interpreter(&path) {
-            Some(line) => {
-                let hint = match line.ends_with('\r') {
-                    true => " (its first line ends with a carriage return)",
-                    false => "",
-                };
-                let interpreter = line.trim_end().to_owned();
-                NoProgram::NoInterpreter { path, interpreter, hint }
-            }
-            // A binary for a loader that is not there.
-            None => NoProgram::Other { path, source },
-        },
-        io::ErrorKind::NotFound => NoProgram::NoFile { path },
-        io::ErrorKind::PermissionDenied => {
-            NoProgram::NotExecutable { path, what: "not executable for us" }
-        }
-        _ if source.raw_os_error() == Some(8) => {
-            NoProgram::NotExecutable { path, what: "no program that this system can run" }
-        }
-        _ => NoProgram::Other { path, source },
+    let is = |kind: io::ErrorKind| source.kind() == kind;
+    let not_found = is(io::ErrorKind::NotFound) || is(io::ErrorKind::NotADirectory);
+    let interpreter = if not_found { interpreter(&path) } else { None };
+    if is(io::ErrorKind::ArgumentListTooLong) {
+        NoProgram::TooLong { path, bytes }
+    } else if is(io::ErrorKind::InvalidInput) {
+        NoProgram::Zero { path }
+    } else if not_found && !work.is_dir() {
+        NoProgram::NoDirectory { path: work.to_owned() }
+    } else if not_found && !path.exists() {
+        NoProgram::NoFile { path }
+    } else if let Some(line) = interpreter {
+        let hint = match line.ends_with('\r') {
+            true => " (its first line ends with a carriage return)",
+            false => "",
+        };
+        NoProgram::NoInterpreter { path, interpreter: line.trim_end().to_owned(), hint }
+    } else if is(io::ErrorKind::PermissionDenied) {
+        NoProgram::NotExecutable { path, what: "not executable for us" }
+    } else if source.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) {
+        NoProgram::NotExecutable { path, what: "no program that this system can run" }
+    } else {
+        NoProgram::Other { path, source }
     }
 }
 

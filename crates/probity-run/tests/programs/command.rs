@@ -68,6 +68,7 @@ async fn the_longest_argument_is_taken_and_a_longer_one_refused_with_both_number
     let error = ask(&lab, &config, &"x".repeat(131_072)).await.unwrap_err();
     assert_eq!(kind(&error), (ErrorKind::TooLarge, true));
     assert!(error.message.contains("131072 bytes") && error.message.contains("131071 bytes"));
+    assert!(error.message.ends_with("use the transport `stdin`"), "{error}");
     let zero = ask(&lab, &config, "a\0b").await.unwrap_err();
     assert_eq!(kind(&zero), (ErrorKind::BadRequest, true));
 }
@@ -141,6 +142,14 @@ async fn exit_codes_signals_and_words_are_weighed() {
         assert_eq!(kind(&error), (expected, permanent), "{script}: {error}");
         assert!(error.message.contains(message), "{script}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_time_to_wait_is_heard() {
+    let lab = Lab::new();
+    lab.script("busy", "echo 'HTTP 429: rate limit exceeded, retry after 7 seconds' >&2; exit 1");
+    let error = lab.ask(&["busy"], "hi").await.unwrap_err();
+    assert_eq!((error.kind, error.retry_after), (ErrorKind::RateLimit, Some(7.0)));
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use probity_run::backend::{
 use tempfile::TempDir;
 
 /// Long enough for a busy machine, and never waited for in full.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 

@@ -230,6 +230,8 @@ fn at(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(other.to_string())
+        }
     }
 }

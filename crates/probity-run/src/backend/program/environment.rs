@@ -5,9 +5,9 @@ use std::{
     ffi::{OsStr, OsString},
 };
 
-use probity_core::suite::{BackendConfig, BackendKind};
+use probity_core::suite::BackendConfig;
 
-use super::ProgramError;
+use super::{ProgramError, Tool};
 use crate::redact::Redactor;
 
 /// What every program may see.
@@ -37,19 +37,12 @@ const USUAL: &[&str] = &[
 ];
 
 /// What a kind needs; a star stands for any end.
-fn own(kind: BackendKind) -> &'static [&'static str] {
-    match kind {
-        BackendKind::Claude => &["ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR"],
-        BackendKind::Codex => &["OPENAI_*", "CODEX_*"],
-        BackendKind::Copilot => &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
-        BackendKind::Command
-        | BackendKind::Openai
-        | BackendKind::Anthropic
-        | BackendKind::Ollama
-        | BackendKind::Vllm
-        | BackendKind::Mlx
-        | BackendKind::Replay
-        | BackendKind::Echo => &[],
+fn own(tool: Tool) -> &'static [&'static str] {
+    match tool {
+        Tool::Claude => &["ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR"],
+        Tool::Codex => &["OPENAI_*", "CODEX_*"],
+        Tool::Copilot => &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
+        Tool::Command => &[],
     }
 }
 
@@ -75,28 +68,21 @@ const NESTED: &[&str] = &[
 
 /// What is set unless the suite lets our own value through: no colours, no updates, and
 /// no retries, which happen in one place.
-fn set(kind: BackendKind) -> &'static [(&'static str, &'static str)] {
-    match kind {
-        BackendKind::Claude => &[
+fn set(tool: Tool) -> &'static [(&'static str, &'static str)] {
+    match tool {
+        Tool::Claude => &[
             ("CLAUDE_CODE_MAX_RETRIES", "0"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("DISABLE_AUTOUPDATER", "1"),
         ],
-        BackendKind::Copilot => &[("COPILOT_AUTO_UPDATE", "false")],
-        BackendKind::Codex
-        | BackendKind::Command
-        | BackendKind::Openai
-        | BackendKind::Anthropic
-        | BackendKind::Ollama
-        | BackendKind::Vllm
-        | BackendKind::Mlx
-        | BackendKind::Replay
-        | BackendKind::Echo => &[],
+        Tool::Copilot => &[("COPILOT_AUTO_UPDATE", "false")],
+        Tool::Codex | Tool::Command => &[],
     }
 }
 
 /// Chooses the variables, and has the redactor keep the keys among them out of texts.
 pub(super) fn of(
+    tool: Tool,
     config: &BackendConfig,
     all: &BTreeMap<OsString, OsString>,
     redactor: &mut Redactor,
@@ -107,19 +93,19 @@ pub(super) fn of(
         .filter(|(name, _)| {
             let name = name.to_str().unwrap_or("");
             let allowed =
-                matches(USUAL, name) || (matches(own(config.kind), name) && !matches(NESTED, name));
+                matches(USUAL, name) || (matches(own(tool), name) && !matches(NESTED, name));
             allowed || named(name)
         })
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let fixed = [("TERM", "dumb"), ("NO_COLOR", "1")];
-    for (name, value) in fixed.iter().chain(set(config.kind)) {
+    for (name, value) in fixed.iter().chain(set(tool)) {
         if !named(name) {
             env.insert(name.into(), value.into());
         }
     }
-    tell_key(config, all, &mut env)?;
-    tell_server(config, &mut env);
+    tell_key(tool, config, all, &mut env)?;
+    tell_server(tool, config, &mut env);
     for (name, value) in &env {
         let secret = name.to_str().is_some_and(looks_like_key)
             || config.api_key_env.as_deref().is_some_and(|key| name == key);
@@ -132,6 +118,7 @@ pub(super) fn of(
 
 /// Hands over the key under the name that the program looks for.
 fn tell_key(
+    tool: Tool,
     config: &BackendConfig,
     all: &BTreeMap<OsString, OsString>,
     env: &mut BTreeMap<OsString, OsString>,
@@ -141,33 +128,25 @@ fn tell_key(
         let (name, variable) = (config.name.clone(), variable.clone());
         return Err(ProgramError::NoKey { name, variable });
     };
-    let name = match config.kind {
-        BackendKind::Claude => "ANTHROPIC_API_KEY",
+    let name = match tool {
+        Tool::Claude => "ANTHROPIC_API_KEY",
         // A provider of our own names the variable itself.
-        BackendKind::Codex if config.base_url.is_none() => "CODEX_API_KEY",
-        BackendKind::Copilot if config.base_url.is_some() => "COPILOT_PROVIDER_API_KEY",
-        BackendKind::Copilot => "COPILOT_GITHUB_TOKEN",
-        BackendKind::Codex
-        | BackendKind::Command
-        | BackendKind::Openai
-        | BackendKind::Anthropic
-        | BackendKind::Ollama
-        | BackendKind::Vllm
-        | BackendKind::Mlx
-        | BackendKind::Replay
-        | BackendKind::Echo => variable,
+        Tool::Codex if config.base_url.is_none() => "CODEX_API_KEY",
+        Tool::Copilot if config.base_url.is_some() => "COPILOT_PROVIDER_API_KEY",
+        Tool::Copilot => "COPILOT_GITHUB_TOKEN",
+        Tool::Codex | Tool::Command => variable,
     };
     env.insert(name.into(), key.clone());
     Ok(())
 }
 
 /// Names the server, where that is done by a variable.
-fn tell_server(config: &BackendConfig, env: &mut BTreeMap<OsString, OsString>) {
+fn tell_server(tool: Tool, config: &BackendConfig, env: &mut BTreeMap<OsString, OsString>) {
     let Some(url) = &config.base_url else { return };
-    if config.kind == BackendKind::Claude {
+    if tool == Tool::Claude {
         env.insert("ANTHROPIC_BASE_URL".into(), url.into());
     }
-    if config.kind == BackendKind::Copilot {
+    if tool == Tool::Copilot {
         env.insert("COPILOT_PROVIDER_BASE_URL".into(), url.into());
         if let Some(model) = &config.model {
             env.insert("COPILOT_MODEL".into(), model.into());
@@ -190,11 +169,14 @@ fn looks_like_key(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::suite::BackendKind;
+
     use super::*;
 
     fn seen(config: &BackendConfig, all: &[(&str, &str)]) -> Vec<String> {
         let all = all.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let env = of(config, &all, &mut Redactor::default()).unwrap();
+        let env =
+            of(Tool::of(config.kind).unwrap(), config, &all, &mut Redactor::default()).unwrap();
         env.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect()
     }
 
@@ -244,7 +226,7 @@ mod tests {
         assert!(claude.contains(&"ANTHROPIC_API_KEY=secret".to_owned()), "{claude:?}");
         assert!(claude.contains(&"ANTHROPIC_BASE_URL=http://h".to_owned()), "{claude:?}");
         config.api_key_env = Some("THINE".to_owned());
-        let missing = of(&config, &BTreeMap::new(), &mut Redactor::default());
+        let missing = of(Tool::Claude, &config, &BTreeMap::new(), &mut Redactor::default());
         let (name, variable) = ("c".to_owned(), "THINE".to_owned());
         assert_eq!(missing, Err(ProgramError::NoKey { name, variable }));
     }

@@ -6,9 +6,9 @@ use std::{
     path::PathBuf,
 };
 
-use probity_core::suite::{BackendConfig, BackendKind, Transport};
+use probity_core::suite::{BackendConfig, Transport};
 
-use super::{ProgramError, Surroundings};
+use super::{ProgramError, Surroundings, Tool};
 use crate::{
     backend::Ask,
     process::{NoProgram, Room},
@@ -78,6 +78,7 @@ pub(super) enum Input {
 
 impl Template {
     pub(super) fn new(
+        tool: Tool,
         config: &BackendConfig,
         env: &BTreeMap<OsString, OsString>,
         surroundings: &Surroundings,
@@ -105,9 +106,9 @@ impl Template {
             (Some(Transport::FileStdin), false, false) => Route::File,
             (Some(Transport::Arg), false, false) => Route::Last,
         };
-        let (own, last) = flags(config, env, route);
+        let (own, last) = flags(tool, config, env, route);
         args.extend(own.into_iter().map(|arg| vec![Piece::Text(arg)]));
-        let system_flag = (config.kind == BackendKind::Claude).then_some("--system-prompt");
+        let system_flag = (tool == Tool::Claude).then_some("--system-prompt");
         let model = config.model.clone().unwrap_or_default();
         let suite_dir = surroundings.base.display().to_string();
         Ok(Self { args, n_before, route, system_flag, last, model, suite_dir })
@@ -183,8 +184,8 @@ impl Template {
 }
 
 /// Whether a program can be told the model.
-pub(super) fn takes_model(config: &BackendConfig) -> bool {
-    config.kind != BackendKind::Command
+pub(super) fn takes_model(tool: Tool, config: &BackendConfig) -> bool {
+    tool != Tool::Command
         || config
             .command
             .iter()
@@ -233,6 +234,7 @@ fn unknown(placeholder: &str, backend: &str) -> ProgramError {
 ///
 /// They are those of claude 2.1.325, codex 0.166.0 and copilot 1.0.102.
 fn flags(
+    tool: Tool,
     config: &BackendConfig,
     env: &BTreeMap<OsString, OsString>,
     route: Route,
@@ -243,8 +245,8 @@ fn flags(
         None => Vec::new(),
     };
     let as_argument = route == Route::Last;
-    match config.kind {
-        BackendKind::Claude => {
+    match tool {
+        Tool::Claude => {
             let mut args = text(&["-p", "--output-format", "json"]);
             // It leaves out everything that a user has set up, and the login as well: only
             // a key is used then.
@@ -259,28 +261,21 @@ fn flags(
             // A prompt may begin with a dash, and `--tools` takes what follows it.
             (args, if as_argument { vec!["--"] } else { Vec::new() })
         }
-        BackendKind::Codex => {
+        Tool::Codex => {
             let mut args = text(&["exec", "--json", "--skip-git-repo-check", "--ephemeral"]);
             args.extend(text(&["--color", "never", "--sandbox", "read-only"]));
             args.extend(codex_provider(config));
             args.extend(model("-m"));
             (args, if as_argument { vec!["--"] } else { vec!["-"] })
         }
-        BackendKind::Copilot => {
+        Tool::Copilot => {
             let mut args = text(&["-s", "--no-color", "--no-auto-update"]);
             args.extend(text(&["--disable-builtin-mcps", "--no-custom-instructions"]));
             args.push("--available-tools=".to_owned());
             args.extend(model("--model"));
             (args, if as_argument { vec!["-p"] } else { Vec::new() })
         }
-        BackendKind::Command
-        | BackendKind::Openai
-        | BackendKind::Anthropic
-        | BackendKind::Ollama
-        | BackendKind::Vllm
-        | BackendKind::Mlx
-        | BackendKind::Replay
-        | BackendKind::Echo => (Vec::new(), Vec::new()),
+        Tool::Command => (Vec::new(), Vec::new()),
     }
 }
 

@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 
-use probity_core::suite::{BackendKind, Output, Transport};
+use probity_core::suite::{Output, Transport};
 use tokio::sync::Mutex;
 
-use super::Program;
+use super::{Program, Tool};
 use crate::process::{self, Command, End, Limits, Room, Stdin};
 
 /// What is known of a program.
@@ -49,9 +49,10 @@ pub enum Support {
     Unused,
 }
 
-/// What was found out, by kind, file, and the arguments before ours.
-static KNOWN: LazyLock<Mutex<BTreeMap<(&'static str, PathBuf, Vec<String>), Probe>>> =
-    LazyLock::new(Mutex::default);
+/// What was found out, by the file and the arguments before ours.
+static KNOWN: LazyLock<Mutex<BTreeMap<Key, Probe>>> = LazyLock::new(Mutex::default);
+
+type Key = (Tool, PathBuf, Vec<String>);
 
 impl Program {
     /// Looks at the program, a limit for each question to it. The result, good or bad, is
@@ -75,7 +76,7 @@ impl Program {
             }
         };
         probe.found = Some(program.clone());
-        if self.kind == BackendKind::Command {
+        if self.tool == Tool::Command {
             if self.output != Output::Text {
                 probe.json = Support::Unknown;
             }
@@ -83,7 +84,7 @@ impl Program {
             return probe;
         }
         let before = self.template.before();
-        let key = (self.kind.as_str(), program.clone(), before.clone());
+        let key = (self.tool, program.clone(), before.clone());
         let mut known = KNOWN.lock().await;
         if let Some(kept) = known.get(&key) {
             let Probe { found, version, json, flags, notes, .. } = kept.clone();
@@ -97,9 +98,9 @@ impl Program {
             Ok(text) => probe.version = version(&text),
             Err(reason) => probe.notes.push(format!("`--version`: {reason}")),
         }
-        let help: &[&str] = match self.kind {
-            BackendKind::Codex => &["exec", "--help"],
-            _ => &["--help"],
+        let help: &[&str] = match self.tool {
+            Tool::Codex => &["exec", "--help"],
+            Tool::Claude | Tool::Copilot | Tool::Command => &["--help"],
         };
         let help = match self.look(&program, asked(help), limit).await {
             Ok(text) => Some(text),
@@ -120,10 +121,10 @@ impl Program {
             let missing = missing.join(", ");
             probe.notes.push(format!("its help does not mention {missing}"));
         }
-        probe.json = match self.kind {
-            BackendKind::Claude => support("--output-format"),
-            BackendKind::Codex => support("--json"),
-            _ => Support::Unused,
+        probe.json = match self.tool {
+            Tool::Claude => support("--output-format"),
+            Tool::Codex => support("--json"),
+            Tool::Copilot | Tool::Command => Support::Unused,
         };
         known.insert(key, probe.clone());
         probe
@@ -162,17 +163,17 @@ impl Program {
 
     /// What is there to log in with: names of variables and files, never what is in them.
     fn auth_hint(&self) -> Option<String> {
-        let (variables, file): (&[&str], &str) = match self.kind {
-            BackendKind::Claude => (
+        let (variables, file): (&[&str], &str) = match self.tool {
+            Tool::Claude => (
                 &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
                 ".claude/.credentials.json",
             ),
-            BackendKind::Codex => (&["CODEX_API_KEY"], ".codex/auth.json"),
-            BackendKind::Copilot => (
+            Tool::Codex => (&["CODEX_API_KEY"], ".codex/auth.json"),
+            Tool::Copilot => (
                 &["COPILOT_PROVIDER_BASE_URL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
                 ".copilot/config.json",
             ),
-            _ => return None,
+            Tool::Command => return None,
         };
         let variable = variables.iter().find(|it| self.env.contains_key(OsStr::new(it)));
         if let Some(variable) = variable {

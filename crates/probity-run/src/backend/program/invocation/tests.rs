@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use probity_core::suite::BackendKind;
+
 use super::*;
 
 fn filled(config: &BackendConfig, ask: &Ask<'_>) -> Invocation {
@@ -8,7 +10,9 @@ fn filled(config: &BackendConfig, ask: &Ask<'_>) -> Invocation {
         base: "/suite".into(),
         kill_grace: Duration::from_secs(1),
     };
-    let template = Template::new(config, &BTreeMap::new(), &surroundings).unwrap();
+    let template =
+        Template::new(Tool::of(config.kind).unwrap(), config, &BTreeMap::new(), &surroundings)
+            .unwrap();
     template.fill(ask, &Room::new().unwrap()).unwrap()
 }
 
@@ -41,7 +45,8 @@ fn a_place_and_another_transport_do_not_go_together() {
         let config = BackendConfig { transport: Some(transport), ..command(args) };
         let surroundings =
             Surroundings { env: BTreeMap::new(), base: "/".into(), kill_grace: Duration::ZERO };
-        Template::new(&config, &BTreeMap::new(), &surroundings).map_err(|it| it.to_string())
+        Template::new(Tool::Command, &config, &BTreeMap::new(), &surroundings)
+            .map_err(|it| it.to_string())
     };
     let message = "backend `b` has transport `stdin`, but its command has `{{prompt}}`";
     assert_eq!(check(&["{{prompt}}"], Transport::Stdin).unwrap_err(), message);
