@@ -164,6 +164,7 @@ impl Room {
 /// An error means that no process was made.
 pub async fn run(command: Command, limits: Limits) -> Result<Finished, NoProgram> {
     signals::heed_ignored();
+    guard::ready();
     let Command { program, args, env, stdin, room } = command;
     let (stdin, bytes) = match stdin {
         Stdin::Null => (Stdio::null(), None),

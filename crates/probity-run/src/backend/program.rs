@@ -316,20 +316,26 @@ impl Program {
             ..ErrorInput::default()
         };
         let verdict = self.rules.errors().classify(&input);
-        let said = self.redactor.error_text(&decode::said(stdout, &stderr));
         let how = match (&signal, finished.code()) {
             (Some(signal), _) => format!("ended by {signal}"),
             (None, Some(code)) => format!("exit code {code}"),
             (None, None) => "no exit code".to_owned(),
         };
-        let said = match (what, said.is_empty()) {
-            (Some(what), true) => what.to_owned(),
-            (Some(what), false) => {
-                let end = said.floor_char_boundary(200);
-                format!("{what}; it begins `{}`", &said[..end])
+        let clean = |text: &str| self.redactor.error_text(text.trim());
+        let beginning = |text: &str| {
+            let text = clean(text);
+            text[..text.floor_char_boundary(200)].to_owned()
+        };
+        let said = match (what, stdout.trim(), stderr.trim()) {
+            (Some(what), "", "") => what.to_owned(),
+            (Some(what), "", stderr) => {
+                format!("{what}; standard error begins `{}`", beginning(stderr))
             }
-            (None, true) => "it said nothing".to_owned(),
-            (None, false) => said,
+            (Some(what), stdout, _) => format!("{what}; it begins `{}`", beginning(stdout)),
+            (None, stdout, stderr) => match clean(&decode::said(stdout, stderr)) {
+                said if said.is_empty() => "it said nothing".to_owned(),
+                said => said,
+            },
         };
         CallError {
             permanent: verdict.permanent,

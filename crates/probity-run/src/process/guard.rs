@@ -51,6 +51,13 @@ fn start() -> Option<ChildStdin> {
     Some(pipe)
 }
 
+/// Starts the guard, so that it need not be started while a group is begun.
+///
+/// Between the start of a program and the word about it lies no more than a system call.
+pub(super) fn ready() {
+    LazyLock::force(&GUARD);
+}
+
 /// A group has begun.
 pub(super) fn watch_over(leader: Pid) {
     tell('+', leader);

@@ -151,6 +151,7 @@ pub struct Launch {
 
 impl Launch {
     /// Makes the process, the leader of a group of its own.
+    #[expect(clippy::disallowed_methods, reason = "here, with everything that goes with it")]
     pub(super) fn spawn(self) -> Result<Child, NoProgram> {
         let Self { program, args, env, stdin, work } = self;
         let spawned = Command::new(&program)

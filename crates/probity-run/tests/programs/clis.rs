@@ -113,7 +113,7 @@ async fn what_claude_prints_in_place_of_an_answer_is_none() {
     let interrupted = Act { stdout: "Execution error", ..Act::default() };
     assert_eq!(fails(BackendKind::Claude, interrupted).await.kind, ErrorKind::Crash);
     assert_eq!(fails(BackendKind::Claude, Act::default()).await.kind, ErrorKind::Empty);
-    let words = Act { stdout: "Four.", ..Act::default() };
+    let words = Act { stdout: "Four.", stderr: "a warning", code: 0 };
     let error = fails(BackendKind::Claude, words).await;
     assert!(
         error.message.contains("not the JSON that was asked for; it begins `Four.`"),
@@ -212,9 +212,10 @@ async fn codex_may_say_nothing_or_not_know_a_flag() {
     let stdout = codex(done);
     let silent = Act { stdout: &stdout, stderr: CODEX_STDERR, code: 0 };
     assert_eq!(fails(BackendKind::Codex, silent).await.kind, ErrorKind::Empty);
-    let stderr = "error: unexpected argument '--ephemeral' found\n\nUsage: codex exec [OPTIONS]\n";
+    let stderr = "WARNING: proceeding\nerror: unexpected argument '--ephemeral' found\n\nUsage: codex exec [OPTIONS]\n";
     let error = fails(BackendKind::Codex, Act { stderr, code: 2, ..Act::default() }).await;
     assert_eq!((error.kind, error.permanent), (ErrorKind::BadFlag, true));
+    assert!(error.message.starts_with("exit code 2: error: unexpected argument"), "{error}");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ async fn helper() {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script],
         env: std::env::vars_os().collect(),
-        stdin: Stdin::Null,
+        stdin: Stdin::Bytes(b"begin\n".into()),
         room: Room::new().unwrap(),
     };
     let finished = process::run(command, Limits::new(LONG, Duration::ZERO)).await.unwrap();
@@ -26,12 +26,14 @@ async fn helper() {
 }
 
 /// This file again, started by a shell that does something first.
-fn again(before: &str, script: &str) -> std::process::Child {
+fn again(lab: &Lab, before: &str, script: &str) -> std::process::Child {
     let shell = format!("{before}; exec \"$0\" --exact killed::helper --nocapture");
     let this: OsString = std::env::current_exe().unwrap().into();
     std::process::Command::new("/bin/sh")
         .args([OsString::from("-c"), shell.into(), this])
         .env(SCRIPT, script)
+        // A room outlives a sudden death; the lab does not.
+        .env("TMPDIR", lab.path(""))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
@@ -41,8 +43,9 @@ fn again(before: &str, script: &str) -> std::process::Child {
 async fn our_own_sudden_death_takes_the_programs_along() {
     let lab = Lab::new();
     let dir = lab.path("");
-    let script = format!("sleep 1000 & echo $$ > {}/pid; wait", dir.display());
-    let mut child = again(":", &script);
+    // What it reads is sent when it is under guard.
+    let script = format!("read -r word; sleep 1000 & echo $$ > {}/pid; wait", dir.display());
+    let mut child = again(&lab, ":", &script);
     let group = lab.pid("pid").await;
     assert!(alive(group) >= 2);
     child.kill().unwrap();
@@ -52,7 +55,8 @@ async fn our_own_sudden_death_takes_the_programs_along() {
 
 #[test]
 fn signals_that_we_ignore_are_heard_by_programs() {
-    let mut child = again("trap '' HUP INT QUIT", "grep SigIgn /proc/self/status");
+    let lab = Lab::new();
+    let mut child = again(&lab, "trap '' HUP INT QUIT", "grep SigIgn /proc/self/status");
     let mut stdout = String::new();
     child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
     assert!(child.wait().unwrap().success());

@@ -163,14 +163,21 @@ pub(super) fn said(stdout: &str, stderr: &str) -> String {
     if let Some(said) = structured.or_else(|| codex_last_error(stdout)) {
         return said;
     }
-    let marked: Vec<&str> = stderr.lines().filter(|line| line.starts_with("ERROR: ")).collect();
-    match (marked.last(), stderr.trim(), stdout.trim()) {
+    let marked = stderr.lines().rfind(|line| line.starts_with("ERROR: "));
+    let telling: Vec<&str> =
+        stderr.lines().filter(|line| !CHATTER.iter().any(|it| line.starts_with(it))).collect();
+    let telling = telling.join("\n");
+    match (marked, telling.trim(), stdout.trim()) {
         // Before it stands the whole prompt.
-        (Some(line), _, _) => (*line).to_owned(),
+        (Some(line), _, _) => line.to_owned(),
         (None, "", stdout) => stdout.to_owned(),
-        (None, stderr, _) => stderr.to_owned(),
+        (None, telling, _) => telling.to_owned(),
     }
 }
+
+/// How lines begin that codex and copilot print whatever happens.
+const CHATTER: &[&str] =
+    &["WARNING:", "Reading additional input", "Reading prompt from", "Package extraction"];
 
 /// The HTTP status that a program says its server gave.
 pub(super) fn status(stdout: &str) -> Option<u16> {
