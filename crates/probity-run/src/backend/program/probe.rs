@@ -7,12 +7,12 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    sync::LazyLock,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::Duration,
 };
 
 use probity_core::suite::{Output, Transport};
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 use super::{Program, Tool};
 use crate::process::{self, Command, End, Limits, Room, Stdin};
@@ -49,14 +49,21 @@ pub enum Support {
     Unused,
 }
 
-/// What was found out, by the file and the arguments before ours.
-static KNOWN: LazyLock<Mutex<BTreeMap<Key, Probe>>> = LazyLock::new(Mutex::default);
+/// What a program says of itself, or why it does not.
+#[derive(Debug)]
+struct Said {
+    version: Result<String, String>,
+    help: Result<String, String>,
+}
+
+/// What was said, by program, file, and the arguments before ours.
+static KNOWN: LazyLock<Mutex<BTreeMap<Key, Arc<OnceCell<Said>>>>> = LazyLock::new(Mutex::default);
 
 type Key = (Tool, PathBuf, Vec<String>);
 
 impl Program {
-    /// Looks at the program, a limit for each question to it. The result, good or bad, is
-    /// kept for as long as we run, so that the same reason is given each time.
+    /// Looks at the program, a limit for each question to it. What it says, or that it
+    /// does not, is kept for as long as we run, so that the same reason is given each time.
     pub async fn probe(&self, limit: Duration) -> Probe {
         let path = self.env.get(OsStr::new("PATH")).map(OsString::as_os_str);
         let mut probe = Probe {
@@ -84,35 +91,45 @@ impl Program {
             return probe;
         }
         let before = self.template.before();
-        let key = (self.tool, program.clone(), before.clone());
-        let mut known = KNOWN.lock().await;
-        if let Some(kept) = known.get(&key) {
-            let Probe { found, version, json, flags, notes, .. } = kept.clone();
-            return Probe { found, version, json, flags, notes, ..probe };
-        }
-        let asked = |flags: &[&str]| {
-            let flags = flags.iter().map(|&it| it.to_owned());
-            before.iter().cloned().chain(flags).map(OsString::from).collect()
+        let said = {
+            let key = (self.tool, program.clone(), before.clone());
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(key).or_default())
         };
-        match self.look(&program, asked(&["--version"]), limit).await {
-            Ok(text) => probe.version = version(&text),
-            Err(reason) => probe.notes.push(format!("`--version`: {reason}")),
-        }
+        let said = said.get_or_init(|| self.listen(&program, &before, limit)).await;
+        self.understand(said, &mut probe);
+        probe
+    }
+
+    /// Asks the program for its version and its flags, one apart from the other.
+    async fn listen(&self, program: &Path, before: &[String], limit: Duration) -> Said {
+        let args = |flags: &[&str]| {
+            let before = before.iter().map(OsString::from);
+            before.chain(flags.iter().map(OsString::from)).collect()
+        };
         let help: &[&str] = match self.tool {
             Tool::Codex => &["exec", "--help"],
             Tool::Claude | Tool::Copilot | Tool::Command => &["--help"],
         };
-        let help = match self.look(&program, asked(help), limit).await {
-            Ok(text) => Some(text),
-            Err(reason) => {
-                probe.notes.push(format!("`--help`: {reason}"));
-                None
-            }
-        };
-        let support = |flag: &str| match &help {
-            None => Support::Unknown,
-            Some(text) if mentions(text, flag) => Support::Yes,
-            Some(_) => Support::No,
+        Said {
+            version: self.look(program, args(&["--version"]), limit).await,
+            help: self.look(program, args(help), limit).await,
+        }
+    }
+
+    fn understand(&self, said: &Said, probe: &mut Probe) {
+        let Said { version: version_said, help } = said;
+        match version_said {
+            Ok(text) => probe.version = version(text),
+            Err(reason) => probe.notes.push(format!("`--version`: {reason}")),
+        }
+        if let Err(reason) = help {
+            probe.notes.push(format!("`--help`: {reason}"));
+        }
+        let support = |flag: &str| match help {
+            Ok(text) if mentions(text, flag) => Support::Yes,
+            Ok(_) => Support::No,
+            Err(_) => Support::Unknown,
         };
         probe.flags = self.template.flags().map(|flag| (flag.to_owned(), support(flag))).collect();
         let missing: Vec<&str> =
@@ -126,8 +143,6 @@ impl Program {
             Tool::Codex => support("--json"),
             Tool::Copilot | Tool::Command => Support::Unused,
         };
-        known.insert(key, probe.clone());
-        probe
     }
 
     /// Runs the program for what it says of itself.
