@@ -1,6 +1,7 @@
 //! What can be asked: servers, programs, recordings.
 
 pub mod http;
+pub mod program;
 
 mod anthropic;
 mod ollama;
@@ -15,6 +16,7 @@ use probity_core::{
 };
 
 use http::Http;
+use program::Program;
 use serde::{Deserialize, Serialize};
 
 use crate::recording::Replay;
@@ -93,6 +95,8 @@ pub enum Wire {
     Http(Http),
     /// From a file of answers.
     Replay(Replay),
+    /// By starting a program.
+    Program(Program),
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -106,6 +110,7 @@ impl Backend {
         match &self.wire {
             Wire::Http(http) => http.ask(ask, limit).await,
             Wire::Replay(replay) => replay.ask(ask),
+            Wire::Program(program) => program.ask(ask, limit).await,
             Wire::Echo => Ok(echo(ask)),
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await,
@@ -116,7 +121,7 @@ impl Backend {
     pub fn is_replay(&self) -> bool {
         match &self.wire {
             Wire::Replay(_) => true,
-            Wire::Http(_) | Wire::Echo => false,
+            Wire::Http(_) | Wire::Program(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
         }
@@ -137,7 +142,7 @@ impl Backend {
     pub fn cache_key(&self, ask: &Ask<'_>) -> InputDigest {
         let address = match &self.wire {
             Wire::Http(http) => http.url(),
-            Wire::Replay(_) | Wire::Echo => "",
+            Wire::Program(_) | Wire::Replay(_) | Wire::Echo => "",
             #[cfg(test)]
             Wire::Scripted(_) => "",
         };

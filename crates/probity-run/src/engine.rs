@@ -249,7 +249,6 @@ impl Engine {
         tokio::select! {
             biased;
             () = stopped, if !*interrupted => Wake::Stop,
-            // Before the ends of tasks: what a task reports comes before its end.
             Some(message) = messages.recv() => Wake::Message(message),
             Some(ended) = tasks.join_next_with_id() => Wake::Ended(ended),
             (lane, fed) = case, if !open.is_empty() => Wake::Fed(lane, fed),
@@ -306,13 +305,17 @@ impl Engine {
     async fn handle(&mut self, wake: Wake) -> Result<(), Unrecorded> {
         match wake {
             Wake::Stop => self.interrupt().await,
-            Wake::Message(Message::Wants { serial, grant }) => {
-                self.wants(serial, grant);
-                Ok(())
+            Wake::Message(message) => self.message(message).await,
+            Wake::Ended(ended) => {
+                // A task may have reported and ended between two looks.
+                while let Ok(message) = self.messages.try_recv() {
+                    self.message(message).await?;
+                }
+                match ended {
+                    Ok((_, TaskEnd { serial, result })) => self.ended(serial, result).await,
+                    Err(error) => self.broken(&error).await,
+                }
             }
-            Wake::Message(Message::Called(called)) => self.called(called).await,
-            Wake::Ended(Ok((_, TaskEnd { serial, result }))) => self.ended(serial, result).await,
-            Wake::Ended(Err(error)) => self.broken(&error).await,
             Wake::Fed(lane, Some(Fed::Case(case))) => self.begin(lane, *case).await,
             Wake::Fed(lane, Some(Fed::Broken(reason))) => {
                 self.lanes[lane].stop(LaneStatus::Broken { reason });
@@ -323,6 +326,16 @@ impl Engine {
                 Ok(())
             }
             Wake::PauseOver => Ok(()),
+        }
+    }
+
+    async fn message(&mut self, message: Message) -> Result<(), Unrecorded> {
+        match message {
+            Message::Wants { serial, grant } => {
+                self.wants(serial, grant);
+                Ok(())
+            }
+            Message::Called(called) => self.called(called).await,
         }
     }
 

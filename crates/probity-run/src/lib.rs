@@ -14,6 +14,7 @@ mod grade;
 mod pace;
 pub mod plan;
 pub mod prices;
+pub mod process;
 pub mod recording;
 pub mod redact;
 mod retry;

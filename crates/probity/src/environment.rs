@@ -1,6 +1,6 @@
 //! The one place that reads the environment, and the `.env` file beside it.
 
-use std::{collections::BTreeMap, env, fs, io, path::Path};
+use std::{collections::BTreeMap, env, ffi::OsString, fs, io, path::Path};
 
 use crate::failure::Failure;
 
@@ -25,6 +25,12 @@ impl Environment {
             Failure::new(format!("line {line} of `{}` is no NAME=VALUE", path.display()))
         })?;
         Ok(Self { file })
+    }
+
+    /// All variables.
+    pub(crate) fn all(&self) -> BTreeMap<OsString, OsString> {
+        let file = self.file.iter().map(|(name, value)| (name.into(), value.into()));
+        file.chain(env::vars_os()).collect()
     }
 
     /// The value of a variable.

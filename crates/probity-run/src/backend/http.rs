@@ -275,7 +275,7 @@ fn plausible(usage: Usage) -> Usage {
 }
 
 /// Whether nothing was said, and nobody kept it from being said.
-fn is_silent(reply: &Reply) -> bool {
+pub(super) fn is_silent(reply: &Reply) -> bool {
     let blocked = || {
         let reason = reply.stop_reason.as_deref().unwrap_or("").to_ascii_lowercase();
         ["content_filter", "refusal", "safety", "guardrail", "blocked"]
@@ -285,7 +285,7 @@ fn is_silent(reply: &Reply) -> bool {
     reply.text.trim().is_empty() && !blocked()
 }
 
-fn silence(reply: &Reply) -> CallError {
+pub(super) fn silence(reply: &Reply) -> CallError {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
     let message = format!("the reply is empty (stop reason: {reason})");
     CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) }

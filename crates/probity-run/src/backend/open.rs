@@ -1,6 +1,10 @@
 //! From the description of a backend to one that can be asked.
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use probity_core::{
     settings::Settings,
@@ -16,6 +20,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Backend, Wire, anthropic,
     http::{Dialect, Http, HttpConfig},
+    program::{Program, ProgramError, Surroundings},
 };
 use crate::{
     prices::Prices,
@@ -31,7 +36,7 @@ pub struct Workshop<'a> {
     /// The client that asks servers.
     pub client: &'a Client,
     /// The environment.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    pub variables: &'a BTreeMap<OsString, OsString>,
     /// The settings of the run.
     pub settings: &'a Settings,
     /// What errors mean.
@@ -56,6 +61,9 @@ pub enum BackendError {
     /// Its recording cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// It is a program, and cannot be called as the suite says.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// A key or header has characters that no header may have.
     #[error("the value of `{variable}` cannot be sent in a header")]
     BadHeader {
@@ -79,6 +87,7 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
+            Self::Program(_) => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -89,6 +98,11 @@ impl BackendError {
 }
 
 impl Workshop<'_> {
+    /// The value of a variable, if it is text.
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(OsStr::new(name))?.to_str().map(ToOwned::to_owned)
+    }
+
     /// Makes a backend ready to be asked.
     pub fn open(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
         let dialect = match config.kind {
@@ -103,7 +117,16 @@ impl Workshop<'_> {
             BackendKind::Claude
             | BackendKind::Codex
             | BackendKind::Copilot
-            | BackendKind::Command => todo!(),
+            | BackendKind::Command => {
+                let surroundings = Surroundings {
+                    env: self.variables.clone(),
+                    base: self.folder.to_owned(),
+                    kill_grace: self.settings.timeouts.kill_grace,
+                };
+                let program = Program::new(config, surroundings, self.rules)?;
+                let not_applied = program.not_applied();
+                return Ok(self.backend(config, Wire::Program(program), None, not_applied));
+            }
         };
         self.open_http(config, dialect)
     }
@@ -189,7 +212,7 @@ impl Workshop<'_> {
             | BackendKind::Echo => (Some("OPENAI_BASE_URL"), "https://api.openai.com/v1"),
         };
         let from_variable = || {
-            let value = (self.variable)(variable?).filter(|value| !value.is_empty())?;
+            let value = self.variable(variable?).filter(|value| !value.is_empty())?;
             // Ollama's is often a host and a port.
             Some(if value.contains("://") { value } else { format!("http://{value}") })
         };
@@ -216,7 +239,7 @@ impl Workshop<'_> {
         };
         let named = config.api_key_env.as_deref().or_else(|| usual.filter(|_| is_vendor));
         if let Some(variable) = named {
-            let key = (self.variable)(variable).filter(|key| !key.trim().is_empty());
+            let key = self.variable(variable).filter(|key| !key.trim().is_empty());
             let key = key.ok_or_else(|| BackendError::NoKey {
                 backend: config.name.clone(),
                 variable: variable.to_owned(),
@@ -231,7 +254,7 @@ impl Workshop<'_> {
             headers.insert(name, secret_header(&text, variable)?);
         }
         for (name, variable) in &config.headers_env {
-            let value = (self.variable)(variable).ok_or_else(|| BackendError::NoKey {
+            let value = self.variable(variable).ok_or_else(|| BackendError::NoKey {
                 backend: config.name.clone(),
                 variable: variable.clone(),
             })?;
@@ -365,7 +388,7 @@ fn ollama_fields(config: &BackendConfig) -> Fields {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, sync::LazyLock};
+    use std::sync::LazyLock;
 
     use probity_core::settings::Resolved;
 
@@ -374,11 +397,10 @@ mod tests {
     static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
     fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, String> {
-        let variables: BTreeMap<_, _> = variables.iter().copied().collect();
-        let variable = |name: &str| variables.get(name).map(|&it| it.to_owned());
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let workshop = Workshop {
             client: &super::super::http::client().unwrap(),
-            variable: &variable,
+            variables: &variables,
             settings: &Resolved::of([]).settings(),
             rules: &RULES,
             prices: &Prices::with(None).unwrap(),
@@ -394,7 +416,9 @@ mod tests {
     fn url(backend: &Backend) -> &str {
         match &backend.wire {
             Wire::Http(http) => http.url(),
-            Wire::Echo | Wire::Replay(_) | Wire::Scripted(_) => unreachable!("asked over HTTP"),
+            Wire::Echo | Wire::Program(_) | Wire::Replay(_) | Wire::Scripted(_) => {
+                unreachable!("asked over HTTP")
+            }
         }
     }
 

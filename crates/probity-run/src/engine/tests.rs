@@ -37,7 +37,7 @@ enum Act {
 
 /// A backend that plays a list of acts for each prompt, the last one again and again.
 #[derive(Debug, Default)]
-pub(crate) struct Scripted {
+pub struct Scripted {
     acts: BTreeMap<String, Vec<(Duration, Act)>>,
     asked: Mutex<BTreeMap<String, usize>>,
     in_flight: AtomicU64,
@@ -105,7 +105,7 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
 fn script(backend: &Backend) -> &Scripted {
     match &backend.wire {
         Wire::Scripted(script) => script,
-        Wire::Http(_) | Wire::Replay(_) | Wire::Echo => {
+        Wire::Http(_) | Wire::Program(_) | Wire::Replay(_) | Wire::Echo => {
             unreachable!("these tests make scripted backends only")
         }
     }

@@ -77,10 +77,9 @@ impl Project {
         client: &Client,
         make: impl FnOnce(&Workshop<'_>) -> T,
     ) -> T {
-        let variable = |name: &str| self.environment.get(name);
         make(&Workshop {
             client,
-            variable: &variable,
+            variables: &self.environment.all(),
             settings: &self.settings,
             rules: self.rules,
             prices: &self.prices,

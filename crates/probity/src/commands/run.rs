@@ -13,6 +13,7 @@ use std::{
     path::Path,
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use probity_core::{
@@ -23,6 +24,7 @@ use probity_run::{
     backend::{Answers, Backend, http},
     engine::{self, Outcome},
     plan::{Plan, PlannedLane, Surveyed, Used, survey},
+    process,
 };
 use probity_store::{Cache, NewRun, Reader, Recorder, StoreError, new_run_id};
 use tokio::sync::{mpsc, watch};
@@ -300,11 +302,13 @@ fn drive(
         .enable_all()
         .build()
         .map_err(|error| Failure::new("failed to start").because(error))?;
-    let rules = project.rules;
+    let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
     let outcome = runtime.block_on(async {
         let (stop, stopped) = watch::channel(false);
         let signals = tokio::spawn(watch_signals(stop));
         let outcome = engine::run(plan, rules, sender, stopped).await;
+        // Programs that were given up are ended before we are.
+        process::drained(grace + Duration::from_secs(1)).await;
         signals.abort();
         outcome
     });

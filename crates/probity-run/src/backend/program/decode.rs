@@ -1,0 +1,244 @@
+//! What programs print: answers, and what they say about errors.
+
+use probity_core::{record::Usage, suite::Output};
+use serde_json::Value;
+
+use crate::backend::Reply;
+
+/// Why something printed is no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Undecoded {
+    /// It says that it is an error.
+    Error,
+    /// It is not what the program was asked to print.
+    Shape(&'static str),
+}
+
+/// An answer as a suite describes where it stands.
+pub(super) fn output(output: &Output, stdout: &str) -> Result<Reply, Undecoded> {
+    match output {
+        Output::Text => Ok(plain(stdout)),
+        Output::Json(pointer) => {
+            let value: Value = serde_json::from_str(stdout.trim())
+                .map_err(|_| Undecoded::Shape("the output is no JSON"))?;
+            if is_error(&value) {
+                return Err(Undecoded::Error);
+            }
+            match at(&value, pointer) {
+                Some(text) => Ok(Reply { text, ..claims(&value) }),
+                None if names_error(&value) => Err(Undecoded::Error),
+                None => Err(Undecoded::Shape("the output has nothing at the pointer")),
+            }
+        }
+        Output::Jsonl(pointer) => {
+            let mut events = events(stdout).peekable();
+            if events.peek().is_none() {
+                return Err(Undecoded::Shape("the output has no line of JSON"));
+            }
+            let (mut text, mut failed) = (None, false);
+            for event in events {
+                failed = is_error(&event) || (failed && at(&event, pointer).is_none());
+                text = at(&event, pointer).or(text);
+            }
+            match (text, failed) {
+                (Some(text), false) => Ok(Reply { text, ..Reply::default() }),
+                (_, true) => Err(Undecoded::Error),
+                (None, false) => Err(Undecoded::Shape("no line has anything at the pointer")),
+            }
+        }
+    }
+}
+
+fn plain(stdout: &str) -> Reply {
+    // The end of a line that a program prints is not part of what the model says.
+    Reply { text: stdout.trim_end_matches(['\n', '\r']).to_owned(), ..Reply::default() }
+}
+
+/// The one object that claude prints, or the last of a stream of events.
+pub(super) fn claude(stdout: &str) -> Result<Reply, Undecoded> {
+    let Some(value) = claude_result(stdout) else {
+        return Err(Undecoded::Shape("the output is not the JSON that was asked for"));
+    };
+    // `subtype` says "success" even then.
+    if is_error(&value) {
+        return Err(Undecoded::Error);
+    }
+    let text = ["result", "completion"].iter().find_map(|key| value.get(key)?.as_str());
+    let text = match (text, value.get("content")) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(Value::Array(blocks))) => {
+            blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect()
+        }
+        (None, Some(Value::String(text))) => text.clone(),
+        (None, _) => return Err(Undecoded::Shape("the output has no `result`")),
+    };
+    Ok(Reply { text, ..claims(&value) })
+}
+
+fn claude_result(stdout: &str) -> Option<Value> {
+    let is_result = |value: &Value| {
+        ["result", "is_error", "completion", "content"].iter().any(|key| value.get(key).is_some())
+    };
+    match serde_json::from_str(stdout.trim()) {
+        Ok(Value::Array(events)) => events.into_iter().rfind(is_result),
+        Ok(value) => is_result(&value).then_some(value),
+        Err(_) => events(stdout).filter(is_result).last(),
+    }
+}
+
+/// The events that codex prints.
+pub(super) fn codex(stdout: &str) -> Result<Reply, Undecoded> {
+    let mut reply = Reply::default();
+    let (mut any, mut answered, mut failed) = (false, false, false);
+    for event in events(stdout) {
+        any = true;
+        match kind(&event) {
+            "item.completed" => {
+                let item = &event["item"];
+                // Words on the way to the answer come in the same kind of item before it.
+                if kind(item) == "agent_message" {
+                    item["text"].as_str().unwrap_or("").clone_into(&mut reply.text);
+                    answered = true;
+                }
+            }
+            "turn.failed" => failed = true,
+            "turn.completed" => {
+                let count = |key| event["usage"].get(key).and_then(Value::as_u64);
+                reply.usage = Usage {
+                    input_tokens: count("input_tokens"),
+                    output_tokens: count("output_tokens"),
+                    cached_tokens: count("cached_input_tokens"),
+                };
+            }
+            // Errors that it got over.
+            _ => {}
+        }
+    }
+    match (any, failed, answered) {
+        (false, _, _) => Err(Undecoded::Shape("the output is not the events that were asked for")),
+        (true, true, _) => Err(Undecoded::Error),
+        (true, false, false) if codex_last_error(stdout).is_some() => Err(Undecoded::Error),
+        // Without an answer the text is empty, which is told as that.
+        (true, false, true | false) => Ok(reply),
+    }
+}
+
+/// The events of codex that tell why it failed, without those that it got over.
+pub(super) fn codex_errors(stdout: &str) -> Option<String> {
+    let lines = |wanted: &str| {
+        let lines = stdout.lines().filter(|line| {
+            serde_json::from_str::<Value>(line).is_ok_and(|event| kind(&event) == wanted)
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    [lines("turn.failed"), lines("error")].into_iter().find(|it| !it.is_empty())
+}
+
+/// What codex last complained of.
+pub(super) fn codex_last_error(stdout: &str) -> Option<String> {
+    let message = |event: Value| {
+        let message = match kind(&event) {
+            "error" => event.get("message"),
+            "turn.failed" => event.pointer("/error/message"),
+            _ => None,
+        };
+        message.and_then(Value::as_str).map(ToOwned::to_owned)
+    };
+    events(stdout).filter_map(message).last()
+}
+
+/// The sentence about an error, wherever it stands.
+pub(super) fn said(stdout: &str, stderr: &str) -> String {
+    let structured = claude_result(stdout).filter(is_error).map(|value| {
+        let result = value.get("result").and_then(Value::as_str).unwrap_or("").trim();
+        let kind = value.get("api_error_type").and_then(Value::as_str);
+        match (result, kind) {
+            ("", None) => String::new(),
+            ("", Some(kind)) => kind.to_owned(),
+            (result, None) => result.to_owned(),
+            (result, Some(kind)) => format!("{result} ({kind})"),
+        }
+    });
+    let structured = structured.filter(|it| !it.is_empty());
+    if let Some(said) = structured.or_else(|| codex_last_error(stdout)) {
+        return said;
+    }
+    let marked = stderr.lines().rfind(|line| line.starts_with("ERROR: "));
+    let telling: Vec<&str> =
+        stderr.lines().filter(|line| !CHATTER.iter().any(|it| line.starts_with(it))).collect();
+    let telling = telling.join("\n");
+    match (marked, telling.trim(), stdout.trim()) {
+        // Before it stands the whole prompt.
+        (Some(line), _, _) => line.to_owned(),
+        (None, "", stdout) => stdout.to_owned(),
+        (None, telling, _) => telling.to_owned(),
+    }
+}
+
+/// How lines begin that codex and copilot print whatever happens.
+const CHATTER: &[&str] =
+    &["WARNING:", "Reading additional input", "Reading prompt from", "Package extraction"];
+
+/// The HTTP status that a program says its server gave.
+pub(super) fn status(stdout: &str) -> Option<u16> {
+    let value = claude_result(stdout)?;
+    value.get("api_error_status").and_then(Value::as_u64).and_then(|it| u16::try_from(it).ok())
+}
+
+/// What an object says of tokens, money and model. They are claims about names: with a
+/// server of one's own they are wrong.
+fn claims(value: &Value) -> Reply {
+    let count = |key| value.get("usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
+    let cached = count("cache_read_input_tokens");
+    let created = count("cache_creation_input_tokens");
+    let text = |key| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+    let by_model = value.get("modelUsage").and_then(Value::as_object);
+    // Small helpers of other models may be among them.
+    let model = by_model.and_then(|models| {
+        let written = |usage: &Value| usage.get("outputTokens").and_then(Value::as_u64);
+        models.iter().max_by_key(|(_, usage)| written(usage)).map(|(name, _)| name.clone())
+    });
+    Reply {
+        stop_reason: text("stop_reason"),
+        model: model.or_else(|| text("model")),
+        usage: Usage {
+            // What was read from or written to the cache is not in `input_tokens`.
+            input_tokens: count("input_tokens")
+                .map(|it| it + cached.unwrap_or(0) + created.unwrap_or(0)),
+            output_tokens: count("output_tokens"),
+            cached_tokens: cached,
+        },
+        cost_usd: ["total_cost_usd", "cost_usd"].iter().find_map(|key| value.get(key)?.as_f64()),
+        ..Reply::default()
+    }
+}
+
+fn events(stdout: &str) -> impl Iterator<Item = Value> {
+    stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.trim()).ok())
+        .filter(Value::is_object)
+}
+
+fn kind(value: &Value) -> &str {
+    value.get("type").and_then(Value::as_str).unwrap_or("")
+}
+
+fn is_error(value: &Value) -> bool {
+    value.get("is_error").and_then(Value::as_bool) == Some(true)
+}
+
+fn names_error(value: &Value) -> bool {
+    ["error", "errors"].iter().any(|key| value.get(key).is_some_and(|it| !it.is_null()))
+}
+
+/// The text at a place; what is no text is shown as JSON.
+fn at(value: &Value, pointer: &str) -> Option<String> {
+    match value.pointer(pointer)? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(other.to_string())
+        }
+    }
+}
