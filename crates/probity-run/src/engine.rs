@@ -170,7 +170,7 @@ impl Engine {
         let begun = self.run_started();
         self.emit(begun).await?;
         for stage in std::mem::take(&mut self.stages) {
-            self.open(&stage).await?;
+            self.open(&stage);
             loop {
                 self.grant_waiting();
                 self.finish_lanes(&stage).await?;
@@ -202,17 +202,16 @@ impl Engine {
     }
 
     /// Begins the lanes of a stage, except those whose backend was given up before.
-    async fn open(&mut self, stage: &[usize]) -> Result<(), Unrecorded> {
+    fn open(&mut self, stage: &[usize]) {
         for &at in stage {
             let lane = &mut self.lanes[at];
-            let state = &self.backends[lane.backend];
-            match &state.given_up {
+            let asked = &self.backends[lane.backend];
+            match &asked.given_up {
                 _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
                 Some(reason) => lane.stop(LaneStatus::Skipped { reason: reason.clone() }),
-                None => lane.open(state.backend.clone(), self.rules),
+                None => lane.open(asked.backend.clone(), self.rules),
             }
         }
-        Ok(())
     }
 
     /// Tells of the lanes that have just ended.
@@ -383,13 +382,12 @@ impl Engine {
                 let backend = self.lanes[at].backend;
                 let answer = match self.budget_left(at) {
                     Left::Nothing(_) => Grant::NoBudget,
-                    Left::Pending => break,
                     Left::Enough
                         if self.has_room() && self.backends[backend].pacer.has_room(now) =>
                     {
                         Grant::Go
                     }
-                    Left::Enough => break,
+                    Left::Pending | Left::Enough => break,
                 };
                 let Some((serial, grant)) = self.lanes[at].waiting.pop_front() else { break };
                 let go = matches!(answer, Grant::Go);

@@ -99,7 +99,7 @@ pub fn survey(
     runner: &RunnerConfig,
     folder: &Path,
     rules: &Rules,
-    filter: Filter,
+    filter: &Filter,
     sample: Option<SampleSize>,
     report: &mut dyn FnMut(Problem),
 ) -> Option<Surveyed> {
@@ -107,7 +107,7 @@ pub fn survey(
     // The cases with the smallest numbers are the sample, whatever order they are in.
     let mut smallest = std::collections::BinaryHeap::new();
     let mut errors = 0;
-    let mut chooser = Chooser::new(&filter);
+    let mut chooser = Chooser::new(filter);
     let mut sizes: Vec<(u64, u64)> = Vec::new();
     let (mut selected, mut prompt_bytes) = (0, 0);
     let summary = cases.survey(rules, |item| match item {
@@ -130,12 +130,11 @@ pub fn survey(
                         smallest.pop();
                     }
                 }
-                Some(_) => {}
                 None if chooser.takes(case) => {
                     selected += 1;
                     prompt_bytes += bytes();
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
     });

@@ -266,9 +266,9 @@ mod tests {
         ))
         .unwrap();
         let ask = |system, repeat| replay.ask(&Ask { prompt: "p", system, repeat });
-        let reply = ask(None, 0).unwrap();
-        assert_eq!((reply.text.as_str(), reply.source), ("first", Source::Replay));
-        assert_eq!(reply.latency, Some(Duration::from_millis(7)));
+        let first = ask(None, 0).unwrap();
+        assert_eq!((first.text.as_str(), first.source), ("first", Source::Replay));
+        assert_eq!(first.latency, Some(Duration::from_millis(7)));
         assert_eq!(ask(None, 1).unwrap().text, "second");
         assert_eq!(ask(None, 2).unwrap().text, "first");
         assert_eq!(ask(Some("s"), 0).unwrap_err().kind, ErrorKind::Auth);

@@ -44,11 +44,11 @@ mod tests {
         max_retries: 3,
         backoff_base: 2.0,
         backoff_jitter: 0.5,
-        backoff_max: Duration::from_secs(60),
+        backoff_max: Duration::from_mins(1),
     };
 
     fn waits(error: &CallError, chance: f64) -> Vec<Option<u64>> {
-        let left = Duration::from_secs(600);
+        let left = Duration::from_mins(10);
         let wait = |attempts| wait(&RETRY, Situation { error, attempts, left, chance });
         (1..=5).map(|attempts| wait(attempts).map(|it| it.as_secs())).collect()
     }

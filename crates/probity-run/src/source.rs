@@ -141,8 +141,8 @@ impl Cases {
         let compiler = std::cell::RefCell::new(Compiler::new(rules));
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let command = case.command_case();
-            let compiled = compiler.borrow_mut().compile(&case.criteria, command.as_ref());
-            let mut problems = compiled.err().unwrap_or_default();
+            let outcome = compiler.borrow_mut().compile(&case.criteria, command.as_ref());
+            let mut problems = outcome.err().unwrap_or_default();
             problems.extend(self.check_case(case));
             problems
         };

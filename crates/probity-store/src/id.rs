@@ -14,7 +14,8 @@ const SHORT: usize = 6;
 pub fn new_run_id(now_ms: i64, random: u64) -> RunId {
     let time = Timestamp::from_millisecond(now_ms).unwrap_or_default();
     let time = time.strftime("%Y%m%d-%H%M%S");
-    let letters = (0..SHORT).map(|at| char::from(LETTERS[(random >> (5 * at)) as usize & 31]));
+    let letter = |at: usize| char::from(LETTERS[usize::from(random.to_le_bytes()[at] & 31)]);
+    let letters = (0..SHORT).map(letter);
     format!("{time}-{}", letters.collect::<String>())
 }
 

@@ -1,6 +1,11 @@
 //! Reads the fields of one located object, and says everything that is wrong with them.
 
-use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -196,6 +201,28 @@ impl<'n, 'f> Fields<'n, 'f> {
             | NodeValue::Array(_)
             | NodeValue::Object(_) => None,
         })
+    }
+
+    /// A whole number within a range.
+    pub fn count(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let node = self.get(key)?;
+        let wanted = match *range.end() {
+            u64::MAX => format!("a whole number from {} on", range.start()),
+            most => format!("a whole number from {} to {most}", range.start()),
+        };
+        let taken = match &node.value {
+            NodeValue::Number(text) => text.parse().ok().filter(|count| range.contains(count)),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::String(_)
+            | NodeValue::Array(_)
+            | NodeValue::Object(_) => None,
+        };
+        if taken.is_none() {
+            let message = format!("field `{key}` must be {wanted}");
+            self.findings.error("wrong-type", &node.span, message);
+        }
+        taken
     }
 
     /// A list of texts, none of them blank. One text alone is a list of one.

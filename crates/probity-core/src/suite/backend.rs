@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     case::{Fields, Findings},
-    located::{Node, NodeValue},
+    located::Node,
     settings::parse_duration,
 };
 
@@ -165,7 +165,7 @@ pub struct BackendConfig {
     /// The longest reply.
     pub max_tokens: Option<u64>,
     /// Makes a reply repeatable, where the server can.
-    pub seed: Option<i64>,
+    pub seed: Option<u64>,
     /// Texts that end a reply.
     pub stop: Vec<String>,
     /// `json` where the server is to answer in JSON, or a schema.
@@ -270,12 +270,12 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         headers_env: decode_headers(&mut fields),
         temperature: fields.number("temperature"),
         top_p: fields.number("top_p"),
-        max_tokens: count(&mut fields, "max_tokens"),
-        seed: fields.number("seed").and_then(|it| i64::try_from(it as i128).ok()),
+        max_tokens: fields.count("max_tokens", 1..=u64::MAX),
+        seed: fields.count("seed", 0..=u64::from(u32::MAX)),
         stop: fields.texts("stop"),
         response_format: fields.json("response_format"),
         extra_body: fields.json("extra_body"),
-        max_concurrency: count(&mut fields, "max_concurrency"),
+        max_concurrency: fields.count("max_concurrency", 1..=u64::MAX),
         timeout: decode_timeout(&mut fields),
         price: decode_price(&mut fields),
         command: fields.texts("command"),
@@ -337,23 +337,6 @@ fn refuse_keys(node: &Node, findings: &mut Findings) {
         let help = "put it into a variable, and name that with `api_key_env`".to_owned();
         findings.error_with_help("key-in-file", &entry.key_span, message, help);
     }
-}
-
-fn count(fields: &mut Fields<'_, '_>, key: &str) -> Option<u64> {
-    let node = fields.get(key)?;
-    let parsed = match &node.value {
-        NodeValue::Number(text) => text.parse().ok().filter(|count| *count > 0),
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::String(_)
-        | NodeValue::Array(_)
-        | NodeValue::Object(_) => None,
-    };
-    if parsed.is_none() {
-        let message = format!("field `{key}` must be a whole number from 1 on");
-        fields.findings().error("wrong-type", &node.span, message);
-    }
-    parsed
 }
 
 fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {

@@ -53,6 +53,9 @@ impl RunnerKind {
     }
 }
 
+/// A case is not asked more often.
+const MOST_REPEATS: u64 = 10_000;
+
 /// One runner as the file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunnerConfig {
@@ -126,7 +129,10 @@ fn decode_runner(
         backends: decode_backends(node, backends, &mut fields),
         system: fields.text("system"),
         prompt: fields.text("prompt"),
-        repeat: decode_repeat(&mut fields),
+        repeat: fields
+            .count("repeat", 1..=MOST_REPEATS)
+            .and_then(|repeat| u32::try_from(repeat).ok())
+            .unwrap_or(1),
         budget: decode_budget(&mut fields),
         gates: fields.json("gates"),
     };
@@ -165,37 +171,21 @@ fn decode_backends(
     named
 }
 
-fn decode_repeat(fields: &mut Fields<'_, '_>) -> u32 {
-    const MOST: f64 = 10_000.0;
-    match fields.number("repeat") {
-        None => 1,
-        Some(repeat) if repeat.fract() == 0.0 && (1.0..=MOST).contains(&repeat) => repeat as u32,
-        Some(_) => {
-            let span = fields.span("repeat");
-            let message = format!("`repeat` must be a whole number from 1 to {MOST}");
-            fields.findings().error("wrong-type", &span, message);
-            1
-        }
-    }
-}
-
 fn decode_budget(fields: &mut Fields<'_, '_>) -> Budget {
     const KNOWN: &[&str] = &["max_cost_usd", "max_calls", "max_tokens"];
     let Some(node) = fields.get("budget") else { return Budget::default() };
     let Some(mut inner) = Fields::new(node, "`budget`", KNOWN, fields.findings()) else {
         return Budget::default();
     };
-    let mut amount = |key: &str| {
-        let amount = inner.number(key).filter(|it| *it != 0.0)?;
-        if amount < 0.0 {
-            let span = inner.span(key);
-            inner.findings().error("wrong-type", &span, format!("`{key}` must not be negative"));
-        }
-        Some(amount)
-    };
+    let max_cost_usd = inner.number("max_cost_usd").filter(|cost| *cost != 0.0);
+    if max_cost_usd.is_some_and(|cost| cost < 0.0) {
+        let span = inner.span("max_cost_usd");
+        let message = "`max_cost_usd` must not be negative".to_owned();
+        inner.findings().error("wrong-type", &span, message);
+    }
     Budget {
-        max_cost_usd: amount("max_cost_usd"),
-        max_calls: amount("max_calls").map(|it| it as u64),
-        max_tokens: amount("max_tokens").map(|it| it as u64),
+        max_cost_usd,
+        max_calls: inner.count("max_calls", 0..=u64::MAX).filter(|count| *count > 0),
+        max_tokens: inner.count("max_tokens", 0..=u64::MAX).filter(|count| *count > 0),
     }
 }

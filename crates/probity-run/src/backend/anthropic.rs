@@ -24,7 +24,7 @@ struct Answer {
     content: Vec<Block>,
     model: Option<String>,
     stop_reason: Option<String>,
-    usage: Option<Tokens>,
+    usage: Option<TokenUsage>,
     error: Option<Value>,
 }
 
@@ -34,7 +34,8 @@ struct Block {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+#[expect(clippy::struct_field_names, reason = "the vendor's names")]
+struct TokenUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,

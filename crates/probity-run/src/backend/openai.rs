@@ -23,7 +23,7 @@ struct Answer {
     #[serde(default)]
     choices: Vec<Choice>,
     model: Option<String>,
-    usage: Option<Tokens>,
+    usage: Option<TokenUsage>,
     error: Option<Value>,
 }
 
@@ -53,7 +53,7 @@ struct Part {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct TokenUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptTokens>,

@@ -69,7 +69,7 @@ impl LaneState {
     /// Begins to read cases.
     pub(super) fn open(&mut self, backend: Arc<Backend>, rules: &'static Rules) {
         let Stage::Waiting(waiting) = &mut self.stage else { return };
-        let (cases, done) = std::mem::replace(&mut **waiting, (Cases::default(), Done::default()));
+        let (cases, done) = std::mem::take(&mut **waiting);
         self.stage = Stage::Open(cases.feed(backend, done, rules));
     }
 

@@ -1,5 +1,7 @@
 //! The loop against scripts of replies, in time that the tests own.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "tests look for single events")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -143,7 +145,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
             },
             backend: at,
             runner: 0,
-            cases: Cases { given, repeat, ..Cases::default() },
+            cases: Cases { repeat, given, ..Cases::default() },
             done: Done::default(),
         }
     });
@@ -171,7 +173,7 @@ async fn trace(plan: Plan, stop_after: Option<Duration>) -> (Outcome, Vec<Event>
         }
         all
     });
-    let stopper = tokio::spawn(async move {
+    let timer = tokio::spawn(async move {
         match stop_after {
             Some(after) => tokio::time::sleep(after).await,
             None => pending().await,
@@ -179,7 +181,7 @@ async fn trace(plan: Plan, stop_after: Option<Duration>) -> (Outcome, Vec<Event>
         let _ = stop.send(true);
     });
     let outcome = run(plan, &RULES, events, stopped).await.unwrap();
-    stopper.abort();
+    timer.abort();
     (outcome, collector.await.unwrap())
 }
 
@@ -201,7 +203,7 @@ fn finished(events: &[Event], lane: usize) -> usize {
 #[tokio::test(start_paused = true)]
 async fn every_case_comes_to_an_end() {
     let backend = backend("a", replies(200), 64);
-    let (outcome, events) = trace(plan(&[backend.clone()], settings(), 1), None).await;
+    let (outcome, events) = trace(plan(std::slice::from_ref(&backend), settings(), 1), None).await;
     assert_eq!(outcome.lanes, [LaneStatus::Complete]);
     assert_eq!((outcome.calls, finished(&events, 0)), (200, 200));
     assert_eq!(script(&backend).peak.load(Ordering::SeqCst), 64);
@@ -223,7 +225,7 @@ async fn a_bad_key_costs_three_calls_and_spares_the_other_backend() {
 #[tokio::test(start_paused = true)]
 async fn an_outage_costs_three_cases_with_their_retries() {
     let backend = backend("a", failures(100, ErrorKind::Server), 64);
-    let (outcome, events) = trace(plan(&[backend.clone()], settings(), 1), None).await;
+    let (outcome, events) = trace(plan(std::slice::from_ref(&backend), settings(), 1), None).await;
     assert!(matches!(outcome.lanes[0], LaneStatus::FailFast { permanent: false, .. }));
     assert_eq!((script(&backend).calls(), finished(&events, 0)), (12, 3));
 }
@@ -279,7 +281,7 @@ async fn the_budget_counts_calls_in_flight() {
     let budget = Budget { max_calls: Some(10), ..Budget::default() };
     let backend = backend("a", replies(100), 64);
     let settings = Settings { budget, ..settings() };
-    let (outcome, events) = trace(plan(&[backend.clone()], settings, 1), None).await;
+    let (outcome, events) = trace(plan(std::slice::from_ref(&backend), settings, 1), None).await;
     assert!(matches!(outcome.lanes[0], LaneStatus::Budget { .. }));
     assert_eq!((script(&backend).calls(), finished(&events, 0)), (10, 10));
 }

@@ -61,17 +61,21 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let project = Project::load(&args.suite, &args.place, flags(args)?, printer)?;
     let store = Path::new(&project.settings.store);
     porcelain.result_file = store.display().to_string();
+    let context = Context { args, project: &project, store, printer };
     let earlier = Earlier::find(args, &project, store)?;
     let selection = match &earlier {
         Some(earlier) => earlier.selection(&args.selection)?,
         None => Selection::of(&args.selection),
     };
-    let runners = chosen_runners(args, &project)?;
-    let surveyed = survey_all(&runners, &project, &selection, store, printer)?;
-    let (backends, lanes) = lanes(args, &project, &runners, &surveyed, printer)?;
+    let runners = context.chosen_runners()?;
+    let surveyed = context.survey(&runners, &selection)?;
+    let backends = context.open_backends(&runners)?;
+    let lanes = lanes(&runners, &surveyed, &backends);
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     if args.dry_run {
-        return dry_run::show(&backends, &lanes, &surveyed, &project.settings, args, printer);
+        let text = dry_run::render(&backends, &lanes, &surveyed, &project.settings);
+        context.tell(&text)?;
+        return Ok(Exit::Success);
     }
     if porcelain.planned == 0 {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
@@ -89,11 +93,221 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     };
     let recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
-        None => begin(store, &project, &selection, &mut plan)?,
+        None => context.begin(&selection, &mut plan)?,
     };
     let run_id = plan.run_id.clone();
-    let outcome = drive(plan, recorder, &project, args)?;
-    report(&run_id, &outcome, store, &project, args, printer, porcelain)
+    let outcome = context.drive(plan, recorder)?;
+    context.report(&run_id, &outcome, porcelain)
+}
+
+/// What all steps of a run need.
+struct Context<'a> {
+    args: &'a RunArgs,
+    project: &'a Project,
+    store: &'a Path,
+    printer: &'a Printer,
+}
+
+impl Context<'_> {
+    /// The runners that are asked for, with what the command line changes about them.
+    fn chosen_runners(&self) -> Result<Vec<RunnerConfig>, Failure> {
+        let Self { args, project, .. } = self;
+        let all = &project.suite.runners;
+        if all.is_empty() {
+            return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
+                .hint("begin one with [[runners]]"));
+        }
+        for name in &args.runners {
+            if !all.iter().any(|runner| runner.name == *name) {
+                let known: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
+                return Err(Failure::new(format!("there is no runner `{name}`"))
+                    .hint(format!("the suite has {}", known.join(", "))));
+            }
+        }
+        for name in &args.backends {
+            if project.suite.backend(name).is_none() {
+                let known: Vec<&str> =
+                    project.suite.backends.iter().map(|backend| backend.name.as_str()).collect();
+                return Err(Failure::new(format!("there is no backend `{name}`"))
+                    .hint(format!("the suite has {}", known.join(", "))));
+            }
+        }
+        let asked =
+            |runner: &&RunnerConfig| args.runners.is_empty() || args.runners.contains(&runner.name);
+        let runners: Vec<RunnerConfig> = all
+            .iter()
+            .filter(asked)
+            .map(|runner| RunnerConfig {
+                repeat: args.selection.repeat.unwrap_or(runner.repeat),
+                backends: runner
+                    .backends
+                    .iter()
+                    .filter(|name| args.backends.is_empty() || args.backends.contains(name))
+                    .cloned()
+                    .collect(),
+                ..runner.clone()
+            })
+            .filter(|runner| !runner.backends.is_empty())
+            .collect();
+        if runners.is_empty() {
+            return Err(Failure::new("no runner has a backend to ask").hint(
+                "describe one under [backends.NAME], and name it in `backends` of a runner",
+            ));
+        }
+        let later = |runner: &&RunnerConfig| {
+            !matches!(runner.kind, RunnerKind::Respond | RunnerKind::Command)
+        };
+        if let Some(runner) = runners.iter().find(later) {
+            let (name, kind) = (&runner.name, runner.kind.as_str());
+            return Err(Failure::new(format!(
+                "runner `{name}` is of kind `{kind}`, which this version cannot run"
+            ))
+            .hint("it runs the kinds `respond` and `command`"));
+        }
+        Ok(runners)
+    }
+
+    /// Reads all datasets through. Every problem is shown before the first call.
+    fn survey(
+        &self,
+        runners: &[RunnerConfig],
+        selection: &Selection,
+    ) -> Result<Vec<Surveyed>, Failure> {
+        let Self { project, store, printer, .. } = self;
+        let (filter, sample) = selection.resolve(store, project.settings.seed)?;
+        let mut shown = printer.problems();
+        let mut report = |problem: Problem| shown.show(&problem);
+        let surveyed: Vec<Option<Surveyed>> = runners
+            .iter()
+            .map(|runner| {
+                let folder = &project.suite.folder;
+                survey(runner, folder, project.rules, &filter, sample, &mut report)
+            })
+            .collect();
+        drop(shown);
+        surveyed
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+    }
+
+    /// Makes the backends that are asked ready.
+    fn open_backends(&self, runners: &[RunnerConfig]) -> Result<Vec<Arc<Backend>>, Failure> {
+        let Self { args, project, printer, .. } = self;
+        let client =
+            http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+        let used = |config: &&BackendConfig| {
+            runners.iter().any(|runner| runner.backends.contains(&config.name))
+        };
+        let mut backends: Vec<Arc<Backend>> = Vec::new();
+        for config in project.suite.backends.iter().filter(used) {
+            let backend = project.with_workshop(&client, |workshop| match &args.replay {
+                Some(recording) => workshop.open_replay(config, recording),
+                None => workshop.open(config),
+            });
+            let backend = backend.map_err(|error| {
+                let hint = error.hint().unwrap_or_default();
+                Failure::new("a backend cannot be used").because(error).hint(hint)
+            })?;
+            if !backend.not_applied.is_empty() {
+                let (name, settings) = (&backend.name, backend.not_applied.join(", "));
+                printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
+            }
+            backends.push(Arc::new(backend));
+        }
+        Ok(backends)
+    }
+
+    /// Begins a new run.
+    fn begin(&self, selection: &Selection, plan: &mut Plan) -> Result<Recorder, Failure> {
+        let Self { project, store, .. } = self;
+        let started_ms = clock::now_ms();
+        plan.run_id = new_run_id(started_ms, fastrand::u64(..));
+        let settings: serde_json::Map<String, serde_json::Value> = project
+            .resolved
+            .iter()
+            .map(|(key, value, _)| (key.to_owned(), value.to_string().into()))
+            .collect();
+        let info = serde_json::json!({
+            "probity_version": env!("CARGO_PKG_VERSION"),
+            "selection": selection,
+            "settings": settings,
+        });
+        let suite = project.name.clone();
+        let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
+        Recorder::create(store, &run).map_err(store_failure)
+    }
+
+    /// Runs the plan, with the events going to the disk and to whoever watches.
+    fn drive(&self, plan: Plan, recorder: Recorder) -> Result<Outcome, Failure> {
+        let Self { project, args, .. } = self;
+        let progress = Progress::start(Style::of(args.quiet));
+        let sinks = Sinks::open(recorder, args.events.as_deref(), progress)?;
+        let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
+        let pump = thread::spawn(move || sinks.pump(receiver));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new("failed to start").because(error))?;
+        let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
+        let outcome = runtime.block_on(async {
+            let (stop, stopped) = watch::channel(false);
+            let signals = tokio::spawn(watch_signals(stop));
+            let outcome = engine::run(plan, rules, sender, stopped).await;
+            // Programs that were given up are ended before we are.
+            process::drained(grace + Duration::from_secs(1)).await;
+            signals.abort();
+            outcome
+        });
+        // Tasks that wait for a server that never answers are not waited for.
+        runtime.shutdown_background();
+        let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
+        written.map_err(|failure| failure.exit(Exit::Aborted))?;
+        outcome.map_err(|error| {
+            Failure::new("the run was given up").because(error).exit(Exit::Aborted)
+        })
+    }
+
+    /// Shows what the records say, and decides the exit code by them.
+    fn report(
+        &self,
+        run_id: &str,
+        outcome: &Outcome,
+        porcelain: &mut Porcelain,
+    ) -> Result<Exit, Failure> {
+        let Self { args, project, store, printer } = self;
+        let reader = Reader::open(store).map_err(store_failure)?;
+        let run = reader.find(run_id).map_err(store_failure)?;
+        let summary = Summary::read(&reader, &run).map_err(store_failure)?;
+        if let Some(path) = &args.record {
+            summary::write_recording(&reader, &run, path)?;
+        }
+        let total = summary.total();
+        porcelain.total_calls = outcome.calls;
+        porcelain.cost_usd = total.cost_usd;
+        porcelain.cases = total.total();
+        porcelain.lanes(&outcome.lanes);
+        let exit = summary.exit(project.settings.max_error_rate);
+        if !args.quiet {
+            self.tell(&summary.render(project.settings.max_error_rate))?;
+        }
+        if !summary.is_complete() && !args.quiet {
+            let suite = args.suite.display();
+            printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
+        }
+        Ok(exit)
+    }
+
+    /// Shows a text: on standard output, unless that is for scripts.
+    fn tell(&self, text: &str) -> Result<(), Failure> {
+        match self.args.porcelain {
+            true => {
+                self.printer.note(text.trim_end());
+                Ok(())
+            }
+            false => self.printer.show(text),
+        }
+    }
 }
 
 /// The settings that the command line makes.
@@ -112,115 +326,12 @@ fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
     Ok(flags)
 }
 
-/// The runners that are asked for, with what the command line changes about them.
-fn chosen_runners(args: &RunArgs, project: &Project) -> Result<Vec<RunnerConfig>, Failure> {
-    let all = &project.suite.runners;
-    if all.is_empty() {
-        return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
-            .hint("begin one with [[runners]]"));
-    }
-    for name in &args.runners {
-        if !all.iter().any(|runner| runner.name == *name) {
-            let known: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
-            return Err(Failure::new(format!("there is no runner `{name}`"))
-                .hint(format!("the suite has {}", known.join(", "))));
-        }
-    }
-    for name in &args.backends {
-        if project.suite.backend(name).is_none() {
-            let known: Vec<&str> =
-                project.suite.backends.iter().map(|backend| backend.name.as_str()).collect();
-            return Err(Failure::new(format!("there is no backend `{name}`"))
-                .hint(format!("the suite has {}", known.join(", "))));
-        }
-    }
-    let asked =
-        |runner: &&RunnerConfig| args.runners.is_empty() || args.runners.contains(&runner.name);
-    let runners: Vec<RunnerConfig> = all
-        .iter()
-        .filter(asked)
-        .map(|runner| RunnerConfig {
-            repeat: args.selection.repeat.unwrap_or(runner.repeat),
-            backends: runner
-                .backends
-                .iter()
-                .filter(|name| args.backends.is_empty() || args.backends.contains(name))
-                .cloned()
-                .collect(),
-            ..runner.clone()
-        })
-        .filter(|runner| !runner.backends.is_empty())
-        .collect();
-    if runners.is_empty() {
-        return Err(Failure::new("no runner has a backend to ask")
-            .hint("describe one under [backends.NAME], and name it in `backends` of a runner"));
-    }
-    let later =
-        |runner: &&RunnerConfig| !matches!(runner.kind, RunnerKind::Respond | RunnerKind::Command);
-    if let Some(runner) = runners.iter().find(later) {
-        let (name, kind) = (&runner.name, runner.kind.as_str());
-        return Err(Failure::new(format!(
-            "runner `{name}` is of kind `{kind}`, which this version cannot run"
-        ))
-        .hint("it runs the kinds `respond` and `command`"));
-    }
-    Ok(runners)
-}
-
-/// Reads all datasets through. Every problem is shown before the first call.
-fn survey_all(
-    runners: &[RunnerConfig],
-    project: &Project,
-    selection: &Selection,
-    store: &Path,
-    printer: &Printer,
-) -> Result<Vec<Surveyed>, Failure> {
-    let (filter, sample) = selection.resolve(store, project.settings.seed)?;
-    let mut shown = printer.problems();
-    let mut report = |problem: Problem| shown.show(&problem);
-    let surveyed: Vec<Option<Surveyed>> = runners
-        .iter()
-        .map(|runner| {
-            let folder = &project.suite.folder;
-            survey(runner, folder, project.rules, filter.clone(), sample, &mut report)
-        })
-        .collect();
-    drop(shown);
-    surveyed
-        .into_iter()
-        .collect::<Option<_>>()
-        .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
-}
-
-/// Opens the backends that are asked, and lays out which runner runs on which.
+/// Lays out which runner runs on which backend.
 fn lanes(
-    args: &RunArgs,
-    project: &Project,
     runners: &[RunnerConfig],
     surveyed: &[Surveyed],
-    printer: &Printer,
-) -> Result<(Vec<Arc<Backend>>, Vec<PlannedLane>), Failure> {
-    let client =
-        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
-    let used = |config: &&BackendConfig| {
-        runners.iter().any(|runner| runner.backends.contains(&config.name))
-    };
-    let mut backends: Vec<Arc<Backend>> = Vec::new();
-    for config in project.suite.backends.iter().filter(used) {
-        let backend = project.with_workshop(&client, |workshop| match &args.replay {
-            Some(recording) => workshop.open_replay(config, recording),
-            None => workshop.open(config),
-        });
-        let backend = backend.map_err(|error| {
-            let hint = error.hint().unwrap_or_default();
-            Failure::new("a backend cannot be used").because(error).hint(hint)
-        })?;
-        if !backend.not_applied.is_empty() {
-            let (name, settings) = (&backend.name, backend.not_applied.join(", "));
-            printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
-        }
-        backends.push(Arc::new(backend));
-    }
+    backends: &[Arc<Backend>],
+) -> Vec<PlannedLane> {
     let mut lanes = Vec::new();
     for (at, (runner, surveyed)) in runners.iter().zip(surveyed).enumerate() {
         for (place, backend) in backends.iter().enumerate() {
@@ -229,7 +340,7 @@ fn lanes(
             }
         }
     }
-    Ok((backends, lanes))
+    lanes
 }
 
 /// Runner after runner, each on all its backends at once.
@@ -263,62 +374,6 @@ fn open_cache(project: &Project) -> Result<Option<Arc<dyn Answers>>, Failure> {
     Ok(Some(Arc::new(StoredAnswers(cache))))
 }
 
-/// Begins a new run.
-fn begin(
-    store: &Path,
-    project: &Project,
-    selection: &Selection,
-    plan: &mut Plan,
-) -> Result<Recorder, Failure> {
-    let started_ms = clock::now_ms();
-    plan.run_id = new_run_id(started_ms, fastrand::u64(..));
-    let settings: serde_json::Map<String, serde_json::Value> = project
-        .resolved
-        .iter()
-        .map(|(key, value, _)| (key.to_owned(), value.to_string().into()))
-        .collect();
-    let info = serde_json::json!({
-        "probity_version": env!("CARGO_PKG_VERSION"),
-        "selection": selection,
-        "settings": settings,
-    });
-    let suite = project.name.clone();
-    let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
-    Recorder::create(store, &run).map_err(store_failure)
-}
-
-/// Runs the plan, with the events going to the disk and to whoever watches.
-fn drive(
-    plan: Plan,
-    recorder: Recorder,
-    project: &Project,
-    args: &RunArgs,
-) -> Result<Outcome, Failure> {
-    let progress = Progress::start(Style::of(args.quiet));
-    let sinks = Sinks::open(recorder, args.events.as_deref(), progress)?;
-    let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
-    let pump = thread::spawn(move || sinks.pump(receiver));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new("failed to start").because(error))?;
-    let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
-    let outcome = runtime.block_on(async {
-        let (stop, stopped) = watch::channel(false);
-        let signals = tokio::spawn(watch_signals(stop));
-        let outcome = engine::run(plan, rules, sender, stopped).await;
-        // Programs that were given up are ended before we are.
-        process::drained(grace + Duration::from_secs(1)).await;
-        signals.abort();
-        outcome
-    });
-    // Tasks that wait for a server that never answers are not waited for.
-    runtime.shutdown_background();
-    let recorded = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
-    recorded.map_err(|failure| failure.exit(Exit::Aborted))?;
-    outcome.map_err(|error| Failure::new("the run was given up").because(error).exit(Exit::Aborted))
-}
-
 /// The first signal stops the run in good order, the second ends the program at once.
 async fn watch_signals(stop: watch::Sender<bool>) {
     use tokio::signal::unix::{SignalKind, signal};
@@ -348,43 +403,6 @@ async fn watch_signals(stop: watch::Sender<bool>) {
 #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked for twice, and nothing is lost")]
 fn leave_at_once() {
     std::process::exit(i32::from(Exit::Interrupted.code()));
-}
-
-/// Shows what the records say, and decides the exit code by them.
-#[expect(clippy::too_many_arguments, reason = "the end of the one function that has all of them")]
-fn report(
-    run_id: &str,
-    outcome: &Outcome,
-    store: &Path,
-    project: &Project,
-    args: &RunArgs,
-    printer: &Printer,
-    porcelain: &mut Porcelain,
-) -> Result<Exit, Failure> {
-    let reader = Reader::open(store).map_err(store_failure)?;
-    let run = reader.find(run_id).map_err(store_failure)?;
-    let summary = Summary::read(&reader, &run).map_err(store_failure)?;
-    if let Some(path) = &args.record {
-        summary::write_recording(&reader, &run, path)?;
-    }
-    let total = summary.total();
-    porcelain.total_calls = outcome.calls;
-    porcelain.cost_usd = total.cost_usd;
-    porcelain.cases = total.total();
-    porcelain.lanes(&outcome.lanes);
-    let exit = summary.exit(project.settings.max_error_rate);
-    if !args.quiet {
-        let text = summary.render(project.settings.max_error_rate);
-        match args.porcelain {
-            true => printer.note(text.trim_end()),
-            false => printer.show(&text)?,
-        }
-    }
-    if !summary.is_complete() && !args.quiet {
-        let suite = args.suite.display();
-        printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
-    }
-    Ok(exit)
 }
 
 /// A failure of the store, with what to do about it.

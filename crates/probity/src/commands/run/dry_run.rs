@@ -8,22 +8,18 @@ use probity_run::{
     plan::{PlannedLane, Surveyed},
 };
 
-use crate::{cli::run::RunArgs, exit::Exit, failure::Failure, printer::Printer};
-
 /// Bytes of a token, roughly, in prose.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Tokens of a reply where nothing limits it.
 const REPLY_TOKENS: u64 = 256;
 
-/// Prints the plan. No call is made.
-pub(super) fn show(
+/// The plan, for people.
+pub(super) fn render(
     backends: &[Arc<Backend>],
     lanes: &[PlannedLane],
     surveyed: &[Surveyed],
     settings: &Settings,
-    args: &RunArgs,
-    printer: &Printer,
-) -> Result<Exit, Failure> {
+) -> String {
     let mut text = String::from("dry run: nothing is asked\n");
     let (mut calls, mut cost, mut unpriced) = (0, 0.0, false);
     for lane in lanes {
@@ -64,9 +60,5 @@ pub(super) fn show(
     }
     let unknown = if unpriced { " plus what has no price" } else { "" };
     let _ = writeln!(text, "{calls} calls, up to ${cost:.4}{unknown}");
-    match args.porcelain {
-        true => printer.note(text.trim_end()),
-        false => printer.show(&text)?,
-    }
-    Ok(Exit::Success)
+    text
 }

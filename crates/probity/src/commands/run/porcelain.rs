@@ -1,7 +1,7 @@
 //! `KEY=VALUE` lines for scripts, on every path that a run can end on.
 
 use probity_core::record::LaneStatus;
-use std::io::Write as _;
+use std::{fmt::Write as _, io::Write as _};
 
 use crate::{failure::Failure, printer::Printer};
 
@@ -50,7 +50,11 @@ impl Porcelain {
             ("FAIL_FAST_PERMANENT", flag(permanent).to_string()),
             ("RESULT_FILE", one_line(&self.result_file)),
         ];
-        lines.iter().map(|(key, value)| format!("{key}={value}\n")).collect()
+        let mut text = String::new();
+        for (key, value) in lines {
+            let _ = writeln!(text, "{key}={value}");
+        }
+        text
     }
 
     /// Prints the lines.
