@@ -96,9 +96,13 @@ impl Meter {
         self.pending = self.pending.saturating_sub(1);
     }
 
-    /// Calls that have been made.
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls
+    /// What has been used, without what was carried over.
+    pub(crate) fn used_since(&self, carried: &Used) -> Used {
+        Used {
+            calls: self.calls - carried.calls,
+            tokens: self.tokens - carried.tokens,
+            cost_usd: self.cost_usd - carried.cost_usd,
+        }
     }
 }
 

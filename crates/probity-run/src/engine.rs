@@ -30,7 +30,7 @@ use tokio::{
 
 use crate::{
     backend::Backend,
-    budget::{Left, Meter},
+    budget::{Left, Meter, Used},
     clock::now_ms,
     pace::{Pacer, Pause},
     plan::Plan,
@@ -41,12 +41,12 @@ use lane::LaneState;
 use task::{Called, Came, Grant, Handle, Message, Shared, TaskEnd};
 
 /// What a run came to in this sitting.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// How each lane ended.
     pub lanes: Vec<LaneStatus>,
-    /// Calls that were made.
-    pub calls: u64,
+    /// What was used in this sitting.
+    pub used: Used,
     /// Whether somebody stopped it.
     pub interrupted: bool,
 }
@@ -102,6 +102,8 @@ struct Engine {
     /// What the run may use, then what each runner may.
     meter: Meter,
     runner_meters: Vec<Meter>,
+    /// What earlier sittings have used.
+    carried: Used,
     tasks: JoinSet<TaskEnd>,
     live: BTreeMap<u64, Live>,
     next_serial: u64,
@@ -155,6 +157,7 @@ impl Engine {
             backends,
             stages,
             meter,
+            carried,
             runner_meters: budgets.into_iter().map(Meter::new).collect(),
             tasks: JoinSet::new(),
             live: BTreeMap::new(),
@@ -184,7 +187,8 @@ impl Engine {
         let lanes: Vec<LaneStatus> = self.lanes.iter().map(LaneState::outcome).collect();
         let complete = lanes.iter().all(LaneStatus::is_complete);
         self.emit(Event::RunFinished { complete }).await?;
-        Ok(Outcome { lanes, calls: self.meter.calls(), interrupted: self.interrupted })
+        let used = self.meter.used_since(&self.carried);
+        Ok(Outcome { lanes, used, interrupted: self.interrupted })
     }
 
     fn run_started(&self) -> Event {

@@ -319,13 +319,15 @@ impl Reader {
         read().map_err(StoreError::Read)
     }
 
-    /// The results of a lane one by one, in the order they came to an end.
+    /// The results of a lane one by one, in the order of their ids: the order in which they
+    /// came to an end is chance.
     pub fn cases(
         &self,
         lane: &LaneView,
         mut each: impl FnMut(StoredCase) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let sql = format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND stale = 0 ORDER BY r.id");
+        let sql =
+            format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat");
         let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query([lane.row]).map_err(StoreError::Read)?;
         while let Some(row) = rows.next().map_err(StoreError::Read)? {

@@ -9,7 +9,7 @@ use probity_core::{
     event::{CaseKey, Event, Stamped},
     record::{CaseRecord, InputDigest, Lane, LaneStatus},
 };
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{StoreError, make_folder, open};
 
@@ -89,7 +89,7 @@ impl Recorder {
         is_current: impl Fn(&str, u32) -> bool,
     ) -> Result<u64, StoreError> {
         let Some(row) = self.find_lane(lane).map_err(StoreError::Write)? else { return Ok(0) };
-        let transaction = self.connection.transaction().map_err(StoreError::Write)?;
+        let transaction = begin(&mut self.connection)?;
         let mark = || {
             let mut marked = 0;
             let mut all =
@@ -113,7 +113,7 @@ impl Recorder {
     /// Takes events in. When it returns they are on the disk.
     pub fn record(&mut self, events: &[Stamped]) -> Result<(), StoreError> {
         let Self { connection, run, lanes, last_system, .. } = self;
-        let transaction = connection.transaction().map_err(StoreError::Write)?;
+        let transaction = begin(connection)?;
         let mut writer = Writer { transaction: &transaction, run: *run, lanes, last_system };
         for Stamped { at_ms, event } in events {
             writer.write(*at_ms, event).map_err(StoreError::Write)?;
@@ -138,6 +138,11 @@ impl Recorder {
         let _ = connection.close();
         lock.release();
     }
+}
+
+/// Begins to write. Others that write are waited for here, and never halfway.
+fn begin(connection: &mut Connection) -> Result<Transaction<'_>, StoreError> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::Write)
 }
 
 /// Writes events within one transaction.

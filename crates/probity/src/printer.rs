@@ -10,7 +10,9 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
-use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
+use crate::{
+    cli::ColorArg, diagnostic, environment::Environment, failure::Failure, terminal::safe,
+};
 use probity_core::problem::Problem;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -92,10 +94,14 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut err = self.err();
         let _ = writeln!(err, "{ERROR}error{ERROR:#}: {failure}");
-        let mut cause = failure.source();
+        let (mut cause, mut said) = (failure.source(), failure.to_string());
         while let Some(error) = cause {
-            let _ = writeln!(err, "  caused by: {error}");
-            cause = error.source();
+            let text = error.to_string();
+            // Some libraries say the same twice.
+            if !text.contains(&said) {
+                let _ = writeln!(err, "  caused by: {}", safe(&text));
+            }
+            (cause, said) = (error.source(), text);
         }
         if let Some(hint) = failure.hint_text() {
             let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");

@@ -120,7 +120,8 @@ impl Workshop<'_> {
             | BackendKind::Command => {
                 let surroundings = Surroundings {
                     env: self.variables.clone(),
-                    base: self.folder.to_owned(),
+                    // A program runs elsewhere, so a relative path would lead it astray.
+                    base: std::path::absolute(self.folder.join(".")).unwrap_or_default(),
                     kill_grace: self.settings.timeouts.kill_grace,
                 };
                 let program = Program::new(config, surroundings, self.rules)?;

@@ -205,7 +205,7 @@ async fn every_case_comes_to_an_end() {
     let backend = backend("a", replies(200), 64);
     let (outcome, events) = trace(plan(std::slice::from_ref(&backend), settings(), 1), None).await;
     assert_eq!(outcome.lanes, [LaneStatus::Complete]);
-    assert_eq!((outcome.calls, finished(&events, 0)), (200, 200));
+    assert_eq!((outcome.used.calls, finished(&events, 0)), (200, 200));
     assert_eq!(script(&backend).peak.load(Ordering::SeqCst), 64);
 }
 
@@ -248,7 +248,7 @@ async fn errors_that_pass_are_tried_again() {
     let fail = |kind| (SOON, Act::Fail(kind, None));
     let acts = vec![vec![fail(ErrorKind::Server), fail(ErrorKind::Overloaded), (SOON, Act::Reply)]];
     let (outcome, events) = trace(plan(&[backend("a", acts, 4)], settings(), 1), None).await;
-    assert_eq!((outcome.calls, finished(&events, 0)), (3, 1));
+    assert_eq!((outcome.used.calls, finished(&events, 0)), (3, 1));
     let record = events.iter().find_map(|event| match event {
         Event::CaseFinished { record, .. } => Some(record),
         _ => None,
@@ -273,7 +273,7 @@ async fn a_backend_that_asks_for_time_is_left_alone_for_it() {
 async fn a_call_that_takes_too_long_is_a_timeout() {
     let acts = vec![vec![(SOON, Act::Hang)]];
     let (outcome, events) = trace(plan(&[backend("a", acts, 8)], settings(), 1), None).await;
-    assert_eq!((outcome.calls, finished(&events, 0)), (4, 1));
+    assert_eq!((outcome.used.calls, finished(&events, 0)), (4, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,7 +291,7 @@ async fn a_budget_that_is_just_enough_is_enough() {
     let budget = Budget { max_calls: Some(100), ..Budget::default() };
     let settings = Settings { budget, ..settings() };
     let (outcome, _) = trace(plan(&[backend("a", replies(100), 64)], settings, 1), None).await;
-    assert_eq!((outcome.lanes, outcome.calls), (vec![LaneStatus::Complete], 100));
+    assert_eq!((outcome.lanes, outcome.used.calls), (vec![LaneStatus::Complete], 100));
 }
 
 #[tokio::test(start_paused = true)]
@@ -385,9 +385,9 @@ proptest! {
         check_stream(&events);
         prop_assert!(peaks.iter().all(|peak| *peak <= own));
         prop_assert!(peaks.iter().max().copied().unwrap_or(0) <= total);
-        prop_assert_eq!(outcome.calls, calls as u64);
+        prop_assert_eq!(outcome.used.calls, calls as u64);
         if let Some(most) = max_calls {
-            prop_assert!(outcome.calls <= most);
+            prop_assert!(outcome.used.calls <= most);
         }
         for (lane, status) in outcome.lanes.iter().enumerate() {
             let planned = scripts[lane].len() * repeat as usize;

@@ -283,8 +283,8 @@ impl Context<'_> {
             summary::write_recording(&reader, &run, path)?;
         }
         let total = summary.total();
-        porcelain.total_calls = outcome.calls;
-        porcelain.cost_usd = total.cost_usd;
+        porcelain.total_calls = outcome.used.calls;
+        porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = total.total();
         porcelain.lanes(&outcome.lanes);
         let exit = summary.exit(project.settings.max_error_rate);

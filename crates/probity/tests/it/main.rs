@@ -8,4 +8,5 @@ mod classify;
 mod cli;
 mod dataset;
 mod project;
+mod resume;
 mod run;
