@@ -90,7 +90,13 @@ impl Suite {
             }
         };
         let usable = !findings.any_error();
-        let problems = findings.0.into_iter().map(|finding| finding.at(file, &source)).collect();
+        let mut problems: Vec<Problem> =
+            findings.0.into_iter().map(|finding| finding.at(file, &source)).collect();
+        for problem in problems.iter_mut().filter(|it| it.code == backend::KEY_IN_FILE) {
+            if let Some(place) = &mut problem.place {
+                place.source.truncate(place.highlight.end);
+            }
+        }
         (usable.then_some(suite), problems)
     }
 

@@ -6,6 +6,7 @@
 
 mod cache;
 mod id;
+mod merge;
 mod reader;
 mod recorder;
 mod schema;
@@ -19,6 +20,7 @@ use rusqlite::Connection;
 
 pub use cache::{Cache, CacheStats};
 pub use id::{RunId, new_run_id};
+pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, StoredCase, Tally};
 pub use recorder::{NewRun, Recorder};
 

@@ -92,6 +92,26 @@ Examples:
   probity show k3f9x2 case-17  prompt, answer, tries, classification with its evidence")]
     Show(run::ShowArgs),
 
+    /// Say whether the backends of a suite can be asked
+    ///
+    /// Looks for servers and programs, their versions and what they can do. No model is
+    /// asked unless --call is given.
+    #[command(after_help = "\
+Examples:
+  probity doctor
+  probity doctor shell.toml --backend claude --call
+
+Exit codes: 0 every backend can be asked, 3 one cannot")]
+    Doctor(run::DoctorArgs),
+
+    /// Make one run of the parts that --shard K/N made
+    #[command(after_help = "\
+Example:
+  probity run --shard 1/2 --store a.db    on one machine
+  probity run --shard 2/2 --store b.db    on another
+  probity merge a.db b.db                 into the usual store")]
+    Merge(run::MergeArgs),
+
     /// Show the settings that hold, and where each comes from
     #[command(subcommand)]
     Config(run::ConfigCommand),

@@ -6,6 +6,8 @@ mod classify;
 mod completions;
 mod config;
 mod dataset;
+mod doctor;
+mod merge;
 mod project;
 mod rules;
 mod run;
@@ -22,6 +24,8 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),
+        Command::Doctor(args) => doctor::run(&args, printer),
+        Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),
         Command::Cache(command) => cache::run(&command, printer),
         Command::Classify(args) => classify::run(&args, printer),

@@ -252,7 +252,8 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "file",
     ];
     refuse_keys(node, findings);
-    let mut fields = Fields::new(node, "a backend", KNOWN, findings)?;
+    let known: Vec<&str> = KNOWN.iter().chain(KEYS).copied().collect();
+    let mut fields = Fields::new(node, "a backend", &known, findings)?;
     let kinds = BackendKind::ALL.map(BackendKind::as_str);
     if fields.get("kind").is_none() {
         let message = format!("backend `{name}` has no `kind`");
@@ -327,15 +328,17 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     }
 }
 
+/// Names under which people put keys.
+const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];
+/// The problem of a key in a file; its source line is not shown.
+pub(super) const KEY_IN_FILE: &str = "key-in-file";
+
 /// A key in a file is a key in a repository.
 fn refuse_keys(node: &Node, findings: &mut Findings) {
-    let entries = node.entries().iter();
-    for entry in
-        entries.filter(|it| ["api_key", "apikey", "key", "token"].contains(&it.key.as_str()))
-    {
+    for entry in node.entries().iter().filter(|it| KEYS.contains(&it.key.as_str())) {
         let message = "a key has no place in a suite file".to_owned();
         let help = "put it into a variable, and name that with `api_key_env`".to_owned();
-        findings.error_with_help("key-in-file", &entry.key_span, message, help);
+        findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
     }
 }
 

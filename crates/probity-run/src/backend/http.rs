@@ -54,6 +54,16 @@ impl Dialect {
         }
     }
 
+    /// The address of the list of models.
+    fn models(self, endpoint: &str) -> String {
+        let (tail, list) = match self {
+            Self::Openai => ("/chat/completions", "/models"),
+            Self::Anthropic => ("/messages", "/models"),
+            Self::Ollama => ("/api/chat", "/api/tags"),
+        };
+        format!("{}{list}", endpoint.strip_suffix(tail).unwrap_or(endpoint))
+    }
+
     fn encode(self, fields: &Map<String, Value>, ask: &Ask<'_>) -> Vec<u8> {
         let body = match self {
             Self::Openai | Self::Ollama => openai::body(fields, ask),
@@ -111,6 +121,15 @@ pub struct HttpConfig {
     pub redactor: Redactor,
 }
 
+/// What a server says of itself, without a call to a model.
+#[derive(Clone, Debug)]
+pub struct HttpProbe {
+    /// The models it lists; an error if it does not answer.
+    pub models: Result<Vec<String>, CallError>,
+    /// How long the answer took.
+    pub latency: Duration,
+}
+
 /// The one client that all backends share.
 ///
 /// Nothing is retried in it and no redirect is followed: a call that is not seen did
@@ -141,6 +160,11 @@ impl Http {
         &self.url
     }
 
+    /// Where it is, without a password.
+    pub fn shown_url(&self) -> String {
+        self.redactor.clean(&self.url).into_owned()
+    }
+
     /// Asks, and waits no longer than `limit`.
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
         match tokio::time::timeout(limit, self.exchange(ask)).await {
@@ -151,6 +175,33 @@ impl Http {
                 Err(CallError::new(ErrorKind::Timeout, message))
             }
         }
+    }
+
+    /// Asks for the list of models, which costs nothing.
+    pub async fn probe(&self, limit: Duration) -> HttpProbe {
+        let began = tokio::time::Instant::now();
+        let models = match tokio::time::timeout(limit, self.list_models()).await {
+            Ok(models) => models,
+            Err(_) => Err(CallError::new(ErrorKind::Timeout, "no answer in time")),
+        };
+        HttpProbe { models, latency: began.elapsed() }
+    }
+
+    async fn list_models(&self) -> Result<Vec<String>, CallError> {
+        let request = self.client.get(self.dialect.models(&self.url)).headers(self.headers.clone());
+        let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = read_body(&mut response, LARGEST_ERROR).await.unwrap_or_default();
+        if !status.is_success() {
+            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(&body)));
+        }
+        let list: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let entries = ["data", "models"].iter().find_map(|key| list.get(key)?.as_array());
+        let name = |entry: &Value| {
+            let name = ["id", "name", "model"].iter().find_map(|key| entry.get(key)?.as_str());
+            name.map(ToOwned::to_owned)
+        };
+        Ok(entries.map(|list| list.iter().filter_map(name).collect()).unwrap_or_default())
     }
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
@@ -357,6 +408,9 @@ mod tests {
         assert_eq!(endpoint(Dialect::Anthropic, "http://h"), "http://h/v1/messages");
         assert_eq!(endpoint(Dialect::Anthropic, "http://h/v1"), "http://h/v1/messages");
         assert_eq!(endpoint(Dialect::Ollama, "http://h/"), "http://h/api/chat");
+        assert_eq!(Dialect::Openai.models("http://h/v1/chat/completions"), "http://h/v1/models");
+        assert_eq!(Dialect::Anthropic.models("http://h/v1/messages"), "http://h/v1/models");
+        assert_eq!(Dialect::Ollama.models("http://h/api/chat"), "http://h/api/tags");
     }
 
     #[test]

@@ -236,6 +236,34 @@ pub(crate) struct ShowArgs {
     pub(crate) place: StoreArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The suite file
+    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    pub(crate) suite: PathBuf,
+
+    /// Only these backends, separated by commas
+    #[arg(long = "backend", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) backends: Vec<String>,
+
+    /// Make one real call to each backend
+    #[arg(long)]
+    pub(crate) call: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Stores whose latest run is taken, STORE#RUN for another one, or runs of the target store
+    #[arg(required = true, num_args = 1.., value_name = "STORE|RUN")]
+    pub(crate) sources: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Print every setting, its value and where that came from

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod around;
 mod check;
 mod check_command;
 mod classify;

@@ -1,0 +1,201 @@
+//! `probity doctor`: can the backends be asked?
+
+use std::{fmt::Write as _, time::Duration};
+
+use probity_core::{
+    settings::{Layer, Span},
+    suite::BackendConfig,
+};
+use probity_run::{
+    backend::{
+        Ask, Backend, Wire,
+        http::{self, Client, HttpProbe},
+        program::{Probe, Support},
+    },
+    process,
+};
+
+use super::project::Project;
+use crate::{
+    cli::run::DoctorArgs,
+    exit::Exit,
+    failure::Failure,
+    printer::Printer,
+    terminal::{one_line, safe},
+};
+
+/// What is asked with `--call`.
+const QUESTION: &str = "Reply with the word OK.";
+/// Models that are listed by name.
+const LISTED: usize = 5;
+
+pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let project = Project::load(&args.suite, &args.place, Layer::default(), printer)?;
+    let client =
+        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+    let chosen: Vec<&BackendConfig> = project
+        .suite
+        .backends
+        .iter()
+        .filter(|config| args.backends.is_empty() || args.backends.contains(&config.name))
+        .collect();
+    if chosen.is_empty() {
+        return Err(Failure::new("there is no backend to look at")
+            .hint("describe one under [backends.NAME] of the suite"));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("failed to start").because(error))?;
+    let mut sound = true;
+    for config in chosen {
+        let mut report = Report::new(config);
+        runtime.block_on(report.examine(config, &project, &client, args.call));
+        printer.show(&report.text)?;
+        sound &= report.sound;
+    }
+    runtime
+        .block_on(process::drained(project.settings.timeouts.kill_grace + Duration::from_secs(1)));
+    runtime.shutdown_background();
+    Ok(if sound { Exit::Success } else { Exit::Aborted })
+}
+
+/// What there is to say about a backend.
+struct Report {
+    text: String,
+    sound: bool,
+}
+
+impl Report {
+    fn new(config: &BackendConfig) -> Self {
+        let text = format!("{} ({})\n", safe(&config.name), config.kind.as_str());
+        Self { text, sound: true }
+    }
+
+    fn line(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.text, "  {name:<10} {value}");
+    }
+
+    fn trouble(&mut self, name: &str, value: &str) {
+        self.sound = false;
+        self.line(name, value);
+    }
+
+    async fn examine(
+        &mut self,
+        config: &BackendConfig,
+        project: &Project,
+        client: &Client,
+        call: bool,
+    ) {
+        let opened = project.with_workshop(client, |workshop| workshop.open(config));
+        let backend = match opened {
+            Ok(backend) => backend,
+            Err(error) => {
+                let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                return self.trouble("unusable", &format!("{error}{hint}"));
+            }
+        };
+        self.line("model", backend.model.as_deref().unwrap_or("its default"));
+        let limit = project.settings.timeouts.probe;
+        match &backend.wire {
+            Wire::Http(http) => {
+                self.line("address", &http.shown_url());
+                if let Some(variable) = &config.api_key_env {
+                    self.line("key", &format!("in {variable}"));
+                }
+                self.server(&http.probe(limit).await, backend.model.as_deref());
+            }
+            Wire::Program(program) => self.program(&program.probe(limit).await),
+            Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
+            Wire::Echo => self.line("answers", "the prompt itself"),
+        }
+        if !backend.not_applied.is_empty() {
+            self.line("ignores", &backend.not_applied.join(", "));
+        }
+        if call {
+            self.call(&backend).await;
+        }
+    }
+
+    fn server(&mut self, probe: &HttpProbe, model: Option<&str>) {
+        let took =
+            Span(Duration::from_millis(u64::try_from(probe.latency.as_millis()).unwrap_or(0)));
+        match &probe.models {
+            Err(error) if error.status == Some(404) => {
+                self.line("reachable", &format!("yes, {took}; it does not list its models"));
+            }
+            Err(error) => {
+                self.trouble("reachable", &format!("no: {}", one_line(&error.to_string(), 200)));
+            }
+            Ok(models) => {
+                self.line("reachable", &format!("yes, {took}"));
+                let listed = model.is_none_or(|model| models.iter().any(|it| it == model));
+                let names: Vec<String> =
+                    models.iter().take(LISTED).map(|it| one_line(it, 60)).collect();
+                let more = models.len().saturating_sub(LISTED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let known = if listed { "" } else { "; the one asked for is not among them" };
+                self.line("models", &format!("{}{more}{known}", names.join(", ")));
+            }
+        }
+    }
+
+    fn program(&mut self, probe: &Probe) {
+        let Probe { found, version, transport, json, flags, auth_hint, notes } = probe;
+        match found {
+            Some(path) => self.line("program", &path.display().to_string()),
+            None => self.trouble("program", "not found"),
+        }
+        self.line("version", version.as_deref().unwrap_or("unknown"));
+        self.line("transport", transport.as_str());
+        self.line("json", support(*json));
+        let missing: Vec<&str> = flags
+            .iter()
+            .filter(|(_, support)| *support == Support::No)
+            .map(|(flag, _)| flag.as_str())
+            .collect();
+        if !missing.is_empty() {
+            self.trouble("flags", &format!("it does not know {}", missing.join(", ")));
+        }
+        if let Some(hint) = auth_hint {
+            self.line("login", hint);
+        }
+        for note in notes {
+            self.line("note", &one_line(note, 200));
+        }
+    }
+
+    async fn call(&mut self, backend: &Backend) {
+        let ask = Ask { prompt: QUESTION, system: None, repeat: 0 };
+        let began = std::time::Instant::now();
+        let answer = backend.ask(&ask, backend.timeout).await;
+        let took = format!("{:.1} s", began.elapsed().as_secs_f64());
+        match answer {
+            Ok(reply) => {
+                let model = reply.model.as_deref().unwrap_or("no model named");
+                let said = format!(
+                    "`{}` after {took} ({})",
+                    one_line(&reply.text, 60),
+                    one_line(model, 60)
+                );
+                self.line("call", &said);
+            }
+            Err(error) => {
+                self.trouble(
+                    "call",
+                    &format!("failed after {took}: {}", one_line(&error.to_string(), 300)),
+                );
+            }
+        }
+    }
+}
+
+fn support(support: Support) -> &'static str {
+    match support {
+        Support::Yes => "yes",
+        Support::No => "no",
+        Support::Unknown => "unknown",
+        Support::Unused => "not used",
+    }
+}

@@ -1,0 +1,77 @@
+//! `probity merge`: one run of the parts that several machines ran.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
+
+use super::{
+    project::settings_alone,
+    run::{Summary, store_failure},
+};
+use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
+
+pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let settings = settings_alone(&args.place)?;
+    let target = Path::new(&settings.store);
+    let sources: Vec<MergeSource> =
+        args.sources.iter().map(|name| find(name, target)).collect::<Result<_, _>>()?;
+    let missing = missing_parts(&sources);
+    let started_ms = clock::now_ms();
+    let run = NewRun {
+        run_id: new_run_id(started_ms, fastrand::u64(..)),
+        suite: sources[0].run.suite.clone(),
+        started_ms,
+        info: serde_json::json!({
+            "probity_version": env!("CARGO_PKG_VERSION"),
+            "merged": sources.iter().map(|source| source.run.run_id.as_str()).collect::<Vec<_>>(),
+        }),
+    };
+    merge(target, &run, &sources, missing.as_deref()).map_err(|error| match error {
+        MergeError::Store(error) => store_failure(error),
+        error @ (MergeError::Unlike(..) | MergeError::Overlap { .. }) => {
+            Failure::new("the runs cannot be merged")
+                .because(error)
+                .hint("merge runs of the same suite that were begun with --shard 1/N, 2/N, ...")
+        }
+    })?;
+    if let Some(missing) = missing {
+        printer.note(&missing);
+    }
+    let reader = Reader::open(target).map_err(store_failure)?;
+    let row = reader.find(&run.run_id).map_err(store_failure)?;
+    let summary = Summary::read(&reader, &row).map_err(store_failure)?;
+    printer.show(&summary.render(settings.max_error_rate))?;
+    Ok(summary.exit(settings.max_error_rate))
+}
+
+/// A store's latest run, `STORE#RUN`, or a run of the target store.
+fn find(name: &str, target: &Path) -> Result<MergeSource, Failure> {
+    let (path, run) = match name.rsplit_once('#') {
+        Some((path, run)) => (PathBuf::from(path), run),
+        None if Path::new(name).is_file() => (PathBuf::from(name), "latest"),
+        None => (target.to_owned(), name),
+    };
+    let reader = Reader::open(&path).map_err(store_failure)?;
+    let run = reader.find(run).map_err(store_failure)?;
+    Ok(MergeSource { store: path, run })
+}
+
+/// Which parts of the whole are not among the runs.
+fn missing_parts(sources: &[MergeSource]) -> Option<String> {
+    let shard = |source: &MergeSource| {
+        let text = source.run.info["selection"]["shard"].as_str()?;
+        let (index, count) = text.split_once('/')?;
+        Some((index.parse().ok()?, count.parse().ok()?))
+    };
+    let shards: Vec<(u64, u64)> = sources.iter().filter_map(shard).collect();
+    let count = shards.iter().map(|(_, count)| *count).max()?;
+    let there: BTreeSet<u64> = shards.iter().map(|(index, _)| *index).collect();
+    let missing: Vec<String> = (1..=count)
+        .filter(|index| !there.contains(index))
+        .map(|index| format!("{index}/{count}"))
+        .collect();
+    (!missing.is_empty()).then(|| format!("missing: part {}", missing.join(", ")))
+}
