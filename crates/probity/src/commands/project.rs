@@ -88,10 +88,12 @@ impl Project {
     }
 }
 
-/// The settings without a suite: the environment and the command line over the defaults.
+/// The settings for commands that need no suite: those of `probity.toml` count if it is
+/// there and can be read.
 pub(super) fn settings_alone(place: &StoreArgs) -> Result<Settings, Failure> {
     let environment = Environment::load(place.env_file.as_deref())?;
-    Ok(resolve(&Suite::default(), &environment, place, Layer::default())?.settings())
+    let (suite, _) = Suite::load(Path::new("probity.toml"), &|_| Vec::new());
+    Ok(resolve(&suite.unwrap_or_default(), &environment, place, Layer::default())?.settings())
 }
 
 fn resolve(

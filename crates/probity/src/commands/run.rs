@@ -33,7 +33,9 @@ pub(crate) use porcelain::Porcelain;
 pub(super) use summary::Summary;
 
 use super::project::{self, Project};
-use crate::{cli::run::RunArgs, clock, exit::Exit, failure::Failure, printer::Printer};
+use crate::{
+    cli::run::RunArgs, clock, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
+};
 use progress::{Progress, Style};
 use resume::Earlier;
 use selection::Selection;
@@ -91,13 +93,15 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         carried: Used::default(),
         cache: open_cache(&project)?,
     };
+    // A path that cannot be written is found out before anything is paid for.
+    let recording = args.record.as_deref().map(OutputFile::create).transpose()?;
     let recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
     };
     let run_id = plan.run_id.clone();
     let outcome = context.drive(plan, recorder)?;
-    context.report(&run_id, &outcome, porcelain)
+    context.report(&run_id, &outcome, recording, porcelain)
 }
 
 /// What all steps of a run need.
@@ -273,14 +277,15 @@ impl Context<'_> {
         &self,
         run_id: &str,
         outcome: &Outcome,
+        recording: Option<OutputFile>,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
         let Self { args, project, store, printer } = self;
         let reader = Reader::open(store).map_err(store_failure)?;
         let run = reader.find(run_id).map_err(store_failure)?;
         let summary = Summary::read(&reader, &run).map_err(store_failure)?;
-        if let Some(path) = &args.record {
-            summary::write_recording(&reader, &run, path)?;
+        if let Some(file) = recording {
+            summary::write_recording(&reader, &run, file)?;
         }
         let total = summary.total();
         porcelain.total_calls = outcome.used.calls;

@@ -309,7 +309,7 @@ impl Board {
     /// Takes away what was drawn.
     fn erase(&mut self) {
         if self.drawn > 0 {
-            let _ = write!(io::stderr(), "\x1b[{}A\x1b[J", self.drawn);
+            let _ = write!(io::stderr(), "\r\x1b[{}A\x1b[J", self.drawn);
             self.drawn = 0;
         }
     }

@@ -1,6 +1,6 @@
 //! What a run came to, read from its records.
 
-use std::{fmt::Write as _, io, path::Path};
+use std::{fmt::Write as _, io};
 
 use probity_core::{classification::Primary, record::LaneStatus};
 use probity_run::recording::{Answer, RecordingWriter};
@@ -154,9 +154,12 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 /// Writes every answer of a run down, in the order of lanes and cases.
-pub(super) fn write_recording(reader: &Reader, run: &RunRow, path: &Path) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::write(path, error);
-    let file = OutputFile::create(path)?;
+pub(super) fn write_recording(
+    reader: &Reader,
+    run: &RunRow,
+    file: OutputFile,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::new("failed to write the recording").because(error);
     let at = clock::shown(clock::now_ms());
     let mut writer = RecordingWriter::new(file, &run.run_id, &at).map_err(failed)?;
     for lane in reader.lanes(run).map_err(store_failure)? {
