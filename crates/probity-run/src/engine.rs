@@ -416,10 +416,14 @@ impl Engine {
         live.calling = false;
         let key = live.key.clone();
         let lane = &mut self.lanes[key.lane];
-        lane.calls += 1;
-        self.meter.end(usage, cost_usd);
-        self.runner_meters[lane.runner].end(usage, cost_usd);
         let state = &mut self.backends[lane.backend];
+        for meter in [&mut self.meter, &mut self.runner_meters[lane.runner]] {
+            match state.backend.is_replay() {
+                true => meter.forgo(),
+                false => meter.end(usage, cost_usd),
+            }
+        }
+        lane.calls += u64::from(!state.backend.is_replay());
         let now = Instant::now();
         let (pause, failed) = match outcome {
             Came::Back { exhausted_for } => (state.pacer.succeeded(now, exhausted_for), None),

@@ -413,6 +413,16 @@ mod tests {
         assert_eq!(Dialect::Ollama.models("http://h/api/chat"), "http://h/api/tags");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_body_is_read_or_refused(body in proptest::collection::vec(0_u8.., 0..200)) {
+            for dialect in [Dialect::Openai, Dialect::Anthropic, Dialect::Ollama] {
+                let _ = dialect.decode(&body);
+            }
+            let _ = message_of(&String::from_utf8_lossy(&body));
+        }
+    }
+
     #[test]
     fn the_sentence_of_an_error_is_found() {
         let cases = [

@@ -100,7 +100,16 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         None => context.begin(&selection, &mut plan)?,
     };
     let run_id = plan.run_id.clone();
-    let outcome = context.drive(plan, recorder)?;
+    let outcome = context.drive(plan, recorder).map_err(|failure| {
+        // What was recorded before is there, and scripts are told of it.
+        let cases = Reader::open(store)
+            .and_then(|reader| Ok(Summary::read(&reader, &reader.find(&run_id)?)?.total().total()));
+        porcelain.cases = cases.unwrap_or(0);
+        let (suite, id) = (args.suite.display(), &run_id);
+        failure.hint(format!(
+            "what was recorded is kept; go on with: probity run {suite} --resume {id}"
+        ))
+    })?;
     context.report(&run_id, &outcome, recording, porcelain)
 }
 
@@ -384,9 +393,7 @@ async fn watch_signals(stop: watch::Sender<bool>) {
     use tokio::signal::unix::{SignalKind, signal};
     let interrupt = signal(SignalKind::interrupt());
     let terminate = signal(SignalKind::terminate());
-    let hangup = signal(SignalKind::hangup());
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (interrupt, terminate, hangup)
-    else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
         // Signals then do what they do by default.
         return;
     };
@@ -395,7 +402,6 @@ async fn watch_signals(stop: watch::Sender<bool>) {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
         }
         count += 1;
         if count > 1 {

@@ -445,7 +445,8 @@ fn a_recorded_run_is_replayed_without_a_backend_and_says_so() {
     let project = project(10, &[("fake", &server)], "");
     run(&project, &["--record", "answers.jsonl"]).expect(0, &[]);
     drop(server);
-    run(&project, &["--replay", "answers.jsonl"]).expect(0, &[("N_CASES", "10")]);
+    run(&project, &["--replay", "answers.jsonl"])
+        .expect(0, &[("N_CASES", "10"), ("TOTAL_CALLS", "0")]);
     let shown = project.shown(&["show"]);
     assert!(shown.contains("replayed from a recording"), "{shown}");
     assert!(stored(&project).iter().all(|case| case["source"] == "replay"));
