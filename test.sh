@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need, then runs everything that has to pass:
-# format, lints, all tests, doc tests, docs. On a fresh machine it needs Rust only.
+# format, lints, all tests, doc tests, docs, and a real model. On a fresh machine it needs Rust only.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -12,6 +12,11 @@ if ! command -v cc >/dev/null; then
   step 'installing a linker'
   as_root apt-get update -qq
   as_root apt-get install -y -qq gcc libc6-dev
+fi
+if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+  step 'installing Python'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq python3 python3-venv
 fi
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
   step 'installing rustfmt and clippy'
@@ -32,3 +37,5 @@ step 'doc tests'
 cargo test --workspace --doc --locked --quiet
 step 'tests'
 cargo nextest run --workspace --locked --profile ci
+step 'real model'
+scripts/real-model-test
