@@ -35,7 +35,7 @@ step 'docs'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 step 'doc tests'
 cargo test --workspace --doc --locked --quiet
-step 'tests'
-cargo nextest run --workspace --locked --profile ci
 step 'real model'
 scripts/real-model-test
+step 'tests'
+cargo nextest run --workspace --locked --profile ci

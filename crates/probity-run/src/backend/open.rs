@@ -162,7 +162,7 @@ impl Workshop<'_> {
                 .max_concurrency
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
-            max_tokens: config.max_tokens,
+            max_tokens: config.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
             parameters: parameters(config),
             not_applied,
             wire,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{classification::Verdict, settings::Span};
+use probity_core::{classification::Verdict, evaluation::FailureReason, settings::Span};
 use probity_store::{LaneView, Reader, RunRow, StoredCase};
 use std::time::Duration;
 
@@ -81,6 +81,11 @@ fn why(case: &StoredCase) -> String {
     let details = &classification["details"];
     let text = |value: &serde_json::Value| value.as_str().map(ToOwned::to_owned);
     let command = &details["command"];
+    if let Ok(reason) = serde_json::from_value::<FailureReason>(details["diff"].clone())
+        && reason != FailureReason::IncorrectCommand
+    {
+        return format!("{reason}: {}", command["command"].as_str().unwrap_or("no command"));
+    }
     text(&details["error_message"])
         .or_else(|| text(&details["phrase"]))
         .or_else(|| text(&details["policy_name"]))
