@@ -7,7 +7,7 @@
 
 pub mod backend;
 mod budget;
-mod clock;
+pub mod clock;
 pub mod engine;
 pub mod filter;
 mod grade;

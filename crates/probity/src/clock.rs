@@ -2,11 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Milliseconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "when a run began is part of its record")]
-pub(crate) fn now_ms() -> i64 {
-    Timestamp::try_from(std::time::SystemTime::now()).unwrap_or_default().as_millisecond()
-}
+pub(crate) use probity_run::clock::now_ms;
 
 /// A time in UTC, to the second.
 pub(crate) fn shown(ms: i64) -> String {
