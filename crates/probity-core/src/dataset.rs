@@ -15,6 +15,7 @@ mod write;
 mod yaml;
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, BufReader, Read},
     path::Path,
@@ -109,14 +110,24 @@ pub struct Summary {
 
 /// Reads the files of one dataset. Everything, unreadable files included, goes to `sink`.
 pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item)) -> Summary {
+    read_until(paths, check, &Cell::new(false), sink)
+}
+
+/// The same, until `stop` is set: by the sink, when it has seen enough.
+pub fn read_until(
+    paths: &[&Path],
+    check: CriteriaCheck<'_>,
+    stop: &Cell<bool>,
+    sink: &mut dyn FnMut(Item),
+) -> Summary {
     let mut intake = Intake::new(check, sink);
-    for path in paths {
-        read_file(path, &mut intake);
+    for path in paths.iter().take_while(|_| !stop.get()) {
+        read_file(path, stop, &mut intake);
     }
     intake.finish()
 }
 
-fn read_file(path: &Path, intake: &mut Intake<'_>) {
+fn read_file(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {
     intake.open(path);
     let before = (intake.seen(), intake.errors());
     let Some(format) = Format::of_path(path) else {
@@ -124,7 +135,7 @@ fn read_file(path: &Path, intake: &mut Intake<'_>) {
         intake.file_problem("unknown-format", "the file name has no known suffix".to_owned(), help);
         return;
     };
-    let outcome = File::open(path).and_then(|file| read_stream(file, format, intake));
+    let outcome = File::open(path).and_then(|file| read_stream(file, format, stop, intake));
     if let Err(error) = outcome {
         intake.file_problem("unreadable", format!("failed to read the file: {error}"), "");
     } else if (intake.seen(), intake.errors()) == before {
@@ -142,18 +153,23 @@ pub fn read_bytes(
 ) -> Summary {
     let mut intake = Intake::new(check, sink);
     intake.open(name);
-    if let Err(error) = read_stream(bytes, format, &mut intake) {
+    if let Err(error) = read_stream(bytes, format, &Cell::new(false), &mut intake) {
         intake.file_problem("unreadable", format!("failed to read the file: {error}"), "");
     }
     intake.finish()
 }
 
-fn read_stream(stream: impl Read, format: Format, intake: &mut Intake<'_>) -> io::Result<()> {
+fn read_stream(
+    stream: impl Read,
+    format: Format,
+    stop: &Cell<bool>,
+    intake: &mut Intake<'_>,
+) -> io::Result<()> {
     match format {
         Format::Toml => whole(stream, intake, toml::read),
         Format::Json => whole(stream, intake, json::read),
         Format::Yaml => whole(stream, intake, yaml::read),
-        Format::Jsonl => jsonl::read(BufReader::with_capacity(256 << 10, stream), intake),
+        Format::Jsonl => jsonl::read(BufReader::with_capacity(256 << 10, stream), stop, intake),
         Format::Csv => csv::read(BufReader::with_capacity(256 << 10, stream), intake),
     }
 }

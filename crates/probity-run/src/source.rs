@@ -4,6 +4,7 @@
 //! for each lane and repeat, by a thread that stays a few cases ahead of the calls.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
@@ -267,11 +268,11 @@ impl Cases {
         sender: &mpsc::Sender<Fed>,
     ) -> Result<(), Stopped> {
         let mut chooser = Chooser::new(&self.filter);
-        let mut outcome = Ok(());
+        let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        let summary = dataset::read(&paths, &|_| Vec::new(), &mut |item| {
+        let summary = dataset::read_until(&paths, &|_| Vec::new(), &unwanted, &mut |item| {
             let Item::Case(at) = item else { return };
-            if outcome.is_err() || !chooser.takes(&at.case) {
+            if unwanted.get() || !chooser.takes(&at.case) {
                 return;
             }
             let Some(prepared) = self.prepare(&at.case, repeat, backend, compiler) else { return };
@@ -279,9 +280,11 @@ impl Cases {
                 return;
             }
             let sent = sender.blocking_send(Fed::Case(Box::new(prepared)));
-            outcome = sent.map_err(|_| Stopped);
+            unwanted.set(sent.is_err());
         });
-        outcome?;
+        if unwanted.get() {
+            return Err(Stopped);
+        }
         if summary.digest.to_string() != self.digest {
             let message = "the dataset changed while it was being run".to_owned();
             let _ = sender.blocking_send(Fed::Broken(message));

@@ -1,6 +1,9 @@
 //! Datasets in JSON Lines.
 
-use std::io::{self, BufRead};
+use std::{
+    cell::Cell,
+    io::{self, BufRead},
+};
 
 use super::Intake;
 use crate::{
@@ -13,9 +16,15 @@ use crate::{
 
 /// Reads a case a line. Blank lines and lines that start with `#` are passed over, and
 /// a line that holds nothing but `version` states the version of the dataset.
-pub(super) fn read(stream: impl BufRead, intake: &mut Intake<'_>) -> io::Result<()> {
+pub(super) fn read(
+    stream: impl BufRead,
+    stop: &Cell<bool>,
+    intake: &mut Intake<'_>,
+) -> io::Result<()> {
     let mut lines = Lines::new(stream);
-    while let Some(line) = lines.next_line()? {
+    while !stop.get()
+        && let Some(line) = lines.next_line()?
+    {
         if line.too_long {
             let text = String::from_utf8_lossy(line.bytes);
             let message = format!("the line is longer than {} MiB", LONGEST_LINE >> 20);
