@@ -193,12 +193,12 @@ fn oha(server: &Server, requests: usize) -> io::Result<Ran> {
     let url = format!("{}/v1/chat/completions", server.url);
     let body =
         r#"{"model":"fake-small","messages":[{"role":"user","content":"Return the number 7"}]}"#;
-    let (requests, in_flight) = (requests.to_string(), IN_FLIGHT.to_string());
-    let mut words = vec!["--no-tui", "--output-format", "json", "-c", &in_flight, "-n", &requests];
+    let (count, in_flight) = (requests.to_string(), IN_FLIGHT.to_string());
+    let mut words = vec!["--no-tui", "--output-format", "json", "-c", &in_flight, "-n", &count];
     words.extend(["-m", "POST", "-T", "application/json", "-d", body, &url]);
     let ran = cost::of(Path::new("oha"), Path::new("."), &words)?;
     let told: serde_json::Value = serde_json::from_str(&ran.output)?;
-    match told["statusCodeDistribution"]["200"].to_string() == requests {
+    match told["statusCodeDistribution"]["200"].as_u64() == u64::try_from(requests).ok() {
         true => Ok(ran),
         false => Err(io::Error::other(format!("oha: not {requests} answers: {}", ran.output))),
     }
