@@ -8,6 +8,8 @@
 #![expect(clippy::print_stdout, reason = "printing figures is what this program is for")]
 
 mod classify;
+mod cost;
+mod engine;
 mod hostile;
 mod measure;
 mod shell;
@@ -24,6 +26,8 @@ usage: probity-bench WHAT [N]
   shell [N]     N commands (300,000): what each judgement costs, commands per
                 CPU-second, time for 1 MiB against half of it
   startup       wall time of `probity --version`
+  engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
+                memory and bytes a case; `bench/run` builds and installs what it needs
 The program measured is target/release/probity, or the one PROBITY names.";
 
 fn main() -> ExitCode {
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
         "hostile" => hostile::run(&probity),
         "shell" => shell::run(&probity, count.unwrap_or(300_000)),
         "startup" => startup::run(&probity),
+        "engine" => engine::run(&probity, count.unwrap_or(3)),
+        "cost" => cost::run(env::args_os().skip(2)),
         _ => {
             println!("{USAGE}");
             return ExitCode::from(2);

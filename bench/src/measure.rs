@@ -33,11 +33,11 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Cost> {
     Ok(Cost { wall, cpu, peak_kib: after.max_rss() })
 }
 
-fn children() -> io::Result<Usage> {
+pub(crate) fn children() -> io::Result<Usage> {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_err(io::Error::from)
 }
 
-fn cpu(usage: &Usage) -> Duration {
+pub(crate) fn cpu(usage: &Usage) -> Duration {
     duration(usage.user_time()) + duration(usage.system_time())
 }
 

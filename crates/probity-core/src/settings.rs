@@ -26,6 +26,8 @@ enum Kind {
     /// A number that is not negative.
     Amount,
     Duration,
+    /// A duration that is not zero.
+    Limit,
 }
 
 /// Every setting: its key and what values it takes.
@@ -40,9 +42,9 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("retry.backoff_base", Kind::Amount),
     ("retry.backoff_jitter", Kind::Amount),
     ("retry.backoff_max", Kind::Duration),
-    ("timeouts.attempt", Kind::Duration),
-    ("timeouts.case", Kind::Duration),
-    ("timeouts.probe", Kind::Duration),
+    ("timeouts.attempt", Kind::Limit),
+    ("timeouts.case", Kind::Limit),
+    ("timeouts.probe", Kind::Limit),
     ("timeouts.kill_grace", Kind::Duration),
     ("budget.max_cost_usd", Kind::Amount),
     ("budget.max_calls", Kind::Count(0)),
@@ -210,10 +212,13 @@ impl Layer {
         let Some((key, kind)) = SETTINGS.iter().find(|(name, _)| *name == key) else { return };
         let parsed = match (&node.value, kind) {
             (NodeValue::Bool(flag), Kind::Flag) => Ok(Value::Flag(*flag)),
-            (NodeValue::String(text), Kind::Text | Kind::Duration) => parse(*kind, text),
-            (NodeValue::Number(text), Kind::Count(_) | Kind::Amount | Kind::Duration) => {
+            (NodeValue::String(text), Kind::Text | Kind::Duration | Kind::Limit) => {
                 parse(*kind, text)
             }
+            (
+                NodeValue::Number(text),
+                Kind::Count(_) | Kind::Amount | Kind::Duration | Kind::Limit,
+            ) => parse(*kind, text),
             (_, _) => Err(wanted(*kind)),
         };
         match parsed {
@@ -246,6 +251,7 @@ fn wanted(kind: Kind) -> String {
         Kind::Count(0) => "a whole number".to_owned(),
         Kind::Count(least) => format!("a whole number from {least} on"),
         Kind::Amount => "a number that is not negative".to_owned(),
+        Kind::Limit => "a duration such as \"30s\", and not zero".to_owned(),
         Kind::Duration => "a duration such as \"30s\", \"1m 30s\" or \"500ms\"".to_owned(),
     }
 }
@@ -266,6 +272,7 @@ fn parse(kind: Kind, text: &str) -> Result<Value, String> {
             .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
             .map(Value::Amount),
         Kind::Duration => parse_duration(text).map(Value::Duration),
+        Kind::Limit => parse_duration(text).filter(|it| !it.is_zero()).map(Value::Duration),
     };
     value.ok_or_else(|| wanted(kind))
 }
@@ -522,7 +529,7 @@ mod tests {
         insta::assert_debug_snapshot!(messages, @r#"
         [
             "`max_concurrency` must be a whole number from 1 on",
-            "`timeouts.attempt` must be a duration such as \"30s\", \"1m 30s\" or \"500ms\"",
+            "`timeouts.attempt` must be a duration such as \"30s\", and not zero",
             "`retry.backoff_base` must be a number that is not negative",
         ]
         "#);

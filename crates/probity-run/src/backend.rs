@@ -127,6 +127,11 @@ impl Backend {
         }
     }
 
+    /// Whether it says itself what a call cost.
+    pub fn reports_cost(&self) -> bool {
+        self.kind == "claude" || self.is_replay()
+    }
+
     /// What is asked with which parameters.
     pub fn digest(&self, ask: &Ask<'_>) -> InputDigest {
         let system = ask.system.map_or(&b"none"[..], |_| b"some");

@@ -20,7 +20,13 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     /// Keeps another value out.
     pub fn add(&mut self, secret: &str) {
-        let secret = secret.trim();
+        self.add_one(secret.trim());
+        // As a body of JSON would hold it.
+        let escaped = serde_json::Value::from(secret.trim()).to_string();
+        self.add_one(escaped.trim_matches('"'));
+    }
+
+    fn add_one(&mut self, secret: &str) {
         if secret.len() >= SHORTEST && !self.secrets.iter().any(|known| known == secret) {
             self.secrets.push(secret.to_owned());
             // What holds another secret goes first.

@@ -264,6 +264,10 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
     let kind = fields.one_of("kind", "kind of backend", &kinds, |name| {
         BackendKind::ALL.into_iter().find(|it| it.as_str() == name)
     })?;
+    if !is_plain(name) {
+        let message = "the name of a backend must not have control characters".to_owned();
+        fields.findings().error("bad-name", &node.span, message);
+    }
     let config = BackendConfig {
         base_url: fields.text("base_url"),
         model: fields.text("model"),
@@ -333,12 +337,29 @@ const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];
 /// The problem of a key in a file; its source line is not shown.
 pub(super) const KEY_IN_FILE: &str = "key-in-file";
 
+/// Whether a name can be shown as it is.
+pub(super) fn is_plain(name: &str) -> bool {
+    let direction = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
+    !name.contains(|c: char| c.is_control() || direction(c))
+}
+
 /// A key in a file is a key in a repository.
 fn refuse_keys(node: &Node, findings: &mut Findings) {
     for entry in node.entries().iter().filter(|it| KEYS.contains(&it.key.as_str())) {
         let message = "a key has no place in a suite file".to_owned();
         let help = "put it into a variable, and name that with `api_key_env`".to_owned();
         findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
+    }
+    let is_name = |text: &str| {
+        !text.starts_with(|c: char| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    for entry in node.entries().iter().filter(|it| it.key == "api_key_env") {
+        if entry.node.as_str().is_some_and(|text| !is_name(text)) {
+            let message = "`api_key_env` is not the name of a variable".to_owned();
+            let help = "name the variable that holds the key, not the key".to_owned();
+            findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::backend::BackendConfig;
+use super::backend::{BackendConfig, is_plain};
 use crate::{
     case::{Fields, Findings, did_you_mean},
     located::{Node, NodeValue},
@@ -118,6 +118,11 @@ fn decode_runner(
         }),
     };
     let name = fields.required_text("name");
+    if name.as_deref().is_some_and(|name| !is_plain(name)) {
+        let span = fields.span("name");
+        let message = "the name of a runner must not have control characters".to_owned();
+        fields.findings().error("bad-name", &span, message);
+    }
     if fields.get("dataset").is_none() {
         let message = "field `dataset` is missing".to_owned();
         fields.findings().error("missing-field", &node.span, message);

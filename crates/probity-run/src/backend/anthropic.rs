@@ -4,7 +4,10 @@ use probity_core::record::Usage;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Ask, Reply, http::Undecoded};
+use super::{
+    Ask, Reply,
+    http::{Undecoded, count},
+};
 
 /// The version of the interface that is spoken here.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -36,10 +39,10 @@ struct Block {
 #[derive(Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the vendor's names")]
 struct TokenUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
+    input_tokens: Option<Value>,
+    output_tokens: Option<Value>,
+    cache_read_input_tokens: Option<Value>,
+    cache_creation_input_tokens: Option<Value>,
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
@@ -54,14 +57,13 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
     }
     let text = content.into_iter().filter_map(|block| block.text).collect();
     let usage = usage.map_or_else(Usage::default, |usage| {
-        let cached = usage.cache_read_input_tokens;
-        let created = usage.cache_creation_input_tokens;
+        let cached = count(usage.cache_read_input_tokens);
+        let created = count(usage.cache_creation_input_tokens);
         Usage {
             // What was read from or written to the cache is not in `input_tokens`.
-            input_tokens: usage
-                .input_tokens
+            input_tokens: count(usage.input_tokens)
                 .map(|it| it + cached.unwrap_or(0) + created.unwrap_or(0)),
-            output_tokens: usage.output_tokens,
+            output_tokens: count(usage.output_tokens),
             cached_tokens: cached,
         }
     });

@@ -6,10 +6,7 @@
 use std::{error::Error as _, time::Duration};
 
 use jiff::Timestamp;
-use probity_core::{
-    failure::ErrorKind,
-    record::{CallError, Usage},
-};
+use probity_core::{failure::ErrorKind, record::CallError};
 use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
@@ -236,7 +233,6 @@ impl Http {
             text: self.redactor.cleaned(reply.text),
             stop_reason: clean(reply.stop_reason),
             model: clean(reply.model),
-            usage: plausible(reply.usage),
             exhausted_for: wait.and_then(|it| Duration::try_from_secs_f64(it).ok()),
             ..reply
         }
@@ -301,8 +297,10 @@ impl Http {
 
     /// The server answered 200, with something that no such server sends.
     fn not_understood(&self, what: &str, body: &[u8]) -> CallError {
-        let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
-        let shown = self.redactor.error_text(text.trim());
+        // Cut last: a key that is cut in two is not recognised.
+        let text = String::from_utf8_lossy(&body[..body.len().min(LARGEST_ERROR)]);
+        let mut shown = self.redactor.error_text(text.trim());
+        shown.truncate(shown.floor_char_boundary(200));
         let kind = if body.trim_ascii().is_empty() { ErrorKind::Empty } else { ErrorKind::Server };
         CallError {
             status: Some(200),
@@ -314,15 +312,12 @@ impl Http {
     }
 }
 
-/// Token counts that are no nonsense.
-fn plausible(usage: Usage) -> Usage {
-    let count = |tokens: Option<u64>| tokens.filter(|it| *it < 1 << 40);
-    let Usage { input_tokens, output_tokens, cached_tokens } = usage;
-    Usage {
-        input_tokens: count(input_tokens),
-        output_tokens: count(output_tokens),
-        cached_tokens: count(cached_tokens),
-    }
+/// A number of tokens. What is no such number is left out, and the reply is kept.
+pub(super) fn count(value: Option<Value>) -> Option<u64> {
+    const MOST: f64 = 1e12;
+    let number = value?.as_f64()?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    (0.0..MOST).contains(&number).then_some(number as u64)
 }
 
 /// Whether nothing was said, and nobody kept it from being said.

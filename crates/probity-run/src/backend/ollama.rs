@@ -2,17 +2,21 @@
 
 use probity_core::record::Usage;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Reply, http::Undecoded};
+use super::{
+    Reply,
+    http::{Undecoded, count},
+};
 
 #[derive(Deserialize)]
 struct Answer {
     message: Option<Message>,
     model: Option<String>,
     done_reason: Option<String>,
-    prompt_eval_count: Option<u64>,
-    eval_count: Option<u64>,
-    error: Option<serde_json::Value>,
+    prompt_eval_count: Option<Value>,
+    eval_count: Option<Value>,
+    error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -29,8 +33,11 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         return Err(Undecoded::Error);
     }
     let message = message.ok_or(Undecoded::Shape("it has no `message`"))?;
-    let usage =
-        Usage { input_tokens: prompt_eval_count, output_tokens: eval_count, cached_tokens: None };
+    let usage = Usage {
+        input_tokens: count(prompt_eval_count),
+        output_tokens: count(eval_count),
+        cached_tokens: None,
+    };
     Ok(Reply { text: message.content, stop_reason: done_reason, model, usage, ..Reply::default() })
 }
 

@@ -4,7 +4,10 @@ use probity_core::record::Usage;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Ask, Reply, http::Undecoded};
+use super::{
+    Ask, Reply,
+    http::{Undecoded, count},
+};
 
 /// The body of a request; Ollama's has the same shape.
 pub(super) fn body(fields: &Map<String, Value>, ask: &Ask<'_>) -> Value {
@@ -54,14 +57,14 @@ struct Part {
 
 #[derive(Deserialize)]
 struct TokenUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
+    prompt_tokens: Option<Value>,
+    completion_tokens: Option<Value>,
     prompt_tokens_details: Option<PromptTokens>,
 }
 
 #[derive(Deserialize)]
 struct PromptTokens {
-    cached_tokens: Option<u64>,
+    cached_tokens: Option<Value>,
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
@@ -84,9 +87,9 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         Some(_) | None => (text, choice.finish_reason),
     };
     let usage = usage.map_or_else(Usage::default, |usage| Usage {
-        input_tokens: usage.prompt_tokens,
-        output_tokens: usage.completion_tokens,
-        cached_tokens: usage.prompt_tokens_details.and_then(|it| it.cached_tokens),
+        input_tokens: count(usage.prompt_tokens),
+        output_tokens: count(usage.completion_tokens),
+        cached_tokens: usage.prompt_tokens_details.and_then(|it| count(it.cached_tokens)),
     });
     Ok(Reply { text, stop_reason, model, usage, ..Reply::default() })
 }

@@ -142,7 +142,8 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
     set("budget.max_cost_usd", cost.transpose()?, "--max-cost");
     let duration = |text: &Option<String>, flag: &str| {
         let parse = |text: &String| {
-            parse_duration(text).map(Value::Duration).ok_or_else(|| {
+            let limit = parse_duration(text).filter(|limit| !limit.is_zero());
+            limit.map(Value::Duration).ok_or_else(|| {
                 Failure::new(format!("`{flag}` must be a duration such as 30s, not `{text}`"))
             })
         };

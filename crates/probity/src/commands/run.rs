@@ -10,7 +10,7 @@ mod summary;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::Duration,
@@ -18,6 +18,7 @@ use std::{
 
 use probity_core::{
     problem::Problem,
+    settings::Budget,
     suite::{BackendConfig, RunnerConfig, RunnerKind},
 };
 use probity_run::{
@@ -34,12 +35,17 @@ pub(super) use summary::Summary;
 
 use super::project::{self, Project};
 use crate::{
-    cli::run::RunArgs, clock, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
+    cli::run::RunArgs,
+    clock,
+    exit::Exit,
+    failure::Failure,
+    output::{OutputFile, refuse_same_file},
+    printer::Printer,
 };
 use progress::{Progress, Style};
 use resume::Earlier;
 use selection::Selection;
-use sinks::Sinks;
+use sinks::{EventsFile, Sinks};
 
 /// Events that may wait to be written before the loop waits for them.
 const WAITING_EVENTS: usize = 1024;
@@ -66,10 +72,11 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let context = Context { args, project: &project, store, printer };
     let earlier = Earlier::find(args, &project, store)?;
     let selection = match &earlier {
-        Some(earlier) => earlier.selection(&args.selection)?,
-        None => Selection::of(&args.selection),
+        Some(earlier) => earlier.selection(args)?,
+        None => Selection::of(args),
     };
-    let runners = context.chosen_runners()?;
+    let runners = context.chosen_runners(&selection)?;
+    context.refuse_same_files(&runners)?;
     let surveyed = context.survey(&runners, &selection)?;
     let backends = context.open_backends(&runners)?;
     let lanes = lanes(&runners, &surveyed, &backends);
@@ -95,12 +102,14 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     };
     // A path that cannot be written is found out before anything is paid for.
     let recording = args.record.as_deref().map(OutputFile::create).transpose()?;
+    let events = args.events.as_deref().map(EventsFile::create).transpose()?;
+    context.warn_of_budgets(&plan);
     let recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
     };
     let run_id = plan.run_id.clone();
-    let outcome = context.drive(plan, recorder).map_err(|failure| {
+    let outcome = context.drive(plan, recorder, events).map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
         let cases = Reader::open(store)
             .and_then(|reader| Ok(Summary::read(&reader, &reader.find(&run_id)?)?.total().total()));
@@ -110,7 +119,10 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             "what was recorded is kept; go on with: probity run {suite} --resume {id}"
         ))
     })?;
-    context.report(&run_id, &outcome, recording, porcelain)
+    porcelain.total_calls = outcome.used.calls;
+    // Something was asked, so whatever fails now is no wrong input.
+    let reported = context.report(&run_id, &outcome, recording, porcelain);
+    reported.map_err(|failure| failure.exit(Exit::Aborted))
 }
 
 /// What all steps of a run need.
@@ -123,21 +135,21 @@ struct Context<'a> {
 
 impl Context<'_> {
     /// The runners that are asked for, with what the command line changes about them.
-    fn chosen_runners(&self) -> Result<Vec<RunnerConfig>, Failure> {
-        let Self { args, project, .. } = self;
+    fn chosen_runners(&self, selection: &Selection) -> Result<Vec<RunnerConfig>, Failure> {
+        let project = self.project;
         let all = &project.suite.runners;
         if all.is_empty() {
             return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
                 .hint("begin one with [[runners]]"));
         }
-        for name in &args.runners {
+        for name in &selection.runners {
             if !all.iter().any(|runner| runner.name == *name) {
                 let known: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
                 return Err(Failure::new(format!("there is no runner `{name}`"))
                     .hint(format!("the suite has {}", known.join(", "))));
             }
         }
-        for name in &args.backends {
+        for name in &selection.backends {
             if project.suite.backend(name).is_none() {
                 let known: Vec<&str> =
                     project.suite.backends.iter().map(|backend| backend.name.as_str()).collect();
@@ -145,17 +157,20 @@ impl Context<'_> {
                     .hint(format!("the suite has {}", known.join(", "))));
             }
         }
-        let asked =
-            |runner: &&RunnerConfig| args.runners.is_empty() || args.runners.contains(&runner.name);
+        let asked = |runner: &&RunnerConfig| {
+            selection.runners.is_empty() || selection.runners.contains(&runner.name)
+        };
         let runners: Vec<RunnerConfig> = all
             .iter()
             .filter(asked)
             .map(|runner| RunnerConfig {
-                repeat: args.selection.repeat.unwrap_or(runner.repeat),
+                repeat: selection.repeat.unwrap_or(runner.repeat),
                 backends: runner
                     .backends
                     .iter()
-                    .filter(|name| args.backends.is_empty() || args.backends.contains(name))
+                    .filter(|name| {
+                        selection.backends.is_empty() || selection.backends.contains(name)
+                    })
                     .cloned()
                     .collect(),
                 ..runner.clone()
@@ -178,6 +193,41 @@ impl Context<'_> {
             .hint("it runs the kinds `respond` and `command`"));
         }
         Ok(runners)
+    }
+
+    /// A budget that nothing can be counted against is worse than none.
+    fn warn_of_budgets(&self, plan: &Plan) {
+        let limited = |budget: &Budget| budget.max_cost_usd.is_some();
+        if !limited(&plan.settings.budget) && !plan.budgets.iter().any(limited) {
+            return;
+        }
+        for backend in plan.backends.iter().filter(|it| it.price.is_none() && !it.reports_cost()) {
+            let name = &backend.name;
+            self.printer.note(&format!(
+                "no price is known for backend `{name}`: its calls do not count against max_cost_usd"
+            ));
+        }
+    }
+
+    /// What is written must not be what is read, or written by somebody else here.
+    fn refuse_same_files(&self, runners: &[RunnerConfig]) -> Result<(), Failure> {
+        let Self { args, project, store, .. } = self;
+        let folder = &project.suite.folder;
+        let cache = Path::new(&project.settings.cache_path);
+        let mut read: Vec<PathBuf> =
+            vec![args.suite.clone(), store.to_path_buf(), cache.to_owned()];
+        read.extend(args.replay.clone());
+        read.extend(project.suite.prices.clone());
+        read.extend(runners.iter().flat_map(|runner| &runner.dataset).map(|it| folder.join(it)));
+        let recordings = project.suite.backends.iter().filter_map(|backend| backend.file.as_ref());
+        read.extend(recordings.map(|file| folder.join(file)));
+        let written: Vec<&Path> =
+            [&args.record, &args.events].into_iter().flatten().map(PathBuf::as_path).collect();
+        refuse_same_file(&written)?;
+        for (input, output) in read.iter().flat_map(|it| written.iter().map(move |out| (it, out))) {
+            refuse_same_file(&[input, output])?;
+        }
+        Ok(())
     }
 
     /// Reads all datasets through. Every problem is shown before the first call.
@@ -219,8 +269,12 @@ impl Context<'_> {
                 None => workshop.open(config),
             });
             let backend = backend.map_err(|error| {
-                let hint = error.hint().unwrap_or_default();
-                Failure::new("a backend cannot be used").because(error).hint(hint)
+                let hint = error.hint();
+                let failure = Failure::new("a backend cannot be used").because(error);
+                match hint {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
             })?;
             if !backend.not_applied.is_empty() {
                 let (name, settings) = (&backend.name, backend.not_applied.join(", "));
@@ -252,10 +306,15 @@ impl Context<'_> {
     }
 
     /// Runs the plan, with the events going to the disk and to whoever watches.
-    fn drive(&self, plan: Plan, recorder: Recorder) -> Result<Outcome, Failure> {
+    fn drive(
+        &self,
+        plan: Plan,
+        recorder: Recorder,
+        events: Option<EventsFile>,
+    ) -> Result<Outcome, Failure> {
         let Self { project, args, .. } = self;
         let progress = Progress::start(Style::of(args.quiet));
-        let sinks = Sinks::open(recorder, args.events.as_deref(), progress)?;
+        let sinks = Sinks { recorder, events, progress };
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
         let pump = thread::spawn(move || sinks.pump(receiver));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -297,7 +356,6 @@ impl Context<'_> {
             summary::write_recording(&reader, &run, file)?;
         }
         let total = summary.total();
-        porcelain.total_calls = outcome.used.calls;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = total.total();
         porcelain.lanes(&outcome.lanes);

@@ -209,7 +209,7 @@ treshold = 3
     14 | repeat = 1.5
        |          ^^^
 
-    error[wrong-type]: `timeouts.attempt` must be a duration such as "30s", "1m 30s" or "500ms"
+    error[wrong-type]: `timeouts.attempt` must be a duration such as "30s", and not zero
       --> probity.toml:16:11
        |
     16 | attempt = "soon"
@@ -319,4 +319,48 @@ posix_compliant = true
     let case = stored(&project).remove(0);
     assert_eq!(case["verdict"], "pass", "{case}");
     assert_eq!(case["classification"]["details"]["command"]["equivalence"], "equal");
+}
+
+#[test]
+fn a_key_is_taken_out_before_a_text_is_cut() {
+    let key = "very-secret-key-of-mine-12345";
+    for filler in [150, 170, 185, 199] {
+        let body = format!("{}{key}", "x".repeat(filler));
+        let raw = Answer::Raw { status: 200, headers: Vec::new(), body: body.into() };
+        let server = FakeServer::start(Script::always(raw));
+        let suite = format!(
+            "[backends.b]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"m\"\napi_key_env = \"MY_KEY\"\n\
+             [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 0\n",
+            server.url()
+        );
+        let project = Project::new().file("cases.jsonl", dataset(3)).file("probity.toml", suite);
+        project.command(&["run", "-q"]).env("MY_KEY", key).output().unwrap();
+        let shown = project.shown(&["show", "--json"]);
+        assert!(shown.contains("not understood"), "{shown}");
+        assert!(!shown.contains("very-s"), "{shown}");
+    }
+}
+
+#[test]
+fn odd_counts_of_tokens_do_not_cost_an_answer() {
+    let odd = r#"{"choices":[{"message":{"content":"0"}}],"usage":{"prompt_tokens":10.0,"completion_tokens":-3,"prompt_tokens_details":{"cached_tokens":"x"}}}"#;
+    let raw = Answer::Raw { status: 200, headers: Vec::new(), body: odd.into() };
+    let server = FakeServer::start(Script::always(raw));
+    let project = project(1, &[("fake", &server)], "");
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    let case = stored(&project).remove(0);
+    assert_eq!((&case["verdict"], &case["usage"]["input_tokens"]), (&"pass".into(), &10.into()));
+}
+
+#[test]
+fn an_error_about_the_key_is_never_green() {
+    let rule = probity_testkit::Rule::new(
+        probity_testkit::When::prompt_contains("number 7"),
+        Answer::fault(Trouble::BadKey),
+    );
+    let server = FakeServer::start(Script::default().rule(rule));
+    let project = project(50, &[("fake", &server)], "");
+    let ran = run(&project, &[]);
+    ran.expect(3, &[("N_CASES", "50"), ("FAIL_FAST", "0")]);
+    assert!(ran.err.contains("ask them again with --retry-errors"), "{}", ran.err);
 }

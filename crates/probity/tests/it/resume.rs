@@ -286,3 +286,32 @@ fn what_is_no_store_is_named() {
     hint: name another place with `--store PATH`
     ");
 }
+
+#[test]
+fn a_resumed_run_remembers_its_backends_and_repeats() {
+    let (one, two) = (FakeServer::start(Script::default()), FakeServer::start(Script::default()));
+    let project = project(10, &[("one", &one), ("two", &two)], "");
+    run(&project, &["--backend", "one", "--repeat", "2", "--limit", "5", "--max-calls", "4"])
+        .expect(3, &[("N_PLANNED", "10"), ("N_CASES", "4")]);
+    run(&project, &["--resume"]).expect(0, &[("N_PLANNED", "10"), ("N_CASES", "10")]);
+    assert_eq!((one.seen().asked, two.seen().asked), (10, 0));
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let server = FakeServer::start(Script::default());
+    let project = project(3, &[("fake", &server)], "");
+    run(&project, &[]).expect(0, &[]);
+    for name in ["probity.toml", "cases.jsonl", ".probity/probity.db"] {
+        let before = fs::read(project.path(name)).unwrap();
+        for flag in ["--record", "--events"] {
+            let ran = run(&project, &[flag, name]);
+            assert_eq!(ran.code, Some(2), "{flag} {name}: {}", ran.err);
+            assert!(ran.err.contains("are the same file"), "{}", ran.err);
+        }
+        assert!(fs::read(project.path(name)).unwrap() == before, "{name}");
+    }
+    assert_eq!(server.seen().asked, 3);
+    let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
+    assert_eq!(runs.lines().count(), 1, "{runs}");
+}

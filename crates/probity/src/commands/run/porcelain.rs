@@ -3,7 +3,7 @@
 use probity_core::record::LaneStatus;
 use std::{fmt::Write as _, io::Write as _};
 
-use crate::{failure::Failure, printer::Printer};
+use crate::{failure::Failure, printer::Printer, terminal::safe};
 
 /// What scripts are told. It begins as what is true before anything was done.
 #[derive(Debug, Default)]
@@ -66,7 +66,8 @@ impl Porcelain {
 
 /// A value must not bring lines of its own.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    safe(&flat).into_owned()
 }
 
 #[cfg(test)]

@@ -9,17 +9,13 @@ use probity_run::{
 use probity_store::{Reader, Recorder, RunRow};
 
 use super::{Selection, store_failure};
-use crate::{
-    cli::run::{RunArgs, SelectionArgs},
-    commands::project::Project,
-    failure::Failure,
-    printer::Printer,
-};
+use crate::{cli::run::RunArgs, commands::project::Project, failure::Failure, printer::Printer};
 
 /// A run that was begun before.
 pub(super) struct Earlier {
     run: RunRow,
     retry_errors: bool,
+    quiet: bool,
 }
 
 impl Earlier {
@@ -50,11 +46,11 @@ impl Earlier {
                 .hint(format!("probity run {suite} --resume {id}")));
         }
         let retry_errors = args.retry_errors.is_some();
-        Ok(Some(Self { run, retry_errors }))
+        Ok(Some(Self { run, retry_errors, quiet: args.quiet }))
     }
 
     /// The cases that the run had chosen. Another choice would be another run.
-    pub(super) fn selection(&self, args: &SelectionArgs) -> Result<Selection, Failure> {
+    pub(super) fn selection(&self, args: &RunArgs) -> Result<Selection, Failure> {
         let kept = self.run.info.get("selection").cloned().unwrap_or_default();
         let kept: Selection = serde_json::from_value(kept).unwrap_or_default();
         let asked = Selection::of(args);
@@ -72,11 +68,11 @@ impl Earlier {
         plan: &mut Plan,
         printer: &Printer,
     ) -> Result<Recorder, Failure> {
-        let Self { run, retry_errors } = self;
+        let Self { ref run, retry_errors, .. } = self;
         plan.run_id.clone_from(&run.run_id);
         let mut recorder = Recorder::resume(store, &run.run_id).map_err(store_failure)?;
         let reader = Reader::open(store).map_err(store_failure)?;
-        let known = reader.lanes(&run).map_err(store_failure)?;
+        let known = reader.lanes(run).map_err(store_failure)?;
         let mut used = Used::default();
         for lane in &mut plan.lanes {
             let same = |it: &&probity_store::LaneView| {
@@ -84,7 +80,8 @@ impl Earlier {
             };
             let Some(view) = known.iter().find(same) else { continue };
             let tally = reader.tally(view).map_err(store_failure)?;
-            used.calls += tally.calls;
+            // Calls of cases that were cut off are in no record.
+            used.calls += tally.calls.max(view.calls);
             used.tokens += tally.input_tokens + tally.output_tokens;
             used.cost_usd += tally.cost_usd;
             let mut stored = Done::default();
@@ -107,7 +104,9 @@ impl Earlier {
             let is_current =
                 |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
             let vanished = recorder.mark_stale(&lane.info, is_current).map_err(store_failure)?;
-            tell(&lane.info, changed, vanished, done.len(), printer);
+            if !self.quiet {
+                tell(&lane.info, changed, vanished, done.len(), printer);
+            }
             lane.done = done;
         }
         plan.carried = used;

@@ -12,7 +12,10 @@ use regex::RegexBuilder;
 use serde::{Deserialize, Serialize};
 
 use super::store_failure;
-use crate::{cli::run::SelectionArgs, failure::Failure};
+use crate::{
+    cli::run::{RunArgs, SelectionArgs},
+    failure::Failure,
+};
 
 /// The choice of cases. It is kept with the run, so that a resumed run makes the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,10 +38,16 @@ pub(super) struct Selection {
     sample: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shard: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) repeat: Option<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) runners: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) backends: Vec<String>,
 }
 
 impl Selection {
-    pub(super) fn of(args: &SelectionArgs) -> Self {
+    pub(super) fn of(args: &RunArgs) -> Self {
         let SelectionArgs {
             limit,
             filter,
@@ -49,10 +58,23 @@ impl Selection {
             errors,
             sample,
             seed: _,
-            repeat: _,
+            repeat,
             shard,
-        } = args.clone();
-        Self { limit, filter, category, tag, cases, failing, errors, sample, shard }
+        } = args.selection.clone();
+        Self {
+            limit,
+            filter,
+            category,
+            tag,
+            cases,
+            failing,
+            errors,
+            sample,
+            shard,
+            repeat,
+            runners: args.runners.clone(),
+            backends: args.backends.clone(),
+        }
     }
 
     /// Whether it chooses everything.

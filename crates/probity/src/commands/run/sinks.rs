@@ -18,29 +18,25 @@ const BATCH: usize = 1024;
 
 /// Takes events in, on a thread of its own.
 pub(super) struct Sinks {
-    recorder: Recorder,
-    events: Option<EventsFile>,
-    progress: Progress,
+    pub(super) recorder: Recorder,
+    pub(super) events: Option<EventsFile>,
+    pub(super) progress: Progress,
 }
 
-struct EventsFile {
+/// A file that everything that happens is written to.
+pub(super) struct EventsFile {
     path: PathBuf,
     file: BufWriter<File>,
 }
 
-impl Sinks {
-    pub(super) fn open(
-        recorder: Recorder,
-        events: Option<&Path>,
-        progress: Progress,
-    ) -> Result<Self, Failure> {
-        let open = |path: &Path| {
-            let file = File::create(path).map_err(|error| Failure::write(path, error))?;
-            Ok::<_, Failure>(EventsFile { path: path.to_owned(), file: BufWriter::new(file) })
-        };
-        Ok(Self { recorder, events: events.map(open).transpose()?, progress })
+impl EventsFile {
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| Failure::write(path, error))?;
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file) })
     }
+}
 
+impl Sinks {
     /// Takes events until nobody sends any more. When it ends early, the run does too.
     ///
     /// What is waiting is written in one transaction: a slow model gets one for each case,

@@ -41,7 +41,10 @@ impl Summary {
     /// A run that is not whole, or has too many errors, is no basis for anything.
     pub(crate) fn exit(&self, max_error_rate: f64) -> Exit {
         let total = self.total();
-        let sound = self.is_complete() && total.total() > 0 && !is_degraded(&total, max_error_rate);
+        let sound = self.is_complete()
+            && total.total() > 0
+            && total.locked_out == 0
+            && !is_degraded(&total, max_error_rate);
         if sound { Exit::Success } else { Exit::Aborted }
     }
 
@@ -77,11 +80,25 @@ impl Summary {
             }
         }
         let total = self.total();
+        if total.error > 0 {
+            let (count, run) = (total.error, self.run.short());
+            let _ = writeln!(
+                text,
+                "\nended in an error: {count}; ask them again with --retry-errors {run}"
+            );
+        }
+        if total.locked_out > 0 {
+            let count = total.locked_out;
+            let _ = writeln!(
+                text,
+                "the key or the account: {count} of these, so the run is no basis for anything"
+            );
+        }
         if is_degraded(&total, max_error_rate) {
             let (rate, most) = (percent(total.error, total.total()), max_error_rate * 100.0);
             let _ = writeln!(
                 text,
-                "\ndegraded: {rate} of the cases ended in an error, more than {most} %"
+                "degraded: {rate} of the cases ended in an error, more than {most} %"
             );
         }
         text

@@ -1,0 +1,55 @@
+//! The table: what was wanted, what was measured, whether it holds.
+
+use std::fmt;
+
+/// The same thing measured several times.
+#[derive(Default)]
+pub(super) struct Figure(Vec<f64>);
+
+impl Figure {
+    pub(super) fn push(&mut self, value: f64) {
+        self.0.push(value);
+        self.0.sort_by(f64::total_cmp);
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        self.0.get(self.0.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [least, .., most] = self.0.as_slice() else { return write!(f, "{}", self.median()) };
+        let digits = f.precision().unwrap_or(2);
+        write!(f, "{:.digits$} ({least:.digits$}–{most:.digits$})", self.median())
+    }
+}
+
+/// What a median is held against.
+pub(super) enum Target {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Nothing was promised.
+    None,
+}
+
+/// Prints the head of the table.
+pub(super) fn head() {
+    println!("| what | target | measured | holds |");
+    println!("|---|--:|--:|---|");
+}
+
+/// Prints a line of the table.
+pub(super) fn line(what: &str, target: &Target, digits: usize, figure: &Figure) {
+    let (wanted, holds) = match target {
+        Target::AtMost(most) => (format!("≤ {most}"), figure.median() <= *most),
+        Target::AtLeast(least) => (format!("≥ {least}"), figure.median() >= *least),
+        Target::None => (String::new(), true),
+    };
+    let holds = match (target, holds) {
+        (Target::None, _) => "",
+        (Target::AtMost(_) | Target::AtLeast(_), true) => "yes",
+        (Target::AtMost(_) | Target::AtLeast(_), false) => "**no**",
+    };
+    println!("| {what} | {wanted} | {figure:.digits$} | {holds} |");
+}
