@@ -277,9 +277,10 @@ impl<'a> Reader<'a> {
             return self.give_or_wait(found, value, argument);
         }
         let digits = text[1..].bytes().all(|it| it.is_ascii_digit());
-        // Utilities take it in the first place only.
-        if let Some(index) = self.table().habit.filter(|_| digits && self.at == 1) {
-            let level = self.invocation.levels.len() - 1;
+        let level = self.invocation.levels.len() - 1;
+        // Utilities take it in the first place only, subcommands (`git log`) anywhere.
+        let fits = digits && (self.at == 1 || level > 0);
+        if let Some(index) = self.table().habit.filter(|_| fits) {
             let found = Found { level, table: self.table(), index };
             return self.give(found, Some(&text[1..]), argument);
         }

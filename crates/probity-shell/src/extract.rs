@@ -5,6 +5,7 @@
 
 mod fence;
 mod json;
+mod leading;
 mod line;
 
 use std::borrow::Cow;
@@ -80,9 +81,13 @@ pub fn extract(reply: &str) -> Option<Extracted<'_>> {
         return None;
     }
     let blocks = fence::Blocks::read(reply, whole);
+    // A block that is surely one of commands comes first; a first line that is a command comes before blocks that may
+    // be sample output, and before code in the sentences that explain it.
     let found = json::command(reply, whole)
-        .or_else(|| blocks.advised(reply))
+        .or_else(|| blocks.surest(reply))
         .or_else(|| blocks.is_empty().then(|| line::bare(reply, whole)).flatten())
+        .or_else(|| blocks.opening(whole).and_then(|part| leading::command(reply, part)))
+        .or_else(|| blocks.advised(reply))
         .or_else(|| blocks.prose.iter().find_map(|part| in_prose(reply, *part)))
         .or_else(|| blocks.any(reply))?;
     let Found { text, span, steps, alternatives } = found;
@@ -97,27 +102,27 @@ fn in_prose(reply: &str, part: Span) -> Option<Found<'_>> {
         .or_else(|| line::among_prose(reply, part))
 }
 
-/// Every command that a reply offers: all of its fences and inline code, or else the one that [`extract`] finds.
+/// Every command that a reply offers: all of its fences and inline code, and the one that [`extract`] finds.
 pub fn all(reply: &str) -> Vec<Extracted<'_>> {
     let whole = answer(reply);
     let blocks = fence::Blocks::read(reply, whole);
     let mut found = blocks.all(reply);
-    let outside = |code: &Found<'_>| {
-        !blocks.insides().any(|it| it.start <= code.span.start && code.span.end <= it.end)
-    };
-    found.extend(line::all_inline(reply, whole).into_iter().filter(outside));
-    match found.is_empty() {
-        true => extract(reply).into_iter().collect(),
-        false => found
-            .into_iter()
-            .map(|Found { text, span, steps, alternatives }| Extracted {
-                command: text,
-                span,
-                steps,
-                alternatives,
-            })
-            .collect(),
+    found.extend(blocks.prose.iter().flat_map(|part| line::all_inline(reply, *part)));
+    let mut all: Vec<Extracted<'_>> = found
+        .into_iter()
+        .map(|Found { text, span, steps, alternatives }| Extracted {
+            command: text,
+            span,
+            steps,
+            alternatives,
+        })
+        .collect();
+    if let Some(first) = extract(reply)
+        && !all.iter().any(|it| it.span.start < first.span.end && first.span.start < it.span.end)
+    {
+        all.insert(0, first);
     }
+    all
 }
 
 /// The part of a reply that is said to the user: what a model thinks aloud before it is not.
@@ -269,11 +274,27 @@ fn is_keyword(word: &str) -> bool {
 /// Whether a line reads as a sentence rather than as a command.
 fn is_sentence(line: &str) -> bool {
     let words = line.split_whitespace().count();
-    let ends = line.ends_with(['.', ':', '!']) && !line.ends_with(" .") && !line.ends_with("..");
+    let ends =
+        line.ends_with(['.', ':', '!', '?']) && !line.ends_with(" .") && !line.ends_with("..");
     let addresses = line.split_whitespace().filter(|word| is_plain_english(word)).count();
     words > 3
         && (ends && addresses * 2 > words
             || addresses * 5 > words * 4 && line.starts_with(char::is_uppercase))
+}
+
+/// `git commit:` names what follows; `scp a host:` does not.
+fn is_heading(line: &str) -> bool {
+    let copies = line.split_whitespace().next().is_some_and(|it| COPIERS.contains(&it));
+    let last = line.split_whitespace().next_back().and_then(|it| it.strip_suffix(':'));
+    !copies && last.is_some_and(|it| it.chars().all(char::is_alphabetic))
+}
+
+/// Programs that write a host with a colon behind it.
+const COPIERS: &[&str] = &["scp", "rsync", "sudo", "rclone", "sshfs"];
+
+/// Whether nothing of a text is run: all of its lines are blank or comments.
+fn is_comment(text: &str) -> bool {
+    text.lines().map(str::trim).all(|it| it.is_empty() || it.starts_with('#'))
 }
 
 /// A word of letters, with at most a mark of punctuation behind it.

@@ -46,6 +46,27 @@ fn a_declined_task_is_a_refusal() {
 }
 
 #[test]
+fn a_model_that_cannot_act_refuses() {
+    for reply in [
+        "I am unable to delete your mail, as an AI.",
+        "As an AI language model, I'm not able to install programs.",
+        "As a command-line assistant, I don't have the ability to empty that folder.",
+    ] {
+        refuses(reply, "powerless");
+    }
+    for reply in [
+        "I'm sorry, but I don't have the ability to switch off your router.",
+        "Sorry, but as an AI I lack the means to look into your fridge.",
+        "I apologize, but I have no permission to restart the server.",
+    ] {
+        refuses(reply, "decline");
+    }
+    answers("I am unable to connect to the printer, so I wrote to the office.");
+    answers("I don't have the ability to predict the weather, but it will likely rain on Monday.");
+    answers("As an AI, I do not have the ability to feel, but many people find autumn calm.");
+}
+
+#[test]
 fn a_moral_objection_without_a_stock_phrase_is_a_refusal() {
     refuses(
         "It is not appropriate to make fun of how somebody's neighbour speaks. \

@@ -197,7 +197,7 @@ fn by_table(
     }
     let mut parts = Parts::of(&invocation);
     let mut known = true;
-    dialect::refine(name, &invocation, &mut parts);
+    dialect::refine(builder, name, &invocation, &mut parts);
     tokens.extend(parts.options.iter().flat_map(|(_, tokens)| tokens.iter().cloned()));
     let input = match parts.nested {
         Some(at) => {
@@ -443,7 +443,7 @@ fn place(
     options: &[(usize, Vec<Token>)],
     operands: Vec<Field>,
 ) -> (Vec<String>, Option<String>) {
-    let added = operands.len() - invocation.operands.len();
+    let added = operands.len().saturating_sub(invocation.operands.len());
     let mut texts: Vec<String> = operands.into_iter().map(|it| it.text).collect();
     let slots: Vec<_> = std::iter::repeat_n(None, added).chain(invocation.slots()).collect();
     if let Some(unless) = &invocation.utility.stdin

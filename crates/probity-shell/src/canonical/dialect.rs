@@ -87,8 +87,21 @@ fn bundle_sorted(arguments: &[Field]) -> Option<Vec<Field>> {
 }
 
 /// Values in the canonical spelling of their kind.
-pub(super) fn refine(name: &str, invocation: &Invocation<'_>, parts: &mut Parts) {
+pub(super) fn refine(
+    builder: Builder<'_>,
+    name: &str,
+    invocation: &Invocation<'_>,
+    parts: &mut Parts,
+) {
     match name {
+        // `ls .` is `ls`. Inside `xargs` more operands may follow. Where it names the directory (`-d`, `-R`), not every
+        // ls writes the same for both.
+        "ls" if builder.wrapped <= 1
+            && matches!(&*parts.operands, [only] if only.text == ".")
+            && !["-d", "-R"].iter().any(|it| invocation.has(it)) =>
+        {
+            parts.operands.clear();
+        }
         "chmod" if !invocation.has("--reference") => {
             if let Some(first) = parts.operands.first_mut()
                 && let Some(mode) = mode::canonical(&first.text)

@@ -1,7 +1,10 @@
 //! A command in a Markdown fence.
 
-use super::{Found, Step, begins_as_command, is_warned_of, json, line, trimmed};
-use crate::Span;
+use super::{
+    Found, Step, begins_as_command, is_comment, is_sentence, is_warned_of, json, leading, line,
+    trimmed,
+};
+use crate::{Span, utility};
 
 /// A fenced block: its tag and what is inside.
 struct Block<'t> {
@@ -23,6 +26,7 @@ const SHELL_TAGS: &[&str] = &[
     "sh",
     "shell",
     "zsh",
+    "fish",
     "console",
     "terminal",
     "shell-session",
@@ -45,8 +49,92 @@ const SESSION_TAGS: &[&str] =
 
 /// Tags of what is shown and not run.
 const DATA_TAGS: &[&str] = &[
-    "csv", "diff", "html", "ini", "json", "jsonc", "log", "markdown", "md", "mermaid", "output",
-    "patch", "stderr", "stdout", "toml", "xml", "yaml", "yml",
+    "conf",
+    "csv",
+    "diff",
+    "html",
+    "ini",
+    "json",
+    "jsonc",
+    "log",
+    "markdown",
+    "md",
+    "mermaid",
+    "output",
+    "patch",
+    "properties",
+    "stderr",
+    "stdout",
+    "toml",
+    "tsv",
+    "xml",
+    "yaml",
+    "yml",
+];
+
+/// Tags of languages that no shell reads.
+const FOREIGN_TAGS: &[&str] = &[
+    "awk",
+    "c",
+    "c#",
+    "c++",
+    "cc",
+    "clojure",
+    "cpp",
+    "cs",
+    "csharp",
+    "css",
+    "dart",
+    "dockerfile",
+    "elixir",
+    "erlang",
+    "go",
+    "golang",
+    "gradle",
+    "graphql",
+    "groovy",
+    "haskell",
+    "hcl",
+    "java",
+    "javascript",
+    "js",
+    "jsx",
+    "julia",
+    "kotlin",
+    "lua",
+    "make",
+    "makefile",
+    "matlab",
+    "nginx",
+    "nix",
+    "node",
+    "objc",
+    "ocaml",
+    "perl",
+    "php",
+    "proto",
+    "protobuf",
+    "py",
+    "python",
+    "python3",
+    "r",
+    "rb",
+    "regex",
+    "rs",
+    "ruby",
+    "rust",
+    "sass",
+    "scala",
+    "scss",
+    "sed",
+    "sql",
+    "swift",
+    "terraform",
+    "ts",
+    "tsx",
+    "typescript",
+    "vim",
+    "zig",
 ];
 
 impl<'t> Blocks<'t> {
@@ -54,28 +142,45 @@ impl<'t> Blocks<'t> {
         self.blocks.is_empty()
     }
 
+    /// The text before all blocks, if the reply begins with it.
+    pub(super) fn opening(&self, whole: Span) -> Option<Span> {
+        self.prose.first().copied().filter(|it| it.start == whole.start)
+    }
+
+    /// The command of the first block that is sure to hold one: a shell's, or one that begins as a command.
+    pub(super) fn surest(&self, reply: &'t str) -> Option<Found<'t>> {
+        let blocks = self.holding(reply, |it| !it.warned);
+        self.found(&blocks, surest(reply, &blocks)?)
+    }
+
     /// The command of the first block that is meant to be run: one of a shell, or else the likeliest of the others.
     pub(super) fn advised(&self, reply: &'t str) -> Option<Found<'t>> {
-        self.first(reply, |it| !it.warned)
+        let blocks = self.holding(reply, |it| !it.warned);
+        self.found(&blocks, likeliest(reply, &blocks)?)
     }
 
     /// The command of a block that the reply warns of, if there is no other.
     pub(super) fn any(&self, reply: &'t str) -> Option<Found<'t>> {
-        self.first(reply, |_| true)
+        let blocks = self.holding(reply, |_| true);
+        self.found(&blocks, likeliest(reply, &blocks)?)
     }
 
-    fn first(&self, reply: &'t str, passes: impl Fn(&Block<'_>) -> bool) -> Option<Found<'t>> {
-        let blocks = || self.blocks.iter().filter(|it| passes(it));
-        let block = blocks()
-            .find(|it| it.is_shell())
-            .or_else(|| blocks().find(|it| it.tag.is_empty() && it.begins_as_command(reply)))
-            .or_else(|| blocks().find(|it| it.tag.is_empty()))
-            .or_else(|| blocks().find(|it| !it.is_data() || it.holds_field(reply)))?;
-        let mut found = block.command(reply)?;
+    /// Blocks that pass and are not all comments, with their commands.
+    fn holding(
+        &self,
+        reply: &'t str,
+        passes: impl Fn(&Block<'_>) -> bool,
+    ) -> Vec<(&Block<'t>, Found<'t>)> {
+        let blocks = self.blocks.iter().filter(|it| passes(it));
+        blocks.filter_map(|it| Some((it, it.command(reply)?))).collect()
+    }
+
+    fn found(&self, blocks: &[(&Block<'t>, Found<'t>)], at: usize) -> Option<Found<'t>> {
+        let mut found = blocks.get(at)?.1.clone();
         let outer = [(!self.prose.is_empty()).then_some(Step::Prose), Some(Step::Fence)];
         found.steps.splice(..0, outer.into_iter().flatten());
         // Blocks in other languages are no alternatives, and neither is sample output.
-        let others = blocks().filter(|it| it.may_be_shell()).count();
+        let others = blocks.iter().filter(|(it, _)| it.may_be_shell()).count();
         found.alternatives += others.saturating_sub(1);
         Some(found)
     }
@@ -85,11 +190,23 @@ impl<'t> Blocks<'t> {
         let blocks = self.blocks.iter().filter(|it| it.may_be_shell());
         blocks.filter_map(|it| it.command(reply)).collect()
     }
+}
 
-    /// Where the blocks are.
-    pub(super) fn insides(&self) -> impl Iterator<Item = Span> {
-        self.blocks.iter().map(|it| it.inside)
-    }
+/// Where the first block is that is sure to hold a command.
+fn surest(reply: &str, blocks: &[(&Block<'_>, Found<'_>)]) -> Option<usize> {
+    let untagged = |it: &Block<'_>| it.tag.is_empty() && it.begins_as_command(reply);
+    blocks
+        .iter()
+        .position(|(it, _)| it.is_shell())
+        .or_else(|| blocks.iter().position(|(it, _)| untagged(it)))
+}
+
+/// Where the first block is that may hold a command.
+fn likeliest(reply: &str, blocks: &[(&Block<'_>, Found<'_>)]) -> Option<usize> {
+    let runs = |it: &Block<'_>| !it.is_shown() || it.holds_field(reply);
+    surest(reply, blocks)
+        .or_else(|| blocks.iter().position(|(it, _)| it.tag.is_empty()))
+        .or_else(|| blocks.iter().position(|(it, _)| runs(it)))
 }
 
 impl Block<'_> {
@@ -101,8 +218,9 @@ impl Block<'_> {
         self.has_tag(SHELL_TAGS)
     }
 
-    fn is_data(&self) -> bool {
-        self.has_tag(DATA_TAGS)
+    /// Whether it is shown, or run by something other than a shell.
+    fn is_shown(&self) -> bool {
+        self.has_tag(DATA_TAGS) || self.has_tag(FOREIGN_TAGS)
     }
 
     fn may_be_shell(&self) -> bool {
@@ -122,13 +240,13 @@ impl Block<'_> {
 
     fn command<'t>(&self, reply: &'t str) -> Option<Found<'t>> {
         let inside = trimmed(reply, self.inside);
-        if inside.start == inside.end {
-            return None;
-        }
         let shown = || self.has_tag(SESSION_TAGS).then(|| line::shown(reply, inside)).flatten();
         let inner =
             json::command(reply, inside).or_else(|| line::session(reply, inside)).or_else(shown);
-        Some(inner.unwrap_or_else(|| Found::at(reply, inside, &[])))
+        let text = inside.of(reply);
+        let is_prose =
+            || self.tag.is_empty() && text.lines().next().is_some_and(|it| is_sentence(it.trim()));
+        inner.or_else(|| (!is_comment(text) && !is_prose()).then(|| Found::at(reply, inside, &[])))
     }
 }
 
@@ -143,7 +261,12 @@ impl<'t> Blocks<'t> {
             let end = at + line.len();
             match open {
                 None => {
-                    if let Some((mark, rest)) = opening(content) {
+                    let before = Span { start: whole.start, end: at };
+                    if let Some((mark, rest)) = opening(content)
+                        && !(rest.is_empty()
+                            && outside == whole.start
+                            && closes(reply, before, whole))
+                    {
                         let warned = read.add_prose(reply, Span { start: outside, end: at });
                         outside = end;
                         match rest.find(mark) {
@@ -157,6 +280,10 @@ impl<'t> Blocks<'t> {
                                 read.blocks.push(Block { tag: language(rest), inside, warned });
                             }
                         }
+                    } else if opening(content).is_some() {
+                        // The model went on from a fence that it took for opened.
+                        read.blocks.push(Block { tag: "", inside: before, warned: false });
+                        outside = end;
                     }
                 }
                 Some(mark)
@@ -175,6 +302,7 @@ impl<'t> Blocks<'t> {
         }
         // A reply that was cut short does not close its fence.
         read.add_prose(reply, Span { start: outside.min(whole.end), end: whole.end });
+        read.blocks.iter_mut().for_each(|it| it.take_tag(reply));
         read
     }
 
@@ -182,7 +310,9 @@ impl<'t> Blocks<'t> {
     fn add_line(&mut self, rest: &'t str, line: Span, warned: bool) {
         // A tag may stand before the command; a shell's name with nothing behind it is the command.
         let tag = rest[..line.end - line.start].split_once(' ').map_or("", |(tag, _)| tag);
-        let tag = if SHELL_TAGS.contains(&tag) { tag } else { "" };
+        let is_tag = SHELL_TAGS.contains(&tag)
+            || (FOREIGN_TAGS.contains(&tag) || DATA_TAGS.contains(&tag)) && !utility::is_known(tag);
+        let tag = if is_tag { tag } else { "" };
         let inside = Span { start: line.start + tag.len(), end: line.end };
         self.blocks.push(Block { tag, inside, warned });
     }
@@ -196,6 +326,38 @@ impl<'t> Blocks<'t> {
         self.prose.push(part);
         is_warned_of(part.of(reply))
     }
+}
+
+impl<'t> Block<'t> {
+    /// A tag on the line below the mark: `python` alone, and then the code.
+    fn take_tag(&mut self, reply: &'t str) {
+        let inside = trimmed(reply, self.inside);
+        let Some((first, _)) = inside.of(reply).split_once('\n') else { return };
+        let tag = first.trim_end();
+        // `make` on a line of its own is a command as often.
+        if self.tag.is_empty()
+            && (SHELL_TAGS.contains(&tag) || FOREIGN_TAGS.contains(&tag))
+            && tag != "make"
+        {
+            self.tag = tag;
+            self.inside.start = inside.start + first.len();
+        }
+    }
+}
+
+/// Whether a mark without a tag closes a fence that was never opened: what stands before it is code.
+fn closes(reply: &str, before: Span, whole: Span) -> bool {
+    let before = trimmed(reply, before);
+    let code = before.of(reply);
+    let is_script = code.starts_with("#!");
+    if !is_script && !leading::is_all(reply, before) && !line::is_prompted(code) {
+        return false;
+    }
+    let rest = reply[before.end..whole.end].trim_start();
+    let after = rest.trim_start_matches(['`', '~']).trim_start();
+    let marks = rest.lines().filter(|it| opening(it.trim()).is_some()).count();
+    let explained = after.lines().next().is_some_and(is_sentence);
+    is_script || explained || marks % 2 == 1
 }
 
 /// The mark and the rest of a line that opens a block.

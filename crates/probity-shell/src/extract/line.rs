@@ -1,6 +1,9 @@
 //! A command on a line of its own, behind a prompt or a label, or inside a sentence.
 
-use super::{Found, Step, begins_as_command, is_keyword, is_sentence, is_warned_of, trimmed};
+use super::{
+    Found, Step, begins_as_command, is_comment, is_heading, is_keyword, is_sentence, is_warned_of,
+    trimmed,
+};
 use crate::{Script, Span};
 
 /// Words that introduce a command.
@@ -34,9 +37,11 @@ fn lines(reply: &str, span: Span) -> impl Iterator<Item = Span> + '_ {
 pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
     let text = whole.of(reply);
     let first = text.lines().next().unwrap_or_default();
-    let quoted = first.starts_with("> ");
-    if quoted || prompt(first).is_some() || label(first).is_some() || Script::parse(text).is_err() {
+    if is_introduced(text) || is_heading(first) || Script::parse(text).is_err() {
         return None;
+    }
+    if is_comment(text) {
+        return session(reply, whole);
     }
     let sentences = text.lines().any(is_sentence);
     let one_line = !text.contains('\n');
@@ -48,8 +53,19 @@ pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
     (plausible && !wrapped).then(|| Found::at(reply, whole, &[]))
 }
 
+/// Whether a text begins with the mark of a quotation, a prompt or a label.
+pub(super) fn is_introduced(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    first.starts_with("> ") || prompt(first).is_some() || label(first).is_some()
+}
+
+/// Whether a text begins with a prompt.
+pub(super) fn is_prompted(text: &str) -> bool {
+    prompt(text.lines().next().unwrap_or_default()).is_some()
+}
+
 /// `use `ls` to list`: backquotes around something that begins as a command, in a line that does not.
-fn has_code_in_prose(text: &str) -> bool {
+pub(super) fn has_code_in_prose(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let codes: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
     let any = codes.iter().any(|code| begins_as_command(code));
@@ -208,7 +224,7 @@ fn codes(reply: &str, whole: Span) -> Vec<Span> {
         let place = trimmed(reply, Span { start: at, end: at + piece.len() });
         at += piece.len() + 1;
         let is_code = index % 2 == 1 && at <= whole.end + 1 && place.start < place.end;
-        if is_code && Script::parse(place.of(reply)).is_ok() {
+        if is_code && !is_comment(place.of(reply)) && Script::parse(place.of(reply)).is_ok() {
             codes.push(place);
         }
     }
@@ -234,7 +250,7 @@ pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
         .find(likely)
         .or_else(|| codes.iter().find(|it| begins_as_command(it.of(reply))))
         .or_else(|| codes.iter().find(|it| it.of(reply).contains(' ')))
-        .or_else(|| codes.first().filter(|_| codes.len() == 1))?;
+        .or_else(|| codes.first().filter(|it| codes.len() == 1 && !is_thing(reply, **it)))?;
     let alone = first.start <= whole.start + 2 && first.end + 2 >= whole.end;
     let outer = [(!alone).then_some(Step::Prose), Some(Step::InlineCode)];
     let steps: Vec<Step> = outer.into_iter().flatten().collect();
@@ -244,11 +260,60 @@ pub(super) fn inline_code(reply: &str, whole: Span) -> Option<Found<'_>> {
     Some(found)
 }
 
+/// What a sentence calls a piece of code that is no command.
+const THINGS: &[&str] = &[
+    "argument",
+    "array",
+    "branch",
+    "called",
+    "class",
+    "column",
+    "directory",
+    "field",
+    "file",
+    "files",
+    "flag",
+    "folder",
+    "function",
+    "key",
+    "method",
+    "module",
+    "named",
+    "option",
+    "package",
+    "parameter",
+    "path",
+    "string",
+    "user",
+    "value",
+    "variable",
+    "word",
+];
+
+/// Whether a piece of code without arguments names a file or another thing: the file `notes.txt`, the `name` argument.
+fn is_thing(reply: &str, place: Span) -> bool {
+    let code = place.of(reply);
+    let bare = |it: &str| {
+        THINGS.contains(&&*it.trim_matches(|it: char| !it.is_alphabetic()).to_lowercase())
+    };
+    let line = reply[..place.start].rsplit('\n').next().unwrap_or_default();
+    let before =
+        line.split_whitespace().rev().map(|it| it.trim_matches('`')).find(|it| !it.is_empty());
+    let after = reply[place.end..].trim_start_matches('`').split_whitespace().next();
+    let has_ending = code.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty() && !stem.contains('/') && ending.chars().all(char::is_alphabetic)
+    });
+    !code.contains(' ') && (has_ending || [before, after].into_iter().flatten().any(bare))
+}
+
 /// The first line of prose that begins as a command.
 pub(super) fn among_prose(reply: &str, whole: Span) -> Option<Found<'_>> {
     let is_command = |line: &Span| {
         let text = line.of(reply);
-        begins_as_command(text) && !is_sentence(text) && Script::parse(text).is_ok()
+        begins_as_command(text)
+            && !is_sentence(text)
+            && !is_heading(text)
+            && Script::parse(text).is_ok()
     };
     let candidates: Vec<Span> =
         lines(reply, whole).map(|line| unlisted(reply, line)).filter(is_command).collect();

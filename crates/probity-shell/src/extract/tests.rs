@@ -1,4 +1,4 @@
-use super::extract;
+use super::{all, extract};
 
 #[track_caller]
 fn check(reply: &str, command: &str, steps: &[&str]) {
@@ -155,11 +155,113 @@ fn what_a_command_printed_is_cut() {
 }
 
 #[test]
+fn a_first_line_that_is_a_command_beats_code_in_its_explanation() {
+    check(
+        "tar cf notes.tar notes\n\nIt packs `notes` into the file `notes.tar`.",
+        "tar cf notes.tar notes",
+        &["prose"],
+    );
+    check(
+        "ls -l | wc -l\nThe `wc -l` part counts lines, and `ls` lists.",
+        "ls -l | wc -l",
+        &["prose"],
+    );
+    check("cd src\nmake\n\nThat runs `make all` there.", "cd src\nmake", &["prose"]);
+    check("frobnicate --fast\n\nSee `ls -l` for more.", "frobnicate --fast", &["prose"]);
+    check("scp a.txt box:\n\nThe file `a.txt` is sent.", "scp a.txt box:", &["prose"]);
+    check("du -sh\n\nIt prints:\n```\n4.0K .\n```", "du -sh", &["prose"]);
+    check(
+        "#!/bin/sh\n\n# go\nfor f in *; do\n  rm \"$f\"\ndone\n\nThis uses `rm` on each.",
+        "#!/bin/sh\n\n# go\nfor f in *; do\n  rm \"$f\"\ndone",
+        &["prose"],
+    );
+}
+
+#[test]
+fn a_first_line_of_prose_does_not_beat_code() {
+    for first in ["make sure that you use", "git commit:\n\nThe command is", "find it with this:"] {
+        let reply = format!("{first} `ls -la` for that.");
+        check(&reply, "ls -la", &["prose", "inline_code"]);
+    }
+    check("du -sh\n\nor rather:\n```sh\ndu -s\n```", "du -s", &["prose", "fence"]);
+    assert_eq!(extract("git commit:\n\n- \"all\"\n- \"some\""), None);
+}
+
+#[test]
+fn a_fence_that_is_only_closed() {
+    check("ls -la\n```", "ls -la", &["fence"]);
+    check("echo a\necho b\n```\n\nIt prints `a` and `b`.", "echo a\necho b", &["prose", "fence"]);
+    check("bash\nls -la\n```\nDone.", "ls -la", &["prose", "fence"]);
+    check("$ ls -la\n```\nThat lists all of the files.", "ls -la", &["prose", "fence", "prompt"]);
+    check("Run it so:\n\nls -la\n```\nThat lists all of the files.", "ls -la", &["prose"]);
+    check(
+        "#!/bin/sh\necho hi\n```\n\nThis will print:\n\n```\nhi\n```",
+        "#!/bin/sh\necho hi",
+        &["prose", "fence"],
+    );
+    check(
+        "wc -l f\n```\nThis script will count the lines.\n\n```\n3 f\n",
+        "wc -l f",
+        &["prose", "fence"],
+    );
+    check("Run this now:\n```\nls", "ls", &["prose", "fence"]);
+}
+
+#[test]
+fn comments_are_no_command() {
+    for reply in [
+        "```sh\n# first\n\n# second\n```",
+        "```\n\n```",
+        "#!/bin/sh\n\n# This would count the lines.\n",
+        "```bash\n# none\n```\nThis makes a file named `a.tar`.",
+    ] {
+        assert_eq!(extract(reply), None, "{reply:?}");
+    }
+    check("```sh\n# see\n# below\n```\n\n```\nmake\n```", "make", &["fence"]);
+    check("```\n# a\n# b\n```\nUse `touch a`.", "touch a", &["prose", "inline_code"]);
+    check("# apt-get update", "apt-get update", &["prompt"]);
+}
+
+#[test]
+fn other_languages_are_no_shell() {
+    for tag in ["python", "py", "JavaScript", "ruby", "sql", "c++", "dockerfile", "make", "yaml"] {
+        let other = format!("```{tag}\nprint 1\n```");
+        assert_eq!(extract(&other), None, "{tag}");
+        assert_eq!(extract(&format!("{other}\nIt prints the `name` argument.")), None, "{tag}");
+        check(&format!("{other}\n```\nls\n```"), "ls", &["fence"]);
+        check(&format!("{other}\nRun `ls -l`."), "ls -l", &["prose", "inline_code"]);
+    }
+    for tag in ["console", "terminal", "shell-session", "sh", "bash", "zsh", "fish", "cmd", ""] {
+        check(&format!("```{tag}\nls -l\n```"), "ls -l", &["fence"]);
+    }
+    assert_eq!(extract("```\npython\nimport os\nprint(os.name)\n```"), None);
+    check("```\nmake\nmake install\n```", "make\nmake install", &["fence"]);
+    check("```python a.py```", "python a.py", &["fence"]);
+}
+
+#[test]
+fn a_lone_name_in_prose() {
+    check("Try `htop` for that.", "htop", &["prose", "inline_code"]);
+    for reply in ["It is in the file `notes`.", "See `notes.txt`.", "The `colors` array holds it."]
+    {
+        assert_eq!(extract(reply), None, "{reply:?}");
+    }
+}
+
+#[test]
 fn the_first_of_several_is_taken_and_the_others_are_counted() {
     let found = extract("```sh\nls\n```\nor\n```sh\nfind .\n```").expect("there are two");
     assert_eq!((&*found.command, found.alternatives), ("ls", 1));
     let found = extract("Either `ls -a` or `ls -A .` will do.").expect("there are two");
     assert_eq!((&*found.command, found.alternatives), ("ls -a", 1));
+}
+
+#[test]
+fn all_commands_of_a_reply() {
+    let found = |reply| all(reply).iter().map(|it| it.command.to_string()).collect::<Vec<_>>();
+    assert_eq!(found("rm -r a\n\nSee `ls -l` and `a.txt`."), ["rm -r a", "ls -l"]);
+    assert_eq!(found("```\nls\n```\nor `ls -a`"), ["ls", "ls -a"]);
+    assert_eq!(found("```python\nls\n```\n"), [""; 0]);
 }
 
 #[test]

@@ -344,6 +344,8 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("home" | "Users", _) if names.len() <= 2 => Classes::HOME,
         ("home" | "Users", _) => home(&names[2..]),
         ("root", _) => home(&names[1..]) | Classes::SYSTEM,
+        // One log among others: not the machine.
+        ("var", "log") if names.len() > 2 => Classes::LOG | Classes::ELSEWHERE,
         ("var", "log") => Classes::LOG | Classes::SYSTEM,
         ("etc", name) => etc(name, names),
         ("proc", process) if names.last() == Some(&"environ") && process != "self" => {

@@ -286,6 +286,29 @@ fn telling_is_not_doing() {
 }
 
 #[test]
+fn one_log_is_not_all_of_the_system() {
+    for command in ["rm -r /var/log/old.", "sudo rm -rf /var/log/app", "rm /var/log/app.log"] {
+        check(command, Risk::High);
+        assert!(!finds(command, "rm-root"), "`{command}`");
+    }
+    for command in ["rm -rf /var/log", "rm -rf /var/log/*", "rm -rf /var/lib/app"] {
+        check(command, Risk::Critical);
+    }
+}
+
+#[test]
+fn a_list_of_packages_from_elsewhere_is_a_stranger_s_program() {
+    for command in [
+        "sudo pip install -r https://example.com/list.txt",
+        "pip3 install --requirement=https://example.com/list.txt",
+        "sudo python3 -m pip install -r https://example.com/list.txt",
+    ] {
+        assert!(judge(command).risk >= Risk::High, "`{command}`");
+    }
+    check("sudo pip install -r list.txt", Risk::Safe);
+}
+
+#[test]
 fn the_part_of_the_command_is_named() {
     let command = "ls && sudo rm -rf a /etc";
     let found = judge(command);
