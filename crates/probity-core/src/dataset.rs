@@ -110,17 +110,17 @@ pub struct Summary {
 
 /// Reads the files of one dataset. Everything, unreadable files included, goes to `sink`.
 pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item)) -> Summary {
-    read_until(paths, check, &Cell::new(false), sink)
+    let mut intake = Intake::new(check, sink);
+    for path in paths {
+        read_file(path, &Cell::new(false), &mut intake);
+    }
+    intake.finish()
 }
 
-/// The same, until `stop` is set: by the sink, when it has seen enough.
-pub fn read_until(
-    paths: &[&Path],
-    check: CriteriaCheck<'_>,
-    stop: &Cell<bool>,
-    sink: &mut dyn FnMut(Item),
-) -> Summary {
-    let mut intake = Intake::new(check, sink);
+/// Reads a dataset that has been checked, without looking into criteria or for ids that are
+/// used twice, until `stop` is set: by the sink, when it has seen enough.
+pub fn reread(paths: &[&Path], stop: &Cell<bool>, sink: &mut dyn FnMut(Item)) -> Summary {
+    let mut intake = Intake::new(&|_| Vec::new(), sink).trusting();
     for path in paths.iter().take_while(|_| !stop.get()) {
         read_file(path, stop, &mut intake);
     }

@@ -213,7 +213,7 @@ impl Cases {
         for repeat in 0..self.repeat {
             let mut chooser = Chooser::new(&self.filter);
             let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-            dataset::read(&paths, &|_| Vec::new(), &mut |item| {
+            dataset::reread(&paths, &Cell::new(false), &mut |item| {
                 let Item::Case(at) = item else { return };
                 let case = &at.case;
                 if !chooser.takes(case) {
@@ -270,7 +270,7 @@ impl Cases {
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        let summary = dataset::read_until(&paths, &|_| Vec::new(), &unwanted, &mut |item| {
+        let summary = dataset::reread(&paths, &unwanted, &mut |item| {
             let Item::Case(at) = item else { return };
             if unwanted.get() || !chooser.takes(&at.case) {
                 return;

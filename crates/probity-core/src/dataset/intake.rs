@@ -28,7 +28,8 @@ pub struct Intake<'a> {
     file: Arc<str>,
     folder: PathBuf,
     seen: usize,
-    ids: Ids,
+    /// None where nobody needs to know of an id that is used twice.
+    ids: Option<Ids>,
     schemas: BTreeMap<PathBuf, Result<Value, String>>,
     digest: DigestBuilder,
     summary: Summary,
@@ -42,17 +43,24 @@ impl<'a> Intake<'a> {
             file: "".into(),
             folder: PathBuf::new(),
             seen: 0,
-            ids: Ids::default(),
+            ids: Some(Ids::default()),
             schemas: BTreeMap::new(),
             digest: DigestBuilder::default(),
             summary: Summary::default(),
         }
     }
 
+    /// Believes that no id is used twice, and so remembers none.
+    pub(super) fn trusting(self) -> Self {
+        Self { ids: None, ..self }
+    }
+
     pub(super) fn open(&mut self, path: &Path) {
         self.file = display_name(path);
         self.folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        self.ids.next_file(self.file.clone());
+        if let Some(ids) = &mut self.ids {
+            ids.next_file(self.file.clone());
+        }
     }
 
     /// How many cases came in, usable or not.
@@ -170,7 +178,7 @@ impl<'a> Intake<'a> {
     ) {
         let span = node.get("id").map_or_else(|| node.span.clone(), |id| id.span.clone());
         let line = source.line(span.start);
-        if let Some(first) = self.ids.claim(id, line) {
+        if let Some(first) = self.ids.as_mut().and_then(|ids| ids.claim(id, line)) {
             let message = format!("id `{id}` is already taken");
             let help = format!("its first use is at {first}");
             findings.error_with_help("duplicate-id", &span, message, help);

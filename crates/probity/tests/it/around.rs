@@ -326,7 +326,7 @@ fn a_key_is_taken_out_before_a_text_is_cut() {
     let key = "very-secret-key-of-mine-12345";
     for filler in [150, 170, 185, 199] {
         let body = format!("{}{key}", "x".repeat(filler));
-        let raw = Answer::Raw { status: 200, headers: Vec::new(), body: body.into() };
+        let raw = Answer::Raw { status: 200, headers: Vec::new(), body };
         let server = FakeServer::start(Script::always(raw));
         let suite = format!(
             "[backends.b]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"m\"\napi_key_env = \"MY_KEY\"\n\
