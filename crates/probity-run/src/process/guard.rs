@@ -3,7 +3,9 @@
 //! `PR_SET_PDEATHSIG` would take `unsafe` code, and would end only the launcher of a
 //! program that has one. Instead one small shell waits at a pipe. It is told every
 //! group that begins and ends; when the pipe closes, for whatever reason, it kills the
-//! groups that have not ended. Without a shell there is no guard and nothing else changes.
+//! groups that have not ended. A program that had just begun, and of which the guard was
+//! not told yet, is found by a mark in its environment where the system shows that.
+//! Without a shell there is no guard and nothing else changes.
 
 use std::{
     io::Write as _,
@@ -30,13 +32,28 @@ while read -r sign group; do
   esac
 done
 for group in $groups; do kill -KILL "-$group"; done
+PATH=/usr/bin:/bin
+for file in $(grep -lsaF "$1" /proc/[0-9]*/environ); do
+  process=${file#/proc/}
+  kill -KILL "${process%/environ}"
+done
 "#;
+
+/// The variable that marks every program that we start, and what these start.
+pub(super) const MARK: &str = "PROBITY_MARK";
+
+/// The value of the mark: no two processes have the same.
+pub(super) fn mark() -> &'static str {
+    static VALUE: LazyLock<String> =
+        LazyLock::new(|| format!("{}-{:016x}", std::process::id(), fastrand::u64(..)));
+    &VALUE
+}
 
 static GUARD: LazyLock<Mutex<Option<ChildStdin>>> = LazyLock::new(|| Mutex::new(start()));
 
 fn start() -> Option<ChildStdin> {
     let mut guard = Command::new("/bin/sh")
-        .args(["-c", SCRIPT, "probity-guard"])
+        .args(["-c", SCRIPT, "probity-guard", &format!("{MARK}={}", mark())])
         .env_clear()
         .current_dir("/")
         .process_group(0)
@@ -52,8 +69,6 @@ fn start() -> Option<ChildStdin> {
 }
 
 /// Starts the guard, so that it need not be started while a group is begun.
-///
-/// Between the start of a program and the word about it lies no more than a system call.
 pub(super) fn ready() {
     LazyLock::force(&GUARD);
 }

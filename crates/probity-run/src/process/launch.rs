@@ -13,6 +13,8 @@ use std::{
 use rustix::io::Errno;
 use tokio::process::{Child, Command};
 
+use super::guard;
+
 /// Why no process was made.
 #[derive(Debug, thiserror::Error)]
 pub enum NoProgram {
@@ -158,6 +160,7 @@ impl Launch {
             .args(&args)
             .env_clear()
             .envs(&env)
+            .env(guard::MARK, guard::mark())
             .current_dir(&work)
             .process_group(0)
             .stdin(stdin)

@@ -206,7 +206,7 @@ async fn only_chosen_variables_are_seen_and_the_place_is_neutral() {
         .split(' ')
         .filter(|it| !["_", "PWD", "SHLVL", "OLDPWD", ""].contains(it))
         .collect();
-    assert_eq!(seen, ["HOME", "LC_ALL", "MINE", "NO_COLOR", "PATH", "TERM"]);
+    assert_eq!(seen, ["HOME", "LC_ALL", "MINE", "NO_COLOR", "PATH", "PROBITY_MARK", "TERM"]);
     assert_eq!(lines[1].trim(), "0");
     assert!(!std::path::Path::new(lines[2]).exists());
 }
