@@ -277,13 +277,16 @@ fn parse(kind: Kind, text: &str) -> Result<Value, String> {
     value.ok_or_else(|| wanted(kind))
 }
 
+/// The longest duration that is taken. A clock that it is added to does not overflow.
+const LONGEST: Duration = Duration::from_hours(366 * 24);
+
 /// `90`, `90s`, `1m30s`, `1m 30s`, `500ms`; a number alone is seconds.
 pub fn parse_duration(text: &str) -> Option<Duration> {
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let signed: jiff::SignedDuration = text.parse().ok()?;
-    Duration::try_from(signed).ok()
+    let duration = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => Duration::try_from(text.parse::<jiff::SignedDuration>().ok()?).ok(),
+    };
+    duration.filter(|duration| *duration <= LONGEST)
 }
 
 /// The value that holds for every setting, and where it came from.
@@ -344,53 +347,30 @@ impl Resolved {
         }
     }
 
-    fn get(&self, key: &str) -> &Value {
-        &self.0.get(key).expect("default.toml sets every key").0
+    /// The value of a setting whose kind the table of settings fixes.
+    fn get<T>(&self, key: &str, of_kind: impl FnOnce(&Value) -> Option<T>) -> T {
+        let value = self.0.get(key).map(|(value, _)| value);
+        value.and_then(of_kind).expect("default.toml sets every key, and `parse` fixes its kind")
     }
 
     fn text(&self, key: &str) -> String {
-        match self.get(key) {
-            Value::Text(text) => text.clone(),
-            Value::Flag(_) | Value::Count(_) | Value::Amount(_) | Value::Duration(_) => {
-                unreachable!("`parse` gives a setting the kind of its key")
-            }
-        }
+        self.get(key, |value| if let Value::Text(it) = value { Some(it.clone()) } else { None })
     }
 
     fn flag(&self, key: &str) -> bool {
-        match self.get(key) {
-            Value::Flag(flag) => *flag,
-            Value::Text(_) | Value::Count(_) | Value::Amount(_) | Value::Duration(_) => {
-                unreachable!("`parse` gives a setting the kind of its key")
-            }
-        }
+        self.get(key, |value| if let Value::Flag(it) = value { Some(*it) } else { None })
     }
 
     fn count(&self, key: &str) -> u64 {
-        match self.get(key) {
-            Value::Count(count) => *count,
-            Value::Text(_) | Value::Flag(_) | Value::Amount(_) | Value::Duration(_) => {
-                unreachable!("`parse` gives a setting the kind of its key")
-            }
-        }
+        self.get(key, |value| if let Value::Count(it) = value { Some(*it) } else { None })
     }
 
     fn amount(&self, key: &str) -> f64 {
-        match self.get(key) {
-            Value::Amount(amount) => *amount,
-            Value::Text(_) | Value::Flag(_) | Value::Count(_) | Value::Duration(_) => {
-                unreachable!("`parse` gives a setting the kind of its key")
-            }
-        }
+        self.get(key, |value| if let Value::Amount(it) = value { Some(*it) } else { None })
     }
 
     fn duration(&self, key: &str) -> Duration {
-        match self.get(key) {
-            Value::Duration(duration) => *duration,
-            Value::Text(_) | Value::Flag(_) | Value::Count(_) | Value::Amount(_) => {
-                unreachable!("`parse` gives a setting the kind of its key")
-            }
-        }
+        self.get(key, |value| if let Value::Duration(it) = value { Some(*it) } else { None })
     }
 }
 
@@ -547,6 +527,8 @@ mod tests {
             let shown = Span(Duration::from_millis(millis)).to_string();
             assert_eq!(parse_duration(&shown), Some(Duration::from_millis(millis)), "{shown}");
         }
-        assert_eq!(parse_duration("-1s"), None);
+        for text in ["-1s", "1e19", "9000000000000000000s", "inf", "NaN", ""] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
     }
 }

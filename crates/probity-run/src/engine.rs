@@ -47,8 +47,6 @@ pub struct Outcome {
     pub lanes: Vec<LaneStatus>,
     /// What was used in this sitting.
     pub used: Used,
-    /// Whether somebody stopped it.
-    pub interrupted: bool,
 }
 
 /// Nobody takes the events any more, so nothing would be kept.
@@ -188,7 +186,7 @@ impl Engine {
         let complete = lanes.iter().all(LaneStatus::is_complete);
         self.emit(Event::RunFinished { complete }).await?;
         let used = self.meter.used_since(&self.carried);
-        Ok(Outcome { lanes, used, interrupted: self.interrupted })
+        Ok(Outcome { lanes, used })
     }
 
     fn run_started(&self) -> Event {

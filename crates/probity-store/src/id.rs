@@ -2,16 +2,13 @@
 
 use jiff::Timestamp;
 
-/// The name of a run, such as `20261115-101502-k3f9x2`.
-pub type RunId = String;
-
 /// Letters that are not mistaken for one another.
 const LETTERS: &[u8; 32] = b"23456789abcdefghijkmnpqrstuvwxyz";
 /// Letters of the short form: a billion names, and each store checks its own.
 const SHORT: usize = 6;
 
-/// A new name from the time and a random number.
-pub fn new_run_id(now_ms: i64, random: u64) -> RunId {
+/// A new name from the time and a random number, such as `20261115-101502-k3f9x2`.
+pub fn new_run_id(now_ms: i64, random: u64) -> String {
     let time = Timestamp::from_millisecond(now_ms).unwrap_or_default();
     let time = time.strftime("%Y%m%d-%H%M%S");
     let letter = |at: usize| char::from(LETTERS[usize::from(random.to_le_bytes()[at] & 31)]);

@@ -19,7 +19,7 @@ use std::{
 use rusqlite::Connection;
 
 pub use cache::{Cache, CacheStats};
-pub use id::{RunId, new_run_id};
+pub use id::new_run_id;
 pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, StoredCase, Tally};
 pub use recorder::{NewRun, Recorder};

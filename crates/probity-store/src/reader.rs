@@ -6,7 +6,7 @@ use probity_core::{
     classification::{Counts, Primary, Verdict},
     record::{CallError, FailedAttempt, InputDigest, Lane, LaneStatus, Source, Usage},
 };
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::{StoreError, id, open, recorder::is_busy};
 
@@ -406,15 +406,6 @@ impl Reader {
             .map_err(StoreError::Write)?;
         self.connection.execute_batch("VACUUM").map_err(StoreError::Write)?;
         Ok(removed)
-    }
-
-    /// A run that was begun with the same name in it as another; none if there is none.
-    pub fn exists(&self, run_id: &str) -> Result<bool, StoreError> {
-        self.connection
-            .query_row("SELECT 1 FROM runs WHERE run_id = ?", [run_id], |_| Ok(()))
-            .optional()
-            .map(|found| found.is_some())
-            .map_err(StoreError::Read)
     }
 }
 

@@ -31,7 +31,6 @@ pub struct NewRun {
 pub struct Recorder {
     connection: Connection,
     run: i64,
-    run_id: String,
     /// Rows of the lanes, by their place in `run-started`.
     lanes: Vec<i64>,
     /// The last instructions and their row; most cases of a run share them.
@@ -52,7 +51,7 @@ impl Recorder {
             )
             .map_err(StoreError::Write)?;
         let row = connection.last_insert_rowid();
-        Ok(Self::new(connection, row, &run.run_id, lock))
+        Ok(Self::new(connection, row, lock))
     }
 
     /// Goes on with a run.
@@ -67,18 +66,12 @@ impl Recorder {
         connection
             .execute("UPDATE runs SET status = 'running', finished_ms = NULL WHERE id = ?", [row])
             .map_err(StoreError::Write)?;
-        Ok(Self::new(connection, row, run_id, lock))
+        Ok(Self::new(connection, row, lock))
     }
 
-    fn new(connection: Connection, run: i64, run_id: &str, lock: Lock) -> Self {
+    fn new(connection: Connection, run: i64, lock: Lock) -> Self {
         connection.set_prepared_statement_cache_capacity(64);
-        let run_id = run_id.to_owned();
-        Self { connection, run, run_id, lanes: Vec::new(), last_system: None, lock }
-    }
-
-    /// The run's name.
-    pub fn run_id(&self) -> &str {
-        &self.run_id
+        Self { connection, run, lanes: Vec::new(), last_system: None, lock }
     }
 
     /// Marks results of cases that are no longer in the dataset: they are kept, and do

@@ -70,19 +70,6 @@ impl BackendKind {
         }
     }
 
-    /// Whether it is asked over HTTP.
-    pub const fn is_http(self) -> bool {
-        match self {
-            Self::Openai | Self::Anthropic | Self::Ollama | Self::Vllm | Self::Mlx => true,
-            Self::Claude
-            | Self::Codex
-            | Self::Copilot
-            | Self::Command
-            | Self::Replay
-            | Self::Echo => false,
-        }
-    }
-
     /// Whether a program is started for each call.
     pub const fn is_program(self) -> bool {
         match self {

@@ -78,6 +78,10 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let surveyed = context.survey(&runners, &selection)?;
+    for runner in runners.iter().filter(|runner| runner.gates.is_some()) {
+        let name = &runner.name;
+        printer.note(&format!("the gates of runner `{name}` are not judged by this version"));
+    }
     let backends = context.open_backends(&runners)?;
     let lanes = lanes(&runners, &surveyed, &backends);
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();

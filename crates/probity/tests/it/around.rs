@@ -364,3 +364,19 @@ fn an_error_about_the_key_is_never_green() {
     ran.expect(3, &[("N_CASES", "50"), ("FAIL_FAST", "0")]);
     assert!(ran.err.contains("ask them again with --retry-errors"), "{}", ran.err);
 }
+
+#[test]
+fn numbers_without_measure_are_refused_or_borne() {
+    let suite = "[backends.e]\nkind = \"echo\"\nmax_tokens = 9000000000000000000\n\
+                 [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\ngates = { csr = 0.9 }\n";
+    let project = Project::new().file("cases.jsonl", dataset(3)).file("probity.toml", suite);
+    let most = u64::MAX.to_string();
+    let shown = project.shown(&["run", "--dry-run", "--max-retries", &most]);
+    assert!(shown.contains("exit 0"), "{shown}");
+    run(&project, &["--max-retries", &most]).expect(0, &[("N_CASES", "3")]);
+    let ran = run(&project, &["--timeout", "1e19"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("must be a duration"), "{}", ran.err);
+    let ran = run(&project, &[]);
+    assert!(ran.err.contains("the gates of runner `r` are not judged"), "{}", ran.err);
+}

@@ -95,7 +95,12 @@ fn ctrl_c_cancels_saves_and_says_how_to_go_on() {
         let rule = Rule::new(When::Requests(6..1000), Answer::Hang);
         let server = FakeServer::start(Script::default().rule(rule));
         let project = project(50, &[("fake", &server)], "");
-        let child = start(&project, &[]);
+        let child = start(&project, &["--events", "events.jsonl"]);
+        // The server has sent five answers before the run has recorded five cases.
+        wait_until("five recorded cases", || {
+            let events = fs::read_to_string(project.path("events.jsonl")).unwrap_or_default();
+            events.matches("\"case-finished\"").count() == 5
+        });
         assert!(server.wait_until(|seen| seen.in_flight > 2, PATIENCE));
         let begun = Instant::now();
         signal(name, child.id());

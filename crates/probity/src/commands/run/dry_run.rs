@@ -27,7 +27,7 @@ pub(super) fn render(
         let runner = &surveyed[lane.runner];
         let info = &lane.info;
         let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS) * info.planned;
+        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(info.planned);
         calls += info.planned;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ =
@@ -42,7 +42,7 @@ pub(super) fn render(
                 repeat => format!("{repeat} times"),
             },
             info.planned,
-            info.planned * (settings.retry.max_retries + 1),
+            info.planned.saturating_mul(settings.retry.max_retries.saturating_add(1)),
         );
         let _ = write!(text, "  about {input} tokens in, up to {output} out");
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]

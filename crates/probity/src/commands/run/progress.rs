@@ -146,8 +146,6 @@ struct Board {
     done_before: u64,
     done: u64,
     counts: Counts,
-    /// Names of the lanes' backends.
-    backends: Vec<String>,
     /// Cases in the works, since when.
     live: BTreeMap<CaseKey, Instant>,
     /// Cases that wait for their next try, until when.
@@ -168,7 +166,6 @@ impl Board {
             done_before: 0,
             done: 0,
             counts: Counts::default(),
-            backends: Vec::new(),
             live: BTreeMap::new(),
             backing_off: BTreeMap::new(),
             paused: BTreeMap::new(),
@@ -187,7 +184,6 @@ impl Board {
                 self.begun = now;
                 self.planned = lanes.iter().map(|lane| lane.planned).sum();
                 self.done_before = done_before.iter().sum();
-                self.backends = lanes.iter().map(|lane| lane.backend.clone()).collect();
             }
             Event::CaseStarted(key) => {
                 self.live.insert(key.clone(), now);
