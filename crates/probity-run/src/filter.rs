@@ -84,6 +84,43 @@ impl Filter {
     }
 }
 
+/// Names in a filter that no case has: most often a slip of the pen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unmet {
+    names: BTreeSet<(&'static str, String)>,
+}
+
+impl Unmet {
+    pub(crate) fn new(filter: &Filter) -> Self {
+        let Filter { ids, tags, categories, .. } = filter;
+        let ids = ids.iter().map(|it| ("--case", it.clone()));
+        let tags = tags.iter().map(|it| ("--tag", it.clone()));
+        let categories = categories.iter().map(|it| ("--category", it.to_string()));
+        Self { names: ids.chain(tags).chain(categories).collect() }
+    }
+
+    /// Takes away what a case has.
+    pub(crate) fn see(&mut self, case: &TestCase) {
+        if !self.names.is_empty() {
+            self.names.retain(|(flag, name)| match *flag {
+                "--case" => !glob_matches(name, &case.id),
+                "--tag" => !case.tags.contains(name),
+                _ => case.category.is_none_or(|it| it.as_str() != name),
+            });
+        }
+    }
+
+    /// What two datasets both lack.
+    pub fn and(&mut self, other: &Self) {
+        self.names.retain(|name| other.names.contains(name));
+    }
+
+    /// Each as it was written on the command line.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.names.iter().map(|(flag, name)| (*flag, name.as_str()))
+    }
+}
+
 /// A number for a case that depends on nothing but the seed and its id.
 pub(crate) fn number(seed: u64, case_id: &str) -> u64 {
     let digest = InputDigest::of([&seed.to_le_bytes()[..], case_id.as_bytes()]);

@@ -14,7 +14,7 @@ use probity_grade::Rules;
 pub use crate::budget::Used;
 use crate::{
     backend::{Answers, Backend},
-    filter::{Chooser, Filter, Sample, number},
+    filter::{Chooser, Filter, Sample, Unmet, number},
     source::{Cases, Done},
 };
 
@@ -81,6 +81,8 @@ pub struct Surveyed {
     pub prompt_bytes: u64,
     /// What it may use.
     pub budget: Budget,
+    /// Names in the filter that the dataset knows nothing of.
+    pub unmet: Unmet,
     cases: Cases,
 }
 
@@ -108,6 +110,7 @@ pub fn survey(
     let mut smallest = std::collections::BinaryHeap::new();
     let mut errors = 0;
     let mut chooser = Chooser::new(filter);
+    let mut unmet = Unmet::new(filter);
     let mut sizes: Vec<(u64, u64)> = Vec::new();
     let (mut selected, mut prompt_bytes) = (0, 0);
     let summary = cases.survey(rules, |item| match item {
@@ -117,6 +120,7 @@ pub fn survey(
         }
         Item::Case(at) => {
             let case = &at.case;
+            unmet.see(case);
             let bytes = || {
                 let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
                 case.prompt.len() as u64 + system.len() as u64
@@ -158,6 +162,7 @@ pub fn survey(
         repeat: runner.repeat,
         prompt_bytes,
         budget: runner.budget,
+        unmet,
         cases,
     })
 }

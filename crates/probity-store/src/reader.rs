@@ -248,7 +248,8 @@ impl Reader {
     pub fn lanes(&self, run: &RunRow) -> Result<Vec<LaneView>, StoreError> {
         let read = || {
             let mut statement = self.connection.prepare_cached(
-                "SELECT id, info, status, calls FROM lanes WHERE run = ? ORDER BY id",
+                "SELECT id, info, status, calls FROM lanes WHERE run = ? AND retired = 0
+                 ORDER BY id",
             )?;
             let rows = statement.query_map([run.row], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
@@ -362,7 +363,7 @@ impl Reader {
         let read = || {
             let mut statement = self.connection.prepare(
                 "SELECT DISTINCT case_id, verdict FROM results JOIN lanes ON lanes.id = lane
-                 WHERE run = ? AND stale = 0 ORDER BY case_id",
+                 WHERE run = ? AND stale = 0 AND retired = 0 ORDER BY case_id",
             )?;
             let rows = statement.query_map([run.row], |row| {
                 Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))

@@ -150,6 +150,8 @@ impl Writer<'_> {
     fn write(&mut self, at_ms: i64, event: &Event) -> rusqlite::Result<()> {
         match event {
             Event::RunStarted { lanes, .. } => {
+                self.transaction
+                    .execute("UPDATE lanes SET retired = 1 WHERE run = ?", [self.run])?;
                 *self.lanes = lanes.iter().map(|lane| self.lane(lane)).collect::<Result<_, _>>()?;
                 Ok(())
             }
@@ -184,7 +186,7 @@ impl Writer<'_> {
         let info = serde_json::to_string(lane).unwrap_or_default();
         self.transaction.query_row(
             "INSERT INTO lanes (run, runner, backend, info) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (run, runner, backend) DO UPDATE SET info = ?4, status = NULL
+             ON CONFLICT (run, runner, backend) DO UPDATE SET info = ?4, status = NULL, retired = 0
              RETURNING id",
             params![self.run, lane.runner, lane.backend, info],
             |row| row.get(0),

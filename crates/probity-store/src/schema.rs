@@ -10,7 +10,8 @@ use crate::StoreError;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One step from each format to the next. Steps that have been released never change.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         run_id TEXT NOT NULL UNIQUE,
@@ -79,10 +80,13 @@ const MIGRATIONS: &[&str] = &["
         at_ms INTEGER NOT NULL,
         PRIMARY KEY (lane, case_id, repeat)
     ) STRICT, WITHOUT ROWID;
-    "];
+    ",
+    // A lane that a resumed run no longer has is kept, and does not count.
+    "ALTER TABLE lanes ADD COLUMN retired INTEGER NOT NULL DEFAULT 0;",
+];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 1;
+const KNOWN: i64 = 2;
 
 /// Readers do not wait for the writer, and what is committed survives a power cut.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
@@ -123,5 +127,22 @@ mod tests {
     #[test]
     fn each_format_has_its_step() {
         assert_eq!(i64::try_from(MIGRATIONS.len()), Ok(KNOWN));
+    }
+
+    #[test]
+    fn a_store_of_any_earlier_format_keeps_its_rows() {
+        for format in 1..MIGRATIONS.len() {
+            let connection = Connection::open_in_memory().unwrap();
+            MIGRATIONS[..format].iter().for_each(|step| connection.execute_batch(step).unwrap());
+            connection.pragma_update(None, "user_version", format).unwrap();
+            let lane = "INSERT INTO runs VALUES (1, 'r', 's', 0, NULL, 'complete', '{}');
+                        INSERT INTO lanes (id, run, runner, backend, info) VALUES (1, 1, 'a', 'b', '{}');";
+            connection.execute_batch(lane).unwrap();
+            migrate(&connection, Path::new("memory")).unwrap();
+            let lanes: i64 = connection
+                .query_row("SELECT count(*) FROM lanes WHERE retired = 0", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(lanes, 1, "from format {format}");
+        }
     }
 }

@@ -313,11 +313,40 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         let message = format!("backend `{name}` of kind `{kind}` needs `{key}`");
         fields.findings().error("missing-field", &node.span, message);
     }
-    if config.extra_body.as_ref().is_some_and(|it| !it.is_object()) {
-        let span = fields.span("extra_body");
-        fields.findings().error("wrong-type", &span, "`extra_body` must be a table".to_owned());
+    let of_programs = OF_PROGRAMS.iter().filter(|_| !config.kind.is_program());
+    let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
+    for key in of_programs.chain(of_replays).filter(|key| node.get(key).is_some()) {
+        let (span, kind) = (fields.span(key), config.kind.as_str());
+        let message = format!("`{key}` means nothing for a backend of kind `{kind}`");
+        fields.findings().error("foreign-field", &span, message);
+    }
+    match &config.extra_body {
+        Some(Value::Object(extra)) => {
+            for key in ["messages", "stream"].into_iter().filter(|key| extra.contains_key(*key)) {
+                let span = fields.span("extra_body");
+                let message = format!("`extra_body` must not bring `{key}`: each case does");
+                fields.findings().error("foreign-field", &span, message);
+            }
+        }
+        Some(_) => {
+            let span = fields.span("extra_body");
+            fields.findings().error("wrong-type", &span, "`extra_body` must be a table".to_owned());
+        }
+        None => {}
+    }
+    match &config.response_format {
+        None | Some(Value::Object(_)) => {}
+        Some(Value::String(name)) if name == "json" => {}
+        Some(_) => {
+            let span = fields.span("response_format");
+            let message = "`response_format` is \"json\" or a JSON Schema".to_owned();
+            fields.findings().error("unknown-value", &span, message);
+        }
     }
 }
+
+/// Fields that only a program can use.
+const OF_PROGRAMS: &[&str] = &["command", "transport", "output", "output_pointer", "env"];
 
 /// Names under which people put keys.
 const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];

@@ -28,9 +28,9 @@ pub(super) fn after_header(headers: &[(&str, &str)]) -> Option<f64> {
     sane((until.as_second() - from.as_second()) as f64)
 }
 
-/// A time as HTTP writes it.
+/// A time as HTTP writes it; a wrong day of the week does not make it another time.
 pub(super) fn http_date(text: &str) -> Option<Timestamp> {
-    rfc2822::parse(text).ok().map(|it| it.timestamp())
+    rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()
 }
 
 /// The wait that a normalised text asks for.

@@ -137,7 +137,7 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
     set("retry.max_retries", max_retries.map(Value::Count), "--max-retries");
     let cost = max_cost.map(|cost| match cost >= 0.0 && cost.is_finite() {
         true => Ok(Value::Amount(cost)),
-        false => Err(Failure::new("`--max-cost` must not be negative")),
+        false => Err(Failure::new("`--max-cost` must be an amount of dollars, and not negative")),
     });
     set("budget.max_cost_usd", cost.transpose()?, "--max-cost");
     let duration = |text: &Option<String>, flag: &str| {

@@ -24,6 +24,7 @@ use probity_core::{
 use probity_run::{
     backend::{Answers, Backend, http},
     engine::{self, Outcome},
+    filter::Unmet,
     plan::{Plan, PlannedLane, Surveyed, Used, survey},
     process,
 };
@@ -60,8 +61,12 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let outcome =
         outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
     porcelain.aborted |= !matches!(outcome, Ok(Exit::Success));
-    porcelain.print()?;
-    outcome
+    let told = porcelain.print().map_err(|failure| match porcelain.total_calls {
+        0 => failure,
+        // Something was asked, so this is no wrong input.
+        _ => failure.exit(Exit::Aborted),
+    });
+    told.and(outcome)
 }
 
 /// Load, plan, run, report.
@@ -78,6 +83,9 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let surveyed = context.survey(&runners, &selection)?;
+    if earlier.is_none() {
+        refuse_unmet(&surveyed)?;
+    }
     for runner in runners.iter().filter(|runner| runner.gates.is_some()) {
         let name = &runner.name;
         printer.note(&format!("the gates of runner `{name}` are not judged by this version"));
@@ -383,6 +391,19 @@ impl Context<'_> {
             }
             false => self.printer.show(text),
         }
+    }
+}
+
+/// A name that no case has is a slip of the pen, and the run would be another one.
+fn refuse_unmet(surveyed: &[Surveyed]) -> Result<(), Failure> {
+    let unmet = surveyed.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
+        all.and(&next);
+        all
+    });
+    match unmet.iter().flat_map(Unmet::iter).next() {
+        None => Ok(()),
+        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` chooses no case"))
+            .hint("`probity dataset stats FILE` lists what a dataset has")),
     }
 }
 

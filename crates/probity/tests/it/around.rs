@@ -380,3 +380,37 @@ fn numbers_without_measure_are_refused_or_borne() {
     let ran = run(&project, &[]);
     assert!(ran.err.contains("the gates of runner `r` are not judged"), "{}", ran.err);
 }
+
+#[test]
+fn a_filter_that_names_nothing_is_refused() {
+    let server = FakeServer::start(Script::default());
+    let project = project(5, &[("fake", &server)], "");
+    for (words, told) in [
+        (["--case", "case-1,nowhere"], "`--case nowhere` chooses no case"),
+        (["--tag", "tagged"], "`--tag tagged` chooses no case"),
+        (["--category", "safety"], "`--category safety` chooses no case"),
+    ] {
+        let ran = run(&project, &words);
+        ran.expect(2, &[("TOTAL_CALLS", "0")]);
+        assert!(ran.err.contains(told), "{}", ran.err);
+    }
+}
+
+#[test]
+fn fields_of_another_kind_are_refused() {
+    let more = "[backends.a]\nkind = \"openai\"\nmodel = \"m\"\ncommand = [\"x\"]\n\
+                response_format = \"xml\"\nextra_body.messages = []\n\
+                [backends.b]\nkind = \"echo\"\nfile = \"f\"\n";
+    let server = FakeServer::start(Script::default());
+    let project = project(5, &[("fake", &server)], more);
+    let ran = run(&project, &[]);
+    ran.expect(2, &[("TOTAL_CALLS", "0")]);
+    for told in [
+        "`command` means nothing for a backend of kind `openai`",
+        "`response_format` is \"json\" or a JSON Schema",
+        "`extra_body` must not bring `messages`",
+        "`file` means nothing for a backend of kind `echo`",
+    ] {
+        assert!(ran.err.contains(told), "{told}: {}", ran.err);
+    }
+}

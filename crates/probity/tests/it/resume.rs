@@ -272,7 +272,7 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
     exit 2
     --- err
     error: the store cannot be used
-      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 1)
+      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 2)
     hint: update the program, or name another store with `--store PATH`
     ");
     assert_eq!(fs::read(&store).unwrap(), before);
@@ -319,4 +319,16 @@ fn what_is_read_is_not_written_over() {
     assert_eq!(server.seen().asked, 3);
     let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
     assert_eq!(runs.lines().count(), 1, "{runs}");
+}
+
+#[test]
+fn a_lane_that_was_renamed_does_not_count() {
+    let server = FakeServer::start(Script::default());
+    let project = project(20, &[("old", &server)], "");
+    run(&project, &[]).expect(0, &[("N_CASES", "20")]);
+    let project = project.file("probity.toml", super::run::suite(&[("new", &server)], ""));
+    let ran = run(&project, &["--resume"]);
+    ran.expect(0, &[("N_CASES", "20"), ("N_PLANNED", "20"), ("TOTAL_CALLS", "20")]);
+    assert!(ran.err.contains("numbers on old: no longer in the suite"), "{}", ran.err);
+    assert!(stored(&project).iter().all(|case| case["backend"] == "new"));
 }

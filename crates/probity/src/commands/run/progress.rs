@@ -44,10 +44,15 @@ impl Style {
     pub(super) fn of(quiet: bool) -> Self {
         match quiet {
             true => Self::Quiet,
-            false if io::stderr().is_terminal() && !Printer::in_ci() => Self::Live,
+            false if io::stderr().is_terminal() && !Printer::in_ci() && !is_dumb() => Self::Live,
             false => Self::Plain,
         }
     }
+}
+
+/// Whether the terminal says that it can move no cursor.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Shows progress from a thread of its own.

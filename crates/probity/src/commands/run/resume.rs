@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use probity_core::record::Lane;
 use probity_run::{
     plan::{Plan, Used},
     source::Done,
@@ -109,19 +110,24 @@ impl Earlier {
             }
             lane.done = done;
         }
+        let of_plan = |it: &&probity_store::LaneView| {
+            plan.lanes.iter().any(|lane| {
+                it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
+            })
+        };
+        for gone in known.iter().filter(|it| !of_plan(it)) {
+            let Lane { runner, backend, .. } = &gone.lane;
+            printer.note(&format!(
+                "{runner} on {backend}: no longer in the suite; its results do not count"
+            ));
+        }
         plan.carried = used;
         Ok(recorder)
     }
 }
 
 /// Says what is different from the last time.
-fn tell(
-    lane: &probity_core::record::Lane,
-    changed: u64,
-    vanished: u64,
-    done: usize,
-    printer: &Printer,
-) {
+fn tell(lane: &Lane, changed: u64, vanished: u64, done: usize, printer: &Printer) {
     let name = format!("{} on {}", lane.runner, lane.backend);
     let left = lane.planned.saturating_sub(done as u64);
     printer.note(&format!("{name}: {done} of {} cases are done, {left} are left", lane.planned));
