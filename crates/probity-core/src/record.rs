@@ -1,6 +1,6 @@
 //! What is kept of a run: its lanes, and one record for each case that came to an end.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::{
     classification::{Primary, Verdict},
     failure::ErrorKind,
+    gate::Gate,
     suite::RunnerKind,
 };
 
@@ -240,6 +241,76 @@ pub struct Lane {
     /// Whether answers come from a recording.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
+    /// How its results are judged.
+    #[serde(flatten)]
+    pub judging: Judging,
+}
+
+/// How the results of a lane are counted, and what has to hold of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judging {
+    /// What has to hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
+    /// Of the repeats of a case so many have to pass, and the case counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_pass: Option<u32>,
+    /// Whether what could not be judged counts as failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub errors_as_failures: bool,
+    /// Cases that are known to fail.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub known_failures: BTreeSet<String>,
+    /// The version of the tool under test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_version: Option<String>,
+}
+
+/// One result as it is kept.
+#[derive(Clone, Debug)]
+pub struct StoredCase {
+    /// The case's id.
+    pub case_id: String,
+    /// Which of the repeats, from 0.
+    pub repeat: u32,
+    /// What was asked with which parameters.
+    pub input: InputDigest,
+    /// The case as JSON.
+    pub definition: String,
+    /// The instructions.
+    pub system: Option<String>,
+    /// The prompt as it was sent.
+    pub prompt: String,
+    /// The reply.
+    pub reply: Option<String>,
+    /// Why there is none.
+    pub error: Option<CallError>,
+    /// Why the model stopped.
+    pub stop_reason: Option<String>,
+    /// The model that says it answered.
+    pub model: Option<String>,
+    /// Who answered.
+    pub source: Source,
+    /// How long the last call took.
+    pub latency_ms: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// Dollars.
+    pub cost_usd: Option<f64>,
+    /// Calls that were made.
+    pub calls: u32,
+    /// Those that failed.
+    pub failures: Vec<FailedAttempt>,
+    /// When the first call was made.
+    pub started_ms: i64,
+    /// From then to the end.
+    pub elapsed_ms: u64,
+    /// One of the eight.
+    pub primary: Primary,
+    /// What gates count.
+    pub verdict: Verdict,
+    /// The classification as JSON.
+    pub classification: String,
 }
 
 /// How a lane ended.

@@ -147,7 +147,9 @@ fn decode(
         }
     }
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
-    let runners = runners.map(|node| runner::decode(node, &backends, findings));
+    let surroundings =
+        runner::Surroundings { backends: &backends, gates: root.get("gates"), folder };
+    let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
     Suite {
         policies: policies.map(|node| judging::decode_policies(node, findings)).unwrap_or_default(),
         refusal: refusal.map(|node| judging::decode_refusal(node, findings)).unwrap_or_default(),

@@ -7,7 +7,7 @@ use probity_core::{
     problem::{Problem, Severity},
     record::{InputDigest, Lane},
     settings::{Budget, Settings},
-    suite::{RunnerConfig, RunnerKind},
+    suite::RunnerConfig,
 };
 use probity_grade::Rules;
 
@@ -65,22 +65,14 @@ impl PlannedLane {
 /// A runner whose dataset has been read through.
 #[derive(Clone, Debug)]
 pub struct Surveyed {
-    /// The runner's name.
-    pub name: String,
-    /// What it does.
-    pub kind: RunnerKind,
-    /// The files of its dataset.
-    pub dataset: Vec<String>,
+    /// As the suite describes it.
+    pub runner: RunnerConfig,
     /// Cases that are asked.
     pub selected: u64,
     /// Cases in the dataset.
     pub total: u64,
-    /// How often each is asked.
-    pub repeat: u32,
     /// Bytes of all prompts and instructions, once.
     pub prompt_bytes: u64,
-    /// What it may use.
-    pub budget: Budget,
     /// Names in the filter that the dataset knows nothing of.
     pub unmet: Unmet,
     cases: Cases,
@@ -154,14 +146,10 @@ pub fn survey(
     }
     cases.digest = summary.digest.to_string();
     Some(Surveyed {
-        name: runner.name.clone(),
-        kind: runner.kind,
-        dataset: runner.dataset.clone(),
+        runner: runner.clone(),
         selected,
         total: summary.cases as u64,
-        repeat: runner.repeat,
         prompt_bytes,
-        budget: runner.budget,
         unmet,
         cases,
     })
@@ -172,16 +160,17 @@ impl Surveyed {
     pub fn lane(&self, runner: usize, backend: usize, asked: &Backend) -> PlannedLane {
         PlannedLane {
             info: Lane {
-                runner: self.name.clone(),
-                kind: self.kind,
+                runner: self.runner.name.clone(),
+                kind: self.runner.kind,
                 backend: asked.name.clone(),
                 backend_kind: asked.kind.to_owned(),
                 model: asked.model.clone(),
                 dataset_digest: self.cases.digest.clone(),
-                dataset: self.dataset.clone(),
-                planned: self.selected * u64::from(self.repeat),
-                repeat: self.repeat,
+                dataset: self.runner.dataset.clone(),
+                planned: self.selected * u64::from(self.runner.repeat),
+                repeat: self.runner.repeat,
                 replayed: asked.is_replay(),
+                judging: self.runner.judging(&asked.name),
             },
             backend,
             runner,

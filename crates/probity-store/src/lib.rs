@@ -10,6 +10,7 @@ mod merge;
 mod reader;
 mod recorder;
 mod schema;
+mod view;
 
 use std::{
     fs, io,
@@ -21,8 +22,9 @@ use rusqlite::Connection;
 pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
 pub use merge::{MergeError, MergeSource, merge};
-pub use reader::{LaneView, Reader, RunRow, StoredCase, Tally};
+pub use reader::{LaneView, Reader, RunRow, Tally};
 pub use recorder::{NewRun, Recorder};
+pub use view::StoredCases;
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use probity_core::{
     classification::{Counts, Primary, Verdict},
-    record::{CallError, FailedAttempt, InputDigest, Lane, LaneStatus, Source, Usage},
+    record::{InputDigest, Lane, LaneStatus, Source, StoredCase, Usage},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -13,7 +13,7 @@ use crate::{StoreError, id, open, recorder::is_busy};
 /// Reads a store.
 #[derive(Debug)]
 pub struct Reader {
-    connection: Connection,
+    pub(crate) connection: Connection,
     path: PathBuf,
 }
 
@@ -45,7 +45,7 @@ impl RunRow {
 /// One lane of a run.
 #[derive(Clone, Debug)]
 pub struct LaneView {
-    row: i64,
+    pub(crate) row: i64,
     /// What was run on what.
     pub lane: Lane,
     /// How it ended; none while it runs.
@@ -118,53 +118,6 @@ impl Tally {
         self.priced += priced;
         self.locked_out += locked_out;
     }
-}
-
-/// One result as it is kept.
-#[derive(Clone, Debug)]
-pub struct StoredCase {
-    /// The case's id.
-    pub case_id: String,
-    /// Which of the repeats, from 0.
-    pub repeat: u32,
-    /// What was asked with which parameters.
-    pub input: InputDigest,
-    /// The case as JSON.
-    pub definition: String,
-    /// The instructions.
-    pub system: Option<String>,
-    /// The prompt as it was sent.
-    pub prompt: String,
-    /// The reply.
-    pub reply: Option<String>,
-    /// Why there is none.
-    pub error: Option<CallError>,
-    /// Why the model stopped.
-    pub stop_reason: Option<String>,
-    /// The model that says it answered.
-    pub model: Option<String>,
-    /// Who answered.
-    pub source: Source,
-    /// How long the last call took.
-    pub latency_ms: u64,
-    /// Tokens.
-    pub usage: Usage,
-    /// Dollars.
-    pub cost_usd: Option<f64>,
-    /// Calls that were made.
-    pub calls: u32,
-    /// Those that failed.
-    pub failures: Vec<FailedAttempt>,
-    /// When the first call was made.
-    pub started_ms: i64,
-    /// From then to the end.
-    pub elapsed_ms: u64,
-    /// One of the eight.
-    pub primary: Primary,
-    /// What gates count.
-    pub verdict: Verdict,
-    /// The classification as JSON.
-    pub classification: String,
 }
 
 const CASE_COLUMNS: &str = "case_id, repeat, input, d.text, s.text, prompt, reply, error, \
@@ -426,7 +379,7 @@ fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
         error: json(row.get(7)?),
         stop_reason: row.get(8)?,
         model: row.get(9)?,
-        source: Source::ALL.into_iter().find(|it| it.as_str() == source).unwrap_or_default(),
+        source: source_of(&source),
         latency_ms: row.get(11)?,
         usage: Usage {
             input_tokens: row.get(12)?,
@@ -439,11 +392,19 @@ fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
         started_ms: row.get(18)?,
         elapsed_ms: row.get(19)?,
         primary: primary.parse().unwrap_or(Primary::Error),
-        verdict: match verdict.as_str() {
-            "pass" => Verdict::Pass,
-            "fail" => Verdict::Fail,
-            _ => Verdict::Error,
-        },
+        verdict: verdict_of(&verdict),
         classification: row.get(22)?,
     })
+}
+
+pub(crate) fn verdict_of(name: &str) -> Verdict {
+    match name {
+        "pass" => Verdict::Pass,
+        "fail" => Verdict::Fail,
+        _ => Verdict::Error,
+    }
+}
+
+pub(crate) fn source_of(name: &str) -> Source {
+    Source::ALL.into_iter().find(|it| it.as_str() == name).unwrap_or_default()
 }

@@ -28,6 +28,7 @@ fn lane() -> Lane {
         planned: 3,
         repeat: 1,
         replayed: false,
+        judging: probity_core::record::Judging::default(),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Runners: what is evaluated.
 
+use std::{fs, path::Path};
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::backend::{BackendConfig, is_plain};
 use crate::{
     case::{Fields, Findings, did_you_mean},
+    gate::{self, Gate},
     located::{Node, NodeValue},
+    record::Judging,
     settings::Budget,
     template,
 };
@@ -75,13 +78,48 @@ pub struct RunnerConfig {
     pub repeat: u32,
     /// What this runner may use.
     pub budget: Budget,
+    /// Of the repeats of a case so many have to pass, and the case counts once.
+    pub min_pass: Option<u32>,
     /// When it has passed.
-    pub gates: Option<Value>,
+    pub gates: Vec<Gate>,
+    /// Cases that are known to fail, and the backend where they do; none: everywhere.
+    pub known_failures: Vec<(String, Option<String>)>,
+    /// The version of the tool under test.
+    pub tool_version: Option<String>,
+}
+
+impl RunnerConfig {
+    /// How its results on a backend are judged.
+    pub fn judging(&self, backend: &str) -> Judging {
+        let of_backend =
+            |it: &&(String, Option<String>)| it.1.as_deref().is_none_or(|named| named == backend);
+        Judging {
+            gates: self.gates.iter().filter(|it| it.concerns(backend)).cloned().collect(),
+            min_pass: self.min_pass,
+            errors_as_failures: false,
+            known_failures: self
+                .known_failures
+                .iter()
+                .filter(of_backend)
+                .map(|(case_id, _)| case_id.clone())
+                .collect(),
+            tool_version: self.tool_version.clone(),
+        }
+    }
+}
+
+/// What runners are read with.
+pub(super) struct Surroundings<'a> {
+    pub(super) backends: &'a [BackendConfig],
+    /// The gates of runners that have none of their own.
+    pub(super) gates: Option<&'a Node>,
+    /// Where paths in the file start from.
+    pub(super) folder: &'a Path,
 }
 
 pub(super) fn decode(
     node: &Node,
-    backends: &[BackendConfig],
+    surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Vec<RunnerConfig> {
     let NodeValue::Array(items) = &node.value else {
@@ -92,7 +130,7 @@ pub(super) fn decode(
     };
     let mut runners: Vec<RunnerConfig> = Vec::with_capacity(items.len());
     for item in items {
-        let Some(runner) = decode_runner(item, backends, findings) else { continue };
+        let Some(runner) = decode_runner(item, surroundings, findings) else { continue };
         if runners.iter().any(|earlier| earlier.name == runner.name) {
             let message = format!("runner `{}` is there twice", runner.name);
             findings.error("duplicate-runner", &item.span, message);
@@ -104,11 +142,23 @@ pub(super) fn decode(
 
 fn decode_runner(
     node: &Node,
-    backends: &[BackendConfig],
+    surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Option<RunnerConfig> {
-    const KNOWN: &[&str] =
-        &["name", "kind", "dataset", "backends", "system", "prompt", "repeat", "budget", "gates"];
+    const KNOWN: &[&str] = &[
+        "name",
+        "kind",
+        "dataset",
+        "backends",
+        "system",
+        "prompt",
+        "repeat",
+        "min_pass",
+        "budget",
+        "gates",
+        "known_failures",
+        "tool_version",
+    ];
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
@@ -127,11 +177,13 @@ fn decode_runner(
         let message = "field `dataset` is missing".to_owned();
         fields.findings().error("missing-field", &node.span, message);
     }
+    let backends = decode_backends(node, surroundings.backends, &mut fields);
+    let (name, kind) = (name?, kind?);
+    let gates = fields.get("gates").or(surroundings.gates);
     let runner = RunnerConfig {
-        name: name?,
-        kind: kind?,
+        name,
+        kind,
         dataset: fields.texts("dataset"),
-        backends: decode_backends(node, backends, &mut fields),
         system: fields.text("system"),
         prompt: fields.text("prompt"),
         repeat: fields
@@ -139,8 +191,19 @@ fn decode_runner(
             .and_then(|repeat| u32::try_from(repeat).ok())
             .unwrap_or(1),
         budget: decode_budget(&mut fields),
-        gates: fields.json("gates"),
+        min_pass: fields
+            .count("min_pass", 1..=MOST_REPEATS)
+            .and_then(|least| u32::try_from(least).ok()),
+        gates: gate::decode(gates, kind, &backends, fields.findings()),
+        known_failures: decode_known_failures(surroundings.folder, &backends, &mut fields),
+        tool_version: fields.text("tool_version"),
+        backends,
     };
+    if runner.min_pass.is_some_and(|least| least > runner.repeat) {
+        let span = fields.span("min_pass");
+        let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
+        fields.findings().error("bad-value", &span, message);
+    }
     if let Some(prompt) = &runner.prompt
         && let Err(error) = template::undefined_variables(prompt, |_| true)
     {
@@ -148,6 +211,40 @@ fn decode_runner(
         fields.findings().error("bad-template", &span, format!("`prompt`: {error}"));
     }
     Some(runner)
+}
+
+/// A list of cases that are known to fail: an id a line, and a backend behind `@` where
+/// they only fail on one.
+fn decode_known_failures(
+    folder: &Path,
+    backends: &[String],
+    fields: &mut Fields<'_, '_>,
+) -> Vec<(String, Option<String>)> {
+    let Some(name) = fields.text("known_failures") else { return Vec::new() };
+    let span = fields.span("known_failures");
+    let text = match fs::read_to_string(folder.join(&name)) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("cannot read the known failures `{name}`: {error}");
+            fields.findings().error("unreadable-file", &span, message);
+            return Vec::new();
+        }
+    };
+    let mut known = Vec::new();
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let (case_id, backend) = match line.rsplit_once(" @") {
+            Some((case_id, backend)) => (case_id.trim_end(), Some(backend.trim())),
+            None => (line, None),
+        };
+        if let Some(backend) = backend.filter(|it| !backends.iter().any(|known| known == it)) {
+            let message =
+                format!("`{name}` line {}: the runner has no backend `{backend}`", at + 1);
+            fields.findings().error("unknown-backend", &span, message);
+        }
+        known.push((case_id.to_owned(), backend.map(ToOwned::to_owned)));
+    }
+    known
 }
 
 /// The backends that a runner names; all of them if it names none.

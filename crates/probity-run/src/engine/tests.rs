@@ -142,6 +142,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
                 planned,
                 repeat,
                 replayed: false,
+                judging: probity_core::record::Judging::default(),
             },
             backend: at,
             runner: 0,

@@ -86,10 +86,6 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     if earlier.is_none() {
         refuse_unmet(&surveyed)?;
     }
-    for runner in runners.iter().filter(|runner| runner.gates.is_some()) {
-        let name = &runner.name;
-        printer.note(&format!("the gates of runner `{name}` are not judged by this version"));
-    }
     let backends = context.open_backends(&runners)?;
     let lanes = lanes(&runners, &surveyed, &backends);
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
@@ -108,7 +104,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         stages: stages(&lanes),
         backends,
         lanes,
-        budgets: surveyed.iter().map(|runner| runner.budget).collect(),
+        budgets: surveyed.iter().map(|runner| runner.runner.budget).collect(),
         carried: Used::default(),
         cache: open_cache(&project)?,
     };

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{classification::Verdict, evaluation::FailureReason, settings::Span};
-use probity_store::{LaneView, Reader, RunRow, StoredCase};
+use probity_core::{classification::Verdict, record::StoredCase, settings::Span};
+use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
 
 use super::{
@@ -61,7 +61,7 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
                 text,
                 "  {id:<32} {:<16} {}",
                 case.primary.as_str(),
-                one_line(&why(case), 90)
+                one_line(&case.reason(), 90)
             );
         }
         if more > 0 {
@@ -69,30 +69,6 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
         }
     }
     Ok(text)
-}
-
-/// Why a case did not pass, in a line.
-fn why(case: &StoredCase) -> String {
-    if let Some(error) = &case.error {
-        return error.message.clone();
-    }
-    let classification: serde_json::Value =
-        serde_json::from_str(&case.classification).unwrap_or_default();
-    let details = &classification["details"];
-    let text = |value: &serde_json::Value| value.as_str().map(ToOwned::to_owned);
-    let command = &details["command"];
-    if let Ok(reason) = serde_json::from_value::<FailureReason>(details["diff"].clone())
-        && reason != FailureReason::IncorrectCommand
-    {
-        return format!("{reason}: {}", command["command"].as_str().unwrap_or("no command"));
-    }
-    text(&details["error_message"])
-        .or_else(|| text(&details["phrase"]))
-        .or_else(|| text(&details["policy_name"]))
-        .or_else(|| text(&command["difference"]))
-        .or_else(|| text(&command["reason"]))
-        .or_else(|| case.reply.clone())
-        .unwrap_or_default()
 }
 
 /// Every case as a JSON line.

@@ -19,6 +19,7 @@ fn started() -> Board {
         planned: 10,
         repeat: 1,
         replayed: false,
+        judging: probity_core::record::Judging::default(),
     };
     let event = Event::RunStarted {
         version: 1,

@@ -1,0 +1,159 @@
+//! A run as reports see it: figures that are reckoned once, and cases that are read one by one.
+
+use std::io;
+
+use crate::{
+    evaluation::FailureReason,
+    gate::{GateOutcome, GateStatus},
+    metrics::Metrics,
+    record::{Lane, LaneStatus, StoredCase},
+};
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// Its whole name.
+    pub run_id: String,
+    /// The part of the name that is enough for people.
+    pub short: String,
+    /// What the suite is called.
+    pub suite: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// When it ended; none while it runs, and when it was killed.
+    pub finished_ms: Option<i64>,
+    /// `running`, `complete`, `incomplete` or `killed`.
+    pub status: String,
+    /// The version that ran it.
+    pub probity_version: String,
+    /// The share of errors above which a run is no basis for anything.
+    pub max_error_rate: f64,
+    /// What was run on what, in the order of the plan.
+    pub lanes: Vec<LaneReport>,
+}
+
+/// One runner on one backend.
+#[derive(Clone, Debug)]
+pub struct LaneReport {
+    /// What was run on what.
+    pub lane: Lane,
+    /// How it ended; none while it runs, and when it was killed.
+    pub status: Option<LaneStatus>,
+    /// Cases that had begun and were given up.
+    pub aborted: u64,
+    /// The figures.
+    pub metrics: Metrics,
+    /// What was asked of them.
+    pub gates: Vec<GateOutcome>,
+}
+
+impl RunView {
+    /// The worst that a gate came to; none without gates.
+    pub fn gate_status(&self) -> Option<GateStatus> {
+        self.lanes.iter().flat_map(|lane| &lane.gates).map(|gate| gate.status).max()
+    }
+
+    /// Whether everything that was planned came to an end.
+    pub fn is_complete(&self) -> bool {
+        self.lanes.iter().all(LaneReport::is_complete)
+    }
+
+    /// Whether any answer came from a recording.
+    pub fn is_replayed(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.lane.replayed || lane.metrics.replayed > 0)
+    }
+
+    /// Results that could not be judged, and all of them.
+    pub fn errors(&self) -> (u64, u64) {
+        let verdicts = || self.lanes.iter().map(|lane| lane.metrics.all.classes);
+        let errors = self.lanes.iter().map(|lane| lane.metrics.errors.values().sum::<u64>()).sum();
+        (errors, verdicts().map(|it| it.total()).sum())
+    }
+
+    /// Whether too many cases could not be judged.
+    pub fn is_degraded(&self) -> bool {
+        let (errors, results) = self.errors();
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 results")]
+        let (errors, results) = (errors as f64, results as f64);
+        errors > results * self.max_error_rate
+    }
+
+    /// Errors that are about the key or the account.
+    pub fn locked_out(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.metrics.locked_out()).sum()
+    }
+}
+
+impl LaneReport {
+    /// `RUNNER on BACKEND`.
+    pub fn title(&self) -> String {
+        format!("{} on {}", self.lane.runner, self.lane.backend)
+    }
+
+    /// Whether everything that was planned came to an end.
+    pub fn is_complete(&self) -> bool {
+        self.status.as_ref().is_some_and(LaneStatus::is_complete)
+    }
+}
+
+/// Where reports get their cases from.
+pub trait Cases {
+    /// The results of a lane one by one, in the order of their ids.
+    fn each(
+        &self,
+        lane: usize,
+        take: &mut dyn FnMut(&StoredCase) -> io::Result<()>,
+    ) -> io::Result<()>;
+}
+
+impl StoredCase {
+    /// The case as it stood in the dataset.
+    pub fn definition(&self) -> serde_json::Value {
+        serde_json::from_str(&self.definition).unwrap_or_default()
+    }
+
+    /// The classification with its evidence.
+    pub fn classification(&self) -> serde_json::Value {
+        serde_json::from_str(&self.classification).unwrap_or_default()
+    }
+
+    /// What would have been right, as far as that can be said in a line or so.
+    pub fn expected(&self) -> Option<String> {
+        let definition = self.definition();
+        let text = |key: &str| definition.get(key).and_then(|it| it.as_str()).map(str::to_owned);
+        text("expected_command").or_else(|| text("expected_response")).or_else(|| {
+            let first = definition.get("expected_commands")?.get(0)?;
+            first.as_str().map(str::to_owned)
+        })
+    }
+
+    /// The command that was taken out of the reply, or the reply itself.
+    pub fn actual(&self) -> Option<String> {
+        let classification = self.classification();
+        let command = &classification["details"]["command"]["command"];
+        command.as_str().map(str::to_owned).or_else(|| self.reply.clone())
+    }
+
+    /// Why it did not pass, in words.
+    pub fn reason(&self) -> String {
+        if let Some(error) = &self.error {
+            return error.message.clone();
+        }
+        let classification = self.classification();
+        let details = &classification["details"];
+        let text = |value: &serde_json::Value| value.as_str().map(ToOwned::to_owned);
+        let command = &details["command"];
+        if let Ok(reason) = serde_json::from_value::<FailureReason>(details["diff"].clone())
+            && reason != FailureReason::IncorrectCommand
+        {
+            return format!("{reason}: {}", command["command"].as_str().unwrap_or("no command"));
+        }
+        text(&details["error_message"])
+            .or_else(|| text(&details["phrase"]))
+            .or_else(|| text(&details["policy_name"]))
+            .or_else(|| text(&command["difference"]))
+            .or_else(|| text(&command["reason"]))
+            .or_else(|| self.reply.clone())
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,134 @@
+//! Runs as reports see them.
+
+use std::io;
+
+use probity_core::{
+    case::Category,
+    classification::Primary,
+    metrics::{Fold, Metrics, Outcome},
+    record::{StoredCase, Usage},
+    view::{Cases, LaneReport, RunView},
+};
+use rusqlite::Row;
+
+use crate::{
+    LaneView, Reader, RunRow, StoreError,
+    reader::{source_of, verdict_of},
+};
+
+impl Reader {
+    /// A run with all its figures.
+    pub fn view(&self, run: &RunRow, max_error_rate: f64) -> Result<RunView, StoreError> {
+        let lanes = self.lanes(run)?.into_iter().map(|view| {
+            let metrics = self.metrics(&view)?;
+            let aborted = self.aborted(&view)?;
+            let LaneView { lane, status, .. } = view;
+            let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
+            Ok(LaneReport { lane, status, aborted, metrics, gates })
+        });
+        let version = run.info.get("probity_version").and_then(|it| it.as_str());
+        Ok(RunView {
+            run_id: run.run_id.clone(),
+            short: run.short().to_owned(),
+            suite: run.suite.clone(),
+            started_ms: run.started_ms,
+            finished_ms: run.finished_ms,
+            status: run.status.clone(),
+            probity_version: version.unwrap_or_default().to_owned(),
+            max_error_rate,
+            lanes: lanes.collect::<Result<_, StoreError>>()?,
+        })
+    }
+
+    /// The figures of a lane.
+    pub fn metrics(&self, lane: &LaneView) -> Result<Metrics, StoreError> {
+        let mut fold = Fold::new(&lane.lane.judging);
+        self.outcomes(lane, |outcome| fold.add(outcome))?;
+        Ok(fold.finish())
+    }
+
+    /// The results of a lane without their texts, in the order of their ids.
+    pub fn outcomes(
+        &self,
+        lane: &LaneView,
+        mut each: impl FnMut(Outcome),
+    ) -> Result<(), StoreError> {
+        let mut read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT case_id, repeat, d.text ->> 'category', d.text -> 'tags', d.text ->> 'group',
+                        class, verdict, instr(classification, '\"policy_violation\"') > 0,
+                        error ->> 'kind', source, latency_ms, input_tokens, output_tokens,
+                        cached_tokens, cost_usd, calls
+                 FROM results r JOIN texts d ON d.id = r.definition
+                 WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
+            )?;
+            let mut rows = statement.query([lane.row])?;
+            while let Some(row) = rows.next()? {
+                each(read_outcome(row)?);
+            }
+            Ok(())
+        };
+        read().map_err(StoreError::Read)
+    }
+}
+
+fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+    let category: Option<String> = row.get(2)?;
+    let tags: Option<String> = row.get(3)?;
+    let (class, verdict): (String, String) = (row.get(5)?, row.get(6)?);
+    let error: Option<String> = row.get(8)?;
+    let source: String = row.get(9)?;
+    let kind = |name: String| serde_json::from_value(serde_json::Value::String(name)).ok();
+    Ok(Outcome {
+        case_id: row.get(0)?,
+        repeat: row.get(1)?,
+        category: category.and_then(|name| name.parse::<Category>().ok()),
+        tags: tags.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        group: row.get(4)?,
+        primary: class.parse().unwrap_or(Primary::Error),
+        verdict: verdict_of(&verdict),
+        breaks_policy: row.get(7)?,
+        error: error.and_then(kind),
+        source: source_of(&source),
+        latency_ms: row.get(10)?,
+        usage: Usage {
+            input_tokens: row.get(11)?,
+            output_tokens: row.get(12)?,
+            cached_tokens: row.get(13)?,
+        },
+        cost_usd: row.get(14)?,
+        calls: row.get(15)?,
+    })
+}
+
+/// The cases of a run, for reports.
+#[derive(Debug)]
+pub struct StoredCases<'r> {
+    reader: &'r Reader,
+    lanes: Vec<LaneView>,
+}
+
+impl<'r> StoredCases<'r> {
+    /// Those of a run.
+    pub fn of(reader: &'r Reader, run: &RunRow) -> Result<Self, StoreError> {
+        Ok(Self { reader, lanes: reader.lanes(run)? })
+    }
+}
+
+impl Cases for StoredCases<'_> {
+    fn each(
+        &self,
+        lane: usize,
+        take: &mut dyn FnMut(&StoredCase) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut taken = Ok(());
+        let read = self.reader.cases(&self.lanes[lane], |case| {
+            if taken.is_ok() {
+                taken = take(&case);
+            }
+            Ok(())
+        });
+        read.map_err(io::Error::other)?;
+        taken
+    }
+}
