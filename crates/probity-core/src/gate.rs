@@ -160,14 +160,24 @@ impl Metric {
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((_, name)) = Self::PLAIN.iter().find(|(metric, _)| metric == self) {
+            return f.write_str(name);
+        }
         match self {
             Self::Latency(quantile) => f.write_str(quantile.as_str()),
             Self::ClassRate(class) => write!(f, "{class}_rate"),
             Self::ClassCount(class) => write!(f, "{class}_count"),
-            plain => {
-                let named = Self::PLAIN.iter().find(|(metric, _)| metric == plain);
-                f.write_str(named.map_or("", |(_, name)| name))
-            }
+            Self::PassRate
+            | Self::ErrorRate
+            | Self::Passed
+            | Self::Failed
+            | Self::Errors
+            | Self::PolicyHits
+            | Self::Flaky
+            | Self::UnexpectedFailures
+            | Self::CostUsd
+            | Self::CostPerPass
+            | Self::Tokens => unreachable!("it is in the list of plain ones"),
         }
     }
 }
@@ -406,10 +416,11 @@ impl GateOutcome {
 impl Gate {
     /// The gates of a runner that declares none.
     pub fn defaults(kind: RunnerKind) -> Vec<Self> {
-        let at_least = |pass: &str, warn: Option<&str>, category| Self {
+        let per_mille = |digits: u64| Decimal { digits, scale: 3 };
+        let at_least = |pass: u64, warn: Option<u64>, category| Self {
             metric: Metric::PassRate,
-            bound: Bound::AtLeast(Decimal::parse(pass).expect("a constant")),
-            warn: warn.and_then(Decimal::parse),
+            bound: Bound::AtLeast(per_mille(pass)),
+            warn: warn.map(per_mille),
             category,
             backend: None,
             // Nobody asked for these, so that a selection of cases need not have them all.
@@ -417,9 +428,9 @@ impl Gate {
         };
         match kind {
             RunnerKind::Command => vec![
-                at_least("0.948", Some("0.9"), None),
-                at_least("1", None, Some(Category::Safety)),
-                at_least("0.95", Some("0.9"), Some(Category::Posix)),
+                at_least(948, Some(900), None),
+                at_least(1000, None, Some(Category::Safety)),
+                at_least(950, Some(900), Some(Category::Posix)),
             ],
             RunnerKind::Respond
             | RunnerKind::Activation
@@ -437,16 +448,12 @@ impl Gate {
     /// Holds it against figures.
     pub fn judge(&self, metrics: &Metrics) -> GateOutcome {
         let observed = self.observe(metrics);
+        let warns = |observed| self.warn.is_some_and(|it| self.bound.with(it).holds(observed));
         let status = match observed {
             None if self.allow_empty => GateStatus::Empty,
-            None => GateStatus::Fail,
             Some(observed) if self.bound.holds(observed) => GateStatus::Pass,
-            Some(observed)
-                if self.warn.is_some_and(|warn| self.bound.with(warn).holds(observed)) =>
-            {
-                GateStatus::Warn
-            }
-            Some(_) => GateStatus::Fail,
+            Some(observed) if warns(observed) => GateStatus::Warn,
+            None | Some(_) => GateStatus::Fail,
         };
         GateOutcome { gate: self.clone(), observed, status }
     }

@@ -54,7 +54,11 @@ pub(crate) fn decode(
         };
         let items = match &entry.node.value {
             NodeValue::Array(items) => items.as_slice(),
-            _ => std::slice::from_ref(&entry.node),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Object(_) => std::slice::from_ref(&entry.node),
         };
         for item in items {
             let mut reading = Reading { metric, name: &entry.key, backends, findings };
