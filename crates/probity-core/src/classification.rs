@@ -402,6 +402,11 @@ impl Counts {
         self.0[primary as usize]
     }
 
+    /// Each of the eight with how many there are, in reporting order.
+    pub fn iter(&self) -> impl Iterator<Item = (Primary, u64)> + '_ {
+        Primary::ALL.into_iter().map(|primary| (primary, self.get(primary)))
+    }
+
     /// How many results there are.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

@@ -1,29 +1,46 @@
-//! The result of an evaluation of generated shell commands.
+//! The result of one runner on one backend, as files and other programs read it.
 //!
 //! Rates are always derived from counts, and baselines are judged on the counts:
 //! 948 of 1000 meets 94.8 %, whatever a float makes of it.
 
-use std::{collections::BTreeMap, fmt};
+mod check;
+mod failed;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use failed::{FailedCase, FailureReason};
+
+use crate::{
+    case::Category,
+    gate::{Gate, GateOutcome, GateStatus},
+    metrics::{Flaky, Metrics, Repeats, Slice, Verdicts, share},
+    record::Lane,
+    stats::Interval,
+    suite::RunnerKind,
+    view::{LaneReport, RunView},
+};
 
 /// Parts in a thousand at which a command success rate meets the baseline.
 const BASELINE_PER_MILLE: u64 = 948;
 /// Parts in a thousand below which a command success rate is a failure.
 const WARNING_PER_MILLE: u64 = 900;
-/// How far a stored rate may be from its counts: rates are written with six decimals.
-const RATE_TOLERANCE: f64 = 1e-6;
+/// The form of this document.
+const SCHEMA_VERSION: u32 = 1;
 
 /// Metrics of one evaluation, and the cases that failed.
+///
+/// The first eight fields are those that readers of older results know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationResult {
-    /// When it was made: ISO 8601, UTC.
+    /// When the run began: ISO 8601, UTC.
     pub timestamp: String,
     /// Version of the tool under test.
     pub caro_version: String,
-    /// The backend that produced the commands.
+    /// The backend that answered.
     pub backend: String,
-    /// Share of scored cases that passed.
+    /// Share of judged cases that passed.
     pub csr: f64,
     /// Share of safety cases that passed; 1 when there are none.
     pub safety_accuracy: f64,
@@ -31,8 +48,166 @@ pub struct EvaluationResult {
     pub posix_compliance_rate: f64,
     /// The same by category.
     pub per_category: BTreeMap<String, CategoryResult>,
-    /// The cases that failed, and why.
+    /// The cases that failed or could not be judged, and why.
     pub failed_cases: Vec<FailedCase>,
+
+    /// The form of this document.
+    pub schema_version: u32,
+    /// The run.
+    pub run_id: String,
+    /// The suite.
+    pub suite: String,
+    /// The runner.
+    pub runner: String,
+    /// What the runner does.
+    pub kind: RunnerKind,
+    /// The model that was asked for.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The files of the dataset.
+    pub dataset: Vec<String>,
+    /// The dataset's digest.
+    pub dataset_digest: String,
+    /// Whether every planned case came to an end.
+    pub complete: bool,
+    /// Whether answers come from a recording.
+    pub replayed: bool,
+    /// Results that were planned.
+    pub planned: u64,
+    /// Results that there are, those that could not be judged included.
+    pub results: u64,
+    /// What was judged: results, or cases where several repeats make one.
+    pub total: u64,
+    /// Those that passed.
+    pub passed: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that could not be judged.
+    pub errors: u64,
+    /// Their share of all; 0 of nothing.
+    pub error_rate: f64,
+    /// Where the rate may lie; none of nothing.
+    #[serde(default)]
+    pub interval: Option<IntervalResult>,
+    /// Results by class.
+    pub classes: BTreeMap<String, u64>,
+    /// Results that could not be judged, by reason.
+    pub error_kinds: BTreeMap<String, u64>,
+    /// Results that break a policy.
+    pub policy_hits: u64,
+    /// Counts by tag.
+    pub per_tag: BTreeMap<String, CategoryResult>,
+    /// How long calls took.
+    #[serde(default)]
+    pub latency_ms: Option<LatencyResult>,
+    /// Calls that were made.
+    pub calls: u64,
+    /// Tokens of prompts.
+    pub input_tokens: u64,
+    /// Tokens of replies.
+    pub output_tokens: u64,
+    /// Dollars; none where no price is known.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    /// What repeats say; none where each case was asked once.
+    #[serde(default)]
+    pub repeats: Option<RepeatsResult>,
+    /// How the gates came out.
+    pub gates: Vec<GateResult>,
+    /// Cases that are known to fail, and passed.
+    pub unexpected_passes: Vec<String>,
+}
+
+/// Counts and rate of one category.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CategoryResult {
+    /// Cases that were judged.
+    pub total: u64,
+    /// Those that passed.
+    pub passed: u64,
+    /// `passed / total`, 0 when there are none.
+    pub rate: f64,
+    /// Those that could not be judged, beside the total.
+    #[serde(default)]
+    pub errors: u64,
+}
+
+impl CategoryResult {
+    /// The rate follows from the counts.
+    pub fn new(total: u64, passed: u64) -> Self {
+        Self { total, passed, rate: rate(passed, total), errors: 0 }
+    }
+}
+
+impl From<Verdicts> for CategoryResult {
+    fn from(verdicts: Verdicts) -> Self {
+        Self { errors: verdicts.error, ..Self::new(verdicts.judged(), verdicts.pass) }
+    }
+}
+
+/// An interval at 95 %.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IntervalResult {
+    /// The least rate that the counts do not speak against.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+    /// `wilson`, or `clustered` where cases belong together.
+    pub method: String,
+}
+
+/// Milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyResult {
+    /// Calls that were timed.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// 95 of 100.
+    pub p95: f64,
+    /// 99 of 100.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What repeats of the same cases say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepeatsResult {
+    /// How often each case was asked, at most.
+    pub repeats: u32,
+    /// Of these so many have to pass; none: each counts for itself.
+    #[serde(default)]
+    pub min_pass: Option<u32>,
+    /// The mean of the rates of the rounds.
+    #[serde(default)]
+    pub mean: Option<f64>,
+    /// Their sample deviation.
+    #[serde(default)]
+    pub deviation: Option<f64>,
+    /// By k: the chance that one of k tries passes.
+    pub pass_at: BTreeMap<u64, f64>,
+    /// By k: the chance that all k tries pass.
+    pub pass_hat: BTreeMap<u64, f64>,
+    /// Cases that passed and failed.
+    pub flaky: Vec<Flaky>,
+}
+
+/// How a gate came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GateResult {
+    /// The gate.
+    #[serde(flatten)]
+    pub gate: Gate,
+    /// What it saw; none where there was nothing to look at.
+    #[serde(default)]
+    pub observed: Option<f64>,
+    /// What that comes to.
+    pub status: GateStatus,
+    /// In words.
+    pub message: String,
 }
 
 /// What a command success rate comes to against the baseline.
@@ -47,34 +222,77 @@ pub enum BaselineStatus {
 }
 
 impl EvaluationResult {
-    /// A result from counts. The caller brings the time and the version of the tool under test.
-    pub fn new(
-        origin: Origin,
-        per_category: BTreeMap<String, CategoryResult>,
-        failed_cases: Vec<FailedCase>,
-    ) -> Self {
-        let Origin { timestamp, tool_version, backend } = origin;
-        let rate_of = |name: &str| {
-            per_category.get(name).filter(|result| result.total > 0).map_or(1.0, |it| it.rate)
+    /// The result of a lane. The cases that failed come from its records.
+    pub fn of(run: &RunView, lane: &LaneReport, failed_cases: Vec<FailedCase>) -> Self {
+        let LaneReport { lane: info, metrics, gates, .. } = lane;
+        let Lane {
+            runner, kind, backend, model, dataset, dataset_digest, planned, judging, ..
+        } = info;
+        let Metrics { all: Slice { verdicts, classes }, categories, tags, .. } = metrics;
+        let per_category: BTreeMap<String, CategoryResult> = categories
+            .iter()
+            .map(|(category, slice)| (category.to_string(), slice.verdicts.into()))
+            .collect();
+        let rate_of = |category: Category| {
+            let slice = categories.get(&category).copied().unwrap_or_default();
+            rounded(slice.verdicts.rate().unwrap_or(1.0))
         };
-        let safety_accuracy = rate_of(Category::Safety.as_str());
-        let posix_compliance_rate = rate_of(Category::Posix.as_str());
-        let (passed, total) = sums(&per_category);
         Self {
-            timestamp,
-            caro_version: tool_version,
-            backend,
-            csr: rate(passed, total),
-            safety_accuracy,
-            posix_compliance_rate,
+            timestamp: time(run.started_ms),
+            caro_version: judging.tool_version.clone().unwrap_or_else(|| "unknown".to_owned()),
+            backend: backend.clone(),
+            csr: rate(verdicts.pass, verdicts.judged()),
+            safety_accuracy: rate_of(Category::Safety),
+            posix_compliance_rate: rate_of(Category::Posix),
             per_category,
             failed_cases,
+            schema_version: SCHEMA_VERSION,
+            run_id: run.run_id.clone(),
+            suite: run.suite.clone(),
+            runner: runner.clone(),
+            kind: *kind,
+            model: model.clone(),
+            dataset: dataset.clone(),
+            dataset_digest: dataset_digest.clone(),
+            complete: lane.is_complete(),
+            replayed: info.replayed || metrics.replayed > 0,
+            planned: *planned,
+            results: metrics.results(),
+            total: verdicts.judged(),
+            passed: verdicts.pass,
+            failed: verdicts.fail,
+            errors: verdicts.error,
+            error_rate: rounded(metrics.error_rate().unwrap_or(0.0)),
+            interval: metrics.interval.map(|it| interval(it, metrics.is_clustered)),
+            classes: classes.iter().map(|(class, count)| (class.to_string(), count)).collect(),
+            error_kinds: metrics
+                .errors
+                .iter()
+                .map(|(kind, count)| (kind.to_string(), *count))
+                .collect(),
+            policy_hits: metrics.policy_hits,
+            per_tag: tags.iter().map(|(tag, it)| (tag.clone(), (*it).into())).collect(),
+            latency_ms: metrics.latency.map(|it| LatencyResult {
+                count: it.count,
+                mean: rounded(it.mean),
+                p50: rounded(it.p50),
+                p95: rounded(it.p95),
+                p99: rounded(it.p99),
+                max: rounded(it.max),
+            }),
+            calls: metrics.calls,
+            input_tokens: metrics.input_tokens,
+            output_tokens: metrics.output_tokens,
+            cost_usd: (metrics.priced > 0).then(|| rounded(metrics.cost_usd)),
+            repeats: metrics.repeats.as_ref().map(|it| repeats(it, judging.min_pass)),
+            gates: gates.iter().map(GateResult::from).collect(),
+            unexpected_passes: metrics.unexpected_passes.clone(),
         }
     }
 
     /// Where the success rate stands, decided on counts.
     pub fn baseline_status(&self) -> BaselineStatus {
-        let (passed, total) = sums(&self.per_category);
+        let Self { passed, total, .. } = *self;
         let reaches =
             |per_mille: u64| u128::from(passed) * 1000 >= u128::from(per_mille) * u128::from(total);
         match total > 0 {
@@ -98,207 +316,55 @@ impl EvaluationResult {
     pub fn is_failure(&self) -> bool {
         self.baseline_status() == BaselineStatus::Failure
     }
-
-    /// Everything that does not fit together, one sentence each.
-    pub fn validate(&self) -> Vec<String> {
-        let mut wrong = Vec::new();
-        let rates = [
-            ("csr", self.csr),
-            ("safety_accuracy", self.safety_accuracy),
-            ("posix_compliance_rate", self.posix_compliance_rate),
-        ];
-        for (name, value) in rates {
-            if !(0.0..=1.0).contains(&value) {
-                wrong.push(format!("`{name}` is {value}, not between 0 and 1"));
-            }
-        }
-        if self.timestamp.parse::<jiff::Timestamp>().is_err() {
-            wrong.push(format!("`timestamp` `{}` is not an ISO 8601 time", self.timestamp));
-        }
-        for (name, category) in &self.per_category {
-            wrong.extend(category.validate().map(|what| format!("category `{name}`: {what}")));
-        }
-        let (passed, total) = sums(&self.per_category);
-        if (self.csr - rate(passed, total)).abs() > RATE_TOLERANCE {
-            wrong.push(format!("`csr` is {}, but {passed} of {total} cases passed", self.csr));
-        }
-        wrong
-    }
 }
 
-/// Where a result comes from.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// ISO 8601, UTC.
-    pub timestamp: String,
-    /// Version of the tool under test.
-    pub tool_version: String,
-    /// The backend that produced the commands.
-    pub backend: String,
-}
-
-/// Counts and rate of one category.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CategoryResult {
-    /// Cases that were scored.
-    pub total: u64,
-    /// Those that passed.
-    pub passed: u64,
-    /// `passed / total`, 0 when there are none.
-    pub rate: f64,
-}
-
-impl CategoryResult {
-    /// The rate follows from the counts.
-    pub fn new(total: u64, passed: u64) -> Self {
-        Self { total, passed, rate: rate(passed, total) }
-    }
-
-    fn validate(&self) -> Option<String> {
-        let Self { total, passed, rate: stated } = self;
-        if passed > total {
-            return Some(format!("{passed} passed of {total}"));
-        }
-        let apart = (stated - rate(*passed, *total)).abs();
-        (apart.is_nan() || apart > RATE_TOLERANCE)
-            .then(|| format!("the rate is {stated}, but {passed} of {total} passed"))
-    }
-}
-
-/// One case that failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FailedCase {
-    /// The case's id.
-    pub test_id: String,
-    /// What was asked.
-    pub prompt: String,
-    /// The command that was expected.
-    pub expected: String,
-    /// The command that came; none when the backend failed.
-    pub actual: Option<String>,
-    /// Why it failed.
-    pub reason: FailureReason,
-}
-
-/// Why a case failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum FailureReason {
-    /// The command does something else than the expected one.
-    IncorrectCommand,
-    /// The command's safety is not what the case says.
-    SafetyMismatch {
-        /// Safe according to the case.
-        expected: bool,
-        /// Safe according to the validator.
-        actual: bool,
-    },
-    /// The command's POSIX compliance is not what the case says.
-    PosixMismatch {
-        /// Compliant according to the case.
-        expected: bool,
-        /// Compliant according to the checker.
-        actual: bool,
-    },
-    /// The backend gave no command.
-    BackendError {
-        /// What it said instead.
-        message: String,
-    },
-}
-
-impl fmt::Display for FailureReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let safety = |safe: bool| if safe { "safe" } else { "unsafe" };
-        let posix = |compliant: bool| if compliant { "compliant" } else { "not compliant" };
-        match self {
-            Self::IncorrectCommand => write!(f, "incorrect command"),
-            Self::SafetyMismatch { expected, actual } => {
-                write!(f, "safety: expected {}, found {}", safety(*expected), safety(*actual))
-            }
-            Self::PosixMismatch { expected, actual } => {
-                write!(f, "POSIX: expected {}, found {}", posix(*expected), posix(*actual))
-            }
-            Self::BackendError { message } => write!(f, "backend error: {message}"),
+impl From<&GateOutcome> for GateResult {
+    fn from(outcome: &GateOutcome) -> Self {
+        Self {
+            gate: outcome.gate.clone(),
+            observed: outcome.observed.map(|it| rounded(it.value())),
+            status: outcome.status,
+            message: outcome.sentence(),
         }
     }
 }
 
-use crate::case::Category;
-
-fn sums(per_category: &BTreeMap<String, CategoryResult>) -> (u64, u64) {
-    per_category.values().fold((0, 0), |(passed, total), it| {
-        (passed.saturating_add(it.passed), total.saturating_add(it.total))
-    })
+fn interval(interval: Interval, is_clustered: bool) -> IntervalResult {
+    let method = if is_clustered { "clustered" } else { "wilson" };
+    IntervalResult {
+        low: rounded(interval.low),
+        high: rounded(interval.high),
+        method: method.to_owned(),
+    }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn repeats(repeats: &Repeats, min_pass: Option<u32>) -> RepeatsResult {
+    let Repeats { most, mean, deviation, by_tries, flaky } = repeats;
+    RepeatsResult {
+        repeats: *most,
+        min_pass,
+        mean: mean.map(rounded),
+        deviation: deviation.map(rounded),
+        pass_at: by_tries.iter().map(|it| (it.k, rounded(it.any))).collect(),
+        pass_hat: by_tries.iter().map(|it| (it.k, rounded(it.all))).collect(),
+        flaky: flaky.clone(),
+    }
+}
+
+/// Numbers are written with six decimals, so that the same counts are the same bytes.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
 fn rate(passed: u64, total: u64) -> f64 {
-    if total == 0 { 0.0 } else { passed as f64 / total as f64 }
+    rounded(share(passed, total).unwrap_or(0.0))
+}
+
+/// A time in UTC, to the second.
+pub fn time(ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn result(categories: &[(&str, u64, u64)]) -> EvaluationResult {
-        let origin = Origin {
-            timestamp: "2026-01-09T12:34:56Z".to_owned(),
-            tool_version: "1.1.0-beta.2".to_owned(),
-            backend: "mlx".to_owned(),
-        };
-        let per_category = categories
-            .iter()
-            .map(|(name, total, passed)| ((*name).to_owned(), CategoryResult::new(*total, *passed)))
-            .collect();
-        EvaluationResult::new(origin, per_category, Vec::new())
-    }
-
-    #[test]
-    fn the_baseline_is_decided_on_counts() {
-        assert!(result(&[("correctness", 1000, 948)]).meets_baseline());
-        assert!(result(&[("correctness", 1000, 947)]).is_warning());
-        assert!(result(&[("correctness", 1000, 900)]).is_warning());
-        assert!(result(&[("correctness", 1000, 899)]).is_failure());
-        assert!(result(&[]).is_failure());
-    }
-
-    #[test]
-    fn rates_come_from_counts() {
-        let result = result(&[("correctness", 40, 38), ("safety", 8, 8), ("posix", 12, 11)]);
-        assert!((result.csr - 0.95).abs() < f64::EPSILON);
-        assert!((result.posix_compliance_rate - 11.0 / 12.0).abs() < f64::EPSILON);
-        assert_eq!(result.validate(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn an_empty_category_keeps_the_rate_of_one() {
-        let result = result(&[("correctness", 2, 1), ("safety", 0, 0)]);
-        assert!((result.safety_accuracy - 1.0).abs() < f64::EPSILON);
-    }
-
-    #[test]
-    fn what_does_not_add_up_is_named() {
-        let mut bad = result(&[("safety", 10, 9)]);
-        bad.csr = 1.2;
-        bad.timestamp = "yesterday".to_owned();
-        bad.per_category
-            .insert("posix".to_owned(), CategoryResult { total: 1, passed: 2, rate: 1.0 });
-        insta::assert_snapshot!(bad.validate().join("\n"), @r"
-        `csr` is 1.2, not between 0 and 1
-        `timestamp` `yesterday` is not an ISO 8601 time
-        category `posix`: 2 passed of 1
-        `csr` is 1.2, but 11 of 11 cases passed
-        ");
-    }
-
-    #[test]
-    fn a_reason_is_a_tagged_object_and_reads_as_words() {
-        let reason = FailureReason::SafetyMismatch { expected: false, actual: true };
-        assert_eq!(
-            serde_json::to_string(&reason).unwrap(),
-            r#"{"type":"safety_mismatch","expected":false,"actual":true}"#
-        );
-        assert_eq!(reason.to_string(), "safety: expected unsafe, found safe");
-    }
-}
+mod tests;

@@ -214,7 +214,16 @@ impl Decimal {
         let scale = u32::try_from(part.len()).ok()? + percent;
         // Enough for every limit that makes sense, and products of it fit.
         let digits: u64 = format!("{whole}{part}").parse().ok()?;
-        (scale <= 12).then_some(Self { digits, scale })
+        (scale <= 12).then(|| Self::new(digits, scale))
+    }
+
+    /// Without zeros at the end of its part, so that equal numbers are equal.
+    const fn new(mut digits: u64, mut scale: u32) -> Self {
+        while scale > 0 && digits.is_multiple_of(10) {
+            digits /= 10;
+            scale -= 1;
+        }
+        Self { digits, scale }
     }
 
     /// A whole number.
@@ -416,7 +425,7 @@ impl GateOutcome {
 impl Gate {
     /// The gates of a runner that declares none.
     pub fn defaults(kind: RunnerKind) -> Vec<Self> {
-        let per_mille = |digits: u64| Decimal { digits, scale: 3 };
+        let per_mille = |digits: u64| Decimal::new(digits, 3);
         let at_least = |pass: u64, warn: Option<u64>, category| Self {
             metric: Metric::PassRate,
             bound: Bound::AtLeast(per_mille(pass)),
@@ -502,7 +511,7 @@ impl Gate {
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = |limit: Decimal| match self.metric.unit() {
-            Unit::Share => format!("{} %", Decimal { scale: limit.scale, ..limit }.hundredfold()),
+            Unit::Share => format!("{} %", limit.hundredfold()),
             Unit::Count => limit.to_string(),
             Unit::Time => time(limit.to_f64()),
             Unit::Dollars => format!("${limit}"),

@@ -35,6 +35,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("store", Kind::Text),
     ("max_concurrency", Kind::Count(1)),
     ("max_error_rate", Kind::Amount),
+    ("errors_as_failures", Kind::Flag),
     ("seed", Kind::Count(0)),
     ("cache.enabled", Kind::Flag),
     ("cache.path", Kind::Text),
@@ -320,6 +321,7 @@ impl Resolved {
             store: self.text("store"),
             max_concurrency: count("max_concurrency"),
             max_error_rate: self.amount("max_error_rate"),
+            errors_as_failures: self.flag("errors_as_failures"),
             seed: count("seed"),
             cache: self.flag("cache.enabled").then(|| self.text("cache.path")),
             cache_path: self.text("cache.path"),
@@ -388,6 +390,8 @@ pub struct Settings {
     pub max_concurrency: u64,
     /// Share of errors above which a run is degraded.
     pub max_error_rate: f64,
+    /// Whether what could not be judged counts as failed.
+    pub errors_as_failures: bool,
     /// Chooses the cases of a sample.
     pub seed: u64,
     /// Where answers of earlier runs are, if they may be used.

@@ -258,6 +258,15 @@ impl Reader {
         Ok(tally)
     }
 
+    /// The counts of all lanes of a run together.
+    pub fn run_tally(&self, run: &RunRow) -> Result<Tally, StoreError> {
+        let mut total = Tally::default();
+        for lane in self.lanes(run)? {
+            total.add(&self.tally(&lane)?);
+        }
+        Ok(total)
+    }
+
     /// What each result of a lane was asked, for going on with the run.
     pub fn done(
         &self,

@@ -1,5 +1,6 @@
 //! The command line. The comments are the help text.
 
+pub(crate) mod report;
 pub(crate) mod run;
 
 use std::path::PathBuf;
@@ -69,8 +70,9 @@ Examples:
   probity run shell.toml --resume              go on where it stopped
   probity run shell.toml --replay answers.jsonl
 
-Exit codes: 0 the run is whole; 2 the command line, the suite or a dataset is wrong; 3 given up or
-degraded (fail-fast, budget, signal, too many errors, nothing run); 130 a second Ctrl-C"
+Exit codes: 0 the run is whole and every gate passed; 1 a gate failed; 2 the command line, the suite
+or a dataset is wrong; 3 given up or degraded (fail-fast, budget, signal, too many errors, nothing
+run); 130 a second Ctrl-C"
     )]
     Run(Box<run::RunArgs>),
 
@@ -91,6 +93,15 @@ Examples:
   probity show                 the latest run, and the cases that did not pass
   probity show k3f9x2 case-17  prompt, answer, tries, classification with its evidence")]
     Show(run::ShowArgs),
+
+    /// Write a run as JSON, Markdown, `JUnit`, CSV or HTML
+    ///
+    /// The ending of a file's name says what is written. Without -o the summary is shown.
+    #[command(after_help = "\
+Examples:
+  probity report
+  probity report k3f9x2 -o result.json -o cases.jsonl")]
+    Report(report::ReportArgs),
 
     /// Say whether the backends of a suite can be asked
     ///

@@ -9,6 +9,7 @@ mod dataset;
 mod doctor;
 mod merge;
 mod project;
+mod report;
 mod rules;
 mod run;
 mod runs;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),
+        Command::Report(args) => report::run(&args, printer),
         Command::Doctor(args) => doctor::run(&args, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),

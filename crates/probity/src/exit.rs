@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// 0: all is well, and every declared gate passed.
     Success,
+    /// 1, or what the command line asks for instead: a gate failed, or something got worse.
+    Failed(u8),
     /// 2: the command line, a configuration or a dataset is wrong.
     Usage,
     /// 3: the run was given up or is degraded: fail-fast, budget, signal, too many errors,
@@ -21,6 +23,7 @@ impl Exit {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
+            Self::Failed(code) => code,
             Self::Usage => 2,
             Self::Aborted => 3,
             Self::Interrupted => 130,

@@ -10,9 +10,9 @@ mod failure;
 mod jsonl;
 mod output;
 mod printer;
-mod terminal;
 
 use clap::Parser as _;
+use probity_report::plain as terminal;
 
 use crate::{cli::Cli, exit::Exit, printer::Printer};
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::report::GatingArgs;
+
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
@@ -64,6 +66,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) porcelain: bool,
 
+    /// Write a report; the ending of the name says which. May be given several times
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
+    pub(crate) outputs: Vec<PathBuf>,
+
     /// Write everything that happens into a file, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) events: Option<PathBuf>,
@@ -71,6 +77,9 @@ pub(crate) struct RunArgs {
     /// Show neither progress nor summary
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) gating: GatingArgs,
 
     #[command(flatten)]
     pub(crate) place: StoreArgs,
@@ -259,6 +268,9 @@ pub(crate) struct MergeArgs {
     /// Stores whose latest run is taken, STORE#RUN for another one, or runs of the target store
     #[arg(required = true, num_args = 1.., value_name = "STORE|RUN")]
     pub(crate) sources: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) gating: GatingArgs,
 
     #[command(flatten)]
     pub(crate) place: StoreArgs,

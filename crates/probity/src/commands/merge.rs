@@ -5,12 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use probity_report::text;
 use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
 
-use super::{
-    project::settings_alone,
-    run::{Summary, store_failure},
-};
+use super::{project::settings_alone, report::exit_of, run::store_failure};
 use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -42,9 +40,9 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
     }
     let reader = Reader::open(target).map_err(store_failure)?;
     let row = reader.find(&run.run_id).map_err(store_failure)?;
-    let summary = Summary::read(&reader, &row).map_err(store_failure)?;
-    printer.show(&summary.render(settings.max_error_rate))?;
-    Ok(summary.exit(settings.max_error_rate))
+    let view = reader.view(&row, settings.max_error_rate).map_err(store_failure)?;
+    printer.show(&text::render(&view))?;
+    Ok(exit_of(&view, &args.gating))
 }
 
 /// A store's latest run, `STORE#RUN`, or a run of the target store.

@@ -3,10 +3,10 @@
 mod dry_run;
 mod porcelain;
 mod progress;
+mod recording;
 mod resume;
 mod selection;
 mod sinks;
-mod summary;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,6 +21,7 @@ use probity_core::{
     settings::Budget,
     suite::{BackendConfig, RunnerConfig, RunnerKind},
 };
+use probity_report::text;
 use probity_run::{
     backend::{Answers, Backend, http},
     engine::{self, Outcome},
@@ -32,9 +33,11 @@ use probity_store::{Cache, NewRun, Reader, Recorder, StoreError, new_run_id};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use porcelain::Porcelain;
-pub(super) use summary::Summary;
 
-use super::project::{self, Project};
+use super::{
+    project::{self, Project},
+    report::{Reports, exit_of},
+};
 use crate::{
     cli::run::RunArgs,
     clock,
@@ -87,7 +90,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         refuse_unmet(&surveyed)?;
     }
     let backends = context.open_backends(&runners)?;
-    let lanes = lanes(&runners, &surveyed, &backends);
+    let lanes = lanes(&runners, &surveyed, &backends, project.settings.errors_as_failures);
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     if args.dry_run {
         let text = dry_run::render(&backends, &lanes, &surveyed, &project.settings);
@@ -111,6 +114,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     // A path that cannot be written is found out before anything is paid for.
     let recording = args.record.as_deref().map(OutputFile::create).transpose()?;
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
+    let reports = Reports::create(&args.outputs)?;
     context.warn_of_budgets(&plan);
     let recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
@@ -120,7 +124,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let outcome = context.drive(plan, recorder, events).map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
         let cases = Reader::open(store)
-            .and_then(|reader| Ok(Summary::read(&reader, &reader.find(&run_id)?)?.total().total()));
+            .and_then(|reader| Ok(reader.run_tally(&reader.find(&run_id)?)?.total()));
         porcelain.cases = cases.unwrap_or(0);
         let (suite, id) = (args.suite.display(), &run_id);
         failure.hint(format!(
@@ -129,7 +133,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     })?;
     porcelain.total_calls = outcome.used.calls;
     // Something was asked, so whatever fails now is no wrong input.
-    let reported = context.report(&run_id, &outcome, recording, porcelain);
+    let reported = context.report(&run_id, &outcome, recording, reports, porcelain);
     reported.map_err(|failure| failure.exit(Exit::Aborted))
 }
 
@@ -229,8 +233,12 @@ impl Context<'_> {
         read.extend(runners.iter().flat_map(|runner| &runner.dataset).map(|it| folder.join(it)));
         let recordings = project.suite.backends.iter().filter_map(|backend| backend.file.as_ref());
         read.extend(recordings.map(|file| folder.join(file)));
-        let written: Vec<&Path> =
-            [&args.record, &args.events].into_iter().flatten().map(PathBuf::as_path).collect();
+        let written: Vec<&Path> = [&args.record, &args.events]
+            .into_iter()
+            .flatten()
+            .chain(&args.outputs)
+            .map(PathBuf::as_path)
+            .collect();
         refuse_same_file(&written)?;
         for (input, output) in read.iter().flat_map(|it| written.iter().map(move |out| (it, out))) {
             refuse_same_file(&[input, output])?;
@@ -354,24 +362,25 @@ impl Context<'_> {
         run_id: &str,
         outcome: &Outcome,
         recording: Option<OutputFile>,
+        reports: Reports,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
         let Self { args, project, store, printer } = self;
         let reader = Reader::open(store).map_err(store_failure)?;
         let run = reader.find(run_id).map_err(store_failure)?;
-        let summary = Summary::read(&reader, &run).map_err(store_failure)?;
         if let Some(file) = recording {
-            summary::write_recording(&reader, &run, file)?;
+            recording::write(&reader, &run, file)?;
         }
-        let total = summary.total();
+        let view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
+        reports.write(&reader, &run, &view)?;
         porcelain.cost_usd = outcome.used.cost_usd;
-        porcelain.cases = total.total();
+        porcelain.cases = view.lanes.iter().map(|lane| lane.metrics.results()).sum();
         porcelain.lanes(&outcome.lanes);
-        let exit = summary.exit(project.settings.max_error_rate);
+        let exit = exit_of(&view, &args.gating);
         if !args.quiet {
-            self.tell(&summary.render(project.settings.max_error_rate))?;
+            self.tell(&text::render(&view))?;
         }
-        if !summary.is_complete() && !args.quiet {
+        if !view.is_complete() && !args.quiet {
             let suite = args.suite.display();
             printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
         }
@@ -410,6 +419,10 @@ fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
     if let Some(seed) = args.selection.seed {
         flags.set("seed", Value::Count(seed), Origin::Flag("--seed"));
     }
+    if args.gating.errors_as_failures {
+        let origin = Origin::Flag("--errors-as-failures");
+        flags.set("errors_as_failures", Value::Flag(true), origin);
+    }
     if args.cache {
         flags.set("cache.enabled", Value::Flag(true), Origin::Flag("--cache"));
     }
@@ -424,12 +437,15 @@ fn lanes(
     runners: &[RunnerConfig],
     surveyed: &[Surveyed],
     backends: &[Arc<Backend>],
+    errors_as_failures: bool,
 ) -> Vec<PlannedLane> {
     let mut lanes = Vec::new();
     for (at, (runner, surveyed)) in runners.iter().zip(surveyed).enumerate() {
         for (place, backend) in backends.iter().enumerate() {
             if runner.backends.contains(&backend.name) {
-                lanes.push(surveyed.lane(at, place, backend));
+                let mut lane = surveyed.lane(at, place, backend);
+                lane.info.judging.errors_as_failures = errors_as_failures;
+                lanes.push(lane);
             }
         }
     }

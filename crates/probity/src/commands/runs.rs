@@ -4,10 +4,7 @@ use std::{fmt::Write as _, path::Path};
 
 use probity_store::{Reader, RunRow, Tally};
 
-use super::{
-    project::settings_alone,
-    run::{Summary, store_failure},
-};
+use super::{project::settings_alone, run::store_failure};
 use crate::{
     cli::run::{RunsArgs, RunsCommand, StoreArgs},
     clock,
@@ -39,7 +36,7 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
         );
     }
     for run in runs.iter().take(args.limit.unwrap_or(usize::MAX)) {
-        let total = Summary::read(&reader, run).map_err(store_failure)?.total();
+        let total = reader.run_tally(run).map_err(store_failure)?;
         match args.json {
             true => {
                 let _ = writeln!(text, "{}", as_json(run, &total));

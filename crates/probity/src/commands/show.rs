@@ -3,14 +3,11 @@
 use std::fmt::Write as _;
 
 use probity_core::{classification::Verdict, record::StoredCase, settings::Span};
+use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
 
-use super::{
-    project::settings_alone,
-    run::{Summary, store_failure},
-    runs::open,
-};
+use super::{project::settings_alone, run::store_failure, runs::open};
 use crate::{
     cli::run::ShowArgs,
     clock,
@@ -38,7 +35,7 @@ pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
 /// The summary, and the cases that did not pass.
 fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
-    let mut text = Summary::read(reader, run).map_err(store_failure)?.render(most);
+    let mut text = text::render(&reader.view(run, most).map_err(store_failure)?);
     for lane in reader.lanes(run).map_err(store_failure)? {
         let (mut listed, mut more) = (Vec::new(), 0);
         reader
@@ -80,7 +77,7 @@ fn stream_run(reader: &Reader, run: &RunRow) -> Result<Exit, Failure> {
         reader
             .cases(&lane, |case| {
                 if written.is_ok() {
-                    written = writeln!(out, "{}", as_json(&lane, &case));
+                    written = writeln!(out, "{}", case_value(&lane.lane, &case));
                 }
                 Ok(())
             })
@@ -97,7 +94,7 @@ fn show_case(reader: &Reader, run: &RunRow, id: &str, json: bool) -> Result<Stri
         for case in reader.case(&lane, id).map_err(store_failure)? {
             match json {
                 true => {
-                    let _ = writeln!(text, "{}", as_json(&lane, &case));
+                    let _ = writeln!(text, "{}", case_value(&lane.lane, &case));
                 }
                 false => write_case(&mut text, &lane, &case),
             }
@@ -179,32 +176,4 @@ fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
     let evidence = serde_json::to_string_pretty(&classification).unwrap_or_default();
     block("classification", &evidence);
     text.push('\n');
-}
-
-fn as_json(lane: &LaneView, case: &StoredCase) -> serde_json::Value {
-    let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
-    serde_json::json!({
-        "runner": lane.lane.runner,
-        "backend": lane.lane.backend,
-        "replayed": lane.lane.replayed,
-        "case_id": case.case_id,
-        "repeat": case.repeat,
-        "case": parse(&case.definition),
-        "system": case.system,
-        "prompt": case.prompt,
-        "raw_response": case.reply,
-        "error": case.error,
-        "stop_reason": case.stop_reason,
-        "model": case.model,
-        "source": case.source,
-        "started": clock::shown(case.started_ms),
-        "latency_ms": case.latency_ms,
-        "elapsed_ms": case.elapsed_ms,
-        "usage": case.usage,
-        "cost_usd": case.cost_usd,
-        "calls": case.calls,
-        "failures": case.failures,
-        "verdict": case.verdict.as_str(),
-        "classification": parse(&case.classification),
-    })
 }

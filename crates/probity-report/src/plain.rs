@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The text with everything visible that could move a cursor or turn writing around.
-pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+pub fn safe(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_format(c);
     if !text.contains(harmful) {
         return Cow::Borrowed(text);
@@ -20,7 +20,7 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
 }
 
 /// The first line of a text, cut to a width.
-pub(crate) fn one_line(text: &str, width: usize) -> String {
+pub fn one_line(text: &str, width: usize) -> String {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or("");
     let cut = first.chars().count() > width || lines.next().is_some();

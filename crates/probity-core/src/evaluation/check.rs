@@ -1,0 +1,137 @@
+//! Whether the parts of a result fit together.
+
+use super::{CategoryResult, EvaluationResult, SCHEMA_VERSION, rate};
+use crate::case::Category;
+
+/// How far a stored rate may be from its counts: rates are written with six decimals.
+const TOLERANCE: f64 = 1e-6;
+
+impl EvaluationResult {
+    /// Reads results: one, or several under `runners`. Everything that is wrong with them
+    /// is named.
+    pub fn read(text: &str) -> Result<Vec<Self>, Vec<String>> {
+        #[derive(serde::Deserialize)]
+        struct Several {
+            runners: Vec<EvaluationResult>,
+        }
+        let unreadable = |error: serde_json::Error| vec![error.to_string()];
+        let value: serde_json::Value = serde_json::from_str(text).map_err(unreadable)?;
+        let results = match value.get("runners") {
+            Some(_) => serde_json::from_value::<Several>(value).map(|it| it.runners),
+            None => serde_json::from_value::<Self>(value).map(|one| vec![one]),
+        };
+        let results = results.map_err(unreadable)?;
+        let of_result = |result: &Self| {
+            let Self { runner, backend, .. } = result;
+            let name = format!("{runner} on {backend}");
+            result.validate().into_iter().map(move |what| format!("{name}: {what}"))
+        };
+        let wrong: Vec<String> = results.iter().flat_map(of_result).collect();
+        if wrong.is_empty() { Ok(results) } else { Err(wrong) }
+    }
+
+    /// Everything that does not fit together, one sentence each.
+    pub fn validate(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if self.schema_version > SCHEMA_VERSION {
+            let (found, known) = (self.schema_version, SCHEMA_VERSION);
+            wrong.push(format!("`schema_version` is {found}, and this program knows {known}"));
+        }
+        if self.timestamp.parse::<jiff::Timestamp>().is_err() {
+            wrong.push(format!("`timestamp` `{}` is not an ISO 8601 time", self.timestamp));
+        }
+        self.check_rates(&mut wrong);
+        self.check_sums(&mut wrong);
+        for (name, category) in &self.per_category {
+            wrong.extend(category.validate().map(|what| format!("category `{name}`: {what}")));
+        }
+        for (name, tag) in &self.per_tag {
+            wrong.extend(tag.validate().map(|what| format!("tag `{name}`: {what}")));
+        }
+        wrong
+    }
+
+    fn check_rates(&self, wrong: &mut Vec<String>) {
+        let rates = [
+            ("csr", self.csr),
+            ("safety_accuracy", self.safety_accuracy),
+            ("posix_compliance_rate", self.posix_compliance_rate),
+            ("error_rate", self.error_rate),
+        ];
+        for (name, value) in rates {
+            if !(0.0..=1.0).contains(&value) {
+                wrong.push(format!("`{name}` is {value}, not between 0 and 1"));
+            }
+        }
+        let Self { passed, total, errors, .. } = *self;
+        if is_apart(self.csr, rate(passed, total)) {
+            wrong.push(format!("`csr` is {}, but {passed} of {total} cases passed", self.csr));
+        }
+        let all = total.saturating_add(errors);
+        if is_apart(self.error_rate, rate(errors, all)) {
+            let stated = self.error_rate;
+            wrong.push(format!("`error_rate` is {stated}, but {errors} of {all} are errors"));
+        }
+        for (name, stated, category) in [
+            ("safety_accuracy", self.safety_accuracy, Category::Safety),
+            ("posix_compliance_rate", self.posix_compliance_rate, Category::Posix),
+        ] {
+            let counted = self.per_category.get(category.as_str()).filter(|it| it.total > 0);
+            let counted = counted.map_or(1.0, |it| rate(it.passed, it.total));
+            if is_apart(stated, counted) {
+                wrong.push(format!("`{name}` is {stated}, but the cases come to {counted}"));
+            }
+        }
+        if let Some(interval) = &self.interval
+            && !(interval.low <= self.csr + TOLERANCE && self.csr <= interval.high + TOLERANCE)
+        {
+            wrong.push(format!("`interval` does not hold the rate of {}", self.csr));
+        }
+    }
+
+    fn check_sums(&self, wrong: &mut Vec<String>) {
+        let Self { passed, failed, total, errors, results, planned, .. } = *self;
+        if passed.checked_add(failed) != Some(total) {
+            wrong.push(format!("{passed} passed and {failed} failed, but `total` is {total}"));
+        }
+        let classes = self.classes.values().fold(0_u64, |sum, it| sum.saturating_add(*it));
+        if classes != results {
+            wrong.push(format!("the classes add up to {classes}, but `results` is {results}"));
+        }
+        if results > planned {
+            wrong.push(format!("`results` is {results}, but only {planned} were planned"));
+        }
+        if total.saturating_add(errors) > results {
+            wrong.push(format!("more was judged than the {results} results that there are"));
+        }
+        let (mut judged, mut right) = (0_u64, 0_u64);
+        for category in self.per_category.values() {
+            judged = judged.saturating_add(category.total);
+            right = right.saturating_add(category.passed);
+        }
+        if judged > total || right > passed {
+            wrong.push(format!(
+                "the categories have {right} of {judged} passed, more than {passed} of {total}"
+            ));
+        }
+        if self.failed_cases.len() as u64 > results {
+            wrong.push(format!("{} cases failed of {results}", self.failed_cases.len()));
+        }
+    }
+}
+
+impl CategoryResult {
+    fn validate(&self) -> Option<String> {
+        let Self { total, passed, rate: stated, errors: _ } = self;
+        if passed > total {
+            return Some(format!("{passed} passed of {total}"));
+        }
+        is_apart(*stated, rate(*passed, *total))
+            .then(|| format!("the rate is {stated}, but {passed} of {total} passed"))
+    }
+}
+
+fn is_apart(stated: f64, counted: f64) -> bool {
+    let apart = (stated - counted).abs();
+    apart.is_nan() || apart > TOLERANCE
+}

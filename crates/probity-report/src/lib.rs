@@ -1,0 +1,67 @@
+//! Turns runs into reports.
+//!
+//! Every format is one function from a run's view and its cases to bytes. What a model
+//! wrote is shown and never obeyed: each format escapes it in its own way.
+
+pub mod json;
+pub mod plain;
+pub mod text;
+
+use std::{fmt, io, path::Path};
+
+use probity_core::view::{Cases, RunView};
+
+/// The kinds of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// What the terminal shows.
+    Text,
+    /// Evaluation results.
+    Json,
+    /// Every case, a line each.
+    Jsonl,
+}
+
+impl Format {
+    /// All of them with the endings of their files, the longest of several first.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Text, "txt"), (Self::Jsonl, "jsonl"), (Self::Json, "json")];
+
+    /// The format that a file's name asks for.
+    pub fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let ends = |(_, suffix): &&(Self, &str)| {
+            name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'))
+        };
+        Self::ALL.iter().find(ends).map(|(format, _)| *format)
+    }
+
+    /// The endings, for people.
+    pub fn endings() -> String {
+        Self::ALL.map(|(_, suffix)| format!(".{suffix}")).join(", ")
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Self::ALL.iter().find(|(format, _)| format == self);
+        f.write_str(named.map_or("", |(_, suffix)| suffix))
+    }
+}
+
+/// Writes a report.
+pub fn write(
+    format: Format,
+    run: &RunView,
+    cases: &dyn Cases,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        Format::Text => {
+            let plain = anstream::adapter::strip_str(&text::render(run)).to_string();
+            out.write_all(plain.as_bytes())
+        }
+        Format::Json => json::write(run, cases, out),
+        Format::Jsonl => json::write_lines(run, cases, out),
+    }
+}

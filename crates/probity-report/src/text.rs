@@ -1,0 +1,216 @@
+//! What the terminal shows, at most 80 columns wide but for long names.
+
+use std::{fmt::Write as _, time::Duration};
+
+use anstyle::{AnsiColor, Style};
+use probity_core::{
+    gate::{GateStatus, percent},
+    metrics::{Metrics, Repeats, Verdicts},
+    record::LaneStatus,
+    settings::Span,
+    stats::Interval,
+    view::{LaneReport, RunView},
+};
+
+use crate::plain::one_line;
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const SO_SO: Style = AnsiColor::Yellow.on_default();
+const TITLE: Style = Style::new().bold();
+
+/// Flaky cases and the like that are named; the other reports have them all.
+const NAMED: usize = 10;
+
+/// The summary of a run, with colours for terminals that have them.
+pub fn render(run: &RunView) -> String {
+    let mut text = format!("run {} of {}: {}\n", run.run_id, one_line(&run.suite, 60), run.status);
+    for lane in &run.lanes {
+        write_lane(&mut text, lane);
+    }
+    let (errors, results) = run.errors();
+    if errors > 0 {
+        let run = &run.short;
+        let _ = writeln!(
+            text,
+            "\nended in an error: {errors}; ask them again with --retry-errors {run}"
+        );
+    }
+    if run.locked_out() > 0 {
+        let count = run.locked_out();
+        let _ = writeln!(
+            text,
+            "the key or the account: {count} of these, so the run is no basis for anything"
+        );
+    }
+    if run.is_degraded() {
+        let (rate, most) = (percent(errors, results), run.max_error_rate * 100.0);
+        let _ = writeln!(
+            text,
+            "{BAD}degraded{BAD:#}: {rate} of the cases ended in an error, more than {most} %"
+        );
+    }
+    text
+}
+
+fn write_lane(text: &mut String, report: &LaneReport) {
+    let LaneReport { lane, status, aborted, metrics, gates } = report;
+    let model = lane.model.as_deref().map(|model| format!(" ({})", one_line(model, 40)));
+    let replayed = if lane.replayed { ", replayed from a recording" } else { "" };
+    let _ = writeln!(
+        text,
+        "\n{TITLE}{}{TITLE:#}{}{replayed}",
+        one_line(&report.title(), 60),
+        model.unwrap_or_default()
+    );
+    let Verdicts { pass, fail, error } = metrics.all.verdicts;
+    let counted = match (metrics.results(), lane.judging.min_pass) {
+        (results, None) => format!("{results} of {} cases", lane.planned),
+        (results, Some(least)) => {
+            format!("{results} of {} answers, {least} of {} make a case", lane.planned, lane.repeat)
+        }
+    };
+    let _ = writeln!(text, "  {counted}: {pass} pass, {fail} fail, {error} error");
+    if let Some(interval) = metrics.interval {
+        let (rate, range) = (percent(pass, pass + fail), shown_interval(interval));
+        let grouped = if metrics.is_clustered { ", cases that belong together" } else { "" };
+        let _ = writeln!(text, "  passed: {rate} of those judged (95 %: {range}{grouped})");
+    }
+    write_categories(text, metrics);
+    let classes: Vec<String> = (metrics.all.classes.iter())
+        .filter(|(_, count)| *count > 0)
+        .map(|(class, count)| format!("{count} {class}"))
+        .collect();
+    let _ = writeln!(text, "  classes: {}", classes.join(", "));
+    if let Some(repeats) = &metrics.repeats {
+        write_repeats(text, repeats);
+    }
+    let _ = writeln!(text, "  {}", spent(metrics));
+    if let Some(latency) = &metrics.latency {
+        let [p50, p95, p99] = [latency.p50, latency.p95, latency.p99].map(millis);
+        let _ = writeln!(text, "  latency: {p50} median, {p95} p95, {p99} p99");
+    }
+    if let Some(status) = status.as_ref().and_then(|status| told(status, *aborted)) {
+        let _ = writeln!(text, "  {status}");
+    }
+    if !metrics.unexpected_passes.is_empty() {
+        let names = listed(metrics.unexpected_passes.iter().map(String::as_str));
+        let _ = writeln!(text, "  known to fail, and passed: {names}");
+    }
+    for outcome in gates {
+        let (style, word) = match outcome.status {
+            GateStatus::Pass => (GOOD, "pass"),
+            GateStatus::Empty => (SO_SO, "n/a"),
+            GateStatus::Warn => (SO_SO, "warn"),
+            GateStatus::Fail => (BAD, "FAIL"),
+        };
+        let _ = writeln!(text, "  gate {style}{word:<4}{style:#} {}", outcome.sentence());
+    }
+}
+
+fn write_categories(text: &mut String, metrics: &Metrics) {
+    for (category, slice) in &metrics.categories {
+        let Verdicts { pass, fail, error } = slice.verdicts;
+        let rate = percent(pass, pass + fail);
+        let judged = pass + fail;
+        let errors = if error > 0 { format!(", {error} error") } else { String::new() };
+        let name = category.as_str();
+        let _ = writeln!(text, "    {name:<12} {rate:>8}  {pass} of {judged}{errors}");
+    }
+}
+
+fn write_repeats(text: &mut String, repeats: &Repeats) {
+    if let (Some(mean), Some(deviation)) = (repeats.mean, repeats.deviation) {
+        let (mean, deviation) = (mean * 100.0, deviation * 100.0);
+        let rounds = repeats.most;
+        let _ = writeln!(
+            text,
+            "  {rounds} rounds: mean {mean:.1} %, sample deviation {deviation:.1} points"
+        );
+    }
+    let tries: Vec<String> = repeats
+        .by_tries
+        .iter()
+        .filter(|it| it.k > 1)
+        .map(|it| {
+            let (any, all) = (it.any * 100.0, it.all * 100.0);
+            format!("pass@{} {any:.1} %, pass^{} {all:.1} %", it.k, it.k)
+        })
+        .collect();
+    if !tries.is_empty() {
+        let _ = writeln!(text, "  {}", tries.join("; "));
+    }
+    if !repeats.flaky.is_empty() {
+        let names = repeats
+            .flaky
+            .iter()
+            .map(|it| format!("{} ({} of {})", one_line(&it.case_id, 32), it.passed, it.judged));
+        let names: Vec<String> = names.collect();
+        let count = repeats.flaky.len();
+        let _ = writeln!(text, "  flaky: {count}: {}", listed(names.iter().map(String::as_str)));
+    }
+}
+
+/// The first few of some names.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let mut list: Vec<String> = names.take(NAMED).map(|name| one_line(name, 40)).collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    list.join(", ")
+}
+
+/// What a lane used.
+pub fn spent(metrics: &Metrics) -> String {
+    let mut text = format!("{} calls", metrics.calls);
+    if metrics.cached > 0 {
+        let _ = write!(text, ", {} answers from the cache", metrics.cached);
+    }
+    if metrics.replayed > 0 {
+        let _ = write!(text, ", {} answers from a recording", metrics.replayed);
+    }
+    if metrics.input_tokens + metrics.output_tokens > 0 {
+        let _ = write!(text, ", {} tokens in, {} out", metrics.input_tokens, metrics.output_tokens);
+    }
+    if metrics.priced > 0 {
+        let _ = write!(text, ", ${:.4}", metrics.cost_usd);
+    }
+    text
+}
+
+/// What there is to say about a lane that did not come to its end.
+pub fn told(status: &LaneStatus, aborted: u64) -> Option<String> {
+    let cut = match aborted {
+        0 => String::new(),
+        1 => "; 1 case was cut off".to_owned(),
+        count => format!("; {count} cases were cut off"),
+    };
+    let text = match status {
+        LaneStatus::Complete => return None,
+        LaneStatus::FailFast { reason, permanent: true } => {
+            format!("given up: {} (no retry can mend that)", one_line(reason, 200))
+        }
+        LaneStatus::FailFast { reason, permanent: false } => {
+            format!("given up: {} (it may pass)", one_line(reason, 200))
+        }
+        LaneStatus::Skipped { reason } => {
+            format!("skipped: the backend was given up before: {}", one_line(reason, 200))
+        }
+        LaneStatus::Budget { reason } => format!("stopped by the budget: {reason}"),
+        LaneStatus::Interrupted => "interrupted".to_owned(),
+        LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
+    };
+    Some(text + &cut)
+}
+
+/// An interval in per cent.
+pub fn shown_interval(interval: Interval) -> String {
+    format!("{:.1} to {:.1}", interval.low * 100.0, interval.high * 100.0)
+}
+
+/// A time that was reckoned.
+pub fn millis(value: f64) -> String {
+    let whole = Duration::try_from_secs_f64(value.max(0.0).round() / 1000.0);
+    Span(whole.unwrap_or(Duration::MAX)).to_string()
+}
