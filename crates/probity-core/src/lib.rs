@@ -18,5 +18,6 @@ pub mod problem;
 pub mod record;
 pub mod run_result;
 pub mod settings;
+pub mod stats;
 pub mod suite;
 pub mod template;
