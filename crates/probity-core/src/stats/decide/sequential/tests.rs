@@ -93,6 +93,18 @@ fn errors_do_not_raise_the_chance_of_error() {
     }
 }
 
+#[test]
+fn next_to_the_threshold_of_a_thousand_cases_the_chance_of_error_is_below_alpha() {
+    for (passed, numerator, denominator) in
+        [(899, 9, 10), (900, 9, 10), (947, 948, 1000), (948, 948, 1000), (999, 1, 1)]
+    {
+        let truth = Truth { passed, failed: 1000 - passed, errors: 0 };
+        let threshold = Threshold::new(numerator, denominator).unwrap();
+        let chance = chance_of_error(truth, threshold, 0.05);
+        assert!((0.02..=0.05).contains(&chance), "{chance} {truth:?}");
+    }
+}
+
 /// The logarithm of the rising factorial from `from`, with so many factors.
 fn rising(from: f64, factors: u64) -> f64 {
     (0..factors).map(|i| libm::log(from + number(i))).sum()
