@@ -9,6 +9,7 @@
 
 mod classify;
 mod cost;
+mod decide;
 mod engine;
 mod hostile;
 mod measure;
@@ -25,6 +26,8 @@ usage: probity-bench WHAT [N]
   hostile       time for 1 MiB against 2 MiB of texts made to hurt
   shell [N]     N commands (300,000): what each judgement costs, commands per
                 CPU-second, time for 1 MiB against half of it
+  decide [N]    N runs of each kind (3,000): how often deciding a gate early is wrong, which
+                must not be more than alpha, and the calls that it saves
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         "validate" => classify::validate(&probity, count.unwrap_or(1_000_000)),
         "hostile" => hostile::run(&probity),
         "shell" => shell::run(&probity, count.unwrap_or(300_000)),
+        "decide" => return decide::run(count.unwrap_or(3000)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "cost" => cost::run(env::args_os().skip(2)),

@@ -63,8 +63,9 @@ impl Draw {
         for left in (0..few).map(|i| n - i) {
             none *= number(left - many) / number(left);
             some += (1.0 - some) * (number(many) / number(left));
-            if none == 0.0 {
-                break;
+            // Products of subnormal numbers get stuck above 0.
+            if none < f64::MIN_POSITIVE {
+                return Self { none: 0.0, some: 1.0 };
             }
         }
         Self { none, some: some.min(1.0) }

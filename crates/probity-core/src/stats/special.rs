@@ -58,7 +58,7 @@ pub(super) fn student_reach(level: f64, degrees: f64) -> Option<f64> {
 }
 
 /// Hill's expansion (Abramowitz and Stegun 26.7.5): for 1000 degrees and more the first term left
-/// out is below 1e-13 of the value for any level up to 1 - 1e-9.
+/// out is below 1e-11 of the value for any level up to 1 - 1e-9.
 fn student_from_normal(z: f64, degrees: f64) -> f64 {
     let z2 = z * z;
     let g1 = (z2 + 1.0) / 4.0;

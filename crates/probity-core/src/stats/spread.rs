@@ -79,7 +79,7 @@ pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
     if !(0.0..=100.0).contains(&percent) || values.iter().any(|value| value.is_nan()) {
         return None;
     }
-    let place = super::length(values).mul_add(percent / 100.0, -(percent / 100.0));
+    let place = (super::length(values) - 1.0) * (percent / 100.0);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

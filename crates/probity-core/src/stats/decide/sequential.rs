@@ -37,10 +37,10 @@ pub struct Sequential {
     threshold: Threshold,
     /// The logarithm of 1/alpha.
     bar: f64,
-    /// Against the most passes that miss the threshold, with errors as fails.
-    against_missing: Option<Bet>,
-    /// Against the fewest passes that reach the threshold, with errors as passes.
-    against_reaching: Option<Bet>,
+    /// That more pass than the most that miss the threshold; errors count as fails.
+    enough_pass: Option<Bet>,
+    /// That more fail than the most that reach it leave; errors count as passes.
+    too_many_fail: Option<Bet>,
     decided: Decided,
 }
 
@@ -52,14 +52,14 @@ impl Sequential {
         }
         let needed = threshold.passes_needed(planned);
         // A threshold of 0 cannot be missed but by having no share, which only `exact` looks after.
-        let supposed = if needed == 0 { None } else { Some(needed) };
+        let needed = (needed > 0).then_some(needed);
         let counts = Counts { planned, ..Counts::default() };
         Some(Self {
             counts,
             threshold,
             bar: -libm::log(alpha),
-            against_missing: supposed.map(|needed| Bet::that_more_than(needed - 1, planned)),
-            against_reaching: supposed.map(|needed| Bet::that_fewer_than(needed, planned)),
+            enough_pass: needed.map(|needed| Bet::that_more_than(needed - 1, planned)),
+            too_many_fail: needed.map(|needed| Bet::that_more_than(planned - needed, planned)),
             decided: exact(counts, threshold),
         })
     }
@@ -77,13 +77,11 @@ impl Sequential {
             Outcome::Failed => self.counts.failed += 1,
             Outcome::Error => self.counts.errors += 1,
         }
-        let passed = outcome == Outcome::Passed;
-        let not_failed = outcome != Outcome::Failed;
-        let surely_reached = won(&mut self.against_missing, passed, self.bar);
-        let surely_missed = won(&mut self.against_reaching, not_failed, self.bar);
+        let reached = won(&mut self.enough_pass, outcome == Outcome::Passed, self.bar);
+        let missed = won(&mut self.too_many_fail, outcome == Outcome::Failed, self.bar);
         self.decided = match exact(self.counts, self.threshold) {
-            Decided::Open if surely_reached => Decided::Pass,
-            Decided::Open if surely_missed => Decided::Fail,
+            Decided::Open if reached => Decided::Pass,
+            Decided::Open if missed => Decided::Fail,
             certain @ (Decided::Pass | Decided::Fail | Decided::Open) => certain,
         };
         self.decided
@@ -108,46 +106,38 @@ fn won(bet: &mut Option<Bet>, success: bool, bar: f64) -> bool {
     })
 }
 
-/// The evidence against one supposed number of successes among all cases.
+/// The evidence that there are more successes among all cases than supposed.
 ///
-/// Successes are what the bet is on: passes on the way to `Pass`, fails on the way to `Fail`. That makes
-/// both directions the same, and the bet is always that there are more successes than supposed.
+/// Successes are what is to be shown: passes on the way to `Pass`, fails on the way to `Fail`.
 #[derive(Clone, Debug, PartialEq)]
 struct Bet {
-    on_passes: bool,
     all: u64,
     /// The supposed number of successes, less than `all`.
     supposed: u64,
     successes: u64,
     failures: u64,
-    /// The parameters of the prior.
+    /// The parameters of the prior, for successes and for failures.
     prior: (f64, f64),
     /// The logarithm of how much better the prior foretold the outcomes than the supposition.
     log_ratio: f64,
 }
 
 impl Bet {
-    fn that_more_than(passes: u64, planned: u64) -> Self {
-        Self::new(true, passes, planned)
+    /// Any prior that does not look at the outcomes gives a valid bet; a good one is fast. This one has
+    /// three times the odds of the supposed share as its mean, and weighs as much as two outcomes of the
+    /// rarer kind. How it was chosen: `docs/statistics.md`.
+    fn that_more_than(supposed: u64, all: u64) -> Self {
+        // The half keeps the odds above 0 where none is supposed.
+        let odds = 3.0 * (number(supposed) + 0.5) / number(all - supposed);
+        let prior = if odds > 1.0 { (2.0 * odds, 2.0) } else { (2.0, 2.0 / odds) };
+        Self { all, supposed, successes: 0, failures: 0, prior, log_ratio: 0.0 }
     }
 
-    fn that_fewer_than(passes: u64, planned: u64) -> Self {
-        Self::new(false, planned - passes, planned)
-    }
-
-    /// Any prior gives a valid bet; a good one is fast. This one has its mean in the middle between the
-    /// supposed share and 1, and leans to 1 there.
-    fn new(on_passes: bool, supposed: u64, all: u64) -> Self {
-        let failing = number(all - supposed) / number(all) / 2.0;
-        let prior = (FAR_SHAPE * (1.0 - failing) / failing, FAR_SHAPE);
-        Self { on_passes, all, supposed, successes: 0, failures: 0, prior, log_ratio: 0.0 }
-    }
-
-    fn observe(&mut self, passed: bool) {
+    fn observe(&mut self, success: bool) {
         let seen = self.successes + self.failures;
         let foretold = self.prior.0 + self.prior.1 + number(seen);
         let left = number(self.all - seen);
-        let (weight, of_kind_left) = if passed == self.on_passes {
+        let (weight, of_kind_left) = if success {
             let weight = self.prior.0 + number(self.successes);
             (weight, self.supposed.saturating_sub(self.successes))
         } else {
@@ -156,7 +146,7 @@ impl Bet {
         };
         // If none of this kind is left, the supposition is refuted for good and the ratio infinite.
         self.log_ratio += libm::log(weight / foretold * (left / number(of_kind_left)));
-        match passed == self.on_passes {
+        match success {
             true => self.successes += 1,
             false => self.failures += 1,
         }
@@ -169,9 +159,6 @@ impl Bet {
             >= u128::from(self.supposed) * u128::from(self.failures)
     }
 }
-
-/// The shape of the prior at the far end, between 0 and 1 so that it leans there.
-const FAR_SHAPE: f64 = 0.5;
 
 #[cfg(test)]
 mod tests;

@@ -93,6 +93,21 @@ fn errors_do_not_raise_the_chance_of_error() {
     }
 }
 
+#[test]
+fn next_to_the_threshold_of_a_thousand_cases_the_chance_of_error_is_below_alpha() {
+    let check = |passed: u64, numerator: u64, denominator: u64, expected: f64| {
+        let truth = Truth { passed, failed: 1000 - passed, errors: 0 };
+        let threshold = Threshold::new(numerator, denominator).unwrap();
+        let chance = chance_of_error(truth, threshold, 0.05);
+        assert!((chance - expected).abs() < 5e-5 && chance < 0.05, "{chance} {truth:?}");
+    };
+    check(899, 9, 10, 0.0463);
+    check(900, 9, 10, 0.0288);
+    check(947, 948, 1000, 0.0474);
+    check(948, 948, 1000, 0.0271);
+    check(999, 1, 1, 0.0370);
+}
+
 /// The logarithm of the rising factorial from `from`, with so many factors.
 fn rising(from: f64, factors: u64) -> f64 {
     (0..factors).map(|i| libm::log(from + number(i))).sum()
