@@ -109,6 +109,8 @@ pub struct Metrics {
     pub interval: Option<Interval>,
     /// Whether the interval allows for cases that belong together.
     pub is_clustered: bool,
+    /// Results that could not be judged, whatever they count as.
+    pub unjudged: u64,
     /// Results that break a policy.
     pub policy_hits: u64,
     /// Results without a reply, by reason.
@@ -251,8 +253,11 @@ impl<'j> Fold<'j> {
 
     /// Takes in the next result.
     pub fn add(&mut self, mut outcome: Outcome) {
-        if self.judging.errors_as_failures && outcome.verdict == Verdict::Error {
-            outcome.verdict = Verdict::Fail;
+        if outcome.verdict == Verdict::Error {
+            self.metrics.unjudged += 1;
+            if self.judging.errors_as_failures {
+                outcome.verdict = Verdict::Fail;
+            }
         }
         self.count(&outcome);
         match &mut self.current {

@@ -65,9 +65,8 @@ impl RunView {
 
     /// Results that could not be judged, and all of them.
     pub fn errors(&self) -> (u64, u64) {
-        let verdicts = || self.lanes.iter().map(|lane| lane.metrics.all.classes);
-        let errors = self.lanes.iter().map(|lane| lane.metrics.errors.values().sum::<u64>()).sum();
-        (errors, verdicts().map(|it| it.total()).sum())
+        let metrics = || self.lanes.iter().map(|lane| &lane.metrics);
+        (metrics().map(|it| it.unjudged).sum(), metrics().map(Metrics::results).sum())
     }
 
     /// Whether too many cases could not be judged.
