@@ -241,6 +241,14 @@ impl Decimal {
         Threshold::new(self.digits, self.power())
     }
 
+    /// The whole numbers next to so much of a whole: not above it, and not below it.
+    pub fn of(self, whole: u64) -> (u64, u64) {
+        let product = u128::from(self.digits) * u128::from(whole);
+        let power = u128::from(self.power());
+        let clamp = |it: u128| u64::try_from(it).unwrap_or(u64::MAX);
+        (clamp(product / power), clamp(product.div_ceil(power)))
+    }
+
     fn power(self) -> u64 {
         10_u64.pow(self.scale)
     }
@@ -447,6 +455,11 @@ impl Gate {
             | RunnerKind::Effectiveness
             | RunnerKind::SizeImpact => Vec::new(),
         }
+    }
+
+    /// The same side of another limit.
+    pub fn at(&self, limit: Decimal) -> Bound {
+        self.bound.with(limit)
     }
 
     /// Whether it is about a backend.

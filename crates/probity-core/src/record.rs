@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::{
     classification::{Primary, Verdict},
     failure::ErrorKind,
-    gate::Gate,
+    gate::{Gate, GateStatus},
     suite::RunnerKind,
 };
 
@@ -336,6 +336,13 @@ pub enum LaneStatus {
         /// Which part of it.
         reason: String,
     },
+    /// The gates were decided before every case had been asked.
+    Decided {
+        /// What they come to.
+        gates: GateStatus,
+        /// How sure that is.
+        reason: String,
+    },
     /// Somebody stopped the run.
     Interrupted,
     /// Something is wrong that should not be.
@@ -349,6 +356,11 @@ impl LaneStatus {
     /// Whether every planned case came to an end.
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)
+    }
+
+    /// Whether its results say all that was asked of them.
+    pub fn is_sound(&self) -> bool {
+        matches!(self, Self::Complete | Self::Decided { .. })
     }
 }
 

@@ -58,6 +58,12 @@ impl RunView {
         self.lanes.iter().all(LaneReport::is_complete)
     }
 
+    /// Whether its results say all that was asked of them.
+    pub fn is_sound(&self) -> bool {
+        let sound = |lane: &LaneReport| lane.status.as_ref().is_some_and(LaneStatus::is_sound);
+        self.lanes.iter().all(sound)
+    }
+
     /// Whether any answer came from a recording.
     pub fn is_replayed(&self) -> bool {
         self.lanes.iter().any(|lane| lane.lane.replayed || lane.metrics.replayed > 0)

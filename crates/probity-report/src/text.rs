@@ -198,6 +198,9 @@ pub fn told(status: &LaneStatus, aborted: u64) -> Option<String> {
             format!("skipped: the backend was given up before: {}", one_line(reason, 200))
         }
         LaneStatus::Budget { reason } => format!("stopped by the budget: {reason}"),
+        LaneStatus::Decided { gates, reason } => {
+            return Some(format!("stopped: the gates are decided ({}), {reason}", gates.as_str()));
+        }
         LaneStatus::Interrupted => "interrupted".to_owned(),
         LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
     };

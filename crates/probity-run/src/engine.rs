@@ -18,6 +18,7 @@ use std::{
 };
 
 use probity_core::{
+    case::Category,
     event::{CaseKey, Event, Stamped, VERSION},
     record::{Aborted, CaseRecord, LaneStatus},
 };
@@ -32,6 +33,7 @@ use crate::{
     backend::Backend,
     budget::{Left, Meter, Used},
     clock::now_ms,
+    decide::Seen,
     pace::{Pacer, Pause},
     plan::Plan,
     source::{Fed, Prepared},
@@ -82,6 +84,8 @@ struct BackendState {
 struct Live {
     task: AbortHandle,
     key: CaseKey,
+    place: u64,
+    category: Option<Category>,
     /// Whether a call is in flight.
     calling: bool,
     backing_off: bool,
@@ -183,7 +187,7 @@ impl Engine {
             }
         }
         let lanes: Vec<LaneStatus> = self.lanes.iter().map(LaneState::outcome).collect();
-        let complete = lanes.iter().all(LaneStatus::is_complete);
+        let complete = lanes.iter().all(LaneStatus::is_sound);
         self.emit(Event::RunFinished { complete }).await?;
         let used = self.meter.used_since(&self.carried);
         Ok(Outcome { lanes, used })
@@ -318,6 +322,10 @@ impl Engine {
                 }
             }
             Wake::Fed(lane, Some(Fed::Case(case))) => self.begin(lane, *case).await,
+            Wake::Fed(lane, Some(Fed::Known(seen))) => {
+                self.lanes[lane].count(seen);
+                Ok(())
+            }
             Wake::Fed(lane, Some(Fed::Broken(reason))) => {
                 self.lanes[lane].stop(LaneStatus::Broken { reason });
                 Ok(())
@@ -355,13 +363,21 @@ impl Engine {
         self.runner_meters[lane.runner].begin();
         lane.live += 1;
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
+        let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, state.backend.clone(), self.shared.clone());
         let kind = lane.info.kind;
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: task::run_case(kind, case, handle).await }
         });
-        let live =
-            Live { task, key: key.clone(), calling: true, backing_off: false, aborted: None };
+        let live = Live {
+            task,
+            key: key.clone(),
+            place,
+            category,
+            calling: true,
+            backing_off: false,
+            aborted: None,
+        };
         self.live.insert(serial, live);
         self.emit(Event::CaseStarted(key)).await
     }
@@ -472,6 +488,9 @@ impl Engine {
             }
             Ok(record) => {
                 let breach = self.lanes[at].judge(&record);
+                let Live { place, category, .. } = live;
+                let CaseRecord { primary, verdict, .. } = *record;
+                self.lanes[at].count(Seen { place, category, primary, verdict });
                 self.emit(Event::CaseFinished { lane: at, record }).await?;
                 match breach {
                     Some(breach) => self.give_up(at, breach).await,

@@ -8,6 +8,7 @@
 pub mod backend;
 mod budget;
 pub mod clock;
+pub mod decide;
 pub mod engine;
 pub mod filter;
 mod grade;

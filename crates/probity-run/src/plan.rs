@@ -1,8 +1,9 @@
 //! What is going to be run: every dataset read and checked, every backend made ready.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use probity_core::{
+    case::Category,
     dataset::Item,
     problem::{Problem, Severity},
     record::{InputDigest, Lane},
@@ -14,6 +15,7 @@ use probity_grade::Rules;
 pub use crate::budget::Used;
 use crate::{
     backend::{Answers, Backend},
+    decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number},
     source::{Cases, Done},
 };
@@ -53,9 +55,25 @@ pub struct PlannedLane {
     pub(crate) cases: Cases,
     /// Cases that came to an end before.
     pub done: Done,
+    /// How many results there are to be.
+    pub(crate) planned: Planned,
+    /// How sure one has to be of the gates to end the lane early; none: it is not ended.
+    pub(crate) certainty: Option<Certainty>,
 }
 
 impl PlannedLane {
+    /// Ends the lane as soon as its gates are decided. The seed draws the order of cases
+    /// where certainty is a matter of chance. False if no gate can be decided early.
+    pub fn decide_early(&mut self, certainty: Certainty, seed: u64) -> bool {
+        self.cases.tells_known = true;
+        self.cases.shuffle = match certainty {
+            Certainty::Exact => None,
+            Certainty::Alpha(_) => Some(seed),
+        };
+        self.certainty = Some(certainty);
+        Decider::new(&self.info, &self.planned, certainty).is_some()
+    }
+
     /// What each selected case is asked, in the order of the dataset.
     pub fn inputs(&self, backend: &Backend, each: impl FnMut(&str, u32, InputDigest)) {
         self.cases.inputs(backend, each);
@@ -69,6 +87,8 @@ pub struct Surveyed {
     pub runner: RunnerConfig,
     /// Cases that are asked.
     pub selected: u64,
+    /// Those of them that have a category, by that.
+    pub categories: BTreeMap<Category, u64>,
     /// Cases in the dataset.
     pub total: u64,
     /// Bytes of all prompts and instructions, once.
@@ -103,8 +123,9 @@ pub fn survey(
     let mut errors = 0;
     let mut chooser = Chooser::new(filter);
     let mut unmet = Unmet::new(filter);
-    let mut sizes: Vec<(u64, u64)> = Vec::new();
+    let mut sizes: Vec<(u64, u64, Option<Category>)> = Vec::new();
     let (mut selected, mut prompt_bytes) = (0, 0);
+    let mut categories: BTreeMap<Category, u64> = BTreeMap::new();
     let summary = cases.survey(rules, |item| match item {
         Item::Problem(problem) => {
             errors += usize::from(problem.severity == Severity::Error);
@@ -121,7 +142,7 @@ pub fn survey(
                 Some(SampleSize { size, seed }) if filter.matches(case) => {
                     let number = number(seed, &case.id);
                     smallest.push(number);
-                    sizes.push((number, bytes()));
+                    sizes.push((number, bytes(), case.category));
                     if smallest.len() > size {
                         smallest.pop();
                     }
@@ -129,6 +150,9 @@ pub fn survey(
                 None if chooser.takes(case) => {
                     selected += 1;
                     prompt_bytes += bytes();
+                    if let Some(category) = case.category {
+                        *categories.entry(category).or_default() += 1;
+                    }
                 }
                 Some(_) | None => {}
             }
@@ -141,13 +165,19 @@ pub fn survey(
         let highest = smallest.peek().copied().unwrap_or(0);
         let limit = filter.limit.unwrap_or(u64::MAX);
         selected = (smallest.len() as u64).min(limit);
-        prompt_bytes = sizes.iter().filter(|(number, _)| *number <= highest).map(|it| it.1).sum();
+        for (_, bytes, category) in sizes.iter().filter(|(number, ..)| *number <= highest) {
+            prompt_bytes += bytes;
+            if let Some(category) = category {
+                *categories.entry(*category).or_default() += 1;
+            }
+        }
         cases.filter.sample = Some(Sample { seed, highest });
     }
     cases.digest = summary.digest.to_string();
     Some(Surveyed {
         runner: runner.clone(),
         selected,
+        categories,
         total: summary.cases as u64,
         prompt_bytes,
         unmet,
@@ -176,6 +206,12 @@ impl Surveyed {
             runner,
             cases: self.cases.clone(),
             done: Done::default(),
+            planned: {
+                let times = |count: u64| count * u64::from(self.runner.repeat);
+                let categories = self.categories.iter().map(|(it, count)| (*it, times(*count)));
+                Planned { all: times(self.selected), categories: categories.collect() }
+            },
+            certainty: None,
         }
     }
 }

@@ -12,7 +12,8 @@ use std::{
 };
 
 use probity_core::{
-    case::TestCase,
+    case::{Category, TestCase},
+    classification::{Primary, Verdict},
     criteria::CriteriaProblem,
     dataset::{self, Item},
     located::Step,
@@ -26,6 +27,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     backend::{Ask, Backend},
+    decide::Seen,
     filter::{Chooser, Filter},
 };
 
@@ -37,6 +39,9 @@ const AHEAD: usize = 256;
 pub(crate) struct Prepared {
     pub(crate) case_id: String,
     pub(crate) repeat: u32,
+    /// Its place in the order in which cases are asked.
+    pub(crate) place: u64,
+    pub(crate) category: Option<Category>,
     pub(crate) prompt: String,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) input: InputDigest,
@@ -49,22 +54,35 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) enum Fed {
     Case(Box<Prepared>),
+    /// A case that came to an end in an earlier sitting, for those who count.
+    Known(Seen),
     /// The dataset is not what it was when it was checked.
     Broken(String),
 }
 
 /// Cases of a lane that came to an end in an earlier sitting, and what they were asked.
 #[derive(Clone, Debug, Default)]
-pub struct Done(BTreeMap<(InputDigest, u32), InputDigest>);
+pub struct Done(BTreeMap<(InputDigest, u32), DoneCase>);
+
+/// A case that came to an end.
+#[derive(Clone, Copy, Debug)]
+pub struct DoneCase {
+    /// What it was asked.
+    pub input: InputDigest,
+    /// One of the eight.
+    pub primary: Primary,
+    /// What gates count.
+    pub verdict: Verdict,
+}
 
 impl Done {
     /// Remembers a case.
-    pub fn insert(&mut self, case_id: &str, repeat: u32, input: InputDigest) {
-        self.0.insert((Self::key(case_id), repeat), input);
+    pub fn insert(&mut self, case_id: &str, repeat: u32, case: DoneCase) {
+        self.0.insert((Self::key(case_id), repeat), case);
     }
 
-    /// What a case was asked.
-    pub fn get(&self, case_id: &str, repeat: u32) -> Option<InputDigest> {
+    /// What a case was asked, and what it came to.
+    pub fn get(&self, case_id: &str, repeat: u32) -> Option<DoneCase> {
         match self.0.is_empty() {
             true => None,
             false => self.0.get(&(Self::key(case_id), repeat)).copied(),
@@ -97,6 +115,10 @@ pub(crate) struct Cases {
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
+    /// Draws the order in which cases are asked; none for the order of the dataset.
+    pub(crate) shuffle: Option<u64>,
+    /// Whether cases that are done are told of.
+    pub(crate) tells_known: bool,
     /// Cases that are in no file, for tests that own the time.
     #[cfg(test)]
     pub(crate) given: Vec<TestCase>,
@@ -113,6 +135,8 @@ impl Default for Cases {
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
+            shuffle: None,
+            tells_known: false,
             #[cfg(test)]
             given: Vec::new(),
         }
@@ -132,6 +156,8 @@ impl Cases {
             repeat: runner.repeat,
             filter,
             digest: String::new(),
+            shuffle: None,
+            tells_known: false,
             #[cfg(test)]
             given: Vec::new(),
         }
@@ -200,6 +226,8 @@ impl Cases {
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
+            place: 0,
+            category: case.category,
             input: backend.digest(&ask),
             expectation: compiler.compile(&case.criteria, case.command_case().as_ref()).ok()?,
             case: serde_json::to_string(case).ok()?.into(),
@@ -241,57 +269,126 @@ impl Cases {
             for (repeat, case) in
                 (0..self.repeat).flat_map(|it| self.given.iter().map(move |c| (it, c)))
             {
-                let prepared = self.prepare(case, repeat, &backend, &mut compiler).unwrap();
+                let mut prepared = self.prepare(case, repeat, &backend, &mut compiler).unwrap();
+                prepared.place = sender.max_capacity() as u64 - sender.capacity() as u64;
                 sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
             }
             return receiver;
         }
         thread::spawn(move || {
-            let mut compiler = Compiler::new(rules);
-            for repeat in 0..self.repeat {
-                if let Err(Stopped) =
-                    self.feed_once(repeat, &backend, &done, &mut compiler, &sender)
-                {
-                    return;
-                }
-            }
+            let compiler = Compiler::new(rules);
+            let feeder = Feeder { cases: &self, backend, done, compiler, sender, place: 0 };
+            // Whoever stopped wanting cases knows why.
+            let _ = match self.shuffle {
+                None => feeder.in_order(),
+                Some(seed) => feeder.in_random_order(seed),
+            };
         });
         receiver
     }
+}
 
-    fn feed_once(
-        &self,
-        repeat: u32,
-        backend: &Backend,
-        done: &Done,
-        compiler: &mut Compiler<'static>,
-        sender: &mpsc::Sender<Fed>,
-    ) -> Result<(), Stopped> {
+/// Reads cases for one lane.
+struct Feeder<'c> {
+    cases: &'c Cases,
+    backend: Arc<Backend>,
+    done: Done,
+    compiler: Compiler<'static>,
+    sender: mpsc::Sender<Fed>,
+    /// Of the next case.
+    place: u64,
+}
+
+impl Feeder<'_> {
+    /// In the order of the dataset, one repeat after the other, and never all in memory.
+    fn in_order(mut self) -> Result<(), Stopped> {
+        let cases = self.cases;
+        for repeat in 0..cases.repeat {
+            cases.reread(|case| self.feed(case, repeat)).map_err(|error| self.broken(error))?;
+        }
+        Ok(())
+    }
+
+    /// In an order that chance draws of all cases and repeats: they are in memory for that.
+    fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
+        let cases = self.cases;
+        let mut all: Vec<TestCase> = Vec::new();
+        let read = cases.reread(|case| {
+            all.push(case.clone());
+            Ok(())
+        });
+        read.map_err(|error| self.broken(error))?;
+        let mut order: Vec<(InputDigest, usize, u32)> = Vec::new();
+        for (at, case) in all.iter().enumerate() {
+            for repeat in 0..cases.repeat {
+                let parts =
+                    [b"order", &seed.to_le_bytes()[..], case.id.as_bytes(), &repeat.to_le_bytes()];
+                order.push((InputDigest::of(parts), at, repeat));
+            }
+        }
+        order.sort_unstable();
+        for (_, at, repeat) in order {
+            self.feed(&all[at], repeat)?;
+        }
+        Ok(())
+    }
+
+    /// Hands a case over, unless it is done.
+    fn feed(&mut self, case: &TestCase, repeat: u32) -> Result<(), Stopped> {
+        let Self { cases, backend, done, compiler, sender, place } = self;
+        let Some(mut prepared) = cases.prepare(case, repeat, backend, compiler) else {
+            return Ok(());
+        };
+        prepared.place = *place;
+        *place += 1;
+        let fed = match done.get(&prepared.case_id, repeat) {
+            Some(DoneCase { input, primary, verdict }) if input == prepared.input => {
+                if !cases.tells_known {
+                    return Ok(());
+                }
+                let Prepared { place, category, .. } = prepared;
+                Fed::Known(Seen { place, category, primary, verdict })
+            }
+            Some(_) | None => Fed::Case(Box::new(prepared)),
+        };
+        sender.blocking_send(fed).map_err(|_| Stopped)
+    }
+
+    /// Says that the dataset cannot be read on.
+    fn broken(&self, error: Reread) -> Stopped {
+        if let Reread::Changed = error {
+            let message = "the dataset changed while it was being run".to_owned();
+            let _ = self.sender.blocking_send(Fed::Broken(message));
+        }
+        Stopped
+    }
+}
+
+impl Cases {
+    /// Goes through the chosen cases of a dataset that was checked before.
+    fn reread(&self, mut each: impl FnMut(&TestCase) -> Result<(), Stopped>) -> Result<(), Reread> {
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let summary = dataset::reread(&paths, &unwanted, &mut |item| {
             let Item::Case(at) = item else { return };
-            if unwanted.get() || !chooser.takes(&at.case) {
-                return;
+            if !unwanted.get() && chooser.takes(&at.case) {
+                unwanted.set(each(&at.case).is_err());
             }
-            let Some(prepared) = self.prepare(&at.case, repeat, backend, compiler) else { return };
-            if done.get(&prepared.case_id, repeat) == Some(prepared.input) {
-                return;
-            }
-            let sent = sender.blocking_send(Fed::Case(Box::new(prepared)));
-            unwanted.set(sent.is_err());
         });
-        if unwanted.get() {
-            return Err(Stopped);
+        match unwanted.get() {
+            true => Err(Reread::Unwanted),
+            false if summary.digest.to_string() != self.digest => Err(Reread::Changed),
+            false => Ok(()),
         }
-        if summary.digest.to_string() != self.digest {
-            let message = "the dataset changed while it was being run".to_owned();
-            let _ = sender.blocking_send(Fed::Broken(message));
-            return Err(Stopped);
-        }
-        Ok(())
     }
+}
+
+/// Why a dataset was not read to its end.
+#[derive(Clone, Copy)]
+enum Reread {
+    Unwanted,
+    Changed,
 }
 
 /// Nobody wants further cases.

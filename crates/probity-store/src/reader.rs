@@ -272,16 +272,18 @@ impl Reader {
         &self,
         lane: &LaneView,
         with_errors: bool,
-        mut each: impl FnMut(&str, u32, InputDigest),
+        mut each: impl FnMut(&str, u32, InputDigest, (Primary, Verdict)),
     ) -> Result<(), StoreError> {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(
-                "SELECT case_id, repeat, input FROM results WHERE lane = ? AND (? OR verdict <> 'error')",
+                "SELECT case_id, repeat, input, class, verdict FROM results WHERE lane = ? AND (? OR verdict <> 'error')",
             )?;
             let mut rows = statement.query(params![lane.row, with_errors])?;
             while let Some(row) = rows.next()? {
-                let case_id: String = row.get(0)?;
-                each(&case_id, row.get(1)?, InputDigest(row.get(2)?));
+                let (case_id, class, verdict): (String, String, String) =
+                    (row.get(0)?, row.get(3)?, row.get(4)?);
+                let judged = (class.parse().unwrap_or(Primary::Error), verdict_of(&verdict));
+                each(&case_id, row.get(1)?, InputDigest(row.get(2)?), judged);
             }
             Ok(())
         };

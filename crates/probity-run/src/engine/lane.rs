@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::task::Grant;
 use crate::{
     backend::Backend,
+    decide::{Certainty, Decider, Seen},
     plan::PlannedLane,
     source::{Cases, Done, Fed},
     tracker::{Breach, Tracker},
@@ -35,6 +36,10 @@ pub(super) struct LaneState {
     pub(super) waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
     pub(super) calls: u64,
     tracker: Tracker,
+    decider: Option<Decider>,
+    certainty: Option<Certainty>,
+    /// Results that there are.
+    ended: u64,
     stage: Stage,
     /// What to say at the end instead of "complete".
     flaw: Option<String>,
@@ -52,8 +57,11 @@ enum Stage {
 
 impl LaneState {
     pub(super) fn new(lane: PlannedLane, settings: &Settings) -> Self {
-        let PlannedLane { info, backend, runner, cases, done } = lane;
+        let PlannedLane { info, backend, runner, cases, done, planned, certainty } = lane;
         Self {
+            decider: certainty.and_then(|it| Decider::new(&info, &planned, it)),
+            certainty,
+            ended: if cases.tells_known { 0 } else { done.len() as u64 },
             info,
             backend,
             runner,
@@ -131,6 +139,26 @@ impl LaneState {
             Stage::Over(status) | Stage::Ending(status) => status.clone(),
             Stage::Waiting(_) | Stage::Open(_) => LaneStatus::Interrupted,
         }
+    }
+
+    /// Takes a result into account. With it the gates may be decided, and then nothing more
+    /// begins.
+    pub(super) fn count(&mut self, seen: Seen) {
+        self.ended += 1;
+        let Some(decider) = &mut self.decider else { return };
+        let Some(gates) = decider.observe(seen) else { return };
+        let left = self.info.planned.saturating_sub(self.ended);
+        if left == 0 || !matches!(self.stage, Stage::Open(_)) {
+            return;
+        }
+        let left = if left == 1 { "1 case".to_owned() } else { format!("{left} cases") };
+        let reason = match self.certainty {
+            Some(Certainty::Alpha(alpha)) => {
+                format!("wrong with a chance of at most {} %; {left} left", alpha * 100.0)
+            }
+            Some(Certainty::Exact) | None => format!("{left} left cannot change that"),
+        };
+        self.stop(LaneStatus::Decided { gates, reason });
     }
 
     /// Whether a case that came to an end is one too many of its kind.

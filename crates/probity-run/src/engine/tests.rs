@@ -148,6 +148,8 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
             runner: 0,
             cases: Cases { repeat, given, ..Cases::default() },
             done: Done::default(),
+            planned: crate::decide::Planned::default(),
+            certainty: None,
         }
     });
     Plan {

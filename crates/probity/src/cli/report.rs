@@ -34,6 +34,22 @@ impl GatingArgs {
     }
 }
 
+/// When a run may end early.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Gates")]
+pub(crate) struct DecidingArgs {
+    /// Stop as soon as no outcome of the remaining cases can change what the gates say
+    #[arg(long)]
+    pub(crate) stop_when_decided: bool,
+
+    /// Stop as soon as the gates are decided but for a chance of A to be wrong, such as 0.05
+    ///
+    /// Cases are asked in an order that chance draws, so that those that are done speak for
+    /// the others. The chance holds at whatever moment the run stops.
+    #[arg(long, value_name = "A")]
+    pub(crate) alpha: Option<f64>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The run: its id, the beginning or the short form of it, or `latest`

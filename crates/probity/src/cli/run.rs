@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::report::GatingArgs;
+use super::report::{DecidingArgs, GatingArgs};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -80,6 +80,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) gating: GatingArgs,
+
+    #[command(flatten)]
+    pub(crate) deciding: DecidingArgs,
 
     #[command(flatten)]
     pub(crate) place: StoreArgs,

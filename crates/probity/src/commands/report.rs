@@ -66,7 +66,7 @@ impl Reports {
 /// decide.
 pub(super) fn exit_of(view: &RunView, gating: &GatingArgs) -> Exit {
     let (_, results) = view.errors();
-    let sound = view.is_complete() && results > 0 && view.locked_out() == 0 && !view.is_degraded();
+    let sound = view.is_sound() && results > 0 && view.locked_out() == 0 && !view.is_degraded();
     match view.gate_status() {
         _ if !sound => Exit::Aborted,
         Some(GateStatus::Fail) => gating.failed(),

@@ -18,12 +18,14 @@ use std::{
 
 use probity_core::{
     problem::Problem,
+    record::Lane,
     settings::Budget,
     suite::{BackendConfig, RunnerConfig, RunnerKind},
 };
 use probity_report::text;
 use probity_run::{
     backend::{Answers, Backend, http},
+    decide::Certainty,
     engine::{self, Outcome},
     filter::Unmet,
     plan::{Plan, PlannedLane, Surveyed, Used, survey},
@@ -63,7 +65,7 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let outcome = catch_unwind(AssertUnwindSafe(|| execute(args, printer, &mut porcelain)));
     let outcome =
         outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
-    porcelain.aborted |= !matches!(outcome, Ok(Exit::Success));
+    porcelain.aborted |= !matches!(outcome, Ok(Exit::Success | Exit::Failed(_)));
     let told = porcelain.print().map_err(|failure| match porcelain.total_calls {
         0 => failure,
         // Something was asked, so this is no wrong input.
@@ -90,7 +92,8 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         refuse_unmet(&surveyed)?;
     }
     let backends = context.open_backends(&runners)?;
-    let lanes = lanes(&runners, &surveyed, &backends, project.settings.errors_as_failures);
+    let mut lanes = lanes(&runners, &surveyed, &backends, project.settings.errors_as_failures);
+    context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     if args.dry_run {
         let text = dry_run::render(&backends, &lanes, &surveyed, &project.settings);
@@ -205,6 +208,27 @@ impl Context<'_> {
             .hint("it runs the kinds `respond` and `command`"));
         }
         Ok(runners)
+    }
+
+    /// Has lanes end as soon as their gates are decided, if that is asked for.
+    fn decide_early(&self, lanes: &mut [PlannedLane]) -> Result<(), Failure> {
+        let certainty = match self.args.deciding.alpha {
+            Some(alpha) if alpha > 0.0 && alpha < 1.0 => Certainty::Alpha(alpha),
+            Some(_) => {
+                return Err(Failure::new("`--alpha` must lie between 0 and 1, such as 0.05"));
+            }
+            None if self.args.deciding.stop_when_decided => Certainty::Exact,
+            None => return Ok(()),
+        };
+        for lane in lanes {
+            if !lane.decide_early(certainty, self.project.settings.seed) {
+                let Lane { runner, backend, .. } = &lane.info;
+                self.printer.note(&format!(
+                    "{runner} on {backend}: no gate can be decided early, so every case is asked"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// A budget that nothing can be counted against is worse than none.
@@ -380,7 +404,7 @@ impl Context<'_> {
         if !args.quiet {
             self.tell(&text::render(&view))?;
         }
-        if !view.is_complete() && !args.quiet {
+        if !view.is_sound() && !args.quiet {
             let suite = args.suite.display();
             printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
         }

@@ -8,6 +8,7 @@ mod check_command;
 mod classify;
 mod cli;
 mod dataset;
+mod gates;
 mod project;
 mod resume;
 mod run;

@@ -23,7 +23,7 @@ impl Porcelain {
     /// Takes in how lanes ended.
     pub(crate) fn lanes<'a>(&mut self, statuses: impl IntoIterator<Item = &'a LaneStatus>) {
         for status in statuses {
-            self.aborted |= !status.is_complete();
+            self.aborted |= !status.is_sound();
             // A permanent reason says more than a passing one.
             if let LaneStatus::FailFast { reason, permanent } = status
                 && self.fail_fast.as_ref().is_none_or(|(_, known)| !known && *permanent)

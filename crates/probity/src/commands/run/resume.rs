@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use probity_core::record::Lane;
 use probity_run::{
     plan::{Plan, Used},
-    source::Done,
+    source::{Done, DoneCase},
 };
 use probity_store::{Reader, Recorder, RunRow};
 
@@ -87,8 +87,8 @@ impl Earlier {
             used.cost_usd += tally.cost_usd;
             let mut stored = Done::default();
             reader
-                .done(view, !retry_errors, |case_id, repeat, input| {
-                    stored.insert(case_id, repeat, input);
+                .done(view, !retry_errors, |case_id, repeat, input, (primary, verdict)| {
+                    stored.insert(case_id, repeat, DoneCase { input, primary, verdict });
                 })
                 .map_err(store_failure)?;
             let mut planned = BTreeSet::new();
@@ -97,7 +97,7 @@ impl Earlier {
             lane.inputs(&plan.backends[lane.backend], |case_id, repeat, input| {
                 planned.insert((case_id.to_owned(), repeat));
                 match stored.get(case_id, repeat) {
-                    Some(before) if before == input => done.insert(case_id, repeat, input),
+                    Some(before) if before.input == input => done.insert(case_id, repeat, before),
                     Some(_) => changed += 1,
                     None => {}
                 }
