@@ -3,6 +3,7 @@
 //! Nothing here is asynchronous, opens a socket, starts a process, reads a clock
 //! or draws a random number: the same input gives the same bytes on every machine.
 
+pub mod baseline;
 pub mod case;
 pub mod classification;
 pub mod criteria;
@@ -20,6 +21,7 @@ pub mod problem;
 pub mod record;
 pub mod run_result;
 pub mod settings;
+pub mod standing;
 pub mod stats;
 pub mod suite;
 pub mod template;

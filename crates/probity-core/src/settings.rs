@@ -8,8 +8,10 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{
+    baseline::Tolerance,
     case::Findings,
     dataset,
+    gate::Decimal,
     located::{Node, NodeValue},
 };
 
@@ -53,13 +55,16 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("fail_fast.enabled", Kind::Flag),
     ("fail_fast.threshold", Kind::Count(1)),
     ("fail_fast.permanent_threshold", Kind::Count(0)),
+    ("baseline.folder", Kind::Text),
+    ("baseline.max_regressions", Kind::Count(0)),
+    ("baseline.max_drop", Kind::Amount),
 ];
 
 /// Older names of settings.
 const ALIASES: &[(&str, &str)] = &[("fail_fast.consecutive_threshold", "fail_fast.threshold")];
 
 /// The tables that hold settings and nothing else.
-pub const TABLES: &[&str] = &["cache", "retry", "timeouts", "budget", "fail_fast"];
+pub const TABLES: &[&str] = &["cache", "retry", "timeouts", "budget", "fail_fast", "baseline"];
 
 /// The keys of all settings.
 pub fn keys() -> impl Iterator<Item = &'static str> {
@@ -346,6 +351,15 @@ impl Resolved {
                 threshold,
                 permanent_threshold: if permanent == 0 { threshold } else { permanent },
             }),
+            baseline: Baselines {
+                folder: self.text("baseline.folder"),
+                tolerance: Tolerance {
+                    max_regressions: count("baseline.max_regressions"),
+                    // A drop that no decimal of twelve places can say is as good as any.
+                    max_drop: Decimal::parse(&self.amount("baseline.max_drop").to_string())
+                        .unwrap_or(Decimal::whole(1)),
+                },
+            },
         }
     }
 
@@ -406,6 +420,17 @@ pub struct Settings {
     pub budget: Budget,
     /// When to give a backend up; none for never.
     pub fail_fast: Option<FailFast>,
+    /// What a run is held against.
+    pub baseline: Baselines,
+}
+
+/// What runs are held against, and how much worse they may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Baselines {
+    /// Where baselines are kept.
+    pub folder: String,
+    /// How much worse than one a run may be.
+    pub tolerance: Tolerance,
 }
 
 /// When to try again after an error that may pass.

@@ -3,6 +3,7 @@
 //! Every format is one function from a run's view and its cases to bytes. What a model
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
+pub mod compare;
 pub mod json;
 pub mod plain;
 pub mod text;

@@ -54,6 +54,13 @@ pub struct LaneView {
     pub calls: u64,
 }
 
+impl LaneView {
+    /// Whether everything that was planned came to an end.
+    pub fn is_complete(&self) -> bool {
+        self.status.as_ref().is_some_and(LaneStatus::is_complete)
+    }
+}
+
 /// Counts of a lane, made from its records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {

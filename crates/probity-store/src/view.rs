@@ -6,7 +6,8 @@ use probity_core::{
     case::Category,
     classification::Primary,
     metrics::{Fold, Metrics, Outcome},
-    record::{StoredCase, Usage},
+    record::{Lane, StoredCase, Usage},
+    standing::Standings,
     view::{Cases, LaneReport, RunView},
 };
 use rusqlite::Row;
@@ -19,7 +20,18 @@ use crate::{
 impl Reader {
     /// A run with all its figures.
     pub fn view(&self, run: &RunRow, max_error_rate: f64) -> Result<RunView, StoreError> {
-        let lanes = self.lanes(run)?.into_iter().map(|view| {
+        self.view_judged(run, max_error_rate, |_| {})
+    }
+
+    /// The same, judged in another way than when it was run.
+    pub fn view_judged(
+        &self,
+        run: &RunRow,
+        max_error_rate: f64,
+        rejudge: impl Fn(&mut Lane),
+    ) -> Result<RunView, StoreError> {
+        let lanes = self.lanes(run)?.into_iter().map(|mut view| {
+            rejudge(&mut view.lane);
             let metrics = self.metrics(&view)?;
             let aborted = self.aborted(&view)?;
             let LaneView { lane, status, .. } = view;
@@ -45,6 +57,14 @@ impl Reader {
         let mut fold = Fold::new(&lane.lane.judging);
         self.outcomes(lane, |outcome| fold.add(outcome))?;
         Ok(fold.finish())
+    }
+
+    /// How each case of a lane stands.
+    pub fn standings(&self, lane: &LaneView) -> Result<Standings, StoreError> {
+        let min_pass = lane.lane.judging.min_pass;
+        let mut standings = Standings { min_pass, ..Standings::default() };
+        self.outcomes(lane, |outcome| standings.add(outcome))?;
+        Ok(standings)
     }
 
     /// The results of a lane without their texts, in the order of their ids.

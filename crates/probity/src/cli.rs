@@ -103,6 +103,32 @@ Examples:
   probity report k3f9x2 -o result.json -o cases.jsonl")]
     Report(report::ReportArgs),
 
+    /// Judge a run by its gates again, or hold it against a baseline
+    #[command(after_help = "\
+Examples:
+  probity gate --baseline main
+  probity gate k3f9x2 --suite probity.toml    by the gates that the suite has now
+
+Exit codes: 0 every gate passed, 1 one failed or something got worse, 3 the run is no basis")]
+    Gate(report::GateArgs),
+
+    /// Keep how each case of a run came out, as what later runs are held against
+    ///
+    /// Writes a small file with a line for each case, for version control.
+    #[command(after_help = "\
+Examples:
+  probity bless                 the latest run, as baselines/main.json
+  probity bless k3f9x2 --as v2  as baselines/v2.json
+  probity run --baseline v2")]
+    Bless(report::BlessArgs),
+
+    /// Put runs beside each other: rates, differences, cases that flipped
+    #[command(after_help = "\
+Examples:
+  probity compare k3f9x2 latest
+  probity compare latest@small latest@large --format md")]
+    Compare(report::CompareArgs),
+
     /// Say whether the backends of a suite can be asked
     ///
     /// Looks for servers and programs, their versions and what they can do. No model is

@@ -1,8 +1,10 @@
 //! One module per command, one function per module that reads like its documentation.
 
+mod baseline;
 mod cache;
 mod check;
 mod classify;
+mod compare;
 mod completions;
 mod config;
 mod dataset;
@@ -26,6 +28,9 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),
         Command::Report(args) => report::run(&args, printer),
+        Command::Gate(args) => baseline::gate(&args, printer),
+        Command::Bless(args) => baseline::bless(&args, printer),
+        Command::Compare(args) => compare::run(&args, printer),
         Command::Doctor(args) => doctor::run(&args, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::run::StoreArgs;
 use crate::exit::Exit;
@@ -62,4 +62,85 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlessArgs {
+    /// The run: its id, the beginning or the short form of it, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// What to call the baseline; a path if it has a `/` or ends in .json
+    #[arg(long = "as", value_name = "NAME", default_value = "main")]
+    pub(crate) name: String,
+
+    /// Also a run that is not whole, or that asked only some cases
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GateArgs {
+    /// The run: its id, the beginning or the short form of it, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// Judge by the gates that this suite file has now, not by those of the run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suite: Option<PathBuf>,
+
+    /// Hold it against a baseline
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+
+    /// Compare what both have, also of unlike datasets and of runs that are not whole
+    #[arg(long, requires = "baseline")]
+    pub(crate) force: bool,
+
+    /// Write a report; the ending of the name says which. May be given several times
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) gating: GatingArgs,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Runs; the others are held against the first. RUN@BACKEND for one backend of a run
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+
+    /// How to show it
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+
+    /// The difference of rates that would matter, for the number of cases it takes to see it
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub(crate) difference: f64,
+
+    /// Compare what the runs have in common, also of unlike datasets and where not all was run
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// For a terminal
+    Text,
+    /// Markdown, for a pull request
+    Md,
+    /// For programs
+    Json,
+    /// One page for a browser
+    Html,
 }

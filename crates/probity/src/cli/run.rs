@@ -84,6 +84,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) deciding: DecidingArgs,
 
+    /// Hold the run against a baseline that `probity bless` made
+    #[arg(long, value_name = "NAME", help_heading = "Gates")]
+    pub(crate) baseline: Option<String>,
+
+    /// Compare with the baseline what both have, also of unlike datasets
+    #[arg(long, requires = "baseline", help_heading = "Gates")]
+    pub(crate) force: bool,
+
     #[command(flatten)]
     pub(crate) place: StoreArgs,
 }

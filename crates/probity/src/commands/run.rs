@@ -37,6 +37,7 @@ use tokio::sync::{mpsc, watch};
 pub(crate) use porcelain::Porcelain;
 
 use super::{
+    baseline::Against,
     project::{self, Project},
     report::{Reports, exit_of},
 };
@@ -95,6 +96,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let mut lanes = lanes(&runners, &surveyed, &backends, project.settings.errors_as_failures);
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
+    let against = context.load_baseline(&lanes)?;
     if args.dry_run {
         let text = dry_run::render(&backends, &lanes, &surveyed, &project.settings);
         context.tell(&text)?;
@@ -115,9 +117,12 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         cache: open_cache(&project)?,
     };
     // A path that cannot be written is found out before anything is paid for.
-    let recording = args.record.as_deref().map(OutputFile::create).transpose()?;
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
-    let reports = Reports::create(&args.outputs)?;
+    let wanted = Wanted {
+        recording: args.record.as_deref().map(OutputFile::create).transpose()?,
+        reports: Reports::create(&args.outputs)?,
+        against,
+    };
     context.warn_of_budgets(&plan);
     let recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
@@ -136,8 +141,15 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     })?;
     porcelain.total_calls = outcome.used.calls;
     // Something was asked, so whatever fails now is no wrong input.
-    let reported = context.report(&run_id, &outcome, recording, reports, porcelain);
+    let reported = context.report(&run_id, &outcome, wanted, porcelain);
     reported.map_err(|failure| failure.exit(Exit::Aborted))
+}
+
+/// What is to come of a run beside its records.
+struct Wanted {
+    recording: Option<OutputFile>,
+    reports: Reports,
+    against: Option<Against>,
 }
 
 /// What all steps of a run need.
@@ -208,6 +220,15 @@ impl Context<'_> {
             .hint("it runs the kinds `respond` and `command`"));
         }
         Ok(runners)
+    }
+
+    /// The baseline that the run is held against. One of other cases is refused before
+    /// anything is asked.
+    fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {
+        let Some(name) = &self.args.baseline else { return Ok(None) };
+        let against = Against::load(name, &self.project.settings, self.args.force)?;
+        against.refuse_unlike(lanes.iter().map(|lane| &lane.info))?;
+        Ok(Some(against))
     }
 
     /// Has lanes end as soon as their gates are decided, if that is asked for.
@@ -385,11 +406,11 @@ impl Context<'_> {
         &self,
         run_id: &str,
         outcome: &Outcome,
-        recording: Option<OutputFile>,
-        reports: Reports,
+        wanted: Wanted,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
         let Self { args, project, store, printer } = self;
+        let Wanted { recording, reports, against } = wanted;
         let reader = Reader::open(store).map_err(store_failure)?;
         let run = reader.find(run_id).map_err(store_failure)?;
         if let Some(file) = recording {
@@ -400,9 +421,18 @@ impl Context<'_> {
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(|lane| lane.metrics.results()).sum();
         porcelain.lanes(&outcome.lanes);
-        let exit = exit_of(&view, &args.gating);
+        let mut exit = exit_of(&view, &args.gating);
         if !args.quiet {
             self.tell(&text::render(&view))?;
+        }
+        if let Some(against) = against {
+            let (text, worse) = against.compare(&reader, &run)?;
+            if !args.quiet {
+                self.tell(&text)?;
+            }
+            if worse && exit == Exit::Success {
+                exit = args.gating.failed();
+            }
         }
         if !view.is_sound() && !args.quiet {
             let suite = args.suite.display();

@@ -1,0 +1,283 @@
+//! A run that later ones are held against, as a small file for version control.
+//!
+//! One line for each case, in the order of their ids, so that a change of one case is a
+//! change of one line.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    gate::Decimal,
+    record::Lane,
+    standing::{Changes, Standing, Standings},
+};
+
+/// The form of the file.
+const VERSION: u32 = 1;
+
+/// A run that later ones are held against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// The suite.
+    pub suite: String,
+    /// The run.
+    pub run_id: String,
+    /// When the run began.
+    pub timestamp: String,
+    /// The version that ran it.
+    pub probity_version: String,
+    /// What was run on what.
+    pub lanes: Vec<BaselineLane>,
+}
+
+/// One runner on one backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaselineLane {
+    /// The runner.
+    pub runner: String,
+    /// The backend.
+    pub backend: String,
+    /// The model.
+    pub model: Option<String>,
+    /// The dataset's digest.
+    pub dataset_digest: String,
+    /// How each case stands.
+    pub standings: Standings,
+}
+
+impl BaselineLane {
+    /// The lane of a run.
+    pub fn of(lane: &Lane, standings: Standings) -> Self {
+        Self {
+            runner: lane.runner.clone(),
+            backend: lane.backend.clone(),
+            model: lane.model.clone(),
+            dataset_digest: lane.dataset_digest.clone(),
+            standings,
+        }
+    }
+}
+
+impl Baseline {
+    /// The text of the file.
+    pub fn render(&self) -> String {
+        let Self { suite, run_id, timestamp, probity_version, lanes } = self;
+        let mut text = String::from("{\n");
+        let field = |text: &mut String, name: &str, value: Value| {
+            let _ = writeln!(text, "  \"{name}\": {value},");
+        };
+        field(&mut text, "probity_baseline", json!(VERSION));
+        field(&mut text, "suite", json!(suite));
+        field(&mut text, "run", json!(run_id));
+        field(&mut text, "timestamp", json!(timestamp));
+        field(&mut text, "probity_version", json!(probity_version));
+        text.push_str("  \"lanes\": [\n");
+        for (at, lane) in lanes.iter().enumerate() {
+            let BaselineLane { runner, backend, model, dataset_digest, standings } = lane;
+            text.push_str("    {\n");
+            for (name, value) in [
+                ("runner", json!(runner)),
+                ("backend", json!(backend)),
+                ("model", json!(model)),
+                ("dataset_digest", json!(dataset_digest)),
+                ("min_pass", json!(standings.min_pass)),
+            ] {
+                let _ = writeln!(text, "      \"{name}\": {value},");
+            }
+            text.push_str("      \"cases\": {");
+            for (place, (case_id, standing)) in standings.cases.iter().enumerate() {
+                let comma = if place == 0 { "" } else { "," };
+                let (name, value) = (json!(case_id), json!(standing.to_string()));
+                let _ = write!(text, "{comma}\n        {name}: {value}");
+            }
+            text.push_str("\n      }\n");
+            text.push_str(if at + 1 == lanes.len() { "    }\n" } else { "    },\n" });
+        }
+        text.push_str("  ]\n}\n");
+        text
+    }
+
+    /// Reads the file.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let written: Written = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if written.probity_baseline > VERSION {
+            let found = written.probity_baseline;
+            return Err(format!("its form is {found}, and this program knows {VERSION}"));
+        }
+        let Written { suite, run, timestamp, probity_version, lanes, .. } = written;
+        let lanes = lanes.into_iter().map(WrittenLane::read).collect::<Result<_, _>>()?;
+        Ok(Self { suite, run_id: run, timestamp, probity_version, lanes })
+    }
+
+    /// The lane of a runner on a backend.
+    pub fn lane(&self, runner: &str, backend: &str) -> Option<&BaselineLane> {
+        self.lanes.iter().find(|it| it.runner == runner && it.backend == backend)
+    }
+}
+
+#[derive(Deserialize)]
+struct Written {
+    probity_baseline: u32,
+    suite: String,
+    run: String,
+    timestamp: String,
+    probity_version: String,
+    lanes: Vec<WrittenLane>,
+}
+
+#[derive(Deserialize)]
+struct WrittenLane {
+    runner: String,
+    backend: String,
+    #[serde(default)]
+    model: Option<String>,
+    dataset_digest: String,
+    #[serde(default)]
+    min_pass: Option<u32>,
+    cases: BTreeMap<String, String>,
+}
+
+impl WrittenLane {
+    fn read(self) -> Result<BaselineLane, String> {
+        let Self { runner, backend, model, dataset_digest, min_pass, cases } = self;
+        let mut standings = Standings { min_pass, cases: BTreeMap::new() };
+        for (case_id, text) in cases {
+            let standing: Standing =
+                text.parse().map_err(|error| format!("case `{case_id}`: {error}"))?;
+            standings.cases.insert(case_id, standing);
+        }
+        Ok(BaselineLane { runner, backend, model, dataset_digest, standings })
+    }
+}
+
+/// How much worse than a baseline a run may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolerance {
+    /// Cases that passed before and fail now.
+    pub max_regressions: u64,
+    /// By how much the rate may fall, as a share.
+    pub max_drop: Decimal,
+}
+
+/// What a lane comes to against its baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What has changed.
+    pub changes: Changes,
+    /// Regressions of cases that are known to fail.
+    pub excused: Vec<String>,
+    /// Why it is worse; empty if it is not.
+    pub reasons: Vec<String>,
+}
+
+impl Tolerance {
+    /// Holds what has changed against it. Cases that are known to fail regress as they like.
+    pub fn judge(self, mut changes: Changes, is_known: impl Fn(&str) -> bool) -> Verdict {
+        let (excused, regressions): (Vec<String>, Vec<String>) =
+            changes.regressions.drain(..).partition(|id| is_known(id));
+        changes.regressions = regressions;
+        let mut reasons = Vec::new();
+        let worse = changes.regressions.len() as u64;
+        if worse > self.max_regressions {
+            let most = self.max_regressions;
+            let cases = if worse == 1 { "case" } else { "cases" };
+            reasons.push(format!("{worse} {cases} passed before and fail now, {most} may"));
+        }
+        if !changes.vanished.is_empty() {
+            let count = changes.vanished.len();
+            reasons.push(format!("{count} of the baseline's cases are not there any more"));
+        }
+        let (before, now) = changes.passed;
+        let dropped = before.saturating_sub(now).saturating_sub(excused.len() as u64);
+        // dropped / common > limit, in whole numbers.
+        let (most, _) = self.max_drop.of(changes.common);
+        if dropped > most {
+            let (points, limit) = (points(dropped, changes.common), self.max_drop.to_f64() * 100.0);
+            reasons.push(format!("the rate fell by {points:.1} points, more than {limit}"));
+        }
+        Verdict { changes, excused, reasons }
+    }
+}
+
+fn points(part: u64, whole: u64) -> f64 {
+    crate::metrics::share(part, whole).unwrap_or(0.0) * 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standings(cases: &[(&str, &str)]) -> Standings {
+        let cases = cases.iter().map(|(id, text)| ((*id).to_owned(), text.parse().unwrap()));
+        Standings { min_pass: None, cases: cases.collect() }
+    }
+
+    fn baseline() -> Baseline {
+        let lane = |backend: &str, cases| BaselineLane {
+            runner: "r \"1\"".to_owned(),
+            backend: backend.to_owned(),
+            model: Some("m".to_owned()),
+            dataset_digest: "d".to_owned(),
+            standings: cases,
+        };
+        Baseline {
+            suite: "probity.toml".to_owned(),
+            run_id: "20260109-123456-abcdef".to_owned(),
+            timestamp: "2026-01-09T12:34:56Z".to_owned(),
+            probity_version: "0.1.0".to_owned(),
+            lanes: vec![
+                lane("a", standings(&[("one", "pass"), ("two \u{202e}", "fail")])),
+                lane("b", standings(&[("one", "2/3"), ("three", "1/1 and 2 errors")])),
+                lane("c", standings(&[])),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_baseline_is_a_line_for_each_case_and_reads_back() {
+        let text = baseline().render();
+        insta::assert_snapshot!(text);
+        assert_eq!(Baseline::parse(&text).as_ref(), Ok(&baseline()));
+    }
+
+    #[test]
+    fn what_is_no_baseline_is_named() {
+        let text = baseline().render();
+        let newer = text.replace("\"probity_baseline\": 1", "\"probity_baseline\": 2");
+        assert!(Baseline::parse(&newer).unwrap_err().contains("its form is 2"));
+        let odd = text.replace("\"2/3\"", "\"often\"");
+        assert!(Baseline::parse(&odd).unwrap_err().contains("case `one`: `often` is no verdict"));
+        assert!(Baseline::parse("[]").is_err());
+    }
+
+    fn judged(tolerance: Tolerance, known: &[&str]) -> Vec<String> {
+        let cases: Vec<(String, &str)> = (0..20).map(|at| (format!("{at:02}"), "pass")).collect();
+        let mut before: Vec<(&str, &str)> =
+            cases.iter().map(|(id, text)| (id.as_str(), *text)).collect();
+        let first = standings(&before);
+        before[3].1 = "fail";
+        before[4].1 = "fail";
+        before[5].1 = "error";
+        before.pop();
+        let changes = Changes::between(&first, &standings(&before));
+        tolerance.judge(changes, |id| known.contains(&id)).reasons
+    }
+
+    #[test]
+    fn a_run_is_worse_by_regressions_by_its_rate_and_by_what_is_missing() {
+        let tolerance = |max_regressions, drop: &str| Tolerance {
+            max_regressions,
+            max_drop: Decimal::parse(drop).unwrap(),
+        };
+        insta::assert_snapshot!(judged(tolerance(0, "0.05"), &[]).join("\n"), @r"
+        2 cases passed before and fail now, 0 may
+        1 of the baseline's cases are not there any more
+        the rate fell by 11.1 points, more than 5
+        ");
+        let vanished = "1 of the baseline's cases are not there any more";
+        assert_eq!(judged(tolerance(2, "0.2"), &[]), [vanished]);
+        assert_eq!(judged(tolerance(0, "0"), &["03", "04"]), [vanished]);
+    }
+}

@@ -1,0 +1,394 @@
+//! Two or more runs beside each other.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use probity_core::{
+    gate::percent,
+    metrics::Metrics,
+    standing::{Changes, Difference},
+    view::LaneReport,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    plain::{one_line, safe},
+    text::{millis, shown_interval},
+};
+
+/// Flips of a kind that are listed; JSON has them all.
+const LISTED: usize = 25;
+
+/// Runs beside each other.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What is compared, the one that the others are held against first.
+    pub sides: Vec<Side>,
+    /// Each of the others against the first, for each runner they share.
+    pub pairs: Vec<Pair>,
+    /// What to keep in mind.
+    pub notes: Vec<String>,
+}
+
+/// One lane of a comparison.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// How people call it.
+    pub name: String,
+    /// Its figures.
+    pub report: LaneReport,
+}
+
+/// Two lanes, case by case.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Places in the list of sides.
+    pub first: usize,
+    /// Places in the list of sides.
+    pub second: usize,
+    /// What has changed.
+    pub changes: Changes,
+    /// The p-value, corrected for there being several (Holm).
+    pub adjusted_p: Option<f64>,
+    /// Why flipped cases did not pass, in the run where they did not.
+    pub reasons: BTreeMap<String, String>,
+    /// A difference, and how many cases it takes to see it.
+    pub needed: Option<(f64, u64)>,
+}
+
+/// For a terminal.
+pub fn text(comparison: &Comparison) -> String {
+    let Comparison { sides, pairs, notes } = comparison;
+    let width = sides.iter().map(|side| side.name.chars().count()).max().unwrap_or(0).min(40);
+    let mut text =
+        format!("{:<width$}  passed   95 %           pass   fail  error    p95       cost\n", "");
+    for side in sides {
+        let row = Row::of(&side.report.metrics);
+        let _ = writeln!(
+            text,
+            "{:<width$}  {:>7}  {:<13} {:>5}  {:>5}  {:>5}  {:>7}  {:>9}",
+            one_line(&side.name, width),
+            row.rate,
+            row.interval,
+            row.pass,
+            row.fail,
+            row.error,
+            row.p95,
+            row.cost
+        );
+    }
+    for pair in pairs {
+        let _ = writeln!(text, "\n{}", title(sides, pair));
+        let _ = writeln!(text, "  {}", summary(&pair.changes));
+        if let Some(told) = difference(pair) {
+            let _ = writeln!(text, "  {told}");
+        }
+        for (category, (cases, before, now)) in &pair.changes.categories {
+            let change = points(*before, *now, *cases);
+            let _ = writeln!(
+                text,
+                "    {:<12} {} to {} of {cases} ({change})",
+                category.as_str(),
+                before,
+                now
+            );
+        }
+        for (word, ids) in flips(&pair.changes) {
+            for id in ids.iter().take(LISTED) {
+                let reason = pair.reasons.get(id).map_or(String::new(), |it| one_line(it, 44));
+                let _ = writeln!(text, "    {word:<8} {:<24} {reason}", one_line(id, 24));
+            }
+            if ids.len() > LISTED {
+                let _ = writeln!(text, "    {word:<8} and {} more", ids.len() - LISTED);
+            }
+        }
+        if let Some((size, cases)) = pair.needed {
+            let size = size * 100.0;
+            let _ = writeln!(
+                text,
+                "  to see a difference of {size} points (80 % power, 5 % level): {cases} cases"
+            );
+        }
+    }
+    for note in notes {
+        let _ = writeln!(text, "\nnote: {}", safe(note));
+    }
+    text
+}
+
+/// For a pull request.
+pub fn markdown(comparison: &Comparison) -> String {
+    let Comparison { sides, pairs, notes } = comparison;
+    let mut text = String::from(
+        "| | passed | 95 % | pass | fail | error | p95 | cost |\n|---|--:|:-:|--:|--:|--:|--:|--:|\n",
+    );
+    for side in sides {
+        let Row { rate, interval, pass, fail, error, p95, cost } = Row::of(&side.report.metrics);
+        let name = cell(&side.name);
+        let _ = writeln!(
+            text,
+            "| {name} | {rate} | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |"
+        );
+    }
+    for pair in pairs {
+        let _ = writeln!(text, "\n**{}**: {}", cell(&title(sides, pair)), summary(&pair.changes));
+        if let Some(told) = difference(pair) {
+            let _ = writeln!(text, "\n{told}");
+        }
+        let flips = flips(&pair.changes);
+        if flips.iter().any(|(_, ids)| !ids.is_empty()) {
+            text.push_str(
+                "\n<details><summary>cases</summary>\n\n| | case | why |\n|---|---|---|\n",
+            );
+            for (word, ids) in flips {
+                for id in ids.iter().take(LISTED) {
+                    let reason = pair.reasons.get(id).map_or(String::new(), |it| cell(it));
+                    let _ = writeln!(text, "| {word} | {} | {reason} |", cell(id));
+                }
+                if ids.len() > LISTED {
+                    let _ = writeln!(text, "| {word} | and {} more | |", ids.len() - LISTED);
+                }
+            }
+            text.push_str("\n</details>\n");
+        }
+    }
+    for note in notes {
+        let _ = writeln!(text, "\n> {}", cell(note));
+    }
+    text
+}
+
+/// For programs.
+pub fn json(comparison: &Comparison) -> Value {
+    let Comparison { sides, pairs, notes } = comparison;
+    let side = |side: &Side| {
+        let metrics = &side.report.metrics;
+        json!({
+            "name": side.name,
+            "runner": side.report.lane.runner,
+            "backend": side.report.lane.backend,
+            "model": side.report.lane.model,
+            "passed": metrics.all.verdicts.pass,
+            "failed": metrics.all.verdicts.fail,
+            "errors": metrics.all.verdicts.error,
+            "rate": metrics.all.verdicts.rate(),
+            "interval": metrics.interval.map(|it| [it.low, it.high]),
+            "latency_p95_ms": metrics.latency.map(|it| it.p95),
+            "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
+        })
+    };
+    let pair = |pair: &Pair| {
+        let Changes {
+            regressions,
+            fixes,
+            lost,
+            vanished,
+            new,
+            common,
+            passed,
+            categories,
+            difference,
+        } = &pair.changes;
+        json!({
+            "first": sides[pair.first].name,
+            "second": sides[pair.second].name,
+            "common": common,
+            "passed_first": passed.0,
+            "passed_second": passed.1,
+            "difference": difference.map(|it| it.value),
+            "interval": difference.map(|it| [it.interval.low, it.interval.high]),
+            "p_value": difference.map(|it| it.p_value),
+            "p_value_holm": pair.adjusted_p,
+            "cases_needed": pair.needed.map(|(difference, cases)| {
+                json!({ "difference": difference, "cases": cases })
+            }),
+            "categories": categories.iter().map(|(category, (cases, before, now))| {
+                let counts = json!({ "cases": cases, "first": before, "second": now });
+                (category.to_string(), counts)
+            }).collect::<BTreeMap<_, _>>(),
+            "regressions": regressions,
+            "fixes": fixes,
+            "lost": lost,
+            "vanished": vanished,
+            "new": new,
+            "reasons": pair.reasons,
+        })
+    };
+    json!({
+        "sides": sides.iter().map(side).collect::<Vec<_>>(),
+        "pairs": pairs.iter().map(pair).collect::<Vec<_>>(),
+        "notes": notes,
+    })
+}
+
+/// One page for a browser, that asks for nothing else.
+pub fn html(comparison: &Comparison) -> String {
+    let Comparison { sides, pairs, notes } = comparison;
+    let mut text = String::from(HEAD);
+    text.push_str("<h1>Comparison</h1><table><tr><th></th><th>passed</th><th>95 %</th><th>pass</th><th>fail</th><th>error</th><th>p95</th><th>cost</th></tr>");
+    for side in sides {
+        let Row { rate, interval, pass, fail, error, p95, cost } = Row::of(&side.report.metrics);
+        let _ = write!(text, "<tr><th>{}</th>", escaped(&side.name));
+        let counts = [pass.to_string(), fail.to_string(), error.to_string()];
+        for cell in [rate, interval].into_iter().chain(counts).chain([p95, cost]) {
+            let _ = write!(text, "<td>{}</td>", escaped(&cell));
+        }
+        text.push_str("</tr>");
+    }
+    text.push_str("</table>");
+    for pair in pairs {
+        let _ = write!(text, "<h2>{}</h2>", escaped(&title(sides, pair)));
+        let _ = write!(text, "<p>{}</p>", escaped(&summary(&pair.changes)));
+        if let Some(told) = difference(pair) {
+            let _ = write!(text, "<p>{}</p>", escaped(&told));
+        }
+        text.push_str("<table><tr><th></th><th>case</th><th>why</th></tr>");
+        for (word, ids) in flips(&pair.changes) {
+            for id in ids {
+                let reason = pair.reasons.get(id).map_or(String::new(), |it| one_line(it, 300));
+                let (id, reason) = (escaped(&safe(id)), escaped(&reason));
+                let class = word.split(' ').next().unwrap_or("");
+                let _ = write!(
+                    text,
+                    "<tr class=\"{class}\"><td>{word}</td><td><code>{id}</code></td><td>{reason}</td></tr>"
+                );
+            }
+        }
+        text.push_str("</table>");
+    }
+    for note in notes {
+        let _ = write!(text, "<p class=\"note\">{}</p>", escaped(note));
+    }
+    text.push_str("</main></html>\n");
+    text
+}
+
+const HEAD: &str = concat!(
+    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">",
+    "<meta name=\"viewport\" content=\"width=device-width\">",
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+    "<title>Probity comparison</title><style>",
+    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:0}",
+    "main{max-width:64rem;margin:0 auto;padding:1.5rem}h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}",
+    "table{border-collapse:collapse;width:100%}td,th{padding:.3rem .6rem;text-align:left;",
+    "border-bottom:1px solid color-mix(in srgb,currentColor 15%,transparent);vertical-align:top}",
+    "td{font-variant-numeric:tabular-nums;overflow-wrap:anywhere}",
+    ".worse td:first-child{color:#d33;font-weight:600}.fixed td:first-child{color:#293}.note{opacity:.75}",
+    "</style><main>",
+);
+
+/// The figures of a side as people read them.
+struct Row {
+    rate: String,
+    interval: String,
+    pass: u64,
+    fail: u64,
+    error: u64,
+    p95: String,
+    cost: String,
+}
+
+impl Row {
+    fn of(metrics: &Metrics) -> Self {
+        let verdicts = metrics.all.verdicts;
+        let none = || "-".to_owned();
+        Self {
+            rate: percent(verdicts.pass, verdicts.judged()),
+            interval: metrics.interval.map_or_else(none, shown_interval),
+            pass: verdicts.pass,
+            fail: verdicts.fail,
+            error: verdicts.error,
+            p95: metrics.latency.map_or_else(none, |it| millis(it.p95)),
+            cost: match metrics.priced {
+                0 => none(),
+                _ => format!("${:.4}", metrics.cost_usd),
+            },
+        }
+    }
+}
+
+fn title(sides: &[Side], pair: &Pair) -> String {
+    format!("{} against {}", sides[pair.second].name, sides[pair.first].name)
+}
+
+/// What has changed, in a line.
+pub fn summary(changes: &Changes) -> String {
+    let Changes { common, passed: (before, now), regressions, fixes, .. } = changes;
+    format!(
+        "of {common} cases that both judge {before} passed and {now} pass now ({}); {} worse, {} fixed",
+        points(*before, *now, *common),
+        regressions.len(),
+        fixes.len()
+    )
+}
+
+/// How sure the difference is.
+fn difference(pair: &Pair) -> Option<String> {
+    let Difference { value, interval, p_value } = pair.changes.difference?;
+    let corrected = match pair.adjusted_p {
+        Some(adjusted) if (adjusted - p_value).abs() > f64::EPSILON => {
+            format!(", {} after Holm's correction", chance(adjusted))
+        }
+        Some(_) | None => String::new(),
+    };
+    let (value, low, high) = (value * 100.0, interval.low * 100.0, interval.high * 100.0);
+    Some(format!(
+        "difference {value:+.1} points (95 %: {low:+.1} to {high:+.1}), p = {}{corrected}",
+        chance(p_value)
+    ))
+}
+
+fn chance(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "below 0.0001".to_owned(),
+        p => format!("{p:.4}"),
+    }
+}
+
+/// The kinds of changes, the gravest first.
+pub fn flips(changes: &Changes) -> [(&'static str, &[String]); 5] {
+    [
+        ("worse", &changes.regressions),
+        ("gone", &changes.vanished),
+        ("unjudged", &changes.lost),
+        ("fixed", &changes.fixes),
+        ("new", &changes.new),
+    ]
+}
+
+fn points(before: u64, now: u64, whole: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+    let change = (now as f64 - before as f64) / (whole.max(1) as f64) * 100.0;
+    format!("{change:+.1} points")
+}
+
+/// Text in a cell of a Markdown table: it opens nothing, links nowhere and calls nobody.
+fn cell(text: &str) -> String {
+    let mut shown = String::new();
+    for c in one_line(text, 120).chars() {
+        match c {
+            '@' => shown.push_str("@\u{200b}"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '(' | ')' | '#' | '+'
+            | '!' | '|' | '~' | '&' | ':' => {
+                shown.push('\\');
+                shown.push(c);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            c => shown.push(c),
+        }
+    }
+    shown
+}

@@ -1,0 +1,264 @@
+//! `probity bless` and `probity gate`: what runs are held against.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use probity_core::{
+    baseline::{Baseline, BaselineLane},
+    evaluation::time,
+    record::Lane,
+    settings::{Baselines, Layer, Settings},
+    standing::Changes,
+    suite::{RunnerConfig, Suite},
+};
+use probity_report::{
+    compare::{flips, summary},
+    plain::one_line,
+    text,
+};
+use probity_store::{LaneView, Reader, RunRow};
+
+use super::{
+    project::{Project, settings_alone},
+    report::{Reports, exit_of},
+    run::store_failure,
+    runs::open,
+};
+use crate::{
+    cli::report::{BlessArgs, GateArgs},
+    exit::Exit,
+    failure::Failure,
+    output::OutputFile,
+    printer::Printer,
+};
+
+/// Cases of a kind that are listed.
+const LISTED: usize = 20;
+
+pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let settings = settings_alone(&args.place)?;
+    let reader = open(&args.place)?;
+    let run = reader.find(&args.run).map_err(store_failure)?;
+    let lanes = reader.lanes(&run).map_err(store_failure)?;
+    if !args.force {
+        refuse_unfit(&run, &lanes)?;
+    }
+    let mut kept = Vec::with_capacity(lanes.len());
+    for lane in &lanes {
+        let standings = reader.standings(lane).map_err(store_failure)?;
+        kept.push(BaselineLane::of(&lane.lane, standings));
+    }
+    let version = run.info.get("probity_version").and_then(|it| it.as_str()).unwrap_or_default();
+    let baseline = Baseline {
+        suite: run.suite.clone(),
+        run_id: run.run_id.clone(),
+        timestamp: time(run.started_ms),
+        probity_version: version.to_owned(),
+        lanes: kept,
+    };
+    let path = path_of(&args.name, &settings.baseline);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+    }
+    let mut file = OutputFile::create(&path)?;
+    std::io::Write::write_all(&mut file, baseline.render().as_bytes())
+        .map_err(|error| Failure::write(&path, error))?;
+    file.finish()?;
+    let cases: usize = baseline.lanes.iter().map(|lane| lane.standings.cases.len()).sum();
+    printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
+    Ok(Exit::Success)
+}
+
+/// A run that is not whole says nothing about the cases it left out.
+fn refuse_unfit(run: &RunRow, lanes: &[LaneView]) -> Result<(), Failure> {
+    let id = run.short();
+    if !lanes.iter().all(LaneView::is_complete) || lanes.is_empty() {
+        return Err(Failure::new(format!("run `{id}` is not whole, so it is no baseline"))
+            .hint(format!("go on with it: probity run {} --resume {id}; or --force", run.suite)));
+    }
+    let chosen = run.info.get("selection").and_then(|it| it.as_object());
+    let limited =
+        ["limit", "filter", "category", "tag", "cases", "failing", "errors", "sample", "shard"];
+    if let Some(name) = limited.iter().find(|it| chosen.is_some_and(|all| all.contains_key(**it))) {
+        return Err(Failure::new(format!("run `{id}` asked only some cases (--{name})"))
+            .hint("bless a run of all cases, or use --force"));
+    }
+    Ok(())
+}
+
+pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let settings = settings_alone(&args.place)?;
+    let reader = open(&args.place)?;
+    let run = reader.find(&args.run).map_err(store_failure)?;
+    let against = match &args.baseline {
+        Some(name) => Some(Against::load(name, &settings, args.force)?),
+        None => None,
+    };
+    let reports = Reports::create(&args.outputs)?;
+    let suite = match &args.suite {
+        Some(path) => Some(Project::load(path, &args.place, Layer::default(), printer)?.suite),
+        None => None,
+    };
+    let rejudge = |lane: &mut Lane| {
+        lane.judging.errors_as_failures |= args.gating.errors_as_failures;
+        if let Some(runner) = suite.as_ref().and_then(|it: &Suite| runner_of(it, lane)) {
+            lane.judging.gates = runner.judging(&lane.backend).gates;
+        }
+    };
+    let view = reader.view_judged(&run, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    reports.write(&reader, &run, &view)?;
+    printer.show(&text::render(&view))?;
+    let exit = exit_of(&view, &args.gating);
+    let Some(against) = against else { return Ok(exit) };
+    let (told, worse) = against.compare(&reader, &run)?;
+    printer.show(&told)?;
+    Ok(if worse && exit == Exit::Success { args.gating.failed() } else { exit })
+}
+
+fn runner_of<'s>(suite: &'s Suite, lane: &Lane) -> Option<&'s RunnerConfig> {
+    suite.runners.iter().find(|runner| runner.name == lane.runner)
+}
+
+/// The file of a baseline: a name in the usual folder, or a path.
+fn path_of(name: &str, baselines: &Baselines) -> PathBuf {
+    let is_path = name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "json");
+    match is_path {
+        true => PathBuf::from(name),
+        false => Path::new(&baselines.folder).join(format!("{name}.json")),
+    }
+}
+
+/// A baseline that a run is held against.
+pub(super) struct Against {
+    name: String,
+    baseline: Baseline,
+    settings: Baselines,
+    force: bool,
+}
+
+impl Against {
+    /// Reads a baseline, before anything is paid for.
+    pub(super) fn load(name: &str, settings: &Settings, force: bool) -> Result<Self, Failure> {
+        let path = path_of(name, &settings.baseline);
+        let text = fs::read_to_string(&path).map_err(|error| {
+            Failure::read(&path, error).hint("`probity bless RUN --as NAME` makes a baseline")
+        })?;
+        let baseline = Baseline::parse(&text).map_err(|error| {
+            Failure::new(format!("`{}` is no baseline: {error}", path.display()))
+        })?;
+        Ok(Self { name: name.to_owned(), baseline, settings: settings.baseline.clone(), force })
+    }
+
+    /// Refuses lanes that are not about the same cases.
+    pub(super) fn refuse_unlike<'l>(
+        &self,
+        lanes: impl IntoIterator<Item = &'l Lane>,
+    ) -> Result<(), Failure> {
+        if self.force {
+            return Ok(());
+        }
+        let mut known = 0;
+        for lane in lanes {
+            let Some(kept) = self.baseline.lane(&lane.runner, &lane.backend) else { continue };
+            known += 1;
+            let (runner, backend, name) = (&lane.runner, &lane.backend, &self.name);
+            let cases = kept.standings.cases.len() as u64 * u64::from(lane.repeat);
+            if kept.dataset_digest != lane.dataset_digest {
+                return Err(Failure::new(format!(
+                    "{runner} on {backend}: the dataset is not that of the baseline `{name}`"
+                ))
+                .hint("compare what both have with --force, or bless a new baseline"));
+            }
+            if lane.planned != cases {
+                let planned = lane.planned;
+                return Err(Failure::new(format!(
+                    "{runner} on {backend}: {planned} results are planned, the baseline `{name}` has {cases}"
+                ))
+                .hint("run all cases, or compare what both have with --force"));
+            }
+        }
+        match known {
+            0 => Err(Failure::new(format!("the baseline `{}` has none of these lanes", self.name))
+                .hint("runners and backends go by their names")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what has changed, and whether the run is worse than it may be.
+    pub(super) fn compare(&self, reader: &Reader, run: &RunRow) -> Result<(String, bool), Failure> {
+        let lanes = reader.lanes(run).map_err(store_failure)?;
+        if !self.force && !lanes.iter().all(LaneView::is_complete) {
+            let told = "not held against the baseline: the run is not whole (--force does it)\n";
+            return Ok((told.to_owned(), false));
+        }
+        self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
+        let Baseline { run_id, timestamp, .. } = &self.baseline;
+        let name = &self.name;
+        let mut text = format!("\nagainst the baseline `{name}` (run {run_id} of {timestamp})\n");
+        let mut worse = false;
+        for lane in &lanes {
+            let Lane { runner, backend, judging, .. } = &lane.lane;
+            let Some(kept) = self.baseline.lane(runner, backend) else {
+                let _ = writeln!(text, "  {runner} on {backend}: not in the baseline");
+                continue;
+            };
+            let mut changes =
+                Changes::between(&kept.standings, &reader.standings(lane).map_err(store_failure)?);
+            if self.force {
+                // What was left out on purpose is not missed.
+                changes.vanished.clear();
+            }
+            let verdict =
+                self.settings.tolerance.judge(changes, |id| judging.known_failures.contains(id));
+            let _ = writeln!(text, "  {runner} on {backend}: {}", summary(&verdict.changes));
+            let reasons = reasons(reader, lane, &verdict.changes.regressions)?;
+            for (word, ids) in flips(&verdict.changes) {
+                for id in ids.iter().take(LISTED) {
+                    let reason = reasons.get(id).map_or(String::new(), |it| one_line(it, 44));
+                    let _ = writeln!(text, "    {word:<8} {:<24} {reason}", one_line(id, 24));
+                }
+                if ids.len() > LISTED {
+                    let _ = writeln!(text, "    {word:<8} and {} more", ids.len() - LISTED);
+                }
+            }
+            for id in &verdict.excused {
+                let _ = writeln!(text, "    known    {}", one_line(id, 24));
+            }
+            for reason in &verdict.reasons {
+                let _ = writeln!(text, "  baseline FAIL {reason}");
+            }
+            worse |= !verdict.reasons.is_empty();
+        }
+        let missing = self.baseline.lanes.iter().filter(|kept| {
+            !lanes.iter().any(|it| it.lane.runner == kept.runner && it.lane.backend == kept.backend)
+        });
+        for kept in missing {
+            let _ = writeln!(text, "  {} on {}: was not run", kept.runner, kept.backend);
+        }
+        Ok((text, worse))
+    }
+}
+
+/// Why cases of a lane did not pass.
+pub(super) fn reasons(
+    reader: &Reader,
+    lane: &LaneView,
+    ids: &[String],
+) -> Result<BTreeMap<String, String>, Failure> {
+    /// More than anybody reads, and few enough to look up one by one.
+    const MOST: usize = 1000;
+    let mut reasons = BTreeMap::new();
+    for id in ids.iter().take(MOST) {
+        let cases = reader.case(lane, id).map_err(store_failure)?;
+        let failed =
+            cases.iter().find(|case| case.verdict != probity_core::classification::Verdict::Pass);
+        if let Some(case) = failed {
+            reasons.insert(id.clone(), format!("{}: {}", case.primary, case.reason()));
+        }
+    }
+    Ok(reasons)
+}
