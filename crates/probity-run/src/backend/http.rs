@@ -320,15 +320,30 @@ pub(super) fn count(value: Option<Value>) -> Option<u64> {
     (0.0..MOST).contains(&number).then_some(number as u64)
 }
 
-/// Whether nothing was said, and nobody kept it from being said.
+/// Stop reasons with which a reply without text is a reply: somebody kept it from being
+/// said, its length was used up, or a tool was called instead. Asking again would bring,
+/// and cost, the same.
+const SPEECHLESS: &[&str] = &[
+    "content_filter",
+    "refusal",
+    "safety",
+    "guardrail",
+    "blocked",
+    "max_tokens",
+    "max_output_tokens",
+    "length",
+    "tool_use",
+    "tool_calls",
+    "function_call",
+];
+
+/// Whether nothing was said, and nothing says why.
 pub(super) fn is_silent(reply: &Reply) -> bool {
-    let blocked = || {
+    let explained = || {
         let reason = reply.stop_reason.as_deref().unwrap_or("").to_ascii_lowercase();
-        ["content_filter", "refusal", "safety", "guardrail", "blocked"]
-            .iter()
-            .any(|word| reason.contains(word))
+        SPEECHLESS.iter().any(|word| reason.contains(word))
     };
-    reply.text.trim().is_empty() && !blocked()
+    reply.text.trim().is_empty() && !explained()
 }
 
 pub(super) fn silence(reply: &Reply) -> CallError {
@@ -416,6 +431,31 @@ mod tests {
             }
             let _ = message_of(&String::from_utf8_lossy(&body));
         }
+    }
+
+    #[test]
+    fn a_reply_without_text_is_a_reply_where_the_stop_reason_explains_it() {
+        let silent = |dialect: Dialect, body: &str| {
+            is_silent(&dialect.decode(body.as_bytes()).expect("an answer"))
+        };
+        let anthropic = |body| silent(Dialect::Anthropic, body);
+        assert!(!anthropic(r#"{"content":[],"stop_reason":"max_tokens"}"#));
+        assert!(!anthropic(
+            r#"{"content":[{"type":"thinking","thinking":"hm"}],"stop_reason":"max_tokens"}"#
+        ));
+        assert!(!anthropic(r#"{"content":[{"type":"tool_use"}],"stop_reason":"tool_use"}"#));
+        assert!(anthropic(r#"{"content":[{"text":" "}],"stop_reason":"end_turn"}"#));
+        let openai = |body| silent(Dialect::Openai, body);
+        assert!(!openai(r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}]}"#));
+        assert!(!openai(
+            r#"{"choices":[{"message":{"content":null,"tool_calls":[{}]},"finish_reason":"stop"}]}"#
+        ));
+        assert!(openai(r#"{"choices":[{"message":{"content":""},"finish_reason":"stop"}]}"#));
+        let ollama = |body| silent(Dialect::Ollama, body);
+        assert!(!ollama(r#"{"message":{"content":""},"done":true,"done_reason":"length"}"#));
+        assert!(!ollama(
+            r#"{"message":{"content":"","tool_calls":[{}]},"done":true,"done_reason":"stop"}"#
+        ));
     }
 
     #[test]

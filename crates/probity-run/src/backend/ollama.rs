@@ -23,6 +23,8 @@ struct Answer {
 struct Message {
     #[serde(default)]
     content: String,
+    #[serde(default)]
+    tool_calls: Vec<Value>,
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
@@ -38,7 +40,12 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         output_tokens: count(eval_count),
         cached_tokens: None,
     };
-    Ok(Reply { text: message.content, stop_reason: done_reason, model, usage, ..Reply::default() })
+    // It says "stop" then.
+    let stop_reason = match message.content.is_empty() && !message.tool_calls.is_empty() {
+        true => Some("tool_calls".to_owned()),
+        false => done_reason,
+    };
+    Ok(Reply { text: message.content, stop_reason, model, usage, ..Reply::default() })
 }
 
 #[cfg(test)]

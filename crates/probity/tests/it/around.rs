@@ -414,3 +414,32 @@ fn fields_of_another_kind_are_refused() {
         assert!(ran.err.contains(told), "{told}: {}", ran.err);
     }
 }
+
+/// A suite with one backend at a server that always sends one body, and one case.
+fn with_body(kind: &str, body: &str, more: &str) -> (FakeServer, Project) {
+    let raw = Answer::Raw { status: 200, headers: Vec::new(), body: body.into() };
+    let server = FakeServer::start(Script::always(raw));
+    let suite = format!(
+        "[backends.b]\nkind = \"{kind}\"\nbase_url = \"{}\"\nmodel = \"m\"\n{more}\n\
+         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nbackoff_base = 0\n",
+        server.url()
+    );
+    let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", suite);
+    (server, project)
+}
+
+#[test]
+fn a_reply_that_its_length_left_empty_is_judged_and_paid_for() {
+    let usage = r#""usage":{"input_tokens":5,"output_tokens":2}"#;
+    for (content, reason) in [("", "max_tokens"), (r#"{"type":"tool_use"}"#, "tool_use")] {
+        let body = format!(r#"{{"content":[{content}],"stop_reason":"{reason}",{usage}}}"#);
+        let price = "price = { input = 1000000, output = 1000000 }";
+        let (server, project) = with_body("anthropic", &body, price);
+        let ran = run(&project, &["--repeat", "3", "--max-cost", "8", "-j", "1"]);
+        ran.expect(3, &[("TOTAL_CALLS", "2"), ("COST_USD", "14.0000"), ("N_CASES", "2")]);
+        assert_eq!(server.seen().asked, 2, "{}", ran.err);
+        let case = stored(&project).remove(0);
+        assert_ne!(case["verdict"], "pass", "{case}");
+        assert_eq!(case["usage"]["output_tokens"], 2, "{case}");
+    }
+}
