@@ -7,8 +7,9 @@ use std::{
 };
 
 use probity_core::{
+    record::InputDigest,
     settings::Settings,
-    suite::{BackendConfig, BackendKind},
+    suite::{BackendConfig, BackendKind, Output},
 };
 use probity_grade::Rules;
 use reqwest::{
@@ -163,10 +164,47 @@ impl Workshop<'_> {
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
             max_tokens: config.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
-            parameters: parameters(config),
+            parameters: self.parameters(config),
             not_applied,
             wire,
         }
+    }
+
+    /// What makes two calls with the same prompt different calls.
+    ///
+    /// Values of variables are in it as a digest only: they may be secrets. What is not
+    /// set is left out, so that a new field here changes nothing for those without it.
+    fn parameters(&self, config: &BackendConfig) -> String {
+        let mut parameters = json!({
+            "kind": config.kind.as_str(),
+            "model": config.model,
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "max_tokens": config.max_tokens,
+            "seed": config.seed,
+            "stop": config.stop,
+            "response_format": config.response_format,
+            "extra_body": config.extra_body,
+            "command": config.command,
+        });
+        let digest = |variable: &str| {
+            let value = self.variables.get(OsStr::new(variable))?;
+            Some(InputDigest::of([value.as_encoded_bytes()]).to_string())
+        };
+        if let Some(output) = &config.output {
+            parameters["output"] = match output {
+                Output::Text => json!(["text"]),
+                Output::Json(pointer) => json!(["json", pointer]),
+                Output::Jsonl(pointer) => json!(["jsonl", pointer]),
+            };
+        }
+        for name in &config.env {
+            parameters["env"][name] = json!(digest(name));
+        }
+        for (header, variable) in &config.headers_env {
+            parameters["headers"][header.to_ascii_lowercase()] = json!(digest(variable));
+        }
+        parameters.to_string()
     }
 
     fn open_http(&self, config: &BackendConfig, dialect: Dialect) -> Result<Backend, BackendError> {
@@ -303,23 +341,6 @@ fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     } else {
         settings.max_concurrency
     }
-}
-
-/// What makes two calls with the same prompt different calls.
-fn parameters(config: &BackendConfig) -> String {
-    json!({
-        "kind": config.kind.as_str(),
-        "model": config.model,
-        "temperature": config.temperature,
-        "top_p": config.top_p,
-        "max_tokens": config.max_tokens,
-        "seed": config.seed,
-        "stop": config.stop,
-        "response_format": config.response_format,
-        "extra_body": config.extra_body,
-        "command": config.command,
-    })
-    .to_string()
 }
 
 /// Puts what is set into a body.
@@ -463,6 +484,42 @@ mod tests {
         };
         let error = open(&bad, &[]).unwrap_err();
         assert_eq!(error, "`ftp://[redacted]@h` of backend `b` is no address of a server");
+    }
+
+    #[test]
+    fn what_is_read_and_handed_over_makes_another_call() {
+        let program = BackendConfig {
+            command: vec!["cat".to_owned()],
+            env: vec!["MODE".to_owned()],
+            ..BackendConfig::new("b", BackendKind::Command)
+        };
+        let pointed = |pointer: &str| BackendConfig {
+            output: Some(Output::Json(pointer.to_owned())),
+            ..program.clone()
+        };
+        let lines =
+            BackendConfig { output: Some(Output::Jsonl("/a".to_owned())), ..program.clone() };
+        let server = BackendConfig {
+            base_url: Some("http://h/v1".to_owned()),
+            headers_env: [("x-beta".to_owned(), "BETA".to_owned())].into(),
+            ..config(BackendKind::Openai)
+        };
+        let of = |config: &BackendConfig, variables: &[(&str, &str)]| {
+            open(config, variables).unwrap().parameters
+        };
+        let all = [
+            of(&program, &[]),
+            of(&program, &[("MODE", "")]),
+            of(&program, &[("MODE", "fast-mode")]),
+            of(&pointed("/a"), &[]),
+            of(&pointed("/b"), &[]),
+            of(&lines, &[]),
+            of(&server, &[("BETA", "beta-one")]),
+            of(&server, &[("BETA", "beta-two")]),
+        ];
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:#?}");
+        assert!(all.iter().all(|it| !it.contains("beta-") && !it.contains("fast")), "{all:#?}");
     }
 
     #[test]

@@ -443,3 +443,24 @@ fn a_reply_that_its_length_left_empty_is_judged_and_paid_for() {
         assert_eq!(case["usage"]["output_tokens"], 2, "{case}");
     }
 }
+
+#[test]
+fn a_corrected_pointer_is_asked_again() {
+    let program = r#"["sh", "-c", "echo '{\"a\":\"0\",\"b\":\"wrong\"}'"]"#;
+    let suite = |pointer: &str| {
+        format!(
+            "[backends.x]\nkind = \"command\"\ncommand = {program}\noutput = \"json\"\n\
+             output_pointer = \"{pointer}\"\n\
+             [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n"
+        )
+    };
+    let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", suite("/b"));
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "1")]);
+    assert_eq!(stored(&project)[0]["verdict"], "fail");
+    let project = project.file("probity.toml", suite("/a"));
+    run(&project, &["--resume"]).expect(0, &[("TOTAL_CALLS", "1")]);
+    assert_eq!(stored(&project)[0]["verdict"], "pass");
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "1")]);
+    assert_eq!(stored(&project)[0]["verdict"], "pass");
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
+}
