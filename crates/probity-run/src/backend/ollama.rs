@@ -13,6 +13,7 @@ use super::{
 struct Answer {
     message: Option<Message>,
     model: Option<String>,
+    done: Option<bool>,
     done_reason: Option<String>,
     prompt_eval_count: Option<Value>,
     eval_count: Option<Value>,
@@ -30,9 +31,13 @@ struct Message {
 pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
     let answer: Answer =
         serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is no chat answer"))?;
-    let Answer { message, model, done_reason, prompt_eval_count, eval_count, error } = answer;
-    if error.is_some_and(|error| !error.is_null()) {
+    let Answer { message, model, done, done_reason, prompt_eval_count, eval_count, error } = answer;
+    let is_error = |error: &Value| !error.is_null() && error.as_str() != Some("");
+    if error.as_ref().is_some_and(is_error) {
         return Err(Undecoded::Error);
+    }
+    if done == Some(false) {
+        return Err(Undecoded::Shape("it is cut off: `done` is false"));
     }
     let message = message.ok_or(Undecoded::Shape("it has no `message`"))?;
     let usage = Usage {
@@ -63,5 +68,9 @@ mod tests {
     fn what_is_no_answer_is_told_apart() {
         assert_eq!(decode(br#"{"error":"model not found"}"#), Err(Undecoded::Error));
         assert!(matches!(decode(b"{}"), Err(Undecoded::Shape(_))));
+        let cut = br#"{"message":{"content":"hel"},"done":false}"#;
+        assert!(matches!(decode(cut), Err(Undecoded::Shape(_))));
+        let no_error = br#"{"message":{"content":"hello"},"done":true,"error":""}"#;
+        assert_eq!(decode(no_error).unwrap().text, "hello");
     }
 }

@@ -464,3 +464,15 @@ fn a_corrected_pointer_is_asked_again() {
     assert_eq!(stored(&project)[0]["verdict"], "pass");
     run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
 }
+
+#[test]
+fn an_answer_of_ollama_that_is_cut_off_is_tried_again_and_never_kept() {
+    let cut = r#"{"message":{"content":"hel"},"done":false}"#;
+    let (server, project) = with_body("ollama", cut, "");
+    let ran = run(&project, &["--cache", "--max-retries", "2"]);
+    assert_eq!(server.seen().asked, 3, "{}", ran.err);
+    let case = stored(&project).remove(0);
+    assert_eq!(case["verdict"], "error", "{case}");
+    let stats = project.shown(&["cache", "stats"]);
+    assert!(stats.contains(": 0 answers"), "{stats}");
+}
