@@ -13,7 +13,7 @@ use probity_core::{
 };
 use probity_grade::Rules;
 use reqwest::{
-    Client,
+    Client, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value, json};
@@ -211,14 +211,13 @@ impl Workshop<'_> {
         let Address { url, is_vendor } = self.address(config);
         let mut redactor = Redactor::default();
         let address = dialect.endpoint(&url);
-        let parsed = reqwest::Url::parse(&address).ok();
+        let parsed = Url::parse(&address).ok();
         let Some(parsed) = parsed.filter(|it| it.has_host() && it.scheme().starts_with("http"))
         else {
             let backend = config.name.clone();
             return Err(BackendError::BadUrl { backend, url: without_password(&url) });
         };
-        parsed.password().into_iter().for_each(|secret| redactor.add(secret));
-        parsed.query_pairs().for_each(|(_, value)| redactor.add(&value));
+        add_secrets(&parsed, &mut redactor);
         let headers = self.headers(config, dialect, is_vendor, &mut redactor)?;
         let (mut fields, not_applied) = match dialect {
             Dialect::Openai => openai_fields(config, is_vendor),
@@ -297,7 +296,7 @@ impl Workshop<'_> {
                 backend: config.name.clone(),
                 variable: variable.clone(),
             })?;
-            redactor.add(&value);
+            redactor.add_header(&value);
             let bad = || BackendError::BadHeader { variable: variable.clone() };
             let name: HeaderName = name.parse().map_err(|_| bad())?;
             headers.insert(name, secret_header(value.trim(), variable)?);
@@ -321,6 +320,38 @@ fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError
         .map_err(|_| BackendError::BadHeader { variable: variable.to_owned() })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Keeps out what an address says in confidence: as it is written, and as it is meant.
+fn add_secrets(url: &Url, redactor: &mut Redactor) {
+    // A name without a password is a token.
+    let secret = url.password().unwrap_or_else(|| url.username());
+    redactor.add(secret);
+    redactor.add(&percent_decoded(secret));
+    for pair in url.query().unwrap_or("").split('&') {
+        redactor.add(pair.split_once('=').map_or(pair, |(_, value)| value));
+    }
+    url.query_pairs().for_each(|(_, value)| redactor.add(&value));
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).and_then(|it| str::from_utf8(it).ok());
+        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
+        match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            (_, _) => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// An address as it may be shown.

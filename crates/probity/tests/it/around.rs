@@ -476,3 +476,28 @@ fn an_answer_of_ollama_that_is_cut_off_is_tried_again_and_never_kept() {
     let stats = project.shown(&["cache", "stats"]);
     assert!(stats.contains(": 0 answers"), "{stats}");
 }
+
+#[test]
+fn a_password_is_taken_out_in_the_form_that_is_sent() {
+    // Of `bob:UrlPassw0rd77`.
+    let sent = "Ym9iOlVybFBhc3N3MHJkNzc=";
+    let body = format!(r#"{{"error":{{"message":"authorization: Basic {sent}; got {sent}"}}}}"#);
+    let raw = Answer::Raw { status: 400, headers: Vec::new(), body };
+    let server = FakeServer::start(Script::always(raw));
+    let suite = format!(
+        "[backends.b]\nkind = \"openai\"\nbase_url = \"http://bob:UrlPassw0rd77@{}/v1\"\nmodel = \"m\"\n\
+         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n",
+        server.address()
+    );
+    let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", suite);
+    let ran = run(&project, &["--events", "events.jsonl", "--record", "answers.jsonl"]);
+    assert_eq!(server.seen().last[0].header("authorization"), Some(&*format!("Basic {sent}")));
+    let shown = project.shown(&["show", "--json"]) + &project.shown(&["doctor", "--call"]);
+    assert!(shown.contains("authorization: Basic [redacted]; got [redacted]"), "{shown}");
+    for file in ["events.jsonl", "answers.jsonl", ".probity/probity.db"] {
+        let bytes = std::fs::read(project.path(file)).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("Ym9iOlVy") && !text.contains("UrlPassw0rd77"), "{file}: {text}");
+    }
+    assert!(!format!("{shown}{}", ran.err).contains("Ym9iOlVy"), "{shown}");
+}
