@@ -320,6 +320,12 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         let message = format!("`{key}` means nothing for a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
+    if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
+        let span = fields.span("base_url");
+        let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
+        let help = "leave out `#` and what comes after it; in a password it is `%23`".to_owned();
+        fields.findings().error_with_help("bad-url", &span, message, help);
+    }
     match &config.extra_body {
         Some(Value::Object(extra)) => {
             for key in ["messages", "stream"].into_iter().filter(|key| extra.contains_key(*key)) {

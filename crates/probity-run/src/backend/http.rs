@@ -13,7 +13,7 @@ use probity_grade::{
 };
 pub use reqwest::Client;
 use reqwest::{
-    Response, StatusCode,
+    Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderMap},
 };
 use serde_json::{Map, Value};
@@ -38,27 +38,34 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The address of the one endpoint that answers prompts.
+    /// The address of the one endpoint that answers prompts. A query stays at its end.
     pub fn endpoint(self, base_url: &str) -> String {
-        let base = base_url.trim_end_matches('/');
-        match self {
-            Self::Openai => format!("{base}/chat/completions"),
-            Self::Anthropic => match base.ends_with("/v1") {
-                true => format!("{base}/messages"),
-                false => format!("{base}/v1/messages"),
-            },
-            Self::Ollama => format!("{base}/api/chat"),
-        }
+        let (base, query) = split_query(base_url);
+        let base = base.trim_end_matches('/');
+        let (tail, _) = self.tails();
+        let missing = match self {
+            // People copy the whole address, too.
+            _ if base.ends_with(tail) => "",
+            Self::Anthropic if !base.ends_with("/v1") => "/v1/messages",
+            Self::Openai | Self::Anthropic | Self::Ollama => tail,
+        };
+        format!("{base}{missing}{query}")
     }
 
     /// The address of the list of models.
     fn models(self, endpoint: &str) -> String {
-        let (tail, list) = match self {
+        let (path, query) = split_query(endpoint);
+        let (tail, list) = self.tails();
+        format!("{}{list}{query}", path.strip_suffix(tail).unwrap_or(path))
+    }
+
+    /// How the endpoint ends, and what the list of models has instead.
+    fn tails(self) -> (&'static str, &'static str) {
+        match self {
             Self::Openai => ("/chat/completions", "/models"),
             Self::Anthropic => ("/messages", "/models"),
             Self::Ollama => ("/api/chat", "/api/tags"),
-        };
-        format!("{}{list}", endpoint.strip_suffix(tail).unwrap_or(endpoint))
+        }
     }
 
     fn encode(self, fields: &Map<String, Value>, ask: &Ask<'_>) -> Vec<u8> {
@@ -76,6 +83,11 @@ impl Dialect {
             Self::Ollama => ollama::decode(body),
         }
     }
+}
+
+/// An address without its query, and the query with its question mark.
+fn split_query(url: &str) -> (&str, &str) {
+    url.split_at(url.find('?').unwrap_or(url.len()))
 }
 
 /// Why a body is no reply.
@@ -157,9 +169,9 @@ impl Http {
         &self.url
     }
 
-    /// Where it is, without a password.
+    /// Where it is, without a password and without what its query says.
     pub fn shown_url(&self) -> String {
-        self.redactor.clean(&self.url).into_owned()
+        self.redactor.cleaned(shown(&self.url))
     }
 
     /// Asks, and waits no longer than `limit`.
@@ -312,6 +324,26 @@ impl Http {
     }
 }
 
+/// An address as it may be shown, however short its secrets are.
+fn shown(address: &str) -> String {
+    let Ok(url) = Url::parse(address) else { return "[redacted]".to_owned() };
+    let user = match (url.username(), url.password()) {
+        ("", None) => String::new(),
+        (_, None) => "[redacted]@".to_owned(),
+        (user, Some(_)) => format!("{user}:[redacted]@"),
+    };
+    let host = url.host_str().unwrap_or("");
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    let hidden = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) => format!("{name}=[redacted]"),
+        None => "[redacted]".to_owned(),
+    };
+    let query = url.query().map_or_else(String::new, |query| {
+        format!("?{}", query.split('&').map(hidden).collect::<Vec<_>>().join("&"))
+    });
+    format!("{}://{user}{host}{port}{}{query}", url.scheme(), url.path())
+}
+
 /// A number of tokens. What is no such number is left out, and the reply is kept.
 pub(super) fn count(value: Option<Value>) -> Option<u64> {
     const MOST: f64 = 1e12;
@@ -421,6 +453,40 @@ mod tests {
         assert_eq!(Dialect::Openai.models("http://h/v1/chat/completions"), "http://h/v1/models");
         assert_eq!(Dialect::Anthropic.models("http://h/v1/messages"), "http://h/v1/models");
         assert_eq!(Dialect::Ollama.models("http://h/api/chat"), "http://h/api/tags");
+        assert_eq!(endpoint(Dialect::Anthropic, "http://h/v1/messages"), "http://h/v1/messages");
+    }
+
+    #[test]
+    fn a_query_stays_at_the_end() {
+        let both = |dialect: Dialect, base| {
+            let endpoint = dialect.endpoint(base);
+            (dialect.models(&endpoint), endpoint)
+        };
+        let expected = |models: &str, endpoint: &str| (models.to_owned(), endpoint.to_owned());
+        assert_eq!(
+            both(Dialect::Anthropic, "http://h/p?key=a/b"),
+            expected("http://h/p/v1/models?key=a/b", "http://h/p/v1/messages?key=a/b")
+        );
+        assert_eq!(
+            both(Dialect::Openai, "http://h/v1/?api-version=1"),
+            expected(
+                "http://h/v1/models?api-version=1",
+                "http://h/v1/chat/completions?api-version=1"
+            )
+        );
+        assert_eq!(
+            both(Dialect::Ollama, "http://h?k=v"),
+            expected("http://h/api/tags?k=v", "http://h/api/chat?k=v")
+        );
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        assert_eq!(
+            shown("http://u:p@[::1]:8080/v1/x?key=abc&flag&n=1"),
+            "http://u:[redacted]@[::1]:8080/v1/x?key=[redacted]&[redacted]&n=[redacted]"
+        );
+        assert_eq!(shown("https://token@h/v1"), "https://[redacted]@h/v1");
     }
 
     proptest::proptest! {

@@ -92,7 +92,8 @@ impl BackendError {
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
-                Some("write it as http://host:port/v1 or https://host/v1".to_owned())
+                let hint = "write it as http://host:port/v1 or https://host/v1, without a `#`";
+                Some(hint.to_owned())
             }
         }
     }
@@ -212,10 +213,11 @@ impl Workshop<'_> {
         let mut redactor = Redactor::default();
         let address = dialect.endpoint(&url);
         let parsed = Url::parse(&address).ok();
-        let Some(parsed) = parsed.filter(|it| it.has_host() && it.scheme().starts_with("http"))
-        else {
+        let is_server =
+            |it: &Url| it.has_host() && it.scheme().starts_with("http") && it.fragment().is_none();
+        let Some(parsed) = parsed.filter(is_server) else {
             let backend = config.name.clone();
-            return Err(BackendError::BadUrl { backend, url: without_password(&url) });
+            return Err(BackendError::BadUrl { backend, url: without_secrets(&url) });
         };
         add_secrets(&parsed, &mut redactor);
         let headers = self.headers(config, dialect, is_vendor, &mut redactor)?;
@@ -354,13 +356,17 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// An address as it may be shown.
-fn without_password(url: &str) -> String {
+/// An address that is none, as it may be shown.
+fn without_secrets(url: &str) -> String {
+    let (url, query) = match url.split_once('?') {
+        Some((url, _)) => (url, "?[redacted]"),
+        None => (url, ""),
+    };
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => {
-            format!("{}://[redacted]{}", &url[..scheme], &url[at..])
+            format!("{}://[redacted]{}{query}", &url[..scheme], &url[at..])
         }
-        (_, _) => url.to_owned(),
+        (_, _) => format!("{url}{query}"),
     }
 }
 

@@ -501,3 +501,25 @@ fn a_password_is_taken_out_in_the_form_that_is_sent() {
     }
     assert!(!format!("{shown}{}", ran.err).contains("Ym9iOlVy"), "{shown}");
 }
+
+#[test]
+fn a_query_in_the_address_is_sent_where_it_belongs_and_never_shown() {
+    let server = FakeServer::start(Script::default());
+    let suite = format!(
+        "[backends.b]\nkind = \"ollama\"\nbase_url = \"{}?key=QuerySecret9912&s=xyz\"\nmodel = \"fake-small\"\n\
+         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n",
+        server.url()
+    );
+    let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", &suite);
+    run(&project, &[]).expect(0, &[("N_CASES", "1")]);
+    assert_eq!(server.seen().last[0].path, "/api/chat?key=QuerySecret9912&s=xyz");
+    let shown = project.shown(&["doctor"]);
+    assert!(shown.contains("/api/chat?key=[redacted]&s=[redacted]"), "{shown}");
+    drop(server);
+    let shown = shown + &project.shown(&["doctor"]) + &run(&project, &[]).err;
+    assert!(!shown.contains("QuerySecret") && !shown.contains("xyz"), "{shown}");
+
+    let project = project.file("probity.toml", suite.replace("?key", "#key"));
+    let shown = project.shown(&["run"]);
+    assert!(shown.contains("error[bad-url]") && shown.contains("probity.toml:3:12"), "{shown}");
+}
