@@ -227,7 +227,7 @@ impl Workshop<'_> {
             Dialect::Ollama => ollama_fields(config),
         };
         if let Some(Value::Object(extra)) = &config.extra_body {
-            fields.extend(extra.clone());
+            merge(&mut fields, extra);
         }
         let kind = config.kind.as_str();
         let http = HttpConfig { dialect, kind, url: address, headers, fields, redactor };
@@ -384,6 +384,18 @@ fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
 fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Option<T>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Adds fields, also to the objects that are there already.
+fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, value) in more {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
+            (_, _) => {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
     }
 }
 
@@ -557,6 +569,27 @@ mod tests {
         let different: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(different.len(), all.len(), "{all:#?}");
         assert!(all.iter().all(|it| !it.contains("beta-") && !it.contains("fast")), "{all:#?}");
+    }
+
+    #[test]
+    fn more_fields_are_added_and_none_is_lost() {
+        let config = BackendConfig {
+            max_tokens: Some(9),
+            temperature: Some(0.0),
+            ..config(BackendKind::Ollama)
+        };
+        let (mut fields, _) = ollama_fields(&config);
+        let Value::Object(more) = json!({ "options": { "num_ctx": 8192 }, "think": false }) else {
+            unreachable!("it is one")
+        };
+        merge(&mut fields, &more);
+        assert_eq!(
+            Value::from(fields),
+            json!({
+                "model": "gpt-4o-mini", "stream": false, "think": false,
+                "options": { "num_predict": 9, "temperature": 0.0, "num_ctx": 8192 },
+            })
+        );
     }
 
     #[test]

@@ -523,3 +523,39 @@ fn a_query_in_the_address_is_sent_where_it_belongs_and_never_shown() {
     let shown = project.shown(&["run"]);
     assert!(shown.contains("error[bad-url]") && shown.contains("probity.toml:3:12"), "{shown}");
 }
+
+#[test]
+fn what_the_suite_has_a_field_for_has_no_place_in_extra_body() {
+    let suite = r#"
+[backends.a]
+kind = "ollama"
+model = "m"
+max_tokens = 9
+extra_body = { model = "evil", options = { num_ctx = 8192, num_predict = 99 } }
+[[runners]]
+name = "r"
+dataset = "cases.jsonl"
+"#;
+    let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", suite);
+    insta::assert_snapshot!(project.shown(&["run"]), @r#"
+    exit 2
+    --- err
+    error[foreign-field]: `extra_body` must not bring `model`
+     --> probity.toml:6:16
+      |
+    6 | extra_body = { model = "evil", options = { num_ctx = 8192, num_predict = 99 } }
+      |                ^^^^^
+      |
+      = help: the field for it is `model`
+
+    error[foreign-field]: `extra_body` must not bring `num_predict`
+     --> probity.toml:6:60
+      |
+    6 | extra_body = { model = "evil", options = { num_ctx = 8192, num_predict = 99 } }
+      |                                                            ^^^^^^^^^^^
+      |
+      = help: the field for it is `max_tokens`
+
+    error: the suite file `probity.toml` cannot be used
+    "#);
+}
