@@ -164,7 +164,7 @@ impl Workshop<'_> {
                 .max_concurrency
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
-            max_tokens: config.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
+            max_tokens: sent_max_tokens(config).filter(|_| !not_applied.contains(&"max_tokens")),
             parameters: self.parameters(config),
             not_applied,
             wire,
@@ -380,6 +380,12 @@ fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     }
 }
 
+/// The limit of a reply that a server is told.
+fn sent_max_tokens(config: &BackendConfig) -> Option<u64> {
+    let usual = (config.kind == BackendKind::Anthropic).then_some(ANTHROPIC_MAX_TOKENS);
+    config.max_tokens.or(usual)
+}
+
 /// Puts what is set into a body.
 fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Option<T>) {
     if let Some(value) = value {
@@ -433,7 +439,7 @@ fn openai_fields(config: &BackendConfig, is_vendor: bool) -> Fields {
 fn anthropic_fields(config: &BackendConfig) -> Fields {
     let mut fields = Map::new();
     put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "max_tokens", Some(config.max_tokens.unwrap_or(ANTHROPIC_MAX_TOKENS)));
+    put(&mut fields, "max_tokens", sent_max_tokens(config));
     put(&mut fields, "temperature", config.temperature);
     put(&mut fields, "top_p", config.top_p);
     put(&mut fields, "stop_sequences", some_list(&config.stop));

@@ -559,3 +559,25 @@ dataset = "cases.jsonl"
     error: the suite file `probity.toml` cannot be used
     "#);
 }
+
+#[test]
+fn a_dry_run_counts_what_is_really_sent_and_retries() {
+    let suite = "[backends.limited]\nkind = \"anthropic\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n\
+                 price = { input = 0, output = 1000 }\n\
+                 [backends.unlimited]\nkind = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n\
+                 price = { input = 0, output = 1000 }\n\
+                 [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n";
+    let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", suite);
+    insta::assert_snapshot!(project.shown(&["run", "--dry-run"]), @"
+    exit 0
+    --- out
+    dry run: nothing is asked
+    r on limited (anthropic, m)
+      1 of 1 cases, once each: 1 calls, at most 4 with retries
+      about 4 tokens in, up to 1024 out: up to $1.0240, with all retries up to $4.0960
+    r on unlimited (openai, m)
+      1 of 1 cases, once each: 1 calls, at most 4 with retries
+      about 4 tokens in, up to 256 out: up to $0.2560, with all retries up to $1.0240, if replies have 256 tokens (no `max_tokens`)
+    2 calls, up to $1.2800, with all retries up to $5.1200
+    ");
+}
