@@ -9,6 +9,38 @@ use super::{
     http::{Undecoded, count},
 };
 
+/// The address that a value of `OLLAMA_HOST` stands for, as Ollama itself reads it.
+pub(super) fn address(value: &str) -> String {
+    let value = value.trim().trim_matches(['"', '\'']);
+    let (scheme, rest, usual_port) = match value.split_once("://") {
+        None => ("http", value, "11434"),
+        Some(("http", rest)) => ("http", rest, "80"),
+        Some(("https", rest)) => ("https", rest, "443"),
+        // It is told that this is no address.
+        Some((_, _)) => return value.to_owned(),
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    // An IPv6 address has colons of its own, and brackets where a port comes after it.
+    let (name, port) = match (host.strip_prefix('['), host.matches(':').count()) {
+        (Some(inner), _) => match inner.split_once(']') {
+            Some((name, port)) => (name, port.strip_prefix(':').unwrap_or("")),
+            None => (inner, ""),
+        },
+        (None, 1) => host.split_once(':').unwrap_or((host, "")),
+        (None, _) => (host, ""),
+    };
+    // A server listens there; nobody can ask there.
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        name if name.contains(':') => format!("[{name}]"),
+        name => name.to_owned(),
+    };
+    let port = if port.is_empty() { usual_port } else { port };
+    format!("{scheme}://{user}{name}:{port}{path}")
+}
+
 #[derive(Deserialize)]
 struct Answer {
     message: Option<Message>,
@@ -56,6 +88,28 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_read_as_ollama_reads_it() {
+        for (value, expected) in [
+            ("localhost", "http://localhost:11434"),
+            ("h:1234", "http://h:1234"),
+            (":18774", "http://127.0.0.1:18774"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            ("0.0.0.0:1", "http://127.0.0.1:1"),
+            ("[::1]", "http://[::1]:11434"),
+            ("::1", "http://[::1]:11434"),
+            ("[::]:5", "http://[::1]:5"),
+            ("http://h", "http://h:80"),
+            ("https://h", "https://h:443"),
+            ("https://h/ollama/", "https://h:443/ollama/"),
+            ("http://u:p@h:7/x", "http://u:p@h:7/x"),
+            ("ftp://h", "ftp://h"),
+            (" \"h\" ", "http://h:11434"),
+        ] {
+            assert_eq!(address(value), expected, "{value}");
+        }
+    }
 
     #[test]
     fn an_answer_is_read() {

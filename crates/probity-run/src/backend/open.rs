@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Backend, Wire, anthropic,
     http::{Dialect, Http, HttpConfig},
+    ollama,
     program::{Program, ProgramError, Surroundings},
 };
 use crate::{
@@ -253,8 +254,11 @@ impl Workshop<'_> {
         };
         let from_variable = || {
             let value = self.variable(variable?).filter(|value| !value.is_empty())?;
-            // Ollama's is often a host and a port.
-            Some(if value.contains("://") { value } else { format!("http://{value}") })
+            Some(match config.kind == BackendKind::Ollama {
+                true => ollama::address(&value),
+                false if value.contains("://") => value,
+                false => format!("http://{value}"),
+            })
         };
         let given = config.base_url.clone().or_else(from_variable);
         let is_vendor = given.as_ref().is_none_or(|url| {
@@ -532,6 +536,8 @@ mod tests {
         };
         assert_eq!(at(BackendKind::Ollama, &[]), "http://127.0.0.1:11434/api/chat");
         assert_eq!(at(BackendKind::Ollama, &[("OLLAMA_HOST", "h:1")]), "http://h:1/api/chat");
+        let anywhere = at(BackendKind::Ollama, &[("OLLAMA_HOST", "0.0.0.0")]);
+        assert_eq!(anywhere, "http://127.0.0.1:11434/api/chat");
         assert_eq!(at(BackendKind::Vllm, &[]), "http://127.0.0.1:8000/v1/chat/completions");
         let bad = BackendConfig {
             base_url: Some("ftp://u:p@h".to_owned()),
