@@ -4,7 +4,10 @@ use std::{path::Path, sync::Mutex};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::{StoreError, make_folder, schema};
+use crate::{
+    StoreError, make_folder,
+    schema::{self, Content},
+};
 
 /// Answers that were given before.
 #[derive(Debug)]
@@ -27,18 +30,27 @@ impl Cache {
     /// Opens a cache, and makes it if need be.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_folder(path)?;
-        let failed = |source| StoreError::Open { path: path.to_owned(), source };
+        let failed = |source| StoreError::OpenCache { path: path.to_owned(), source };
         let connection = Connection::open(path).map_err(failed)?;
+        if !schema::is_ours(&connection, Content::Cache).map_err(failed)? {
+            return Err(StoreError::ForeignCache { path: path.to_owned() });
+        }
         let ready = schema::prepare(&connection).and_then(|()| {
-            // An answer that a power cut takes can be asked for again.
             connection.execute_batch(
-                "PRAGMA synchronous = NORMAL;
-                 CREATE TABLE IF NOT EXISTS answers (
+                "CREATE TABLE IF NOT EXISTS answers (
                     key BLOB PRIMARY KEY,
                     answer TEXT NOT NULL,
                     at_ms INTEGER NOT NULL
                  ) STRICT;",
-            )
+            )?;
+            let id = Content::Cache.application_id();
+            if connection
+                .query_row("PRAGMA application_id", [], |row| Ok(row.get::<_, i32>(0)? != id))?
+            {
+                connection.pragma_update(None, "application_id", id)?;
+            }
+            // An answer that a power cut takes can be asked for again.
+            connection.execute_batch("PRAGMA synchronous = NORMAL;")
         });
         ready.map_err(failed)?;
         Ok(Self { connection: Mutex::new(connection) })
@@ -82,7 +94,7 @@ impl Cache {
                 |row| Ok(CacheStats { entries: row.get(0)?, bytes: row.get(1)?, oldest_ms: row.get(2)? }),
             )
         })
-        .map_err(StoreError::Read)
+        .map_err(StoreError::UseCache)
     }
 
     /// Forgets everything. Returns how many answers that were.
@@ -92,6 +104,6 @@ impl Cache {
             connection.execute_batch("VACUUM")?;
             Ok(removed)
         })
-        .map_err(StoreError::Write)
+        .map_err(StoreError::UseCache)
     }
 }

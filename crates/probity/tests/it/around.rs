@@ -581,3 +581,59 @@ fn a_dry_run_counts_what_is_really_sent_and_retries() {
     2 calls, up to $1.2800, with all retries up to $5.1200
     ");
 }
+
+#[test]
+fn a_database_of_another_program_is_left_as_it_is() {
+    let project = Project::new()
+        .file("cases.jsonl", dataset(1))
+        .file("probity.toml", "[backends.e]\nkind = \"echo\"\n[cache]\npath = \"foreign.db\"\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n");
+    let path = project.path("foreign.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE mydata (x)").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    for words in [&["show", "--store", "foreign.db"][..], &["run", "--store", "foreign.db"]] {
+        let shown = project.shown(words);
+        assert!(shown.contains("`foreign.db` is not a store of this program"), "{shown}");
+        assert!(!shown.contains("CREATE"), "{shown}");
+    }
+    for words in [&["run", "--cache"][..], &["cache", "stats"], &["cache", "clear"]] {
+        let shown = project.shown(words);
+        assert!(shown.contains("`foreign.db` is not a cache of this program"), "{shown}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert!(!project.path("foreign.db-wal").exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_store_that_may_only_be_read_is_read() {
+    use std::{
+        fs::{Permissions, metadata, set_permissions},
+        os::unix::{
+            fs::{MetadataExt as _, PermissionsExt as _},
+            process::CommandExt as _,
+        },
+    };
+    let project = Project::new().file("cases.jsonl", dataset(2)).file(
+        "probity.toml",
+        "[backends.e]\nkind = \"echo\"\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n",
+    );
+    run(&project, &[]).expect(0, &[("N_CASES", "2")]);
+    let modes = |modes: &[(&str, u32)]| {
+        for (name, mode) in modes {
+            set_permissions(project.path(name), Permissions::from_mode(*mode)).unwrap();
+        }
+    };
+    modes(&[("", 0o755), (".probity/probity.db", 0o444), (".probity", 0o555)]);
+    for words in [&["show"][..], &["runs"]] {
+        let mut command = project.command(words);
+        // Nothing is forbidden to root.
+        if metadata("/proc/self").unwrap().uid() == 0 {
+            command.uid(65534).gid(65534);
+        }
+        let output = command.output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {err}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("2 "), "{words:?}");
+    }
+    modes(&[(".probity", 0o755)]);
+}

@@ -53,7 +53,8 @@ pub(super) fn render(
                 cost += dollars;
                 let _ = write!(text, ": {}", at_most(dollars, tries));
                 if backend.max_tokens.is_none() {
-                    let _ = write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
+                    let _ =
+                        write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
                 }
                 text.push('\n');
             }
