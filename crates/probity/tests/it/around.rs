@@ -637,3 +637,33 @@ fn a_store_that_may_only_be_read_is_read() {
     }
     modes(&[(".probity", 0o755)]);
 }
+
+#[test]
+fn an_error_that_a_program_prints_is_no_answer() {
+    let printed = |printed: &str, more: &str| {
+        let suite = format!(
+            "[backends.p]\nkind = \"command\"\ncommand = [\"cat\", \"{{{{suite_dir}}}}/printed\"]\n{more}\n\
+             [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 0\n"
+        );
+        let project = Project::new()
+            .file("cases.jsonl", dataset(1))
+            .file("printed", printed)
+            .file("probity.toml", suite);
+        run(&project, &[]);
+        stored(&project).remove(0)
+    };
+    let error =
+        r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+    let case = printed(error, "");
+    assert_eq!(
+        (&case["verdict"], &case["error"]["kind"]),
+        (&"error".into(), &"auth".into()),
+        "{case}"
+    );
+    let lines = "output = \"jsonl\"\noutput_pointer = \"/a\"";
+    let case = printed(&format!("{{\"a\":\"0\"}}\n{error}\n"), lines);
+    assert_eq!(case["verdict"], "error", "{case}");
+    let case = printed("{\"a\":\"0\"}\n{\"a\":\"0", lines);
+    assert_eq!(case["verdict"], "error", "{case}");
+    assert_eq!(printed("{\"error\":\"none\"}", "")["verdict"], "fail");
+}
