@@ -418,10 +418,10 @@ fn refuse_keys(node: &Node, findings: &mut Findings) {
 }
 
 fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {
-    let parsed = parse_duration(fields.digits("timeout")?);
+    let parsed = parse_duration(fields.digits("timeout")?).filter(|limit| !limit.is_zero());
     if parsed.is_none() {
         let span = fields.span("timeout");
-        let message = "field `timeout` must be a duration such as \"30s\"".to_owned();
+        let message = "field `timeout` must be a duration such as \"30s\", and not zero".to_owned();
         fields.findings().error("wrong-type", &span, message);
     }
     parsed

@@ -667,3 +667,11 @@ fn an_error_that_a_program_prints_is_no_answer() {
     assert_eq!(case["verdict"], "error", "{case}");
     assert_eq!(printed("{\"error\":\"none\"}", "")["verdict"], "fail");
 }
+
+#[test]
+fn a_limit_of_no_time_is_refused() {
+    let suite = "[backends.b]\nkind = \"echo\"\ntimeout = \"0s\"\n";
+    let project = Project::new().file("probity.toml", suite);
+    let shown = project.shown(&["run"]);
+    assert!(shown.contains("and not zero\n --> probity.toml:3:11"), "{shown}");
+}
