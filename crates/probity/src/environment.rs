@@ -1,6 +1,12 @@
 //! The one place that reads the environment, and the `.env` file beside it.
 
-use std::{collections::BTreeMap, env, ffi::OsString, fs, io, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ffi::OsString,
+    fs, io,
+    path::Path,
+};
 
 use crate::failure::Failure;
 
@@ -36,6 +42,23 @@ impl Environment {
     /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         Self::of_process(name).or_else(|| self.of_file(name))
+    }
+
+    /// The names of variables that begin like this. A value that is no text is a failure.
+    pub(crate) fn names(&self, beginning: &str) -> Result<BTreeSet<String>, Failure> {
+        let mut names = BTreeSet::new();
+        for (name, value) in self.all() {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(beginning)) else {
+                continue;
+            };
+            if value.to_str().is_none() {
+                return Err(Failure::new(format!(
+                    "the value of the variable `{name}` is no UTF-8"
+                )));
+            }
+            names.insert(name.to_owned());
+        }
+        Ok(names)
     }
 
     /// The value that the process was given.

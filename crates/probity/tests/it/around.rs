@@ -675,3 +675,35 @@ fn a_limit_of_no_time_is_refused() {
     let shown = project.shown(&["run"]);
     assert!(shown.contains("and not zero\n --> probity.toml:3:11"), "{shown}");
 }
+
+#[test]
+fn a_variable_that_sets_nothing_is_warned_of() {
+    let project = Project::new()
+        .file("probity.toml", "[backends.e]\nkind = \"echo\"\n")
+        .file(".env", "PROBITY_RETRY_MAXRETRIES=5\n");
+    let shown = |name: &str, value: &std::ffi::OsStr| {
+        let mut command = project.command(&["doctor"]);
+        let output = command.env("PROBITY_MARK", "1").env(name, value).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, err) = shown("PROBITY_BUDGET_MAX_COST", "1".as_ref());
+    assert_eq!(code, Some(0), "{err}");
+    insta::assert_snapshot!(err, @"
+    warning: the variable `PROBITY_BUDGET_MAX_COST` sets nothing; did you mean `PROBITY_BUDGET_MAX_COST_USD`?
+    warning: the variable `PROBITY_RETRY_MAXRETRIES` sets nothing; did you mean `PROBITY_RETRY_MAX_RETRIES`?
+    ");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_setting_that_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = Project::new().file("probity.toml", "[backends.e]\nkind = \"echo\"\n");
+    for words in [&["run"][..], &["runs"]] {
+        let value = std::ffi::OsStr::from_bytes(b"st\xffre.db");
+        let output = project.command(words).env("PROBITY_STORE", value).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("the value of the variable `PROBITY_STORE` is no UTF-8"), "{err}");
+    }
+}
