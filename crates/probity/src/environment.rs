@@ -27,7 +27,9 @@ impl Environment {
             }
             Err(error) => return Err(Failure::read(path, error)),
         };
-        let file = parse(&text).map_err(|line| {
+        // Some editors put a mark before the first line.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let file = parse(text).map_err(|line| {
             Failure::new(format!("line {line} of `{}` is no NAME=VALUE", path.display()))
         })?;
         Ok(Self { file })

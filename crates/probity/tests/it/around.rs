@@ -707,3 +707,12 @@ fn a_setting_that_is_no_text_is_refused() {
         assert!(err.contains("the value of the variable `PROBITY_STORE` is no UTF-8"), "{err}");
     }
 }
+
+#[test]
+fn a_mark_before_the_first_line_of_env_is_no_part_of_it() {
+    let project = Project::new()
+        .file("probity.toml", "[backends.e]\nkind = \"echo\"\n")
+        .file(".env", "\u{feff}PROBITY_SEED=17\n");
+    let shown = project.shown(&["config", "show"]);
+    assert!(shown.contains("# .env PROBITY_SEED"), "{shown}");
+}
