@@ -1,6 +1,11 @@
 //! Answers of earlier calls, by what was asked of whom.
 
-use std::{path::Path, sync::Mutex};
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::Path,
+    sync::Mutex,
+};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -97,6 +102,22 @@ impl Cache {
         .map_err(StoreError::UseCache)
     }
 
+    /// Removes a cache that is damaged. Returns false, and leaves it, if it may be something else.
+    pub fn remove_damaged(path: &Path) -> io::Result<bool> {
+        let mut beginning = Vec::new();
+        File::open(path)?.take(PAGE).read_to_end(&mut beginning)?;
+        let in_our_place = path.parent().is_some_and(|folder| folder.ends_with(".probity"));
+        if !in_our_place && !is_cache(&beginning) {
+            return Ok(false);
+        }
+        fs::remove_file(path)?;
+        for end in ["-wal", "-shm"] {
+            // They are there only after a crash.
+            let _ = fs::remove_file(format!("{}{end}", path.display()));
+        }
+        Ok(true)
+    }
+
     /// Forgets everything. Returns how many answers that were.
     pub fn clear(&self) -> Result<usize, StoreError> {
         self.with(|connection| {
@@ -106,4 +127,16 @@ impl Cache {
         })
         .map_err(StoreError::UseCache)
     }
+}
+
+/// The size of the page with a database's head and the beginning of its schema.
+const PAGE: u64 = 4096;
+
+/// Whether a file begins like a cache: by the id in its head, or by its one table.
+fn is_cache(beginning: &[u8]) -> bool {
+    let id = beginning.get(68..72);
+    let table = b"CREATE TABLE answers (";
+    beginning.starts_with(b"SQLite format 3\0")
+        && (id == Some(&Content::Cache.application_id().to_be_bytes()[..])
+            || beginning.windows(table.len()).any(|it| it == table))
 }

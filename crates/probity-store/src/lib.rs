@@ -126,6 +126,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a cache is no longer what was written.
+    pub fn is_damage(&self) -> bool {
+        let (Self::OpenCache { source, .. } | Self::UseCache(source)) = self else { return false };
+        matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+        )
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

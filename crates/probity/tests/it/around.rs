@@ -716,3 +716,39 @@ fn a_mark_before_the_first_line_of_env_is_no_part_of_it() {
     let shown = project.shown(&["config", "show"]);
     assert!(shown.contains("# .env PROBITY_SEED"), "{shown}");
 }
+
+#[test]
+fn a_cache_that_is_damaged_is_named_and_can_be_cleared() {
+    let suite = |path: &str| {
+        format!(
+            "[backends.e]\nkind = \"echo\"\n[cache]\npath = \"{path}\"\n\
+             [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n"
+        )
+    };
+    let project = Project::new()
+        .file("cases.jsonl", dataset(2))
+        .file("notes.txt", "no cache, and dear to somebody. ".repeat(50))
+        .file("probity.toml", suite("my.db"));
+    run(&project, &["--cache"]).expect(0, &[("N_CASES", "2")]);
+    let mut bytes = std::fs::read(project.path("my.db")).unwrap();
+    bytes[100..4096].fill(7);
+    let project = project.file("my.db", bytes);
+    insta::assert_snapshot!(project.shown(&["cache", "stats"]), @"
+    exit 2
+    --- err
+    error: the cache cannot be used
+      caused by: failed to open the cache `my.db`
+      caused by: database disk image is malformed
+    hint: `probity cache clear` removes one that is damaged; `cache.path` names another place
+    ");
+    let shown = project.shown(&["run", "--cache"]);
+    assert!(shown.contains("failed to open the cache `my.db`"), "{shown}");
+    let shown = project.shown(&["cache", "clear"]);
+    assert!(shown.contains("exit 0") && shown.contains("removed `my.db`"), "{shown}");
+    run(&project, &["--cache"]).expect(0, &[("N_CASES", "2")]);
+
+    let project = project.file("probity.toml", suite("notes.txt"));
+    let shown = project.shown(&["cache", "clear"]);
+    assert!(shown.contains("exit 2") && shown.contains("it may be no cache at all"), "{shown}");
+    assert!(project.read("notes.txt").starts_with("no cache"));
+}
