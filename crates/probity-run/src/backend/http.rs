@@ -200,17 +200,28 @@ impl Http {
         let request = self.client.get(self.dialect.models(&self.url)).headers(self.headers.clone());
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
-        let body = read_body(&mut response, LARGEST_ERROR).await.unwrap_or_default();
+        // Some servers list hundreds of models, each at length.
+        let body = read_body(&mut response, LARGEST_BODY).await;
         if !status.is_success() {
-            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(&body)));
+            let text = body.unwrap_or_default();
+            let text = &text[..text.len().min(LARGEST_ERROR)];
+            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(text)));
         }
+        let body = body.map_err(|error| self.broken_off(error, LARGEST_BODY))?;
         let list: Value = serde_json::from_slice(&body).unwrap_or_default();
         let entries = ["data", "models"].iter().find_map(|key| list.get(key)?.as_array());
+        let Some(entries) = entries else {
+            let text = String::from_utf8_lossy(&body);
+            return Err(match list.get("error").is_some_and(|error| !error.is_null()) {
+                true => self.refused(status, response.headers(), &text),
+                false => self.not_understood("it is no list of models", &body),
+            });
+        };
         let name = |entry: &Value| {
             let name = ["id", "name", "model"].iter().find_map(|key| entry.get(key)?.as_str());
-            name.map(ToOwned::to_owned)
+            name.map(|name| self.redactor.clean(name).into_owned())
         };
-        Ok(entries.map(|list| list.iter().filter_map(name).collect()).unwrap_or_default())
+        Ok(entries.iter().filter_map(name).collect())
     }
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {

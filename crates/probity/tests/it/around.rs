@@ -752,3 +752,67 @@ fn a_cache_that_is_damaged_is_named_and_can_be_cleared() {
     assert!(shown.contains("exit 2") && shown.contains("it may be no cache at all"), "{shown}");
     assert!(project.read("notes.txt").starts_with("no cache"));
 }
+
+/// A server that answers everything, lists of models too, with one body.
+fn answering(body: &'static str) -> std::net::SocketAddr {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close");
+            let _ = write!(stream, "{head}\r\n\r\n{body}");
+        }
+    });
+    address
+}
+
+#[test]
+fn doctor_is_not_content_with_any_answer() {
+    let look = |kind: &str, model: &str, body: &'static str| {
+        let address = answering(body);
+        let suite = format!(
+            "[backends.b]\nkind = \"{kind}\"\nbase_url = \"http://{address}\"\nmodel = \"{model}\"\n"
+        );
+        Project::new().file("probity.toml", suite).shown(&["doctor"])
+    };
+    let denied = r#"{"type":"error","error":{"type":"authentication_error","message":"bad key"}}"#;
+    for body in ["<html>hello</html>", "[[[[", "{}", "", denied] {
+        let shown = look("anthropic", "m", body);
+        assert!(shown.contains("exit 3") && shown.contains("reachable  yes, but"), "{shown}");
+    }
+    let list = r#"{"models":[{"name":"llama3:latest"},{"name":"qwen:7b"}]}"#;
+    for model in ["llama3", "llama3:latest", "qwen:7b"] {
+        let shown = look("ollama", model, list);
+        assert!(shown.contains("exit 0") && !shown.contains("not among them"), "{shown}");
+    }
+    assert!(look("ollama", "qwen", list).contains("not among them"));
+}
+
+#[test]
+#[cfg(unix)]
+fn doctor_sees_programs_that_cannot_be_run() {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+    let look = |kind: &str, script: &str| {
+        let suite = format!("[backends.b]\nkind = \"{kind}\"\ncommand = [\"./program\"]\n");
+        let project = Project::new().file("program", script).file("probity.toml", suite);
+        fs::set_permissions(project.path("program"), fs::Permissions::from_mode(0o755)).unwrap();
+        project.shown(&["doctor"])
+    };
+    for (kind, script, told) in [
+        ("command", "#!/no/such/interpreter\n", "needs the interpreter `/no/such/interpreter`"),
+        ("command", "mere text\n", "no program that this system can run"),
+        ("claude", "#!/bin/sh\nexit 3\n", "`--version`: exit code 3"),
+        ("claude", "#!/bin/sh\nyes\n", "`--version`: it never stops writing"),
+    ] {
+        let shown = look(kind, script);
+        assert!(shown.contains("exit 3") && shown.contains("which cannot be run"), "{shown}");
+        assert!(shown.contains(told), "{shown}");
+    }
+    let shown = look("command", "#!/bin/sh\ncat\n");
+    assert!(shown.contains("exit 0"), "{shown}");
+}
