@@ -14,7 +14,7 @@ use probity_grade::{
 pub use reqwest::Client;
 use reqwest::{
     Response, StatusCode, Url,
-    header::{CONTENT_TYPE, HeaderMap},
+    header::{CONTENT_TYPE, HeaderMap, LOCATION},
 };
 use serde_json::{Map, Value};
 
@@ -276,9 +276,15 @@ impl Http {
             (verdict.kind, verdict.permanent, window)
         });
         let (kind, permanent, retry_after) = verdict;
-        let said = match text.trim() {
-            "" => status.canonical_reason().unwrap_or("no explanation").to_owned(),
-            text => self.redactor.error_text(&message_of(text)),
+        let target = headers.get(LOCATION).filter(|_| status.is_redirection());
+        let said = match (target, text.trim()) {
+            (Some(target), _) => {
+                let target = String::from_utf8_lossy(target.as_bytes());
+                let target = self.redactor.error_text(&shown_target(&target));
+                format!("it redirects to `{target}`, which is not followed")
+            }
+            (None, "") => status.canonical_reason().unwrap_or("no explanation").to_owned(),
+            (None, text) => self.redactor.error_text(&message_of(text)),
         };
         CallError {
             permanent,
@@ -324,14 +330,14 @@ impl Http {
         let text = String::from_utf8_lossy(&body[..body.len().min(LARGEST_ERROR)]);
         let mut shown = self.redactor.error_text(text.trim());
         shown.truncate(shown.floor_char_boundary(200));
-        let kind = if body.trim_ascii().is_empty() { ErrorKind::Empty } else { ErrorKind::Server };
-        CallError {
-            status: Some(200),
-            ..CallError::new(
-                kind,
-                format!("the answer is not understood: {what}; it begins `{shown}`"),
-            )
-        }
+        let error = match shown.is_empty() {
+            true => CallError::new(ErrorKind::Empty, "the answer is empty: it has no body"),
+            false => {
+                let message = format!("the answer is not understood: {what}; it begins `{shown}`");
+                CallError::new(ErrorKind::Server, message)
+            }
+        };
+        CallError { status: Some(200), ..error }
     }
 }
 
@@ -353,6 +359,14 @@ fn shown(address: &str) -> String {
         format!("?{}", query.split('&').map(hidden).collect::<Vec<_>>().join("&"))
     });
     format!("{}://{user}{host}{port}{}{query}", url.scheme(), url.path())
+}
+
+/// Where a redirect leads, without a query: it may hold what our own address holds.
+fn shown_target(target: &str) -> String {
+    match split_query(target) {
+        (_, "") => target.to_owned(),
+        (path, _) => format!("{path}?[redacted]"),
+    }
 }
 
 /// A number of tokens. What is no such number is left out, and the reply is kept.

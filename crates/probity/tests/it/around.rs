@@ -816,3 +816,19 @@ fn doctor_sees_programs_that_cannot_be_run() {
     let shown = look("command", "#!/bin/sh\ncat\n");
     assert!(shown.contains("exit 0"), "{shown}");
 }
+
+#[test]
+fn a_redirect_says_where_it_leads_and_an_empty_body_that_it_is_empty() {
+    let location = ("location".to_owned(), "https://elsewhere.test/v1?key=abc".to_owned());
+    let redirect = Answer::Raw { status: 307, headers: vec![location], body: String::new() };
+    for (answer, told) in [
+        (redirect, "HTTP 307: it redirects to `https://elsewhere.test/v1?[redacted]`"),
+        (Answer::EmptyBody, "the answer is empty: it has no body"),
+    ] {
+        let server = FakeServer::start(Script::always(answer));
+        let project = project(1, &[("fake", &server)], "");
+        run(&project, &["--max-retries", "0"]);
+        let case = stored(&project).remove(0);
+        assert!(case["error"]["message"].as_str().unwrap().starts_with(told), "{case}");
+    }
+}
