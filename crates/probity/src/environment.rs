@@ -30,7 +30,8 @@ impl Environment {
         // Some editors put a mark before the first line.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let file = parse(text).map_err(|line| {
-            Failure::new(format!("line {line} of `{}` is no NAME=VALUE", path.display()))
+            let file = path.display();
+            Failure::new(format!("line {line} of `{file}` is no NAME=VALUE, or its quote has no end"))
         })?;
         Ok(Self { file })
     }
@@ -91,21 +92,20 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
         if name.is_empty() || !name.chars().all(sound) {
             return Err(at + 1);
         }
-        variables.insert(name.to_owned(), unquoted(value.trim()));
+        variables.insert(name.to_owned(), unquoted(value.trim()).ok_or(at + 1)?);
     }
     Ok(variables)
 }
 
-fn unquoted(value: &str) -> String {
+/// The value without its quotes; none if they do not end.
+fn unquoted(value: &str) -> Option<String> {
     for quote in ['"', '\''] {
-        if let Some(inner) = value.strip_prefix(quote)
-            && let Some(end) = inner.find(quote)
-        {
-            return inner[..end].to_owned();
+        if let Some(inner) = value.strip_prefix(quote) {
+            return inner.find(quote).map(|end| inner[..end].to_owned());
         }
     }
     // A comment begins after a blank.
-    value.split(" #").next().unwrap_or(value).trim_end().to_owned()
+    Some(value.split(" #").next().unwrap_or(value).trim_end().to_owned())
 }
 
 #[cfg(test)]
@@ -124,5 +124,6 @@ mod tests {
         );
         assert_eq!(parse("A=1\nnonsense"), Err(2));
         assert_eq!(parse("a b=1"), Err(1));
+        assert_eq!(parse("A='x\nB=1"), Err(1));
     }
 }
