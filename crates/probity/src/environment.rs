@@ -31,7 +31,9 @@ impl Environment {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let file = parse(text).map_err(|line| {
             let file = path.display();
-            Failure::new(format!("line {line} of `{file}` is no NAME=VALUE, or its quote has no end"))
+            Failure::new(format!(
+                "line {line} of `{file}` is no NAME=VALUE, or its quote has no end"
+            ))
         })?;
         Ok(Self { file })
     }

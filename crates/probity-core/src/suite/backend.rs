@@ -255,6 +255,11 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         let message = "the name of a backend must not have control characters".to_owned();
         fields.findings().error("bad-name", &node.span, message);
     }
+    if name.trim().is_empty() || name.contains(',') {
+        let message = "the name of a backend must not be empty or have a comma".to_owned();
+        let help = "`--backend a,b` names two".to_owned();
+        fields.findings().error_with_help("bad-name", &node.span, message, help);
+    }
     let config = BackendConfig {
         base_url: fields.text("base_url"),
         model: fields.text("model"),

@@ -832,3 +832,12 @@ fn a_redirect_says_where_it_leads_and_an_empty_body_that_it_is_empty() {
         assert!(case["error"]["message"].as_str().unwrap().starts_with(told), "{case}");
     }
 }
+
+#[test]
+fn a_backend_has_a_name_that_can_be_given() {
+    for name in ["", " ", "a,b"] {
+        let suite = format!("[backends.\"{name}\"]\nkind = \"echo\"\n");
+        let shown = Project::new().file("probity.toml", suite).shown(&["run"]);
+        assert!(shown.contains("must not be empty or have a comma"), "{shown}");
+    }
+}
