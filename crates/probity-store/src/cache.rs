@@ -1,10 +1,18 @@
 //! Answers of earlier calls, by what was asked of whom.
 
-use std::{path::Path, sync::Mutex};
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::Path,
+    sync::Mutex,
+};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::{StoreError, make_folder, schema};
+use crate::{
+    StoreError, make_folder,
+    schema::{self, Content},
+};
 
 /// Answers that were given before.
 #[derive(Debug)]
@@ -27,18 +35,27 @@ impl Cache {
     /// Opens a cache, and makes it if need be.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_folder(path)?;
-        let failed = |source| StoreError::Open { path: path.to_owned(), source };
+        let failed = |source| StoreError::OpenCache { path: path.to_owned(), source };
         let connection = Connection::open(path).map_err(failed)?;
+        if !schema::is_ours(&connection, Content::Cache).map_err(failed)? {
+            return Err(StoreError::ForeignCache { path: path.to_owned() });
+        }
         let ready = schema::prepare(&connection).and_then(|()| {
-            // An answer that a power cut takes can be asked for again.
             connection.execute_batch(
-                "PRAGMA synchronous = NORMAL;
-                 CREATE TABLE IF NOT EXISTS answers (
+                "CREATE TABLE IF NOT EXISTS answers (
                     key BLOB PRIMARY KEY,
                     answer TEXT NOT NULL,
                     at_ms INTEGER NOT NULL
                  ) STRICT;",
-            )
+            )?;
+            let id = Content::Cache.application_id();
+            if connection
+                .query_row("PRAGMA application_id", [], |row| Ok(row.get::<_, i32>(0)? != id))?
+            {
+                connection.pragma_update(None, "application_id", id)?;
+            }
+            // An answer that a power cut takes can be asked for again.
+            connection.execute_batch("PRAGMA synchronous = NORMAL;")
         });
         ready.map_err(failed)?;
         Ok(Self { connection: Mutex::new(connection) })
@@ -82,7 +99,23 @@ impl Cache {
                 |row| Ok(CacheStats { entries: row.get(0)?, bytes: row.get(1)?, oldest_ms: row.get(2)? }),
             )
         })
-        .map_err(StoreError::Read)
+        .map_err(StoreError::UseCache)
+    }
+
+    /// Removes a cache that is damaged. Returns false, and leaves it, if it may be something else.
+    pub fn remove_damaged(path: &Path) -> io::Result<bool> {
+        let mut beginning = Vec::new();
+        File::open(path)?.take(PAGE).read_to_end(&mut beginning)?;
+        let in_our_place = path.parent().is_some_and(|folder| folder.ends_with(".probity"));
+        if !in_our_place && !is_cache(&beginning) {
+            return Ok(false);
+        }
+        fs::remove_file(path)?;
+        for end in ["-wal", "-shm"] {
+            // They are there only after a crash.
+            let _ = fs::remove_file(format!("{}{end}", path.display()));
+        }
+        Ok(true)
     }
 
     /// Forgets everything. Returns how many answers that were.
@@ -92,6 +125,18 @@ impl Cache {
             connection.execute_batch("VACUUM")?;
             Ok(removed)
         })
-        .map_err(StoreError::Write)
+        .map_err(StoreError::UseCache)
     }
+}
+
+/// The size of the page with a database's head and the beginning of its schema.
+const PAGE: u64 = 4096;
+
+/// Whether a file begins like a cache: by the id in its head, or by its one table.
+fn is_cache(beginning: &[u8]) -> bool {
+    let id = beginning.get(68..72);
+    let table = b"CREATE TABLE answers (";
+    beginning.starts_with(b"SQLite format 3\0")
+        && (id == Some(&Content::Cache.application_id().to_be_bytes()[..])
+            || beginning.windows(table.len()).any(|it| it == table))
 }

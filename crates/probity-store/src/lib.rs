@@ -17,13 +17,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
 pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, Tally};
 pub use recorder::{NewRun, Recorder};
+use schema::Content;
 pub use view::StoredCases;
 
 /// Why a store cannot be used.
@@ -53,6 +54,30 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// It is a database, and another program's.
+    #[error("`{}` is not a store of this program", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The cache cannot be opened or is none.
+    #[error("failed to open the cache `{}`", path.display())]
+    OpenCache {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// It is a database, and no cache.
+    #[error("`{}` is not a cache of this program", path.display())]
+    ForeignCache {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A cache failed when it was looked at or cleared.
+    #[error("failed to use the cache")]
+    UseCache(#[source] rusqlite::Error),
     /// A later version of this program made it.
     #[error(
         "the store `{}` was written by a newer version of this program (format {found}, this one knows up to {known})",
@@ -101,13 +126,26 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a cache is no longer what was written.
+    pub fn is_damage(&self) -> bool {
+        let (Self::OpenCache { source, .. } | Self::UseCache(source)) = self else { return false };
+        matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+        )
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Missing { .. } => Some("`probity run` makes one; `--store PATH` names another"),
-            Self::Folder { .. } | Self::Open { .. } | Self::Lock { .. } => {
+            Self::Folder { .. } | Self::Open { .. } | Self::Foreign { .. } | Self::Lock { .. } => {
                 Some("name another place with `--store PATH`")
             }
+            Self::OpenCache { .. } | Self::UseCache(_) => Some(
+                "`probity cache clear` removes one that is damaged; `cache.path` names another place",
+            ),
+            Self::ForeignCache { .. } => Some("name another place with `cache.path`"),
             Self::Newer { .. } => {
                 Some("update the program, or name another store with `--store PATH`")
             }
@@ -122,12 +160,64 @@ impl StoreError {
 }
 
 /// Opens the database of a store, and brings it to the format that this program knows.
+///
+/// What may only be read is opened for reading if it has that format already; writing to
+/// it fails later.
 fn open(path: &Path) -> Result<Connection, StoreError> {
+    match open_to_write(path) {
+        Err(StoreError::Open { source, .. }) if is_denied(&source) => {
+            open_to_read(path).ok_or(StoreError::Open { path: path.to_owned(), source })
+        }
+        outcome => outcome,
+    }
+}
+
+fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     let failed = |source| StoreError::Open { path: path.to_owned(), source };
     let connection = Connection::open(path).map_err(failed)?;
+    // Nothing is written before it is known whose file it is.
+    if !schema::is_ours(&connection, Content::Store).map_err(failed)? {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
     schema::prepare(&connection).map_err(failed)?;
     schema::migrate(&connection, path)?;
     Ok(connection)
+}
+
+/// A store as it stands, on a disk or in a folder where nothing may be written.
+fn open_to_read(path: &Path) -> Option<Connection> {
+    let is_ready = |connection: &Connection| {
+        schema::is_current(connection).unwrap_or(false)
+            && schema::is_ours(connection, Content::Store).unwrap_or(false)
+    };
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok();
+    connection.filter(is_ready).or_else(|| {
+        // Without the files that readers and writers share SQLite reads only what is sure not
+        // to change. What a log holds that was not brought in would be missing then.
+        let log = PathBuf::from(format!("{}-wal", path.display()));
+        if fs::metadata(&log).is_ok_and(|it| it.len() > 0) {
+            return None;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(immutable_uri(path), flags).ok();
+        connection.filter(is_ready)
+    })
+}
+
+/// An address by which SQLite opens a file that nobody changes.
+fn immutable_uri(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = path.display().to_string();
+    let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{path}?immutable=1")
+}
+
+/// Whether something kept us from writing.
+fn is_denied(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+    )
 }
 
 /// Makes the folder of a store, and keeps what is in it out of version control.

@@ -88,6 +88,58 @@ const MIGRATIONS: &[&str] = &[
 /// The newest format that this program knows.
 const KNOWN: i64 = 2;
 
+/// What a database of ours holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Runs.
+    Store,
+    /// Answers.
+    Cache,
+}
+
+impl Content {
+    /// What tells it from databases of other programs.
+    pub(crate) const fn application_id(self) -> i32 {
+        match self {
+            Self::Store => i32::from_be_bytes(*b"Prbs"),
+            Self::Cache => i32::from_be_bytes(*b"Prbc"),
+        }
+    }
+
+    /// The columns by which one is known that was made before there was an id.
+    const fn columns(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Store => &[("lanes", "backend"), ("results", "case_id"), ("runs", "run_id")],
+            Self::Cache => &[("answers", "answer"), ("answers", "at_ms"), ("answers", "key")],
+        }
+    }
+}
+
+/// Whether a database is what it is taken for, or empty. It is only read.
+pub(crate) fn is_ours(connection: &Connection, content: Content) -> rusqlite::Result<bool> {
+    connection.busy_timeout(PATIENCE)?;
+    let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if id != 0 {
+        return Ok(id == content.application_id());
+    }
+    let count = "SELECT count(*) FROM sqlite_schema";
+    if connection.query_row(count, [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(true);
+    }
+    let mut has = connection.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?")?;
+    for column in content.columns() {
+        if !has.exists(*column)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a store has the newest format.
+pub(crate) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("PRAGMA user_version", [], |row| Ok(row.get::<_, i64>(0)? == KNOWN))
+}
+
 /// Readers do not wait for the writer, and what is committed survives a power cut.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
@@ -114,6 +166,9 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
         for step in MIGRATIONS.iter().skip(found) {
             connection.execute_batch(step)?;
         }
+        if found == 0 {
+            connection.pragma_update(None, "application_id", Content::Store.application_id())?;
+        }
         connection.pragma_update(None, "user_version", KNOWN)?;
         connection.execute_batch("COMMIT")
     };
@@ -127,6 +182,25 @@ mod tests {
     #[test]
     fn each_format_has_its_step() {
         assert_eq!(i64::try_from(MIGRATIONS.len()), Ok(KNOWN));
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_told_apart() {
+        let check = |sql: &str, store: bool, cache: bool| {
+            let connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(sql).unwrap();
+            assert_eq!(is_ours(&connection, Content::Store), Ok(store), "{sql}");
+            assert_eq!(is_ours(&connection, Content::Cache), Ok(cache), "{sql}");
+        };
+        let id = |content: Content| format!("PRAGMA application_id = {}", content.application_id());
+        check("", true, true);
+        check("CREATE TABLE mydata (x)", false, false);
+        check("CREATE TABLE answers (question, answer)", false, false);
+        check("CREATE TABLE answers (key, answer, at_ms)", false, true);
+        check(MIGRATIONS[0], true, false);
+        check("PRAGMA application_id = 7", false, false);
+        check(&id(Content::Store), true, false);
+        check(&id(Content::Cache), false, true);
     }
 
     #[test]

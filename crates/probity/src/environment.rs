@@ -1,6 +1,12 @@
 //! The one place that reads the environment, and the `.env` file beside it.
 
-use std::{collections::BTreeMap, env, ffi::OsString, fs, io, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ffi::OsString,
+    fs, io,
+    path::Path,
+};
 
 use crate::failure::Failure;
 
@@ -21,8 +27,13 @@ impl Environment {
             }
             Err(error) => return Err(Failure::read(path, error)),
         };
-        let file = parse(&text).map_err(|line| {
-            Failure::new(format!("line {line} of `{}` is no NAME=VALUE", path.display()))
+        // Some editors put a mark before the first line.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let file = parse(text).map_err(|line| {
+            let file = path.display();
+            Failure::new(format!(
+                "line {line} of `{file}` is no NAME=VALUE, or its quote has no end"
+            ))
         })?;
         Ok(Self { file })
     }
@@ -36,6 +47,23 @@ impl Environment {
     /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         Self::of_process(name).or_else(|| self.of_file(name))
+    }
+
+    /// The names of variables that begin like this. A value that is no text is a failure.
+    pub(crate) fn names(&self, beginning: &str) -> Result<BTreeSet<String>, Failure> {
+        let mut names = BTreeSet::new();
+        for (name, value) in self.all() {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(beginning)) else {
+                continue;
+            };
+            if value.to_str().is_none() {
+                return Err(Failure::new(format!(
+                    "the value of the variable `{name}` is no UTF-8"
+                )));
+            }
+            names.insert(name.to_owned());
+        }
+        Ok(names)
     }
 
     /// The value that the process was given.
@@ -66,21 +94,20 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
         if name.is_empty() || !name.chars().all(sound) {
             return Err(at + 1);
         }
-        variables.insert(name.to_owned(), unquoted(value.trim()));
+        variables.insert(name.to_owned(), unquoted(value.trim()).ok_or(at + 1)?);
     }
     Ok(variables)
 }
 
-fn unquoted(value: &str) -> String {
+/// The value without its quotes; none if they do not end.
+fn unquoted(value: &str) -> Option<String> {
     for quote in ['"', '\''] {
-        if let Some(inner) = value.strip_prefix(quote)
-            && let Some(end) = inner.find(quote)
-        {
-            return inner[..end].to_owned();
+        if let Some(inner) = value.strip_prefix(quote) {
+            return inner.find(quote).map(|end| inner[..end].to_owned());
         }
     }
     // A comment begins after a blank.
-    value.split(" #").next().unwrap_or(value).trim_end().to_owned()
+    Some(value.split(" #").next().unwrap_or(value).trim_end().to_owned())
 }
 
 #[cfg(test)]
@@ -99,5 +126,6 @@ mod tests {
         );
         assert_eq!(parse("A=1\nnonsense"), Err(2));
         assert_eq!(parse("a b=1"), Err(1));
+        assert_eq!(parse("A='x\nB=1"), Err(1));
     }
 }

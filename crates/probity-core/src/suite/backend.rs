@@ -255,6 +255,11 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         let message = "the name of a backend must not have control characters".to_owned();
         fields.findings().error("bad-name", &node.span, message);
     }
+    if name.trim().is_empty() || name.contains(',') {
+        let message = "the name of a backend must not be empty or have a comma".to_owned();
+        let help = "`--backend a,b` names two".to_owned();
+        fields.findings().error_with_help("bad-name", &node.span, message, help);
+    }
     let config = BackendConfig {
         base_url: fields.text("base_url"),
         model: fields.text("model"),
@@ -320,19 +325,14 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         let message = format!("`{key}` means nothing for a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
-    match &config.extra_body {
-        Some(Value::Object(extra)) => {
-            for key in ["messages", "stream"].into_iter().filter(|key| extra.contains_key(*key)) {
-                let span = fields.span("extra_body");
-                let message = format!("`extra_body` must not bring `{key}`: each case does");
-                fields.findings().error("foreign-field", &span, message);
-            }
-        }
-        Some(_) => {
-            let span = fields.span("extra_body");
-            fields.findings().error("wrong-type", &span, "`extra_body` must be a table".to_owned());
-        }
-        None => {}
+    if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
+        let span = fields.span("base_url");
+        let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
+        let help = "leave out `#` and what comes after it; in a password it is `%23`".to_owned();
+        fields.findings().error_with_help("bad-url", &span, message, help);
+    }
+    if let Some(extra) = node.get("extra_body") {
+        check_extra_body(config, extra, fields.findings());
     }
     match &config.response_format {
         None | Some(Value::Object(_)) => {}
@@ -343,6 +343,49 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
             fields.findings().error("unknown-value", &span, message);
         }
     }
+}
+
+/// `extra_body` is for what the suite has no field for: with two values for one thing it
+/// would be anybody's guess which is sent, and budgets and the cache would not know.
+fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Findings) {
+    if !extra.to_json().is_object() {
+        let message = "`extra_body` must be a table".to_owned();
+        return findings.error("wrong-type", &extra.span, message);
+    }
+    let is_ollama = config.kind == BackendKind::Ollama;
+    let options = extra.get("options").filter(|_| is_ollama);
+    for entry in extra.entries() {
+        let key = entry.key.as_str();
+        if ["messages", "stream"].contains(&key) {
+            let message = format!("`extra_body` must not bring `{key}`: each case does");
+            findings.error("foreign-field", &entry.key_span, message);
+        }
+    }
+    for entry in extra.entries().iter().chain(options.map_or(&[][..], Node::entries)) {
+        let Some(field) = field_for(config, &entry.key) else { continue };
+        let message = format!("`extra_body` must not bring `{}`", entry.key);
+        let help = format!("the field for it is `{field}`");
+        findings.error_with_help("foreign-field", &entry.key_span, message, help);
+    }
+}
+
+/// The field of a suite that says what a key of a body says.
+fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
+    let has_seed = config.kind != BackendKind::Anthropic;
+    let (field, is_taken) = match key {
+        "model" => ("model", true),
+        "temperature" => ("temperature", true),
+        "top_p" => ("top_p", true),
+        "max_tokens" => ("max_tokens", true),
+        "seed" => ("seed", has_seed),
+        "stop" => ("stop", true),
+        // Other names, which a server may need for want of the usual one.
+        "max_completion_tokens" | "num_predict" => ("max_tokens", config.max_tokens.is_some()),
+        "stop_sequences" => ("stop", !config.stop.is_empty()),
+        "response_format" | "format" => ("response_format", config.response_format.is_some()),
+        _ => return None,
+    };
+    is_taken.then_some(field)
 }
 
 /// Fields that only a program can use.
@@ -380,10 +423,10 @@ fn refuse_keys(node: &Node, findings: &mut Findings) {
 }
 
 fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {
-    let parsed = parse_duration(fields.digits("timeout")?);
+    let parsed = parse_duration(fields.digits("timeout")?).filter(|limit| !limit.is_zero());
     if parsed.is_none() {
         let span = fields.span("timeout");
-        let message = "field `timeout` must be a duration such as \"30s\"".to_owned();
+        let message = "field `timeout` must be a duration such as \"30s\", and not zero".to_owned();
         fields.findings().error("wrong-type", &span, message);
     }
     parsed

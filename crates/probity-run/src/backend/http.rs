@@ -13,8 +13,8 @@ use probity_grade::{
 };
 pub use reqwest::Client;
 use reqwest::{
-    Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderMap},
+    Response, StatusCode, Url,
+    header::{CONTENT_TYPE, HeaderMap, LOCATION},
 };
 use serde_json::{Map, Value};
 
@@ -38,27 +38,34 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The address of the one endpoint that answers prompts.
+    /// The address of the one endpoint that answers prompts. A query stays at its end.
     pub fn endpoint(self, base_url: &str) -> String {
-        let base = base_url.trim_end_matches('/');
-        match self {
-            Self::Openai => format!("{base}/chat/completions"),
-            Self::Anthropic => match base.ends_with("/v1") {
-                true => format!("{base}/messages"),
-                false => format!("{base}/v1/messages"),
-            },
-            Self::Ollama => format!("{base}/api/chat"),
-        }
+        let (base, query) = split_query(base_url);
+        let base = base.trim_end_matches('/');
+        let (tail, _) = self.tails();
+        let missing = match self {
+            // People copy the whole address, too.
+            _ if base.ends_with(tail) => "",
+            Self::Anthropic if !base.ends_with("/v1") => "/v1/messages",
+            Self::Openai | Self::Anthropic | Self::Ollama => tail,
+        };
+        format!("{base}{missing}{query}")
     }
 
     /// The address of the list of models.
     fn models(self, endpoint: &str) -> String {
-        let (tail, list) = match self {
+        let (path, query) = split_query(endpoint);
+        let (tail, list) = self.tails();
+        format!("{}{list}{query}", path.strip_suffix(tail).unwrap_or(path))
+    }
+
+    /// How the endpoint ends, and what the list of models has instead.
+    fn tails(self) -> (&'static str, &'static str) {
+        match self {
             Self::Openai => ("/chat/completions", "/models"),
             Self::Anthropic => ("/messages", "/models"),
             Self::Ollama => ("/api/chat", "/api/tags"),
-        };
-        format!("{}{list}", endpoint.strip_suffix(tail).unwrap_or(endpoint))
+        }
     }
 
     fn encode(self, fields: &Map<String, Value>, ask: &Ask<'_>) -> Vec<u8> {
@@ -76,6 +83,11 @@ impl Dialect {
             Self::Ollama => ollama::decode(body),
         }
     }
+}
+
+/// An address without its query, and the query with its question mark.
+fn split_query(url: &str) -> (&str, &str) {
+    url.split_at(url.find('?').unwrap_or(url.len()))
 }
 
 /// Why a body is no reply.
@@ -157,9 +169,9 @@ impl Http {
         &self.url
     }
 
-    /// Where it is, without a password.
+    /// Where it is, without a password and without what its query says.
     pub fn shown_url(&self) -> String {
-        self.redactor.clean(&self.url).into_owned()
+        self.redactor.cleaned(shown(&self.url))
     }
 
     /// Asks, and waits no longer than `limit`.
@@ -188,17 +200,28 @@ impl Http {
         let request = self.client.get(self.dialect.models(&self.url)).headers(self.headers.clone());
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
-        let body = read_body(&mut response, LARGEST_ERROR).await.unwrap_or_default();
+        // Some servers list hundreds of models, each at length.
+        let body = read_body(&mut response, LARGEST_BODY).await;
         if !status.is_success() {
-            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(&body)));
+            let text = body.unwrap_or_default();
+            let text = &text[..text.len().min(LARGEST_ERROR)];
+            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(text)));
         }
+        let body = body.map_err(|error| self.broken_off(error, LARGEST_BODY))?;
         let list: Value = serde_json::from_slice(&body).unwrap_or_default();
         let entries = ["data", "models"].iter().find_map(|key| list.get(key)?.as_array());
+        let Some(entries) = entries else {
+            let text = String::from_utf8_lossy(&body);
+            return Err(match list.get("error").is_some_and(|error| !error.is_null()) {
+                true => self.refused(status, response.headers(), &text),
+                false => self.not_understood("it is no list of models", &body),
+            });
+        };
         let name = |entry: &Value| {
             let name = ["id", "name", "model"].iter().find_map(|key| entry.get(key)?.as_str());
-            name.map(ToOwned::to_owned)
+            name.map(|name| self.redactor.clean(name).into_owned())
         };
-        Ok(entries.map(|list| list.iter().filter_map(name).collect()).unwrap_or_default())
+        Ok(entries.iter().filter_map(name).collect())
     }
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
@@ -253,9 +276,15 @@ impl Http {
             (verdict.kind, verdict.permanent, window)
         });
         let (kind, permanent, retry_after) = verdict;
-        let said = match text.trim() {
-            "" => status.canonical_reason().unwrap_or("no explanation").to_owned(),
-            text => self.redactor.error_text(&message_of(text)),
+        let target = headers.get(LOCATION).filter(|_| status.is_redirection());
+        let said = match (target, text.trim()) {
+            (Some(target), _) => {
+                let target = String::from_utf8_lossy(target.as_bytes());
+                let target = self.redactor.error_text(&shown_target(&target));
+                format!("it redirects to `{target}`, which is not followed")
+            }
+            (None, "") => status.canonical_reason().unwrap_or("no explanation").to_owned(),
+            (None, text) => self.redactor.error_text(&message_of(text)),
         };
         CallError {
             permanent,
@@ -301,14 +330,42 @@ impl Http {
         let text = String::from_utf8_lossy(&body[..body.len().min(LARGEST_ERROR)]);
         let mut shown = self.redactor.error_text(text.trim());
         shown.truncate(shown.floor_char_boundary(200));
-        let kind = if body.trim_ascii().is_empty() { ErrorKind::Empty } else { ErrorKind::Server };
-        CallError {
-            status: Some(200),
-            ..CallError::new(
-                kind,
-                format!("the answer is not understood: {what}; it begins `{shown}`"),
-            )
-        }
+        let error = match shown.is_empty() {
+            true => CallError::new(ErrorKind::Empty, "the answer is empty: it has no body"),
+            false => {
+                let message = format!("the answer is not understood: {what}; it begins `{shown}`");
+                CallError::new(ErrorKind::Server, message)
+            }
+        };
+        CallError { status: Some(200), ..error }
+    }
+}
+
+/// An address as it may be shown, however short its secrets are.
+fn shown(address: &str) -> String {
+    let Ok(url) = Url::parse(address) else { return "[redacted]".to_owned() };
+    let user = match (url.username(), url.password()) {
+        ("", None) => String::new(),
+        (_, None) => "[redacted]@".to_owned(),
+        (user, Some(_)) => format!("{user}:[redacted]@"),
+    };
+    let host = url.host_str().unwrap_or("");
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    let hidden = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) => format!("{name}=[redacted]"),
+        None => "[redacted]".to_owned(),
+    };
+    let query = url.query().map_or_else(String::new, |query| {
+        format!("?{}", query.split('&').map(hidden).collect::<Vec<_>>().join("&"))
+    });
+    format!("{}://{user}{host}{port}{}{query}", url.scheme(), url.path())
+}
+
+/// Where a redirect leads, without a query: it may hold what our own address holds.
+fn shown_target(target: &str) -> String {
+    match split_query(target) {
+        (_, "") => target.to_owned(),
+        (path, _) => format!("{path}?[redacted]"),
     }
 }
 
@@ -320,15 +377,30 @@ pub(super) fn count(value: Option<Value>) -> Option<u64> {
     (0.0..MOST).contains(&number).then_some(number as u64)
 }
 
-/// Whether nothing was said, and nobody kept it from being said.
+/// Stop reasons with which a reply without text is a reply: somebody kept it from being
+/// said, its length was used up, or a tool was called instead. Asking again would bring,
+/// and cost, the same.
+const SPEECHLESS: &[&str] = &[
+    "content_filter",
+    "refusal",
+    "safety",
+    "guardrail",
+    "blocked",
+    "max_tokens",
+    "max_output_tokens",
+    "length",
+    "tool_use",
+    "tool_calls",
+    "function_call",
+];
+
+/// Whether nothing was said, and nothing says why.
 pub(super) fn is_silent(reply: &Reply) -> bool {
-    let blocked = || {
+    let explained = || {
         let reason = reply.stop_reason.as_deref().unwrap_or("").to_ascii_lowercase();
-        ["content_filter", "refusal", "safety", "guardrail", "blocked"]
-            .iter()
-            .any(|word| reason.contains(word))
+        SPEECHLESS.iter().any(|word| reason.contains(word))
     };
-    reply.text.trim().is_empty() && !blocked()
+    reply.text.trim().is_empty() && !explained()
 }
 
 pub(super) fn silence(reply: &Reply) -> CallError {
@@ -406,6 +478,40 @@ mod tests {
         assert_eq!(Dialect::Openai.models("http://h/v1/chat/completions"), "http://h/v1/models");
         assert_eq!(Dialect::Anthropic.models("http://h/v1/messages"), "http://h/v1/models");
         assert_eq!(Dialect::Ollama.models("http://h/api/chat"), "http://h/api/tags");
+        assert_eq!(endpoint(Dialect::Anthropic, "http://h/v1/messages"), "http://h/v1/messages");
+    }
+
+    #[test]
+    fn a_query_stays_at_the_end() {
+        let both = |dialect: Dialect, base| {
+            let endpoint = dialect.endpoint(base);
+            (dialect.models(&endpoint), endpoint)
+        };
+        let expected = |models: &str, endpoint: &str| (models.to_owned(), endpoint.to_owned());
+        assert_eq!(
+            both(Dialect::Anthropic, "http://h/p?key=a/b"),
+            expected("http://h/p/v1/models?key=a/b", "http://h/p/v1/messages?key=a/b")
+        );
+        assert_eq!(
+            both(Dialect::Openai, "http://h/v1/?api-version=1"),
+            expected(
+                "http://h/v1/models?api-version=1",
+                "http://h/v1/chat/completions?api-version=1"
+            )
+        );
+        assert_eq!(
+            both(Dialect::Ollama, "http://h?k=v"),
+            expected("http://h/api/tags?k=v", "http://h/api/chat?k=v")
+        );
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        assert_eq!(
+            shown("http://u:p@[::1]:8080/v1/x?key=abc&flag&n=1"),
+            "http://u:[redacted]@[::1]:8080/v1/x?key=[redacted]&[redacted]&n=[redacted]"
+        );
+        assert_eq!(shown("https://token@h/v1"), "https://[redacted]@h/v1");
     }
 
     proptest::proptest! {
@@ -416,6 +522,31 @@ mod tests {
             }
             let _ = message_of(&String::from_utf8_lossy(&body));
         }
+    }
+
+    #[test]
+    fn a_reply_without_text_is_a_reply_where_the_stop_reason_explains_it() {
+        let silent = |dialect: Dialect, body: &str| {
+            is_silent(&dialect.decode(body.as_bytes()).expect("an answer"))
+        };
+        let anthropic = |body| silent(Dialect::Anthropic, body);
+        assert!(!anthropic(r#"{"content":[],"stop_reason":"max_tokens"}"#));
+        assert!(!anthropic(
+            r#"{"content":[{"type":"thinking","thinking":"hm"}],"stop_reason":"max_tokens"}"#
+        ));
+        assert!(!anthropic(r#"{"content":[{"type":"tool_use"}],"stop_reason":"tool_use"}"#));
+        assert!(anthropic(r#"{"content":[{"text":" "}],"stop_reason":"end_turn"}"#));
+        let openai = |body| silent(Dialect::Openai, body);
+        assert!(!openai(r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}]}"#));
+        assert!(!openai(
+            r#"{"choices":[{"message":{"content":null,"tool_calls":[{}]},"finish_reason":"stop"}]}"#
+        ));
+        assert!(openai(r#"{"choices":[{"message":{"content":""},"finish_reason":"stop"}]}"#));
+        let ollama = |body| silent(Dialect::Ollama, body);
+        assert!(!ollama(r#"{"message":{"content":""},"done":true,"done_reason":"length"}"#));
+        assert!(!ollama(
+            r#"{"message":{"content":"","tool_calls":[{}]},"done":true,"done_reason":"stop"}"#
+        ));
     }
 
     #[test]

@@ -9,10 +9,43 @@ use super::{
     http::{Undecoded, count},
 };
 
+/// The address that a value of `OLLAMA_HOST` stands for, as Ollama itself reads it.
+pub(super) fn address(value: &str) -> String {
+    let value = value.trim().trim_matches(['"', '\'']);
+    let (scheme, rest, usual_port) = match value.split_once("://") {
+        None => ("http", value, "11434"),
+        Some(("http", rest)) => ("http", rest, "80"),
+        Some(("https", rest)) => ("https", rest, "443"),
+        // It is told that this is no address.
+        Some((_, _)) => return value.to_owned(),
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    // An IPv6 address has colons of its own, and brackets where a port comes after it.
+    let (name, port) = match (host.strip_prefix('['), host.matches(':').count()) {
+        (Some(inner), _) => match inner.split_once(']') {
+            Some((name, port)) => (name, port.strip_prefix(':').unwrap_or("")),
+            None => (inner, ""),
+        },
+        (None, 1) => host.split_once(':').unwrap_or((host, "")),
+        (None, _) => (host, ""),
+    };
+    // A server listens there; nobody can ask there.
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        name if name.contains(':') => format!("[{name}]"),
+        name => name.to_owned(),
+    };
+    let port = if port.is_empty() { usual_port } else { port };
+    format!("{scheme}://{user}{name}:{port}{path}")
+}
+
 #[derive(Deserialize)]
 struct Answer {
     message: Option<Message>,
     model: Option<String>,
+    done: Option<bool>,
     done_reason: Option<String>,
     prompt_eval_count: Option<Value>,
     eval_count: Option<Value>,
@@ -23,14 +56,20 @@ struct Answer {
 struct Message {
     #[serde(default)]
     content: String,
+    #[serde(default)]
+    tool_calls: Vec<Value>,
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
     let answer: Answer =
         serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is no chat answer"))?;
-    let Answer { message, model, done_reason, prompt_eval_count, eval_count, error } = answer;
-    if error.is_some_and(|error| !error.is_null()) {
+    let Answer { message, model, done, done_reason, prompt_eval_count, eval_count, error } = answer;
+    let is_error = |error: &Value| !error.is_null() && error.as_str() != Some("");
+    if error.as_ref().is_some_and(is_error) {
         return Err(Undecoded::Error);
+    }
+    if done == Some(false) {
+        return Err(Undecoded::Shape("it is cut off: `done` is false"));
     }
     let message = message.ok_or(Undecoded::Shape("it has no `message`"))?;
     let usage = Usage {
@@ -38,12 +77,39 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         output_tokens: count(eval_count),
         cached_tokens: None,
     };
-    Ok(Reply { text: message.content, stop_reason: done_reason, model, usage, ..Reply::default() })
+    // It says "stop" then.
+    let stop_reason = match message.content.is_empty() && !message.tool_calls.is_empty() {
+        true => Some("tool_calls".to_owned()),
+        false => done_reason,
+    };
+    Ok(Reply { text: message.content, stop_reason, model, usage, ..Reply::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_read_as_ollama_reads_it() {
+        for (value, expected) in [
+            ("localhost", "http://localhost:11434"),
+            ("h:1234", "http://h:1234"),
+            (":18774", "http://127.0.0.1:18774"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            ("0.0.0.0:1", "http://127.0.0.1:1"),
+            ("[::1]", "http://[::1]:11434"),
+            ("::1", "http://[::1]:11434"),
+            ("[::]:5", "http://[::1]:5"),
+            ("http://h", "http://h:80"),
+            ("https://h", "https://h:443"),
+            ("https://h/ollama/", "https://h:443/ollama/"),
+            ("http://u:p@h:7/x", "http://u:p@h:7/x"),
+            ("ftp://h", "ftp://h"),
+            (" \"h\" ", "http://h:11434"),
+        ] {
+            assert_eq!(address(value), expected, "{value}");
+        }
+    }
 
     #[test]
     fn an_answer_is_read() {
@@ -56,5 +122,9 @@ mod tests {
     fn what_is_no_answer_is_told_apart() {
         assert_eq!(decode(br#"{"error":"model not found"}"#), Err(Undecoded::Error));
         assert!(matches!(decode(b"{}"), Err(Undecoded::Shape(_))));
+        let cut = br#"{"message":{"content":"hel"},"done":false}"#;
+        assert!(matches!(decode(cut), Err(Undecoded::Shape(_))));
+        let no_error = br#"{"message":{"content":"hello"},"done":true,"error":""}"#;
+        assert_eq!(decode(no_error).unwrap().text, "hello");
     }
 }

@@ -7,12 +7,13 @@ use std::{
 };
 
 use probity_core::{
+    record::InputDigest,
     settings::Settings,
-    suite::{BackendConfig, BackendKind},
+    suite::{BackendConfig, BackendKind, Output},
 };
 use probity_grade::Rules;
 use reqwest::{
-    Client,
+    Client, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value, json};
@@ -20,6 +21,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Backend, Wire, anthropic,
     http::{Dialect, Http, HttpConfig},
+    ollama,
     program::{Program, ProgramError, Surroundings},
 };
 use crate::{
@@ -91,7 +93,8 @@ impl BackendError {
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
-                Some("write it as http://host:port/v1 or https://host/v1".to_owned())
+                let hint = "write it as http://host:port/v1 or https://host/v1, without a `#`";
+                Some(hint.to_owned())
             }
         }
     }
@@ -162,25 +165,62 @@ impl Workshop<'_> {
                 .max_concurrency
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
-            max_tokens: config.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
-            parameters: parameters(config),
+            max_tokens: sent_max_tokens(config).filter(|_| !not_applied.contains(&"max_tokens")),
+            parameters: self.parameters(config),
             not_applied,
             wire,
         }
+    }
+
+    /// What makes two calls with the same prompt different calls.
+    ///
+    /// Values of variables are in it as a digest only: they may be secrets. What is not
+    /// set is left out, so that a new field here changes nothing for those without it.
+    fn parameters(&self, config: &BackendConfig) -> String {
+        let mut parameters = json!({
+            "kind": config.kind.as_str(),
+            "model": config.model,
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "max_tokens": config.max_tokens,
+            "seed": config.seed,
+            "stop": config.stop,
+            "response_format": config.response_format,
+            "extra_body": config.extra_body,
+            "command": config.command,
+        });
+        let digest = |variable: &str| {
+            let value = self.variables.get(OsStr::new(variable))?;
+            Some(InputDigest::of([value.as_encoded_bytes()]).to_string())
+        };
+        if let Some(output) = &config.output {
+            parameters["output"] = match output {
+                Output::Text => json!(["text"]),
+                Output::Json(pointer) => json!(["json", pointer]),
+                Output::Jsonl(pointer) => json!(["jsonl", pointer]),
+            };
+        }
+        for name in &config.env {
+            parameters["env"][name] = json!(digest(name));
+        }
+        for (header, variable) in &config.headers_env {
+            parameters["headers"][header.to_ascii_lowercase()] = json!(digest(variable));
+        }
+        parameters.to_string()
     }
 
     fn open_http(&self, config: &BackendConfig, dialect: Dialect) -> Result<Backend, BackendError> {
         let Address { url, is_vendor } = self.address(config);
         let mut redactor = Redactor::default();
         let address = dialect.endpoint(&url);
-        let parsed = reqwest::Url::parse(&address).ok();
-        let Some(parsed) = parsed.filter(|it| it.has_host() && it.scheme().starts_with("http"))
-        else {
+        let parsed = Url::parse(&address).ok();
+        let is_server =
+            |it: &Url| it.has_host() && it.scheme().starts_with("http") && it.fragment().is_none();
+        let Some(parsed) = parsed.filter(is_server) else {
             let backend = config.name.clone();
-            return Err(BackendError::BadUrl { backend, url: without_password(&url) });
+            return Err(BackendError::BadUrl { backend, url: without_secrets(&url) });
         };
-        parsed.password().into_iter().for_each(|secret| redactor.add(secret));
-        parsed.query_pairs().for_each(|(_, value)| redactor.add(&value));
+        add_secrets(&parsed, &mut redactor);
         let headers = self.headers(config, dialect, is_vendor, &mut redactor)?;
         let (mut fields, not_applied) = match dialect {
             Dialect::Openai => openai_fields(config, is_vendor),
@@ -188,7 +228,7 @@ impl Workshop<'_> {
             Dialect::Ollama => ollama_fields(config),
         };
         if let Some(Value::Object(extra)) = &config.extra_body {
-            fields.extend(extra.clone());
+            merge(&mut fields, extra);
         }
         let kind = config.kind.as_str();
         let http = HttpConfig { dialect, kind, url: address, headers, fields, redactor };
@@ -214,8 +254,11 @@ impl Workshop<'_> {
         };
         let from_variable = || {
             let value = self.variable(variable?).filter(|value| !value.is_empty())?;
-            // Ollama's is often a host and a port.
-            Some(if value.contains("://") { value } else { format!("http://{value}") })
+            Some(match config.kind == BackendKind::Ollama {
+                true => ollama::address(&value),
+                false if value.contains("://") => value,
+                false => format!("http://{value}"),
+            })
         };
         let given = config.base_url.clone().or_else(from_variable);
         let is_vendor = given.as_ref().is_none_or(|url| {
@@ -259,7 +302,7 @@ impl Workshop<'_> {
                 backend: config.name.clone(),
                 variable: variable.clone(),
             })?;
-            redactor.add(&value);
+            redactor.add_header(&value);
             let bad = || BackendError::BadHeader { variable: variable.clone() };
             let name: HeaderName = name.parse().map_err(|_| bad())?;
             headers.insert(name, secret_header(value.trim(), variable)?);
@@ -285,13 +328,49 @@ fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError
     Ok(value)
 }
 
-/// An address as it may be shown.
-fn without_password(url: &str) -> String {
+/// Keeps out what an address says in confidence: as it is written, and as it is meant.
+fn add_secrets(url: &Url, redactor: &mut Redactor) {
+    // A name without a password is a token.
+    let secret = url.password().unwrap_or_else(|| url.username());
+    redactor.add(secret);
+    redactor.add(&percent_decoded(secret));
+    for pair in url.query().unwrap_or("").split('&') {
+        redactor.add(pair.split_once('=').map_or(pair, |(_, value)| value));
+    }
+    url.query_pairs().for_each(|(_, value)| redactor.add(&value));
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).and_then(|it| str::from_utf8(it).ok());
+        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
+        match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            (_, _) => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// An address that is none, as it may be shown.
+fn without_secrets(url: &str) -> String {
+    let (url, query) = match url.split_once('?') {
+        Some((url, _)) => (url, "?[redacted]"),
+        None => (url, ""),
+    };
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => {
-            format!("{}://[redacted]{}", &url[..scheme], &url[at..])
+            format!("{}://[redacted]{}{query}", &url[..scheme], &url[at..])
         }
-        (_, _) => url.to_owned(),
+        (_, _) => format!("{url}{query}"),
     }
 }
 
@@ -305,27 +384,28 @@ fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     }
 }
 
-/// What makes two calls with the same prompt different calls.
-fn parameters(config: &BackendConfig) -> String {
-    json!({
-        "kind": config.kind.as_str(),
-        "model": config.model,
-        "temperature": config.temperature,
-        "top_p": config.top_p,
-        "max_tokens": config.max_tokens,
-        "seed": config.seed,
-        "stop": config.stop,
-        "response_format": config.response_format,
-        "extra_body": config.extra_body,
-        "command": config.command,
-    })
-    .to_string()
+/// The limit of a reply that a server is told.
+fn sent_max_tokens(config: &BackendConfig) -> Option<u64> {
+    let usual = (config.kind == BackendKind::Anthropic).then_some(ANTHROPIC_MAX_TOKENS);
+    config.max_tokens.or(usual)
 }
 
 /// Puts what is set into a body.
 fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Option<T>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Adds fields, also to the objects that are there already.
+fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, value) in more {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
+            (_, _) => {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
     }
 }
 
@@ -363,7 +443,7 @@ fn openai_fields(config: &BackendConfig, is_vendor: bool) -> Fields {
 fn anthropic_fields(config: &BackendConfig) -> Fields {
     let mut fields = Map::new();
     put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "max_tokens", Some(config.max_tokens.unwrap_or(ANTHROPIC_MAX_TOKENS)));
+    put(&mut fields, "max_tokens", sent_max_tokens(config));
     put(&mut fields, "temperature", config.temperature);
     put(&mut fields, "top_p", config.top_p);
     put(&mut fields, "stop_sequences", some_list(&config.stop));
@@ -456,6 +536,8 @@ mod tests {
         };
         assert_eq!(at(BackendKind::Ollama, &[]), "http://127.0.0.1:11434/api/chat");
         assert_eq!(at(BackendKind::Ollama, &[("OLLAMA_HOST", "h:1")]), "http://h:1/api/chat");
+        let anywhere = at(BackendKind::Ollama, &[("OLLAMA_HOST", "0.0.0.0")]);
+        assert_eq!(anywhere, "http://127.0.0.1:11434/api/chat");
         assert_eq!(at(BackendKind::Vllm, &[]), "http://127.0.0.1:8000/v1/chat/completions");
         let bad = BackendConfig {
             base_url: Some("ftp://u:p@h".to_owned()),
@@ -463,6 +545,63 @@ mod tests {
         };
         let error = open(&bad, &[]).unwrap_err();
         assert_eq!(error, "`ftp://[redacted]@h` of backend `b` is no address of a server");
+    }
+
+    #[test]
+    fn what_is_read_and_handed_over_makes_another_call() {
+        let program = BackendConfig {
+            command: vec!["cat".to_owned()],
+            env: vec!["MODE".to_owned()],
+            ..BackendConfig::new("b", BackendKind::Command)
+        };
+        let pointed = |pointer: &str| BackendConfig {
+            output: Some(Output::Json(pointer.to_owned())),
+            ..program.clone()
+        };
+        let lines =
+            BackendConfig { output: Some(Output::Jsonl("/a".to_owned())), ..program.clone() };
+        let server = BackendConfig {
+            base_url: Some("http://h/v1".to_owned()),
+            headers_env: [("x-beta".to_owned(), "BETA".to_owned())].into(),
+            ..config(BackendKind::Openai)
+        };
+        let of = |config: &BackendConfig, variables: &[(&str, &str)]| {
+            open(config, variables).unwrap().parameters
+        };
+        let all = [
+            of(&program, &[]),
+            of(&program, &[("MODE", "")]),
+            of(&program, &[("MODE", "fast-mode")]),
+            of(&pointed("/a"), &[]),
+            of(&pointed("/b"), &[]),
+            of(&lines, &[]),
+            of(&server, &[("BETA", "beta-one")]),
+            of(&server, &[("BETA", "beta-two")]),
+        ];
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:#?}");
+        assert!(all.iter().all(|it| !it.contains("beta-") && !it.contains("fast")), "{all:#?}");
+    }
+
+    #[test]
+    fn more_fields_are_added_and_none_is_lost() {
+        let config = BackendConfig {
+            max_tokens: Some(9),
+            temperature: Some(0.0),
+            ..config(BackendKind::Ollama)
+        };
+        let (mut fields, _) = ollama_fields(&config);
+        let Value::Object(more) = json!({ "options": { "num_ctx": 8192 }, "think": false }) else {
+            unreachable!("it is one")
+        };
+        merge(&mut fields, &more);
+        assert_eq!(
+            Value::from(fields),
+            json!({
+                "model": "gpt-4o-mini", "stream": false, "think": false,
+                "options": { "num_predict": 9, "temperature": 0.0, "num_ctx": 8192 },
+            })
+        );
     }
 
     #[test]

@@ -40,6 +40,8 @@ struct Choice {
 struct Message {
     content: Option<Content>,
     refusal: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Value>>,
 }
 
 /// Text, or a list of parts of which some are text.
@@ -82,8 +84,11 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         Some(Content::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
     };
     let refusal = message.refusal.filter(|refusal| !refusal.is_empty());
+    let called = message.tool_calls.is_some_and(|calls| !calls.is_empty());
     let (text, stop_reason) = match refusal {
         Some(refusal) if text.is_empty() => (refusal, Some("refusal".to_owned())),
+        // Some servers say "stop" then.
+        None if text.is_empty() && called => (text, Some("tool_calls".to_owned())),
         Some(_) | None => (text, choice.finish_reason),
     };
     let usage = usage.map_or_else(Usage::default, |usage| Usage {

@@ -262,6 +262,7 @@ impl Program {
             Tool::Claude => decode::claude(&stdout),
             Tool::Codex => decode::codex(&stdout),
             Tool::Copilot if self.is_false_answer(&stdout) => Err(decode::Undecoded::Error),
+            Tool::Command if self.is_error_text(&stdout) => Err(decode::Undecoded::Error),
             Tool::Copilot | Tool::Command => decode::output(&self.output, &stdout),
         };
         match decoded {
@@ -279,14 +280,23 @@ impl Program {
     fn is_false_answer(&self, stdout: &str) -> bool {
         // An answer in JSON may well tell of an error.
         let plain = !stdout.trim_start().starts_with(['{', '[']);
+        plain && self.knows_error(stdout)
+    }
+
+    /// Whether a program that is to print plain answers printed a vendor's error as JSON.
+    fn is_error_text(&self, stdout: &str) -> bool {
+        self.output == Output::Text && decode::is_error_object(stdout) && self.knows_error(stdout)
+    }
+
+    fn knows_error(&self, stdout: &str) -> bool {
         let input = ErrorInput {
             backend: Some(self.dialect),
             exit_code: Some(0),
             stdout,
             ..ErrorInput::default()
         };
-        let kind = || self.rules.errors().classify(&input).kind;
-        plain && !matches!(kind(), ErrorKind::Unknown | ErrorKind::Empty)
+        let kind = self.rules.errors().classify(&input).kind;
+        !matches!(kind, ErrorKind::Unknown | ErrorKind::Empty)
     }
 
     fn presented(&self, reply: Reply) -> Reply {

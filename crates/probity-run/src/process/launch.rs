@@ -137,7 +137,20 @@ fn runnable(path: PathBuf) -> Result<PathBuf, NoProgram> {
         Ok(data) if data.permissions().mode() & 0o111 == 0 => {
             Err(NoProgram::NotExecutable { path, what: "not executable" })
         }
-        Ok(_) => Ok(path),
+        Ok(_) => can_be_run(path),
+    }
+}
+
+/// Looks at how a file begins, so that what cannot be run is told without starting it.
+fn can_be_run(path: PathBuf) -> Result<PathBuf, NoProgram> {
+    match interpreter(&path) {
+        Some(line) if line.starts_with('/') && !Path::new(&line).exists() => {
+            Err(no_interpreter(path, &line))
+        }
+        None if is_mere_text(&path) => {
+            Err(NoProgram::NotExecutable { path, what: "no program that this system can run" })
+        }
+        Some(_) | None => Ok(path),
     }
 }
 
@@ -192,11 +205,7 @@ fn explain(path: PathBuf, work: &Path, bytes: usize, source: io::Error) -> NoPro
     } else if not_found && !path.exists() {
         NoProgram::NoFile { path }
     } else if let Some(line) = interpreter {
-        let hint = match line.ends_with('\r') {
-            true => " (its first line ends with a carriage return)",
-            false => "",
-        };
-        NoProgram::NoInterpreter { path, interpreter: line.trim_end().to_owned(), hint }
+        no_interpreter(path, &line)
     } else if is(io::ErrorKind::PermissionDenied) {
         NoProgram::NotExecutable { path, what: "not executable for us" }
     } else if source.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) {
@@ -206,13 +215,33 @@ fn explain(path: PathBuf, work: &Path, bytes: usize, source: io::Error) -> NoPro
     }
 }
 
+fn no_interpreter(path: PathBuf, line: &str) -> NoProgram {
+    let hint = match line.ends_with('\r') {
+        true => " (its first line ends with a carriage return)",
+        false => "",
+    };
+    NoProgram::NoInterpreter { path, interpreter: line.trim_end().to_owned(), hint }
+}
+
 /// The interpreter that a script's first line names, with a carriage return if it has one.
 fn interpreter(path: &Path) -> Option<String> {
-    let mut beginning = Vec::new();
-    File::open(path).ok()?.take(256).read_to_end(&mut beginning).ok()?;
+    let beginning = beginning(path)?;
     let line = beginning.strip_prefix(b"#!")?;
     let line = line.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
     let line = line.trim_start_matches([' ', '\t']);
     Some(line.split([' ', '\t']).next().unwrap_or(line).to_owned())
+}
+
+/// Whether a file is text, and no program of whatever format the system knows.
+fn is_mere_text(path: &Path) -> bool {
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    beginning(path).is_some_and(|beginning| beginning.iter().all(is_text))
+}
+
+/// None of a file that may be run and not read.
+fn beginning(path: &Path) -> Option<Vec<u8>> {
+    let mut beginning = Vec::new();
+    File::open(path).ok()?.take(256).read_to_end(&mut beginning).ok()?;
+    Some(beginning)
 }

@@ -3,12 +3,9 @@
 use std::path::Path;
 
 use probity_core::settings::Layer;
-use probity_store::{Cache, CacheStats};
+use probity_store::{Cache, CacheStats, StoreError};
 
-use super::{
-    project::{Project, settings_alone},
-    run::store_failure,
-};
+use super::project::{Project, settings_alone};
 use crate::{
     cli::run::{CacheArgs, CacheCommand, StoreArgs},
     clock,
@@ -22,7 +19,9 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
         CacheCommand::Stats { place } => {
             let path = path(place, printer)?;
             let CacheStats { entries, bytes, oldest_ms } = match Path::new(&path).exists() {
-                true => open(&path)?.stats().map_err(store_failure)?,
+                true => {
+                    Cache::open(Path::new(&path)).and_then(|it| it.stats()).map_err(unusable)?
+                }
                 false => CacheStats { entries: 0, bytes: 0, oldest_ms: None },
             };
             let since =
@@ -31,18 +30,42 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
         }
         CacheCommand::Clear { place } => {
             let path = path(place, printer)?;
-            let removed = match Path::new(&path).exists() {
-                true => open(&path)?.clear().map_err(store_failure)?,
-                false => 0,
+            let place = Path::new(&path);
+            let cleared = match place.exists() {
+                true => Cache::open(place).and_then(|cache| cache.clear()),
+                false => Ok(0),
             };
-            printer.note(&format!("forgot {removed} answers"));
+            match cleared {
+                Ok(removed) => printer.note(&format!("forgot {removed} answers")),
+                Err(error) if error.is_damage() => remove(place, error, printer)?,
+                Err(error) => return Err(unusable(error)),
+            }
         }
     }
     Ok(Exit::Success)
 }
 
-fn open(path: &str) -> Result<Cache, Failure> {
-    Cache::open(Path::new(path)).map_err(store_failure)
+/// Removes a cache that is damaged, since nothing in it can be forgotten one by one.
+fn remove(path: &Path, error: StoreError, printer: &Printer) -> Result<(), Failure> {
+    match Cache::remove_damaged(path) {
+        Ok(true) => printer.note(&format!("removed `{}`, which was damaged", path.display())),
+        Ok(false) => {
+            return Err(Failure::new("the cache cannot be used")
+                .because(error)
+                .hint("it may be no cache at all: remove it, or name another with `cache.path`"));
+        }
+        Err(error) => return Err(Failure::write(path, error)),
+    }
+    Ok(())
+}
+
+fn unusable(error: StoreError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new("the cache cannot be used").because(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// Where the cache is: by the suite if there is one, else by the defaults.

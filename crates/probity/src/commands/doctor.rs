@@ -104,7 +104,7 @@ impl Report {
                 if let Some(variable) = &config.api_key_env {
                     self.line("key", &format!("in {variable}"));
                 }
-                self.server(&http.probe(limit).await, backend.model.as_deref());
+                self.server(&http.probe(limit).await, &backend);
             }
             Wire::Program(program) => self.program(&program.probe(limit).await),
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
@@ -118,7 +118,7 @@ impl Report {
         }
     }
 
-    fn server(&mut self, probe: &HttpProbe, model: Option<&str>) {
+    fn server(&mut self, probe: &HttpProbe, backend: &Backend) {
         let took =
             Span(Duration::from_millis(u64::try_from(probe.latency.as_millis()).unwrap_or(0)));
         match &probe.models {
@@ -126,11 +126,14 @@ impl Report {
                 self.line("reachable", &format!("yes, {took}; it does not list its models"));
             }
             Err(error) => {
-                self.trouble("reachable", &format!("no: {}", one_line(&error.to_string(), 200)));
+                // It answered, and not as such a server does.
+                let lead = if error.status == Some(200) { "yes, but" } else { "no:" };
+                self.trouble("reachable", &format!("{lead} {}", one_line(&error.to_string(), 200)));
             }
             Ok(models) => {
                 self.line("reachable", &format!("yes, {took}"));
-                let listed = model.is_none_or(|model| models.iter().any(|it| it == model));
+                let is_listed = |model| models.iter().any(|it| is_same_model(backend, it, model));
+                let listed = backend.model.as_deref().is_none_or(is_listed);
                 let names: Vec<String> =
                     models.iter().take(LISTED).map(|it| one_line(it, 60)).collect();
                 let more = models.len().saturating_sub(LISTED);
@@ -142,8 +145,11 @@ impl Report {
     }
 
     fn program(&mut self, probe: &Probe) {
-        let Probe { found, version, transport, json, flags, auth_hint, notes } = probe;
+        let Probe { found, broken, version, transport, json, flags, auth_hint, notes } = probe;
         match found {
+            Some(path) if *broken => {
+                self.trouble("program", &format!("{}, which cannot be run", path.display()));
+            }
             Some(path) => self.line("program", &path.display().to_string()),
             None => self.trouble("program", "not found"),
         }
@@ -189,6 +195,16 @@ impl Report {
             }
         }
     }
+}
+
+/// Whether a name in a server's list is the model that is asked for.
+fn is_same_model(backend: &Backend, listed: &str, model: &str) -> bool {
+    let bare = |name: &str| match backend.kind {
+        // The tag that Ollama takes if none is given.
+        "ollama" => name.strip_suffix(":latest").unwrap_or(name).to_owned(),
+        _ => name.to_owned(),
+    };
+    bare(listed) == bare(model)
 }
 
 fn support(support: Support) -> &'static str {

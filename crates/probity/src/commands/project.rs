@@ -3,7 +3,7 @@
 use std::{cell::RefCell, fs, path::Path};
 
 use probity_core::{
-    settings::{Layer, Origin, Resolved, Settings, Value, parse_duration},
+    settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
     suite::Suite,
 };
 use probity_grade::Rules;
@@ -48,6 +48,7 @@ impl Project {
         }
         let (suite, rules) = read(path, printer)?;
         let environment = Environment::load(place.env_file.as_deref())?;
+        warn_of_unknown(&environment, printer)?;
         let resolved = resolve(&suite, &environment, place, flags)?;
         let prices = match &suite.prices {
             None => Prices::with(None),
@@ -103,6 +104,7 @@ fn resolve(
     mut flags: Layer,
 ) -> Result<Resolved, Failure> {
     let invalid = |error| Failure::new("a setting cannot be used").because(error);
+    environment.names(OURS)?;
     let file = Layer::from_variables(|name| environment.of_file(name), Origin::DotEnv);
     let process = Layer::from_variables(Environment::of_process, Origin::Environment);
     if let Some(store) = &place.store {
@@ -111,6 +113,46 @@ fn resolve(
     }
     let layers = [suite.settings.clone(), file.map_err(invalid)?, process.map_err(invalid)?, flags];
     Ok(Resolved::of(layers))
+}
+
+/// Warns of variables that look like settings and are none.
+fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), Failure> {
+    let known: Vec<String> = keys().map(variable).collect();
+    for name in environment.names(OURS)? {
+        if known.contains(&name) || name == MARK {
+            continue;
+        }
+        let nearest = known.iter().min_by_key(|it| distance(it, &name));
+        let meant = nearest.filter(|it| distance(it, &name) <= MOST_TYPOS);
+        let help = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "`probity config show` lists the settings".to_owned(),
+        };
+        printer.note(&format!("warning: the variable `{name}` sets nothing; {help}"));
+    }
+    Ok(())
+}
+
+/// How the variables begin that are ours.
+const OURS: &str = "PROBITY_";
+/// What programs that we start are marked with; one of them may have started us.
+const MARK: &str = "PROBITY_MARK";
+/// How many letters may be wrong in a name for it to be meant for another.
+const MOST_TYPOS: usize = 4;
+
+/// How many letters have to be put in, left out or replaced to make one name of another.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, a) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, b) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// The settings that the command line makes.

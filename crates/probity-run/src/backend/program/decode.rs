@@ -35,10 +35,18 @@ pub(super) fn output(output: &Output, stdout: &str) -> Result<Reply, Undecoded> 
             if events.peek().is_none() {
                 return Err(Undecoded::Shape("the output has no line of JSON"));
             }
+            if is_cut(stdout) {
+                return Err(Undecoded::Shape("the last line of the output is cut off"));
+            }
             let (mut text, mut failed) = (None, false);
             for event in events {
-                failed = is_error(&event) || (failed && at(&event, pointer).is_none());
-                text = at(&event, pointer).or(text);
+                let found = at(&event, pointer);
+                let is_error = is_error(&event)
+                    || kind(&event) == "error"
+                    || (found.is_none() && names_error(&event));
+                // An answer after an error says that the program got over it.
+                failed = is_error || (failed && found.is_none());
+                text = found.or(text);
             }
             match (text, failed) {
                 (Some(text), false) => Ok(Reply { text, ..Reply::default() }),
@@ -220,6 +228,22 @@ fn events(stdout: &str) -> impl Iterator<Item = Value> {
         .filter(Value::is_object)
 }
 
+/// Whether what is printed ends within an object.
+fn is_cut(stdout: &str) -> bool {
+    let last = stdout.trim_end().lines().next_back().unwrap_or("").trim();
+    last.starts_with('{') && serde_json::from_str::<Value>(last).is_err()
+}
+
+/// Whether a text is an error of a vendor and nothing else: an answer in JSON may well
+/// tell of an error, but hardly in this shape.
+pub(super) fn is_error_object(stdout: &str) -> bool {
+    let Ok(Value::Object(object)) = serde_json::from_str(stdout.trim()) else { return false };
+    let Some(error) = object.get("error") else { return false };
+    let says = |key| error.get(key).is_some_and(Value::is_string);
+    let is_typed = object.get("type").and_then(Value::as_str) == Some("error");
+    says("message") && (is_typed || (object.len() == 1 && (says("type") || says("code"))))
+}
+
 fn kind(value: &Value) -> &str {
     value.get("type").and_then(Value::as_str).unwrap_or("")
 }
@@ -229,7 +253,14 @@ fn is_error(value: &Value) -> bool {
 }
 
 fn names_error(value: &Value) -> bool {
-    ["error", "errors"].iter().any(|key| value.get(key).is_some_and(|it| !it.is_null()))
+    let is_something = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(object) => !object.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    };
+    ["error", "errors"].iter().any(|key| value.get(key).is_some_and(is_something))
 }
 
 /// The text at a place; what is no text is shown as JSON.
@@ -239,6 +270,49 @@ fn at(value: &Value, pointer: &str) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             Some(other.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(stdout: &str) -> Result<String, Undecoded> {
+        output(&Output::Jsonl("/a".to_owned()), stdout).map(|reply| reply.text)
+    }
+
+    #[test]
+    fn a_line_that_is_cut_off_is_no_end() {
+        assert!(matches!(lines("{\"a\":\"old\"}\n{\"a\":\"hel"), Err(Undecoded::Shape(_))));
+        assert_eq!(lines("{\"a\":\"x\"}\n{\"b\":1}\n\nbye\n").unwrap(), "x");
+    }
+
+    #[test]
+    fn the_last_word_decides_whether_it_is_an_error() {
+        let overloaded = r#"{"type":"error","error":{"message":"overloaded"}}"#;
+        let answer = r#"{"a":"x","error":null}"#;
+        assert_eq!(lines(&format!("{answer}\n{overloaded}\n")), Err(Undecoded::Error));
+        assert_eq!(
+            lines(&format!("{answer}\n{{\"error\":\"no\"}}\n{{\"b\":1}}")),
+            Err(Undecoded::Error)
+        );
+        assert_eq!(lines(&format!("{overloaded}\n{answer}\n{{\"error\":false}}")).unwrap(), "x");
+    }
+
+    #[test]
+    fn an_error_object_is_told_from_an_answer_in_json() {
+        let vendor =
+            r#"{"type":"error","error":{"type":"authentication_error","message":"bad key"}}"#;
+        assert!(is_error_object(vendor));
+        assert!(is_error_object(r#"{"error":{"message":"slow down","type":"rate_limit"}}"#));
+        for answer in [
+            r#"{"error":"none"}"#,
+            r#"{"error":{"message":"x","type":"y"},"fix":"z"}"#,
+            r#"{"type":"error","level":3}"#,
+            "an error",
+        ] {
+            assert!(!is_error_object(answer), "{answer}");
         }
     }
 }

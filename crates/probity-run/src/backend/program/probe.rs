@@ -15,13 +15,15 @@ use probity_core::suite::{Output, Transport};
 use tokio::sync::OnceCell;
 
 use super::{Program, Tool};
-use crate::process::{self, Command, End, Limits, Room, Stdin};
+use crate::process::{self, Command, End, Limits, NoProgram, Room, Stdin};
 
 /// What is known of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Where it is.
     pub found: Option<PathBuf>,
+    /// Whether it is there and cannot be run, or does not even tell its version.
+    pub broken: bool,
     /// What it calls its version.
     pub version: Option<String>,
     /// How prompts reach it.
@@ -68,6 +70,7 @@ impl Program {
         let path = self.env.get(OsStr::new("PATH")).map(OsString::as_os_str);
         let mut probe = Probe {
             found: None,
+            broken: false,
             version: None,
             transport: self.transport(),
             json: Support::Unused,
@@ -79,6 +82,12 @@ impl Program {
             Ok(program) => program,
             Err(error) => {
                 probe.notes.push(error.to_string());
+                if let NoProgram::NotExecutable { path, .. }
+                | NoProgram::NoInterpreter { path, .. } = error
+                {
+                    probe.found = Some(path);
+                    probe.broken = true;
+                }
                 return probe;
             }
         };
@@ -121,7 +130,10 @@ impl Program {
         let Said { version: version_said, help } = said;
         match version_said {
             Ok(text) => probe.version = version(text),
-            Err(reason) => probe.notes.push(format!("`--version`: {reason}")),
+            Err(reason) => {
+                probe.broken = true;
+                probe.notes.push(format!("`--version`: {reason}"));
+            }
         }
         if let Err(reason) = help {
             probe.notes.push(format!("`--help`: {reason}"));

@@ -22,6 +22,7 @@ pub(super) fn render(
 ) -> String {
     let mut text = String::from("dry run: nothing is asked\n");
     let (mut calls, mut cost, mut unpriced) = (0, 0.0, false);
+    let tries = settings.retry.max_retries.saturating_add(1);
     for lane in lanes {
         let backend = &backends[lane.backend];
         let runner = &surveyed[lane.runner];
@@ -42,7 +43,7 @@ pub(super) fn render(
                 repeat => format!("{repeat} times"),
             },
             info.planned,
-            info.planned.saturating_mul(settings.retry.max_retries.saturating_add(1)),
+            info.planned.saturating_mul(tries),
         );
         let _ = write!(text, "  about {input} tokens in, up to {output} out");
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -50,7 +51,12 @@ pub(super) fn render(
             Some(price) => {
                 let dollars = (price.input * input as f64 + price.output * output as f64) / 1e6;
                 cost += dollars;
-                let _ = writeln!(text, ": up to ${dollars:.4}");
+                let _ = write!(text, ": {}", at_most(dollars, tries));
+                if backend.max_tokens.is_none() {
+                    let _ =
+                        write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
+                }
+                text.push('\n');
             }
             None => {
                 unpriced = true;
@@ -59,6 +65,16 @@ pub(super) fn render(
         }
     }
     let unknown = if unpriced { " plus what has no price" } else { "" };
-    let _ = writeln!(text, "{calls} calls, up to ${cost:.4}{unknown}");
+    let _ = writeln!(text, "{calls} calls, {}{unknown}", at_most(cost, tries));
     text
+}
+
+/// What calls cost, and what they would if each of them had to be made again each time.
+fn at_most(dollars: f64, tries: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let all = dollars * tries as f64;
+    match dollars > 0.0 && tries > 1 {
+        true => format!("up to ${dollars:.4}, with all retries up to ${all:.4}"),
+        false => format!("up to ${dollars:.4}"),
+    }
 }
