@@ -55,6 +55,23 @@ pub struct Reply {
     pub exhausted_for: Option<Duration>,
 }
 
+/// A call that came to nothing, and what it used all the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failed {
+    /// Why.
+    pub error: Box<CallError>,
+    /// Tokens as the backend counted them.
+    pub usage: Usage,
+    /// Dollars as the backend counted them.
+    pub cost_usd: Option<f64>,
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Self { error: Box::new(error), usage: Usage::default(), cost_usd: None }
+    }
+}
+
 /// Answers of earlier calls. Errors are never among them.
 pub trait Answers: Send + Sync + std::fmt::Debug {
     /// The answer to a question that was asked before.
@@ -106,14 +123,14 @@ pub enum Wire {
 
 impl Backend {
     /// Asks, and waits for the answer no longer than `limit`.
-    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
         match &self.wire {
             Wire::Http(http) => http.ask(ask, limit).await,
-            Wire::Replay(replay) => replay.ask(ask),
-            Wire::Program(program) => program.ask(ask, limit).await,
+            Wire::Replay(replay) => replay.ask(ask).map_err(Failed::from),
+            Wire::Program(program) => program.ask_and_count(ask, limit).await,
             Wire::Echo => Ok(echo(ask)),
             #[cfg(test)]
-            Wire::Scripted(script) => script.ask(ask, limit).await,
+            Wire::Scripted(script) => script.ask(ask, limit).await.map_err(Failed::from),
         }
     }
 
@@ -155,10 +172,10 @@ impl Backend {
         InputDigest::of([address.as_bytes(), &asked, &ask.repeat.to_le_bytes()])
     }
 
-    /// What a reply cost: what the backend says, else by the price.
-    pub fn cost(&self, reply: &Reply) -> Option<f64> {
-        let Usage { input_tokens, output_tokens, cached_tokens: _ } = reply.usage;
-        reply.cost_usd.or_else(|| {
+    /// What a call cost: what the backend says, else by the price.
+    pub fn cost(&self, usage: Usage, said: Option<f64>) -> Option<f64> {
+        let Usage { input_tokens, output_tokens, cached_tokens: _ } = usage;
+        said.or_else(|| {
             let price = self.price?;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53 tokens")]
             let millions = |tokens: Option<u64>| tokens.unwrap_or(0) as f64 / 1e6;

@@ -18,7 +18,7 @@ use reqwest::{
 };
 use serde_json::{Map, Value};
 
-use super::{Ask, Reply, anthropic, ollama, openai};
+use super::{Ask, Failed, Reply, anthropic, ollama, openai};
 use crate::{clock::now_ms, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
@@ -175,13 +175,13 @@ impl Http {
     }
 
     /// Asks, and waits no longer than `limit`.
-    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
         match tokio::time::timeout(limit, self.exchange(ask)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let seconds = limit.as_secs_f64();
                 let message = format!("no complete answer within {seconds} s");
-                Err(CallError::new(ErrorKind::Timeout, message))
+                Err(CallError::new(ErrorKind::Timeout, message).into())
             }
         }
     }
@@ -224,7 +224,7 @@ impl Http {
         Ok(entries.iter().filter_map(name).collect())
     }
 
-    async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, Failed> {
         let body = self.dialect.encode(&self.fields, ask);
         let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
@@ -234,18 +234,19 @@ impl Http {
         if !status.is_success() {
             // What came of the explanation is better than nothing.
             let text = body.unwrap_or_default();
-            return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(&text)));
+            let text = String::from_utf8_lossy(&text);
+            return Err(self.refused(status, response.headers(), &text).into());
         }
         let body = body.map_err(|error| self.broken_off(error, most))?;
         let headers = response.headers();
         match self.dialect.decode(&body) {
+            Ok(reply) if is_silent(&reply) => Err(silence(&reply)),
             Ok(reply) => Ok(self.presented(reply, headers)),
             Err(Undecoded::Error) => {
-                Err(self.refused(status, headers, &String::from_utf8_lossy(&body)))
+                Err(self.refused(status, headers, &String::from_utf8_lossy(&body)).into())
             }
-            Err(Undecoded::Shape(what)) => Err(self.not_understood(what, &body)),
+            Err(Undecoded::Shape(what)) => Err(self.not_understood(what, &body).into()),
         }
-        .and_then(|reply| if is_silent(&reply) { Err(silence(&reply)) } else { Ok(reply) })
     }
 
     /// The reply without keys, and with what the headers say.
@@ -403,10 +404,12 @@ pub(super) fn is_silent(reply: &Reply) -> bool {
     reply.text.trim().is_empty() && !explained()
 }
 
-pub(super) fn silence(reply: &Reply) -> CallError {
+/// The error that silence is. It was paid for.
+pub(super) fn silence(reply: &Reply) -> Failed {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
     let message = format!("the reply is empty (stop reason: {reason})");
-    CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) }
+    let error = CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) };
+    Failed { error: Box::new(error), usage: reply.usage, cost_usd: reply.cost_usd }
 }
 
 /// The sentence in an error's body, or all of it.

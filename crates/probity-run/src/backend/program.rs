@@ -23,7 +23,7 @@ use probity_core::{
 };
 use probity_grade::{Rules, errors::ErrorInput};
 
-use super::{Ask, Reply, http};
+use super::{Ask, Failed, Reply, http};
 use crate::{
     process::{self, End, Finished, LONGEST_ARGUMENT, Limits, NoProgram, Room, Stdin},
     redact::Redactor,
@@ -199,17 +199,26 @@ impl Program {
     /// If the future is dropped, the program is ended in the background; see
     /// [`process::drained`].
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+        self.ask_and_count(ask, limit).await.map_err(|failed| *failed.error)
+    }
+
+    /// The same, with what a call used that came to nothing.
+    pub(super) async fn ask_and_count(
+        &self,
+        ask: &Ask<'_>,
+        limit: Duration,
+    ) -> Result<Reply, Failed> {
         let command = self.command(ask)?;
         let limits = Limits::new(limit, self.surroundings.kill_grace);
         let finished =
             process::run(command, limits).await.map_err(|error| self.not_started(&error))?;
         match finished.end {
             End::Itself => self.answered(&finished),
-            End::Time => Err(self.too_slow(&finished, limit)),
+            End::Time => Err(self.too_slow(&finished, limit).into()),
             End::Output => {
                 let most = limits.stdout >> 20;
                 let message = format!("the program wrote more than {most} MiB and was ended");
-                Err(CallError::new(ErrorKind::Server, message))
+                Err(CallError::new(ErrorKind::Server, message).into())
             }
         }
     }
@@ -249,14 +258,18 @@ impl Program {
     }
 
     /// It ended by itself: with an answer or with an error.
-    fn answered(&self, finished: &Finished) -> Result<Reply, CallError> {
+    fn answered(&self, finished: &Finished) -> Result<Reply, Failed> {
         let stdout = String::from_utf8_lossy(&finished.stdout);
+        let failed = |what: Option<&str>| {
+            let (usage, cost_usd) = decode::used(&stdout);
+            Failed { error: Box::new(self.failed(finished, &stdout, what)), usage, cost_usd }
+        };
         if finished.code() != Some(0) {
-            return Err(self.failed(finished, &stdout, None));
+            return Err(failed(None));
         }
         // Even structured silence is told apart from words that are not understood.
         if stdout.trim().is_empty() {
-            return Err(self.failed(finished, &stdout, Some("it printed nothing")));
+            return Err(failed(Some("it printed nothing")));
         }
         let decoded = match self.tool {
             Tool::Claude => decode::claude(&stdout),
@@ -267,12 +280,13 @@ impl Program {
         };
         match decoded {
             Ok(reply) if http::is_silent(&reply) => {
-                let error = http::silence(&reply);
-                Err(CallError { status: None, exit_code: Some(0), ..error })
+                let silence = http::silence(&reply);
+                let error = CallError { status: None, exit_code: Some(0), ..*silence.error };
+                Err(Failed { error: Box::new(error), ..silence })
             }
             Ok(reply) => Ok(self.presented(reply)),
-            Err(decode::Undecoded::Error) => Err(self.failed(finished, &stdout, None)),
-            Err(decode::Undecoded::Shape(what)) => Err(self.failed(finished, &stdout, Some(what))),
+            Err(decode::Undecoded::Error) => Err(failed(None)),
+            Err(decode::Undecoded::Shape(what)) => Err(failed(Some(what))),
         }
     }
 

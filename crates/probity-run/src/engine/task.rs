@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::{Answers, Ask, Backend, Reply},
+    backend::{Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
     grade::{self, Spent, millis},
     retry::{self, Situation},
@@ -163,7 +163,7 @@ impl Handle {
         let mut report = Report { serial: self.serial, began, to_loop: Some(&self.shared.to_loop) };
         let answer = match limit.is_zero() {
             false => self.backend.ask(ask, limit).await,
-            true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case")),
+            true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
         };
         let latency = match &answer {
             Ok(Reply { latency: Some(latency), .. }) => *latency,
@@ -172,17 +172,24 @@ impl Handle {
         self.spent.calls += u32::from(!self.backend.is_replay());
         self.spent.latency = latency;
         self.spent.limit = limit;
+        // A call that failed may have cost as much as one that did not.
+        let (usage, said) = match &answer {
+            Ok(Reply { usage, cost_usd, .. }) | Err(Failed { usage, cost_usd, .. }) => {
+                (*usage, *cost_usd)
+            }
+        };
+        let cost = self.backend.cost(usage, said);
+        self.spent.usage = self.spent.usage.plus(usage);
+        if let Some(cost) = cost {
+            *self.spent.cost_usd.get_or_insert(0.0) += cost;
+        }
         match answer {
             Ok(reply) => {
-                let cost = self.backend.cost(&reply);
-                self.spent.usage = self.spent.usage.plus(reply.usage);
-                if let Some(cost) = cost {
-                    *self.spent.cost_usd.get_or_insert(0.0) += cost;
-                }
-                report.send(reply.usage, cost, Came::Back { exhausted_for: reply.exhausted_for });
+                report.send(usage, cost, Came::Back { exhausted_for: reply.exhausted_for });
                 Ok(reply)
             }
-            Err(error) => {
+            Err(Failed { error, .. }) => {
+                let error = *error;
                 let situation = Situation {
                     error: &error,
                     attempts,
@@ -197,7 +204,7 @@ impl Handle {
                     retry_in_ms: wait.map(millis),
                 };
                 self.spent.failures.push(failure.clone());
-                report.send(Usage::default(), None, Came::Failed(failure));
+                report.send(usage, cost, Came::Failed(failure));
                 Err((error, wait))
             }
         }

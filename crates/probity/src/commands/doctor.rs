@@ -175,7 +175,7 @@ impl Report {
     async fn call(&mut self, backend: &Backend) {
         let ask = Ask { prompt: QUESTION, system: None, repeat: 0 };
         let began = std::time::Instant::now();
-        let answer = backend.ask(&ask, backend.timeout).await;
+        let answer = backend.ask(&ask, backend.timeout).await.map_err(|failed| failed.error);
         let took = format!("{:.1} s", began.elapsed().as_secs_f64());
         match answer {
             Ok(reply) => {

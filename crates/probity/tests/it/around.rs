@@ -839,3 +839,37 @@ fn a_backend_has_a_name_that_can_be_given() {
         assert!(shown.contains("must not be empty or have a comma"), "{shown}");
     }
 }
+
+#[test]
+fn what_a_failed_call_cost_counts() {
+    let usage = r#""usage":{"input_tokens":5,"output_tokens":2}"#;
+    for content in [r#"{"type":"thinking","thinking":"hm"}"#, r#"{"type":"text","text":" "}"#] {
+        let body = format!(r#"{{"content":[{content}],"stop_reason":"end_turn",{usage}}}"#);
+        let price = "price = { input = 1000000, output = 1000000 }";
+        let (server, project) = with_body("anthropic", &body, price);
+        let ran = run(&project, &["--max-retries", "1"]);
+        assert_eq!((ran.keys["COST_USD"].as_str(), server.seen().asked), ("14.0000", 2));
+        let case = stored(&project).remove(0);
+        assert_eq!(
+            (&case["verdict"], &case["usage"]["input_tokens"]),
+            (&"error".into(), &10.into())
+        );
+        let ran = run(&project, &["--max-cost", "8"]);
+        assert_eq!(ran.keys["TOTAL_CALLS"], "2", "{}", ran.err);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn what_a_failed_call_of_claude_cost_counts() {
+    let printed = r#"{"type":"result","is_error":true,"result":"Overloaded","total_cost_usd":0.25,"usage":{"input_tokens":9}}"#;
+    let suite = "[backends.c]\nkind = \"claude\"\ncommand = [\"sh\", \"-c\", \"cat $0; exit 1\", \"{{suite_dir}}/printed\"]\n\
+                 [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 0\n";
+    let project = Project::new()
+        .file("cases.jsonl", dataset(1))
+        .file("printed", printed)
+        .file("probity.toml", suite);
+    let ran = run(&project, &[]);
+    assert_eq!(ran.keys["COST_USD"], "0.2500", "{}", ran.err);
+    assert_eq!(stored(&project)[0]["usage"]["input_tokens"], 9);
+}

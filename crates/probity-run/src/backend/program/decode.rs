@@ -193,6 +193,12 @@ pub(super) fn status(stdout: &str) -> Option<u16> {
     value.get("api_error_status").and_then(Value::as_u64).and_then(|it| u16::try_from(it).ok())
 }
 
+/// What a program says that a call used, whatever it came to.
+pub(super) fn used(stdout: &str) -> (Usage, Option<f64>) {
+    let claims = claude_result(stdout).map(|value| claims(&value)).unwrap_or_default();
+    (claims.usage, claims.cost_usd)
+}
+
 /// What an object says of tokens, money and model. They are claims about names: with a
 /// server of one's own they are wrong.
 fn claims(value: &Value) -> Reply {
