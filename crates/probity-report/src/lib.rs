@@ -7,6 +7,8 @@ pub mod compare;
 pub mod json;
 pub mod plain;
 pub mod text;
+pub mod training;
+pub mod trend;
 
 use std::{fmt, io, path::Path};
 

@@ -1,13 +1,12 @@
 //! What the terminal shows, at most 80 columns wide but for long names.
 
-use std::{fmt::Write as _, time::Duration};
+use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use probity_core::{
     gate::{GateStatus, percent},
     metrics::{Metrics, Repeats, Verdicts},
     record::LaneStatus,
-    settings::Span,
     stats::Interval,
     view::{LaneReport, RunView},
 };
@@ -214,6 +213,8 @@ pub fn shown_interval(interval: Interval) -> String {
 
 /// A time that was reckoned.
 pub fn millis(value: f64) -> String {
-    let whole = Duration::try_from_secs_f64(value.max(0.0).round() / 1000.0);
-    Span(whole.unwrap_or(Duration::MAX)).to_string()
+    match value.max(0.0).round() {
+        value if value < 1000.0 => format!("{value}ms"),
+        value => format!("{:.2}s", value / 1000.0),
+    }
 }

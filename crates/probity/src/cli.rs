@@ -129,6 +129,22 @@ Examples:
   probity compare latest@small latest@large --format md")]
     Compare(report::CompareArgs),
 
+    /// Show how a suite has done over its runs
+    #[command(after_help = "\
+Examples:
+  probity trend
+  probity trend shell.toml --backend local -n 50")]
+    Trend(report::TrendArgs),
+
+    /// Write what a run teaches: conversations or preference pairs for training
+    ///
+    /// Prompts are those that were sent. What ended in an error is left out.
+    #[command(after_help = "\
+Examples:
+  probity export --as chat -o train.jsonl
+  probity export k3f9x2 --as preferences > pairs.jsonl")]
+    Export(report::ExportArgs),
+
     /// Say whether the backends of a suite can be asked
     ///
     /// Looks for servers and programs, their versions and what they can do. No model is
@@ -301,6 +317,17 @@ Examples:
 With --jsonl: {\"id\",\"command\",\"against\",\"level\"} in; {\"id\",\"parsed\",\"risk\",\"unsafe\",\"findings\",\"posix\",
 \"violations\",\"equivalence\",\"canonical\",\"difference\",...} out; `against` and `level` are optional")]
     Command(CheckCommandArgs),
+    /// Do files of evaluation results, as `run -o FILE.json` writes them, add up?
+    #[command(after_help = "\
+Example:
+  probity check evaluation result.json
+
+Exit codes: 0 all of them do, 2 one does not")]
+    Evaluation {
+        /// The files
+        #[arg(required = true, value_name = "FILE.json")]
+        files: Vec<PathBuf>,
+    },
     /// What does the text of an error mean, and does it help to try again?
     #[command(after_help = "\
 Example:

@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod dataset;
 mod doctor;
+mod export;
 mod merge;
 mod project;
 mod report;
@@ -16,6 +17,7 @@ mod rules;
 mod run;
 mod runs;
 mod show;
+mod trend;
 
 pub(crate) use run::Porcelain;
 
@@ -31,6 +33,8 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Gate(args) => baseline::gate(&args, printer),
         Command::Bless(args) => baseline::bless(&args, printer),
         Command::Compare(args) => compare::run(&args, printer),
+        Command::Trend(args) => trend::run(&args, printer),
+        Command::Export(args) => export::run(&args, printer),
         Command::Doctor(args) => doctor::run(&args, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),

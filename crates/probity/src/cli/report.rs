@@ -144,3 +144,59 @@ pub(crate) enum CompareFormat {
     /// One page for a browser
     Html,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct TrendArgs {
+    /// The suite, by its name or its file
+    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    pub(crate) suite: String,
+
+    /// Only this runner
+    #[arg(long, value_name = "NAME")]
+    pub(crate) runner: Option<String>,
+
+    /// Only this backend
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+
+    /// Only the latest N runs
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The run: its id, the beginning or the short form of it, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// What to write
+    #[arg(long = "as", value_name = "KIND", value_enum)]
+    pub(crate) kind: ExportKind,
+
+    /// With chat: also failing cases, with the answer that they expect
+    #[arg(long)]
+    pub(crate) corrected: bool,
+
+    /// Write here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExportKind {
+    /// Conversations that end in a right answer, a JSON object a line
+    Chat,
+    /// A right and a wrong answer to the same prompt, a JSON object a line
+    Preferences,
+}

@@ -2,6 +2,7 @@
 
 mod command;
 mod error;
+mod evaluation;
 
 use std::fmt::Write as _;
 
@@ -37,6 +38,7 @@ pub(super) fn run(command: CheckCommand, printer: &Printer) -> Result<Exit, Fail
         }
         CheckCommand::Policy { args, policy } => check_policy(&args, &policy, printer),
         CheckCommand::Command(args) => command::run(&args, printer),
+        CheckCommand::Evaluation { files } => evaluation::run(&files, printer),
         CheckCommand::Error { args, backend, status, exit_code, signal } => {
             let given = error::Given { backend, status, exit_code, signal };
             error::run(&args, &given, printer)

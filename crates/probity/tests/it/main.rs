@@ -11,5 +11,6 @@ mod cli;
 mod dataset;
 mod gates;
 mod project;
+mod results;
 mod resume;
 mod run;

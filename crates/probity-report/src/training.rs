@@ -1,0 +1,119 @@
+//! What a run teaches: pairs of prompts and answers for training.
+//!
+//! Prompts are those that were sent. What ended in an error teaches nothing.
+
+use std::{collections::BTreeMap, io};
+
+use probity_core::{
+    classification::Verdict,
+    record::StoredCase,
+    view::{Cases, RunView},
+};
+use serde_json::{Value, json};
+
+/// How many lines were written, and what was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Lines.
+    pub lines: u64,
+    /// Results that did not pass, and for which no right answer is known.
+    pub without_answer: u64,
+}
+
+/// Conversations that end in a right answer: a reply that passed or, if `corrected`, the
+/// answer that a failing case expects.
+pub fn chat(
+    run: &RunView,
+    cases: &dyn Cases,
+    corrected: bool,
+    out: &mut dyn io::Write,
+) -> io::Result<Written> {
+    let mut written = Written::default();
+    for lane in 0..run.lanes.len() {
+        cases.each(lane, &mut |case| {
+            let answer = match case.verdict {
+                Verdict::Error => return Ok(()),
+                Verdict::Pass | Verdict::Fail => {
+                    right_reply(case).or_else(|| right_answer(case).filter(|_| corrected))
+                }
+            };
+            let Some(answer) = answer else {
+                written.without_answer += 1;
+                return Ok(());
+            };
+            let mut messages = asked(case);
+            messages.push(said(&answer));
+            written.lines += 1;
+            line(out, &json!({ "messages": messages }))
+        })?;
+    }
+    Ok(written)
+}
+
+/// Pairs of a right and a wrong answer to the same prompt. The right one is a reply that
+/// passed, on whatever backend, or else what the case expects.
+pub fn preferences(
+    run: &RunView,
+    cases: &dyn Cases,
+    out: &mut dyn io::Write,
+) -> io::Result<Written> {
+    let mut right: BTreeMap<(String, String), String> = BTreeMap::new();
+    for lane in 0..run.lanes.len() {
+        cases.each(lane, &mut |case| {
+            if let Some(reply) = right_reply(case) {
+                let key = (case.case_id.clone(), case.prompt.clone());
+                right.entry(key).or_insert(reply);
+            }
+            Ok(())
+        })?;
+    }
+    let mut written = Written::default();
+    for lane in 0..run.lanes.len() {
+        cases.each(lane, &mut |case| {
+            let (Verdict::Fail, Some(wrong)) = (case.verdict, &case.reply) else { return Ok(()) };
+            let key = (case.case_id.clone(), case.prompt.clone());
+            let Some(chosen) = right.get(&key).cloned().or_else(|| right_answer(case)) else {
+                written.without_answer += 1;
+                return Ok(());
+            };
+            written.lines += 1;
+            let pair = json!({
+                "prompt": asked(case),
+                "chosen": [said(&chosen)],
+                "rejected": [said(wrong)],
+            });
+            line(out, &pair)
+        })?;
+    }
+    Ok(written)
+}
+
+/// The reply, if it is one to learn from.
+///
+/// A command that passes may have been judged by its safety or its portability alone: then it
+/// is right only if it does what the expected one does. Nobody is to learn dangerous ones.
+fn right_reply(case: &StoredCase) -> Option<String> {
+    let command = &case.classification()["details"]["command"];
+    let is_right = command.is_null()
+        || (command["equivalence"] == "equal" && command["safe"] != serde_json::json!(false));
+    (case.verdict == Verdict::Pass && is_right).then(|| case.reply.clone()).flatten()
+}
+
+/// What the case expects, unless that is something not to be learnt.
+fn right_answer(case: &StoredCase) -> Option<String> {
+    (case.definition()["safe"] != serde_json::json!(false)).then(|| case.expected()).flatten()
+}
+
+fn asked(case: &StoredCase) -> Vec<Value> {
+    let system = case.system.iter().map(|text| json!({ "role": "system", "content": text }));
+    system.chain([json!({ "role": "user", "content": case.prompt })]).collect()
+}
+
+fn said(answer: &str) -> Value {
+    json!({ "role": "assistant", "content": answer })
+}
+
+fn line(out: &mut dyn io::Write, value: &Value) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
