@@ -3,9 +3,16 @@
 //! Every format is one function from a run's view and its cases to bytes. What a model
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
+pub mod csv;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod plain;
+pub mod standing;
 pub mod text;
+
+#[cfg(test)]
+mod sample;
 
 use std::{fmt, io, path::Path};
 
@@ -20,12 +27,25 @@ pub enum Format {
     Json,
     /// Every case, a line each.
     Jsonl,
+    /// Every case, a row each.
+    Csv,
+    /// A comment on a pull request.
+    Markdown,
+    /// What CI servers read.
+    Junit,
 }
 
 impl Format {
     /// All of them with the endings of their files, the longest of several first.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Text, "txt"), (Self::Jsonl, "jsonl"), (Self::Json, "json")];
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Text, "txt"),
+        (Self::Jsonl, "jsonl"),
+        (Self::Json, "json"),
+        (Self::Csv, "csv"),
+        (Self::Markdown, "md"),
+        (Self::Junit, "junit.xml"),
+        (Self::Junit, "xml"),
+    ];
 
     /// The format that a file's name asks for.
     pub fn of(path: &Path) -> Option<Self> {
@@ -63,5 +83,8 @@ pub fn write(
         }
         Format::Json => json::write(run, cases, out),
         Format::Jsonl => json::write_lines(run, cases, out),
+        Format::Csv => csv::write(run, cases, out),
+        Format::Markdown => markdown::write(run, cases, out),
+        Format::Junit => junit::write(run, cases, out),
     }
 }
