@@ -4,6 +4,7 @@
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
@@ -33,11 +34,13 @@ pub enum Format {
     Markdown,
     /// What CI servers read.
     Junit,
+    /// A page to look around in.
+    Html,
 }
 
 impl Format {
     /// All of them with the endings of their files, the longest of several first.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Text, "txt"),
         (Self::Jsonl, "jsonl"),
         (Self::Json, "json"),
@@ -45,6 +48,7 @@ impl Format {
         (Self::Markdown, "md"),
         (Self::Junit, "junit.xml"),
         (Self::Junit, "xml"),
+        (Self::Html, "html"),
     ];
 
     /// The format that a file's name asks for.
@@ -86,5 +90,6 @@ pub fn write(
         Format::Csv => csv::write(run, cases, out),
         Format::Markdown => markdown::write(run, cases, out),
         Format::Junit => junit::write(run, cases, out),
+        Format::Html => html::write(run, cases, out),
     }
 }
