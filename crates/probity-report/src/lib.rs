@@ -4,6 +4,7 @@
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
 pub mod csv;
+pub mod github;
 pub mod html;
 pub mod json;
 pub mod junit;

@@ -9,5 +9,6 @@ mod classify;
 mod cli;
 mod dataset;
 mod project;
+mod report;
 mod resume;
 mod run;
