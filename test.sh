@@ -37,5 +37,7 @@ step 'doc tests'
 cargo test --workspace --doc --locked --quiet
 step 'real model'
 scripts/real-model-test
+step 'report in a browser'
+scripts/report-browser-test
 step 'tests'
 cargo nextest run --workspace --locked --profile ci

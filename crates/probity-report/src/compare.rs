@@ -11,6 +11,7 @@ use probity_core::{
 use serde_json::{Value, json};
 
 use crate::{
+    markdown::escape::{cell, html as escaped},
     plain::{one_line, safe},
     text::{millis, shown_interval},
 };
@@ -130,7 +131,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         );
     }
     for pair in pairs {
-        let _ = writeln!(text, "\n**{}**: {}", cell(&title(sides, pair)), summary(&pair.changes));
+        let _ = writeln!(text, "\n{}: {}", cell(&title(sides, pair)), summary(&pair.changes));
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "\n{told}");
         }
@@ -141,7 +142,8 @@ pub fn markdown(comparison: &Comparison) -> String {
             );
             for (word, ids) in flips {
                 for id in ids.iter().take(LISTED) {
-                    let reason = pair.reasons.get(id).map_or(String::new(), |it| cell(it));
+                    let reason =
+                        pair.reasons.get(id).map_or(String::new(), |it| cell(&one_line(it, 120)));
                     let _ = writeln!(text, "| {word} | {} | {reason} |", cell(id));
                 }
                 if ids.len() > LISTED {
@@ -245,7 +247,7 @@ pub fn html(comparison: &Comparison) -> String {
         for (word, ids) in flips(&pair.changes) {
             for id in ids {
                 let reason = pair.reasons.get(id).map_or(String::new(), |it| one_line(it, 300));
-                let (id, reason) = (escaped(&safe(id)), escaped(&reason));
+                let (id, reason) = (escaped(id), escaped(&reason));
                 let class = word.split(' ').next().unwrap_or("");
                 let _ = write!(
                     text,
@@ -359,36 +361,4 @@ fn points(before: u64, now: u64, whole: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     let change = (now as f64 - before as f64) / (whole.max(1) as f64) * 100.0;
     format!("{change:+.1} points")
-}
-
-/// Text in a cell of a Markdown table: it opens nothing, links nowhere and calls nobody.
-fn cell(text: &str) -> String {
-    let mut shown = String::new();
-    for c in one_line(text, 120).chars() {
-        match c {
-            '@' => shown.push_str("@\u{200b}"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '(' | ')' | '#' | '+'
-            | '!' | '|' | '~' | '&' | ':' => {
-                shown.push('\\');
-                shown.push(c);
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => shown.push_str("&amp;"),
-            '<' => shown.push_str("&lt;"),
-            '>' => shown.push_str("&gt;"),
-            '"' => shown.push_str("&quot;"),
-            '\'' => shown.push_str("&#39;"),
-            c => shown.push(c),
-        }
-    }
-    shown
 }

@@ -4,11 +4,20 @@
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
 pub mod compare;
+pub mod conclusion;
+pub mod csv;
+pub mod github;
+pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod plain;
 pub mod text;
 pub mod training;
 pub mod trend;
+
+#[cfg(test)]
+mod sample;
 
 use std::{fmt, io, path::Path};
 
@@ -23,12 +32,28 @@ pub enum Format {
     Json,
     /// Every case, a line each.
     Jsonl,
+    /// Every case, a row each.
+    Csv,
+    /// A comment on a pull request.
+    Markdown,
+    /// What CI servers read.
+    Junit,
+    /// A page to look around in.
+    Html,
 }
 
 impl Format {
     /// All of them with the endings of their files, the longest of several first.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Text, "txt"), (Self::Jsonl, "jsonl"), (Self::Json, "json")];
+    pub const ALL: [(Self, &'static str); 8] = [
+        (Self::Text, "txt"),
+        (Self::Jsonl, "jsonl"),
+        (Self::Json, "json"),
+        (Self::Csv, "csv"),
+        (Self::Markdown, "md"),
+        (Self::Junit, "junit.xml"),
+        (Self::Junit, "xml"),
+        (Self::Html, "html"),
+    ];
 
     /// The format that a file's name asks for.
     pub fn of(path: &Path) -> Option<Self> {
@@ -66,5 +91,9 @@ pub fn write(
         }
         Format::Json => json::write(run, cases, out),
         Format::Jsonl => json::write_lines(run, cases, out),
+        Format::Csv => csv::write(run, cases, out),
+        Format::Markdown => markdown::write(run, cases, out),
+        Format::Junit => junit::write(run, cases, out),
+        Format::Html => html::write(run, cases, out),
     }
 }

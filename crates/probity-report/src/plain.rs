@@ -29,9 +29,24 @@ pub fn one_line(text: &str, width: usize) -> String {
     if cut { format!("{shown}…") } else { shown }
 }
 
+/// The text up to so many characters, and a note of how many more there are.
+pub fn capped(text: &str, most: usize) -> Cow<'_, str> {
+    // A text of so few bytes cannot have more characters.
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => {
+            let more = text[end..].chars().count();
+            Cow::Owned(format!("{}… ({more} more characters)", &text[..end]))
+        }
+    }
+}
+
 /// Characters that change the direction or hide text.
-fn is_format(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+pub(crate) fn is_format(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -44,5 +59,12 @@ mod tests {
         assert!(matches!(safe("plain\n\ttext é"), Cow::Borrowed(_)));
         assert_eq!(one_line("  first\nsecond", 10), "first…");
         assert_eq!(one_line("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn a_cut_is_told_and_never_inside_a_character() {
+        assert_eq!(capped("ééé", 3), "ééé");
+        assert_eq!(capped("éééé", 3), "ééé… (1 more characters)");
+        assert_eq!(capped("abc", 0), "… (3 more characters)");
     }
 }

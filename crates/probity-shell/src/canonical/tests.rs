@@ -388,6 +388,13 @@ fn reading_a_form_again_changes_nothing() {
     }
 }
 
+#[test]
+fn an_escaped_dollar_at_the_end_of_a_string_is_text() {
+    for (quoted, text) in [(r#""\$(\"""#, r#"'$("'"#), (r#"">\$(\"" b"#, r#"'>$("' b"#)] {
+        assert_eq!(canonical(&format!("ls {quoted}")), canonical(&format!("ls {text}")));
+    }
+}
+
 /// A word and two ways to write it.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof!["[a-zA-Z0-9._/-]{1,8}", "[a-z *?$'\"\\\\;|&<>(){}~#!]{1,8}"]

@@ -1,14 +1,24 @@
 //! `probity report`: a run in other forms.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
 
-use probity_core::{gate::GateStatus, view::RunView};
-use probity_report::{Format, text};
+use probity_core::{record::Lane, view::RunView};
+use probity_report::{
+    Format,
+    conclusion::Conclusion,
+    github::{self, Place, SUMMARY_LIMIT},
+    markdown, text,
+};
 use probity_store::{Reader, RunRow, StoredCases};
 
 use super::{project::settings_alone, run::store_failure, runs::open};
 use crate::{
     cli::report::{GatingArgs, ReportArgs},
+    environment::Environment,
     exit::Exit,
     failure::Failure,
     output::{OutputFile, refuse_same_file},
@@ -27,7 +37,92 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
         true => printer.show(&text::render(&view))?,
         false => reports.write(&reader, &run, &view)?,
     }
+    GitHub { folder: Path::new(""), annotate: true }.tell(&reader, &run, &view, printer)?;
     Ok(Exit::Success)
+}
+
+/// What GitHub is told when it runs us: annotations on standard output, and the step's summary.
+pub(super) struct GitHub<'a> {
+    /// Where the names of datasets begin.
+    pub(super) folder: &'a Path,
+    /// Whether standard output is for people.
+    pub(super) annotate: bool,
+}
+
+impl GitHub<'_> {
+    /// Tells it, if it is there.
+    pub(super) fn tell(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        view: &RunView,
+        printer: &Printer,
+    ) -> Result<(), Failure> {
+        if Environment::of_process("GITHUB_ACTIONS").as_deref() != Some("true") {
+            return Ok(());
+        }
+        let cases = StoredCases::of(reader, run).map_err(store_failure)?;
+        let unread = |error| Failure::new("the cases cannot be read").because(error);
+        if self.annotate {
+            let locate = |lane: &Lane, id: &str| self.locate(lane, id);
+            let commands = github::commands(view, &cases, &locate).map_err(unread)?;
+            printer.show(&commands)?;
+        }
+        let summary = Environment::of_process("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());
+        if let Some(path) = summary.map(PathBuf::from) {
+            // Others may have written there before us.
+            let used = fs::metadata(&path).map_or(0, |it| usize::try_from(it.len()).unwrap_or(0));
+            let room = SUMMARY_LIMIT.saturating_sub(used + 1);
+            let text = markdown::render(view, &cases, room).map_err(unread)?;
+            // The run is what it is, whether or not GitHub can be told of it.
+            if let Err(error) = append(&path, &text, room) {
+                printer.note(&format!("no summary for GitHub: `{}`: {error}", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file and the line where a case is written, as far as that can be seen.
+    fn locate(&self, lane: &Lane, id: &str) -> Option<Place> {
+        /// Larger datasets are not searched for the sake of a line number.
+        const MOST_BYTES: u64 = 64 << 20;
+        let names = || lane.dataset.iter().map(|name| self.folder.join(name));
+        let found = names().find_map(|path| {
+            fs::metadata(&path).ok().filter(|it| it.len() <= MOST_BYTES)?;
+            let text = fs::read_to_string(&path).ok()?;
+            let at = text.lines().position(|it| names_case(it, id))?;
+            Some(Place { file: in_workspace(&path), line: Some(at + 1) })
+        });
+        let first = || names().find(|path| path.is_file() && lane.dataset.len() == 1);
+        found.or_else(|| Some(Place { file: in_workspace(&first()?), line: None }))
+    }
+}
+
+/// A path as GitHub knows it: from the top of the repository, wherever we were started.
+fn in_workspace(path: &Path) -> String {
+    let inside = Environment::of_process("GITHUB_WORKSPACE").and_then(|workspace| {
+        let (path, top) = (fs::canonicalize(path).ok()?, fs::canonicalize(workspace).ok()?);
+        Some(path.strip_prefix(top).ok()?.display().to_string())
+    });
+    inside.unwrap_or_else(|| path.display().to_string())
+}
+
+/// Whether a line of a dataset gives a case its id.
+fn names_case(line: &str, id: &str) -> bool {
+    let quoted = |quote: char| line.contains(&format!("{quote}{id}{quote}"));
+    let bare =
+        || line.trim_start_matches(['-', ' ']).strip_prefix("id:").map(str::trim) == Some(id);
+    let in_csv = || line.split(',').next().map(str::trim) == Some(id);
+    (line.contains("id") && (quoted('"') || quoted('\''))) || bare() || in_csv()
+}
+
+fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
+    if text.len() > room {
+        return Err(io::Error::other("the step has said all that fits"));
+    }
+    let mut file = File::options().append(true).create(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(b"\n")
 }
 
 /// Reports that are going to be written. Whatever is wrong with their names is found out
@@ -65,11 +160,9 @@ impl Reports {
 /// A run that is not whole, or has too many errors, is no basis for anything; then the gates
 /// decide.
 pub(super) fn exit_of(view: &RunView, gating: &GatingArgs) -> Exit {
-    let (_, results) = view.errors();
-    let sound = view.is_sound() && results > 0 && view.locked_out() == 0 && !view.is_degraded();
-    match view.gate_status() {
-        _ if !sound => Exit::Aborted,
-        Some(GateStatus::Fail) => gating.failed(),
-        Some(GateStatus::Pass | GateStatus::Empty | GateStatus::Warn) | None => Exit::Success,
+    match Conclusion::of(view) {
+        Conclusion::Passed | Conclusion::Warned => Exit::Success,
+        Conclusion::Failed => gating.failed(),
+        Conclusion::Unsound => Exit::Aborted,
     }
 }

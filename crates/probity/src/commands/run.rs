@@ -39,7 +39,7 @@ pub(crate) use porcelain::Porcelain;
 use super::{
     baseline::Against,
     project::{self, Project},
-    report::{Reports, exit_of},
+    report::{GitHub, Reports, exit_of},
 };
 use crate::{
     cli::run::RunArgs,
@@ -418,6 +418,8 @@ impl Context<'_> {
         }
         let view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
         reports.write(&reader, &run, &view)?;
+        let annotate = !args.quiet && !args.porcelain;
+        GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(|lane| lane.metrics.results()).sum();
         porcelain.lanes(&outcome.lanes);

@@ -505,7 +505,7 @@ fn a_query_in_the_address_is_sent_where_it_belongs_and_never_shown() {
     let server = FakeServer::start(Script::default());
     let suite = format!(
         "[backends.b]\nkind = \"ollama\"\nbase_url = \"{}?key=QuerySecret9912&s=xyz\"\nmodel = \"fake-small\"\n\
-         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n",
+         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 0\n",
         server.url()
     );
     let project = Project::new().file("cases.jsonl", dataset(1)).file("probity.toml", &suite);

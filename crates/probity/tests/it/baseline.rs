@@ -131,7 +131,7 @@ fn runs_are_compared_case_by_case() {
     assert!(text.contains("worse    case-3 "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let markdown = project.shown(&["compare", old, new, "--format", "md"]);
-    assert!(markdown.contains("| worse | case-3 |"), "{markdown}");
+    assert!(markdown.contains("| worse | `case-3` |"), "{markdown}");
     let html = project.shown(&["compare", old, new, "--format", "html"]);
     assert!(html.contains("<code>case-3</code>") && html.contains("default-src 'none'"), "{html}");
     // One run against itself, by its backends.

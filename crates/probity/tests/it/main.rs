@@ -11,6 +11,7 @@ mod cli;
 mod dataset;
 mod gates;
 mod project;
+mod report;
 mod results;
 mod resume;
 mod run;

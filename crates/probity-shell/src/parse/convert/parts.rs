@@ -58,7 +58,7 @@ impl Converter<'_> {
             if span.start == span.end {
                 continue;
             }
-            self.check_gap(Span { start: run.end, end: span.start }, context)?;
+            self.check_gap(run, span.start, context)?;
             if matches!(node.kind, ast::WordPart::Literal(_)) {
                 run.end = span.end;
                 continue;
@@ -68,15 +68,23 @@ impl Converter<'_> {
             self.part(node, context, parts)?;
             run = Span { start: span.end, end: span.end };
         }
-        self.check_gap(Span { start: run.end, end: whole.end }, context)?;
+        self.check_gap(run, whole.end, context)?;
         run.end = whole.end;
         self.literal(run, context, parts);
         Ok(())
     }
 
-    /// What the parser left out must be plain text.
-    fn check_gap(&self, span: Span, context: Context) -> Result<()> {
-        match span.start < span.end && has_expansion(span.of(self.source), context) {
+    /// What the parser left out between the literal text before and an end must be plain text.
+    fn check_gap(&self, before: Span, end: usize, context: Context) -> Result<()> {
+        let span = Span { start: before.end, end };
+        if span.start >= span.end {
+            return Ok(());
+        }
+        let literal = before.of(self.source);
+        let backslashes = literal.len() - literal.trim_end_matches('\\').len();
+        // An odd one protects the first character of the gap.
+        let start = span.start - backslashes % 2;
+        match has_expansion(Span { start, end }.of(self.source), context) {
             true => {
                 let message = "this expansion could not be read".to_owned();
                 Err(ParseError::Syntax { message, span: self.place(span) })

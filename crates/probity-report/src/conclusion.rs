@@ -1,0 +1,111 @@
+//! How a run stands, in a word and a sentence: what the first line of a report says.
+
+use probity_core::{
+    gate::{GateStatus, percent},
+    metrics::Verdicts,
+    view::RunView,
+};
+
+/// What a run comes to, by the same rules as the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Every gate holds; or there is none, and nothing failed.
+    Passed,
+    /// A gate holds only just; or there is none, and something failed.
+    Warned,
+    /// A gate does not hold.
+    Failed,
+    /// The run is not whole, or has too many errors: no basis for anything.
+    Unsound,
+}
+
+impl Conclusion {
+    /// That of a run.
+    pub fn of(run: &RunView) -> Self {
+        let (_, results) = run.errors();
+        let sound = run.is_sound() && results > 0 && run.locked_out() == 0 && !run.is_degraded();
+        match run.gate_status() {
+            _ if !sound => Self::Unsound,
+            Some(GateStatus::Fail) => Self::Failed,
+            Some(GateStatus::Pass | GateStatus::Empty) => Self::Passed,
+            None if totals(run).pass == totals(run).total() => Self::Passed,
+            Some(GateStatus::Warn) | None => Self::Warned,
+        }
+    }
+
+    /// The sign for it.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Passed => "✅",
+            Self::Warned => "⚠️",
+            Self::Failed | Self::Unsound => "❌",
+        }
+    }
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "Passed",
+            Self::Warned => "Warning",
+            Self::Failed => "Failed",
+            Self::Unsound => "No result",
+        }
+    }
+
+    /// The name used in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Warned => "warned",
+            Self::Failed => "failed",
+            Self::Unsound => "unsound",
+        }
+    }
+}
+
+/// Why a run stands as it does, in a sentence without a period.
+pub fn sentence(run: &RunView) -> String {
+    let gates = || run.lanes.iter().flat_map(|lane| &lane.gates);
+    let count = |status: GateStatus| gates().filter(|gate| gate.status == status).count();
+    let (failed, warned, all) = (count(GateStatus::Fail), count(GateStatus::Warn), gates().count());
+    let Verdicts { pass, fail, error } = totals(run);
+    let judged = format!("{pass} of {} passed ({})", pass + fail, percent(pass, pass + fail));
+    let errors = match error {
+        0 => String::new(),
+        _ => format!(", {error} could not be judged"),
+    };
+    let of_gates = match (Conclusion::of(run), all) {
+        (Conclusion::Unsound, _) => return format!("{}; {judged}{errors}", unsound(run)),
+        (_, 0) => "no gates are declared".to_owned(),
+        (Conclusion::Failed, _) => format!("{failed} of {all} gates failed"),
+        (Conclusion::Warned, _) => format!("{warned} of {all} gates hold only just"),
+        (Conclusion::Passed, 1) => "the gate holds".to_owned(),
+        (Conclusion::Passed, _) => format!("all {all} gates hold"),
+    };
+    format!("{of_gates}; {judged}{errors}")
+}
+
+/// What makes a run no basis for anything.
+fn unsound(run: &RunView) -> String {
+    let (errors, results) = run.errors();
+    if results == 0 {
+        "nothing was run".to_owned()
+    } else if run.locked_out() > 0 {
+        format!("the key or the account was refused {} times", run.locked_out())
+    } else if !run.is_sound() {
+        format!("the run is {}", run.status)
+    } else {
+        format!("{errors} of {results} cases ended in an error, which is too many")
+    }
+}
+
+/// Counts of all lanes.
+fn totals(run: &RunView) -> Verdicts {
+    let mut sum = Verdicts::default();
+    for Verdicts { pass, fail, error } in run.lanes.iter().map(|it| it.metrics.all.verdicts) {
+        sum.pass += pass;
+        sum.fail += fail;
+        sum.error += error;
+    }
+    sum
+}

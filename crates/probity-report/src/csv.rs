@@ -1,0 +1,120 @@
+//! CSV: one row for each result, for spreadsheets and scripts.
+//!
+//! RFC 4180 in UTF-8. A text that a spreadsheet could take for a formula gets an apostrophe
+//! before it; our own numbers stay numbers.
+
+use std::{borrow::Cow, io};
+
+use probity_core::{
+    classification::Verdict,
+    record::{Lane, StoredCase},
+    view::{Cases, RunView},
+};
+use serde_json::Value;
+
+/// The columns, in their order.
+pub const COLUMNS: [&str; 20] = [
+    "runner",
+    "backend",
+    "model",
+    "case_id",
+    "repeat",
+    "category",
+    "tags",
+    "class",
+    "verdict",
+    "reason",
+    "prompt",
+    "expected",
+    "actual",
+    "latency_ms",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "calls",
+    "error_kind",
+    "source",
+];
+
+/// The header and a row for each result.
+pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
+    write!(out, "{}\r\n", COLUMNS.join(","))?;
+    for (at, lane) in run.lanes.iter().enumerate() {
+        cases.each(at, &mut |case| write_row(&lane.lane, case, out))?;
+    }
+    Ok(())
+}
+
+fn write_row(lane: &Lane, case: &StoredCase, out: &mut dyn io::Write) -> io::Result<()> {
+    let definition = case.definition();
+    let tags: Vec<&str> =
+        definition["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let reason = match case.verdict {
+        Verdict::Pass => String::new(),
+        Verdict::Fail | Verdict::Error => case.reason(),
+    };
+    let number = |value: Option<u64>| value.map(|it| it.to_string()).unwrap_or_default();
+    let cells: [Cow<'_, str>; COLUMNS.len()] = [
+        text(&lane.runner),
+        text(&lane.backend),
+        text(case.model.as_deref().or(lane.model.as_deref()).unwrap_or_default()),
+        text(&case.case_id),
+        case.repeat.to_string().into(),
+        text(definition["category"].as_str().unwrap_or_default()),
+        text(&tags.join(";")).into_owned().into(),
+        case.primary.as_str().into(),
+        case.verdict.as_str().into(),
+        text(&reason),
+        text(&case.prompt),
+        text(&case.expected().unwrap_or_default()).into_owned().into(),
+        text(&case.actual().unwrap_or_default()).into_owned().into(),
+        case.latency_ms.to_string().into(),
+        number(case.usage.input_tokens).into(),
+        number(case.usage.output_tokens).into(),
+        case.cost_usd.map(|it| it.to_string()).unwrap_or_default().into(),
+        case.calls.to_string().into(),
+        case.error.as_ref().map_or("", |it| it.kind.as_str()).into(),
+        case.source.as_str().into(),
+    ];
+    for (at, cell) in cells.iter().enumerate() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        write_cell(cell, out)?;
+    }
+    out.write_all(b"\r\n")
+}
+
+fn write_cell(cell: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    if !cell.contains([',', '"', '\r', '\n']) && cell.trim() == cell {
+        return out.write_all(cell.as_bytes());
+    }
+    write!(out, "\"{}\"", cell.replace('"', "\"\""))
+}
+
+/// A text as a cell: without NUL, which many readers take for the end, and never a formula.
+fn text(text: &str) -> Cow<'_, str> {
+    let shown = match text.contains('\0') {
+        true => Cow::Owned(text.replace('\0', "␀")),
+        false => Cow::Borrowed(text),
+    };
+    match is_formula(&shown) {
+        true => Cow::Owned(format!("'{shown}")),
+        false => shown,
+    }
+}
+
+/// Whether a spreadsheet could see a formula in it, also behind blanks and quotes.
+///
+/// Since it looks behind apostrophes, the one that [`text`] adds can be told from one that was
+/// there: a cell `'x` was guarded if and only if `x` alone looks like a formula.
+fn is_formula(text: &str) -> bool {
+    let starts = |text: &str| {
+        let signs = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+        text.starts_with(signs)
+    };
+    starts(text) || starts(text.trim_start_matches([' ', '\u{a0}', '\u{feff}', '\'', '"']))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! The cases as JSON within the page, written one by one.
+
+use std::{collections::BTreeMap, io};
+
+use probity_core::{
+    classification::Verdict,
+    record::StoredCase,
+    view::{Cases, LaneReport, RunView},
+};
+use serde_json::{Map, Value, json};
+
+use super::{MOST_LABEL, MOST_ROWS};
+use crate::plain::{capped, one_line};
+
+/// Rows that the page shows by itself.
+const FIRST: usize = 50;
+/// Instructions that are kept once for all cases that have them.
+const SHARED: usize = 64;
+/// Entries of a list in the evidence.
+const MOST_ENTRIES: usize = 50;
+
+/// What was written.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// Cases in the island.
+    pub(super) rows: u64,
+    /// Cases that are not.
+    pub(super) left_out: u64,
+    /// The first few, those that did not pass before the others.
+    pub(super) first: Vec<Row>,
+}
+
+/// A row of the table that the page shows by itself.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) verdict: &'static str,
+    pub(super) id: String,
+    pub(super) lane: String,
+    pub(super) class: &'static str,
+    pub(super) category: String,
+    pub(super) text: String,
+    pub(super) latency_ms: u64,
+    pub(super) tokens: u64,
+    pub(super) cost_usd: Option<f64>,
+}
+
+/// Writes the island with all cases; no text is longer than `cap` characters.
+pub(super) fn write(
+    run: &RunView,
+    cases: &dyn Cases,
+    cap: usize,
+    out: &mut dyn io::Write,
+) -> io::Result<Written> {
+    let (_, results) = run.errors();
+    let mut island = Island {
+        cap,
+        only_troubles: results > MOST_ROWS,
+        systems: BTreeMap::new(),
+        written: Written::default(),
+        passed: Vec::new(),
+    };
+    out.write_all(b"<script type=\"application/json\" id=\"data\">{\"lanes\":")?;
+    let lanes: Vec<Value> = run.lanes.iter().map(lane_value).collect();
+    write_json(&Value::Array(lanes), out)?;
+    write!(out, ",\"cap\":{cap},\"cases\":[")?;
+    for (at, lane) in run.lanes.iter().enumerate() {
+        cases.each(at, &mut |case| island.take(at, lane, case, out))?;
+    }
+    out.write_all(b"\n],\"systems\":")?;
+    let mut systems: Vec<(&String, &usize)> = island.systems.iter().collect();
+    systems.sort_by_key(|(_, at)| **at);
+    let systems: Vec<_> = systems.iter().map(|(text, _)| capped(text, cap)).collect();
+    write_json(&json!(systems), out)?;
+    out.write_all(b"}</script>\n")?;
+    let Island { mut written, passed, .. } = island;
+    let room = FIRST.saturating_sub(written.first.len());
+    written.first.extend(passed.into_iter().take(room));
+    Ok(written)
+}
+
+struct Island {
+    cap: usize,
+    only_troubles: bool,
+    /// Instructions by where they will stand.
+    systems: BTreeMap<String, usize>,
+    written: Written,
+    /// The first few that passed.
+    passed: Vec<Row>,
+}
+
+impl Island {
+    fn take(
+        &mut self,
+        at: usize,
+        lane: &LaneReport,
+        case: &StoredCase,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let is_pass = case.verdict == Verdict::Pass;
+        if (self.only_troubles && is_pass) || self.written.rows >= MOST_ROWS {
+            self.written.left_out += 1;
+            return Ok(());
+        }
+        let definition = case.definition();
+        let known = lane.lane.judging.known_failures.contains(&case.case_id);
+        let value = self.value(at, case, &definition, known);
+        let separator: &[u8] = if self.written.rows == 0 { b"\n" } else { b",\n" };
+        out.write_all(separator)?;
+        write_json(&value, out)?;
+        self.written.rows += 1;
+        let first = if is_pass { &mut self.passed } else { &mut self.written.first };
+        if first.len() < FIRST {
+            first.push(row(lane, case, &definition));
+        }
+        Ok(())
+    }
+
+    /// All that the page shows of a case; what there is nothing of is left out.
+    fn value(&mut self, at: usize, case: &StoredCase, definition: &Value, known: bool) -> Value {
+        let cap = self.cap;
+        let text = |text: &str| Value::String(capped(text, cap).into_owned());
+        let mut map = Map::new();
+        let mut put = |name: &str, value: Value| {
+            let empty = match &value {
+                Value::Null => true,
+                Value::Bool(it) => !it,
+                Value::String(it) => it.is_empty(),
+                Value::Array(it) => it.is_empty(),
+                Value::Object(it) => it.is_empty(),
+                Value::Number(_) => false,
+            };
+            if !empty {
+                map.insert(name.to_owned(), value);
+            }
+        };
+        put("lane", at.into());
+        put("id", text(&case.case_id));
+        put("repeat", case.repeat.into());
+        put("verdict", case.verdict.as_str().into());
+        put("class", case.primary.as_str().into());
+        put("known", known.into());
+        put("category", short(&definition["category"], MOST_LABEL));
+        put("tags", short(&definition["tags"], MOST_LABEL));
+        put("ms", case.latency_ms.into());
+        put("elapsed", case.elapsed_ms.into());
+        put("in", json!(case.usage.input_tokens));
+        put("out", json!(case.usage.output_tokens));
+        put("cost", json!(case.cost_usd));
+        put("calls", case.calls.into());
+        put("source", case.source.as_str().into());
+        put("started", probity_core::evaluation::time(case.started_ms).into());
+        put("model", case.model.as_deref().map_or(Value::Null, text));
+        put("stop", case.stop_reason.as_deref().map_or(Value::Null, text));
+        put("prompt", text(&case.prompt));
+        put("expected", case.expected().as_deref().map_or(Value::Null, text));
+        put("reply", case.reply.as_deref().map_or(Value::Null, text));
+        if case.verdict != Verdict::Pass {
+            put("reason", text(&case.reason()));
+        }
+        put("error", short(&json!(case.error), cap));
+        put("failures", short(&json!(case.failures), cap));
+        let classification = case.classification();
+        put("rule", short(&classification["rule"], MOST_LABEL));
+        put("evidence", short(&classification["details"], cap));
+        put("notes", definition["notes"].as_str().map_or(Value::Null, text));
+        if let Some(system) = &case.system {
+            let value = self.shared(system);
+            map.insert("system".to_owned(), value);
+        }
+        Value::Object(map)
+    }
+
+    /// The number of instructions that many cases have, or the text of others.
+    fn shared(&mut self, system: &str) -> Value {
+        let next = self.systems.len();
+        match self.systems.get(system) {
+            Some(at) => (*at).into(),
+            None if next < SHARED => {
+                self.systems.insert(system.to_owned(), next);
+                next.into()
+            }
+            None => capped(system, self.cap).into(),
+        }
+    }
+}
+
+fn lane_value(report: &LaneReport) -> Value {
+    json!({
+        "title": one_line(&report.title(), 120),
+        "backend": one_line(&report.lane.backend, 60),
+        "model": report.lane.model.as_deref().map(|it| one_line(it, 120)),
+    })
+}
+
+fn row(lane: &LaneReport, case: &StoredCase, definition: &Value) -> Row {
+    let text = match case.verdict {
+        Verdict::Pass => case.prompt.clone(),
+        Verdict::Fail | Verdict::Error => case.reason(),
+    };
+    Row {
+        verdict: case.verdict.as_str(),
+        id: one_line(&case.case_id, 100),
+        lane: one_line(&lane.title(), 60),
+        class: case.primary.as_str(),
+        category: one_line(definition["category"].as_str().unwrap_or_default(), 20),
+        text: one_line(&text, 160),
+        latency_ms: case.latency_ms,
+        tokens: case.usage.total(),
+        cost_usd: case.cost_usd,
+    }
+}
+
+/// The value with no text longer than `cap` characters and no long lists.
+fn short(value: &Value, cap: usize) -> Value {
+    match value {
+        Value::String(text) => capped(text, cap).into(),
+        Value::Array(items) => {
+            let mut kept: Vec<Value> =
+                items.iter().take(MOST_ENTRIES).map(|it| short(it, cap)).collect();
+            if items.len() > MOST_ENTRIES {
+                kept.push(format!("… ({} more)", items.len() - MOST_ENTRIES).into());
+            }
+            kept.into()
+        }
+        Value::Object(entries) => {
+            let entries = entries.iter().take(MOST_ENTRIES);
+            let short = |(name, value): (&String, &Value)| {
+                (capped(name, cap).into_owned(), short(value, cap))
+            };
+            Value::Object(entries.map(short).collect())
+        }
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain.clone(),
+    }
+}
+
+/// JSON that may stand in a page: nothing in it can end the script or be taken for a tag.
+///
+/// The characters in question occur in strings only, where they may be written by number.
+fn write_json(value: &Value, out: &mut dyn io::Write) -> io::Result<()> {
+    let text = serde_json::to_string(value)?;
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        out.write_all(&rest.as_bytes()[..at])?;
+        let Some(c) = rest[at..].chars().next() else { break };
+        write!(out, "\\u{:04x}", u32::from(c))?;
+        rest = &rest[at + c.len_utf8()..];
+    }
+    out.write_all(rest.as_bytes())
+}

@@ -1,0 +1,153 @@
+//! The figures: how the run stands, a card for each lane, the charts.
+
+use maud::{Markup, html};
+use probity_core::{
+    gate::{GateOutcome, GateStatus, percent},
+    metrics::{Metrics, Verdicts},
+    view::{LaneReport, RunView},
+};
+
+use super::charts;
+use crate::{
+    conclusion::{self, Conclusion},
+    plain::one_line,
+    text::{millis, shown_interval, told},
+};
+
+/// Names of flaky cases and known failures that passed.
+const MOST_NAMES: usize = 6;
+
+pub(super) fn render(run: &RunView) -> Markup {
+    let concluded = Conclusion::of(run);
+    let mark = match concluded {
+        Conclusion::Passed => "✓",
+        Conclusion::Warned => "!",
+        Conclusion::Failed | Conclusion::Unsound => "✕",
+    };
+    html! {
+        section class={ "standing " (concluded.as_str()) } aria-label="Verdict" {
+            span.mark aria-hidden="true" { (mark) }
+            p { strong { (concluded.word()) } span { (conclusion::sentence(run)) "." } }
+        }
+        section.cards aria-label="Lanes" {
+            @for (at, report) in run.lanes.iter().enumerate() { (card(at, report)) }
+        }
+        (charts::render(run))
+    }
+}
+
+fn card(at: usize, report: &LaneReport) -> Markup {
+    let LaneReport { lane, status, aborted, metrics, gates } = report;
+    let Verdicts { pass, fail, error } = metrics.all.verdicts;
+    let number = at + 1;
+    html! {
+        article.card {
+            header {
+                h2 dir="auto" { (one_line(&report.title(), 80)) }
+                p.sub dir="auto" {
+                    (one_line(&lane.backend_kind, 30))
+                    @if let Some(model) = &lane.model { " · " (one_line(model, 60)) }
+                    @if lane.replayed { " · replayed" }
+                }
+            }
+            div.rate {
+                b { (percent(pass, pass + fail)) }
+                span {
+                    @if let Some(interval) = metrics.interval {
+                        "95 %: " (shown_interval(interval))
+                        @if metrics.is_clustered { " (grouped)" }
+                    } @else { "nothing to judge" }
+                }
+            }
+            (charts::interval(report))
+            ul.verdicts {
+                @for (verdict, count) in [("pass", pass), ("fail", fail), ("error", error)] {
+                    li { a href={ "#lane=" (number) "&verdict=" (verdict) } {
+                        b class=(verdict) { (count) } " " (verdict)
+                    } }
+                }
+                li.planned { (metrics.results()) " of " (lane.planned) " results" }
+            }
+            @if let Some(told) = status.as_ref().and_then(|it| told(it, *aborted)) {
+                p.note { (told) }
+            }
+            @if !gates.is_empty() {
+                ul.gates { @for gate in gates { (gate_line(gate)) } }
+            }
+            ul.classes {
+                @for (class, count) in metrics.all.classes.iter().filter(|(_, count)| *count > 0) {
+                    li { a href={ "#lane=" (number) "&class=" (class) } {
+                        span class={ "dot " (class) } {} (class) " " b { (count) }
+                    } }
+                }
+            }
+            (figures(metrics))
+            (steadiness(metrics))
+        }
+    }
+}
+
+fn gate_line(gate: &GateOutcome) -> Markup {
+    let (class, word) = match gate.status {
+        GateStatus::Pass => ("pass", "pass"),
+        GateStatus::Empty => ("empty", "n/a"),
+        GateStatus::Warn => ("warn", "warn"),
+        GateStatus::Fail => ("fail", "fail"),
+    };
+    html! { li { span class={ "pill " (class) } { (word) } span { (gate.sentence()) } } }
+}
+
+fn figures(metrics: &Metrics) -> Markup {
+    let mut figures: Vec<(String, String)> = Vec::new();
+    if let Some(latency) = &metrics.latency {
+        figures.push(("median".to_owned(), millis(latency.p50)));
+        figures.push(("p95".to_owned(), millis(latency.p95)));
+        figures.push(("p99".to_owned(), millis(latency.p99)));
+    }
+    figures.push(("calls".to_owned(), metrics.calls.to_string()));
+    if metrics.input_tokens + metrics.output_tokens > 0 {
+        figures.push(("tokens in".to_owned(), metrics.input_tokens.to_string()));
+        figures.push(("tokens out".to_owned(), metrics.output_tokens.to_string()));
+    }
+    if metrics.priced > 0 {
+        figures.push(("cost".to_owned(), format!("${:.4}", metrics.cost_usd)));
+    }
+    let tries = metrics.repeats.iter().filter_map(|it| it.by_tries.last());
+    for tries in tries.filter(|it| it.k > 1) {
+        figures.push((format!("pass@{}", tries.k), format!("{:.1} %", tries.any * 100.0)));
+        figures.push((format!("pass^{}", tries.k), format!("{:.1} %", tries.all * 100.0)));
+    }
+    if metrics.cached > 0 {
+        figures.push(("from the cache".to_owned(), metrics.cached.to_string()));
+    }
+    if metrics.policy_hits > 0 {
+        figures.push(("policy hits".to_owned(), metrics.policy_hits.to_string()));
+    }
+    html! { dl.figures { @for (name, value) in figures { div { dt { (name) } dd { (value) } } } } }
+}
+
+/// Flaky cases, and known failures that passed.
+fn steadiness(metrics: &Metrics) -> Markup {
+    let flaky = metrics.repeats.as_ref().map_or(&[][..], |it| &it.flaky);
+    let passes = &metrics.unexpected_passes;
+    html! {
+        @if !flaky.is_empty() {
+            p.names {
+                b { (flaky.len()) " flaky:" }
+                @for it in flaky.iter().take(MOST_NAMES) {
+                    " " code dir="auto" { (one_line(&it.case_id, 40)) } " " (it.passed) "/" (it.judged)
+                }
+                @if flaky.len() > MOST_NAMES { " and " (flaky.len() - MOST_NAMES) " more" }
+            }
+        }
+        @if !passes.is_empty() {
+            p.names {
+                b { (passes.len()) " known to fail, and passed:" }
+                @for id in passes.iter().take(MOST_NAMES) {
+                    " " code dir="auto" { (one_line(id, 40)) }
+                }
+                @if passes.len() > MOST_NAMES { " and " (passes.len() - MOST_NAMES) " more" }
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Markdown for a pull request: the verdict, the figures, and the cases to look at.
+//!
+//! It is never longer than it may be: cases that do not fit are counted instead, and nothing is
+//! cut in the middle. What a model wrote stands in code only, where it can neither ping, link,
+//! nor close anything.
+
+pub(crate) mod escape;
+
+use std::{fmt::Write as _, io};
+
+use probity_core::{
+    classification::Verdict,
+    gate::{GateOutcome, GateStatus, percent},
+    metrics::{Flaky, Verdicts},
+    record::StoredCase,
+    view::{Cases, LaneReport, RunView},
+};
+
+use crate::{
+    conclusion::{self, Conclusion},
+    plain::{capped, one_line},
+    text::{millis, shown_interval, told},
+};
+use escape::{cell, fenced, html, span};
+
+/// Bytes of a comment. GitHub takes 65,536 characters, and no character is less than a byte.
+pub const COMMENT_LIMIT: usize = 65_000;
+/// Characters of a prompt, an expectation or an answer that are shown.
+pub const MOST_TEXT: usize = 1_000;
+/// Characters of a name or a reason.
+const MOST_NAME: usize = 160;
+/// Lanes in the table, and gates below it.
+const MOST_ROWS: usize = 40;
+/// Names of flaky cases and of known failures that passed.
+const MOST_NAMES: usize = 20;
+/// Bytes of each of the five lists of figures, however strange the names are.
+const LIST_LIMIT: usize = 6_000;
+/// What the opening and closing words of a section take.
+const CLOSING: usize = 200;
+
+/// A whole comment.
+pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
+    out.write_all(render(run, cases, COMMENT_LIMIT)?.as_bytes())
+}
+
+/// A text of no more than `limit` bytes; figures alone may take half of [`COMMENT_LIMIT`].
+pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<String> {
+    let mut text = head(run);
+    let tail = tail(run);
+    let sections = [(Verdict::Fail, "failed"), (Verdict::Error, "could not be judged")];
+    let asked: Vec<(usize, Verdict, &str)> = sections
+        .into_iter()
+        .flat_map(|(verdict, words)| (0..run.lanes.len()).map(move |at| (at, verdict, words)))
+        .filter(|(at, verdict, _)| may_have(&run.lanes[*at], *verdict))
+        .collect();
+    let mut room = limit.saturating_sub(text.len() + tail.len());
+    for (at, (lane, verdict, words)) in asked.iter().enumerate() {
+        // Every section gets its share, and what one leaves over goes to those after it.
+        let share = room / (asked.len() - at);
+        let each = |take: &mut dyn FnMut(&StoredCase) -> io::Result<()>| cases.each(*lane, take);
+        let section = section(&run.lanes[*lane], *verdict, words, share, each)?;
+        room -= section.len();
+        text.push_str(&section);
+    }
+    text.push_str(&tail);
+    Ok(text)
+}
+
+/// Whether there may be results of a verdict. Where several repeats make one case, the figures
+/// do not say.
+fn may_have(report: &LaneReport, verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Pass => false,
+        Verdict::Fail => {
+            report.metrics.all.verdicts.fail > 0 || report.lane.judging.min_pass.is_some()
+        }
+        Verdict::Error => report.metrics.unjudged > 0,
+    }
+}
+
+/// The verdict, the lanes and the gates.
+fn head(run: &RunView) -> String {
+    let concluded = Conclusion::of(run);
+    let mut text = format!(
+        "## {} {}: {}\n\n{}\n\n",
+        concluded.sign(),
+        concluded.word(),
+        span(&one_line(&run.suite, 60)),
+        upper_first(&conclusion::sentence(run)),
+    );
+    text.push_str("| lane | pass rate | 95 % interval | passed | failed | errors | p95 | cost |\n");
+    text.push_str("| --- | ---: | :---: | ---: | ---: | ---: | ---: | ---: |\n");
+    list(&mut text, run.lanes.iter().map(row), "lanes");
+    let told = |report: &LaneReport| {
+        let status = report.status.as_ref().and_then(|it| told(it, report.aborted))?;
+        let title = span(&one_line(&report.title(), 60));
+        Some(format!("- {title}: {}\n", span(&one_line(&status, MOST_NAME))))
+    };
+    list(&mut text, run.lanes.iter().filter_map(told), "lanes that did not come to their end");
+    let mut gates: Vec<_> =
+        run.lanes.iter().flat_map(|lane| lane.gates.iter().map(move |gate| (lane, gate))).collect();
+    // Those that do not hold come first.
+    gates.sort_by_key(|(_, gate)| std::cmp::Reverse(gate.status));
+    if !gates.is_empty() {
+        text.push_str("**Gates**\n\n");
+    }
+    list(&mut text, gates.iter().map(|(lane, gate)| gate_line(lane, gate)), "gates");
+    text
+}
+
+/// As many lines as people read and there is room for, and how many more there are.
+fn list(text: &mut String, lines: impl Iterator<Item = String>, things: &str) {
+    let (begin, mut shown, mut left_out) = (text.len(), 0, 0);
+    for line in lines {
+        if left_out == 0 && shown < MOST_ROWS && text.len() - begin + line.len() < LIST_LIMIT {
+            text.push_str(&line);
+            shown += 1;
+        } else {
+            left_out += 1;
+        }
+    }
+    if shown + left_out > 0 {
+        text.push('\n');
+    }
+    more(text, left_out, things);
+}
+
+fn row(report: &LaneReport) -> String {
+    let LaneReport { lane, metrics, .. } = report;
+    let Verdicts { pass, fail, error } = metrics.all.verdicts;
+    let model = lane.model.as_deref().map(|it| format!(" {}", cell(&one_line(it, 40))));
+    let interval = metrics.interval.map_or_else(|| "n/a".to_owned(), shown_interval);
+    let p95 = metrics.latency.map_or_else(|| "n/a".to_owned(), |it| millis(it.p95));
+    let cost = match metrics.priced {
+        0 => "n/a".to_owned(),
+        _ => format!("${:.4}", metrics.cost_usd),
+    };
+    format!(
+        "| {}{} | **{}** | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |\n",
+        cell(&one_line(&report.title(), 60)),
+        model.unwrap_or_default(),
+        percent(pass, pass + fail),
+    )
+}
+
+fn gate_line(lane: &LaneReport, gate: &GateOutcome) -> String {
+    let sign = match gate.status {
+        GateStatus::Pass => "✅ pass",
+        GateStatus::Empty => "➖ n/a",
+        GateStatus::Warn => "⚠️ warn",
+        GateStatus::Fail => "❌ **fail**",
+    };
+    format!("- {sign}: {}: {}\n", span(&one_line(&lane.title(), 60)), span(&gate.sentence()))
+}
+
+/// The results of a lane that came to a verdict, as many as there is room for.
+fn section(
+    report: &LaneReport,
+    verdict: Verdict,
+    words: &str,
+    room: usize,
+    each: impl FnOnce(&mut dyn FnMut(&StoredCase) -> io::Result<()>) -> io::Result<()>,
+) -> io::Result<String> {
+    let title = html(&one_line(&report.title(), 60));
+    // A number of twenty digits is more than there are.
+    let room = room.saturating_sub(title.len() + words.len() + CLOSING);
+    let (mut shown, mut found, mut full) = (String::new(), 0_u64, false);
+    let mut left_out = 0;
+    each(&mut |case| {
+        if case.verdict == verdict {
+            found += 1;
+            let block = if full { String::new() } else { block(report, case) };
+            full |= shown.len() + block.len() > room;
+            match full {
+                true => left_out += 1,
+                false => shown.push_str(&block),
+            }
+        }
+        Ok(())
+    })?;
+    if found == 0 || room == 0 {
+        return Ok(String::new());
+    }
+    let mut text =
+        format!("\n<details><summary><b>{found} {words}</b> in <code>{title}</code></summary>\n\n");
+    text.push_str(&shown);
+    more(&mut text, left_out, "cases");
+    text.push_str("</details>\n");
+    Ok(text)
+}
+
+/// One case that did not pass.
+fn block(report: &LaneReport, case: &StoredCase) -> String {
+    let repeat = match case.repeat {
+        0 => String::new(),
+        n => format!(" (repeat {n})"),
+    };
+    let known = match report.lane.judging.known_failures.contains(&case.case_id) {
+        true => ", known to fail",
+        false => "",
+    };
+    let class = case.error.as_ref().map_or(case.primary.as_str(), |it| it.kind.as_str());
+    let mut text = format!(
+        "<details><summary><code>{}</code>{repeat}: {class}{known}: <code>{}</code></summary>\n\n",
+        html(&one_line(&case.case_id, MOST_NAME)),
+        html(&one_line(&case.reason(), MOST_NAME)),
+    );
+    let parts = [
+        ("Prompt", Some(case.prompt.clone())),
+        ("Expected", case.expected()),
+        ("Actual", case.actual()),
+    ];
+    for (name, part) in parts {
+        if let Some(part) = part.filter(|it| !it.is_empty()) {
+            let _ = write!(text, "{name}:\n\n{}\n", fenced(&capped(&part, MOST_TEXT)));
+        }
+    }
+    text.push_str("</details>\n\n");
+    text
+}
+
+/// Known failures that passed, what is flaky, and which run it was.
+fn tail(run: &RunView) -> String {
+    let mut text = String::from("\n");
+    list(
+        &mut text,
+        run.lanes.iter().filter_map(unexpected),
+        "lanes with known failures that passed",
+    );
+    list(&mut text, run.lanes.iter().filter_map(flaky), "lanes with flaky cases");
+    let _ = writeln!(
+        text,
+        "<sub>run <code>{}</code>, Probity {}</sub>",
+        html(&one_line(&run.short, 40)),
+        html(&one_line(&run.probity_version, 40))
+    );
+    text
+}
+
+fn unexpected(report: &LaneReport) -> Option<String> {
+    let passes = &report.metrics.unexpected_passes;
+    let names = listed(passes.iter().map(|it| span(&one_line(it, 60))))?;
+    let title = span(&one_line(&report.title(), 60));
+    Some(format!("- **Known to fail, and passed** in {title}: {names}\n"))
+}
+
+fn flaky(report: &LaneReport) -> Option<String> {
+    let flaky = &report.metrics.repeats.as_ref()?.flaky;
+    let name = |Flaky { case_id, passed, judged }: &Flaky| {
+        format!("{} ({passed} of {judged})", span(&one_line(case_id, 60)))
+    };
+    let names = listed(flaky.iter().map(name))?;
+    Some(format!("- **Flaky** in {}: {names}\n", span(&one_line(&report.title(), 60))))
+}
+
+/// The first few of some names; none of none.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> Option<String> {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let mut list: Vec<String> = names.take(MOST_NAMES).collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    (!list.is_empty()).then(|| list.join(", "))
+}
+
+fn more(text: &mut String, count: usize, things: &str) {
+    if count > 0 {
+        let _ = writeln!(text, "and {count} more {things}\n");
+    }
+}
+
+fn upper_first(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(chars).collect()
+}
+
+#[cfg(test)]
+mod tests;
