@@ -8,6 +8,7 @@ pub mod conclusion;
 pub mod csv;
 pub mod github;
 pub mod html;
+pub mod issue;
 pub mod json;
 pub mod junit;
 pub mod markdown;

@@ -136,13 +136,14 @@ Examples:
   probity trend shell.toml --backend local -n 50")]
     Trend(report::TrendArgs),
 
-    /// Write what a run teaches: conversations or preference pairs for training
+    /// Write what a run teaches: conversations or pairs for training, or a draft of an issue
     ///
     /// Prompts are those that were sent. What ended in an error is left out.
     #[command(after_help = "\
 Examples:
   probity export --as chat -o train.jsonl
-  probity export k3f9x2 --as preferences > pairs.jsonl")]
+  probity export k3f9x2 --as preferences > pairs.jsonl
+  probity export --as issue --baseline main")]
     Export(report::ExportArgs),
 
     /// Say whether the backends of a suite can be asked

@@ -185,6 +185,14 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) corrected: bool,
 
+    /// With issue: what the run is held against
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub(crate) baseline: String,
+
+    /// With issue: compare what both have, also of unlike datasets and of runs that are not whole
+    #[arg(long)]
+    pub(crate) force: bool,
+
     /// Write here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -199,4 +207,6 @@ pub(crate) enum ExportKind {
     Chat,
     /// A right and a wrong answer to the same prompt, a JSON object a line
     Preferences,
+    /// A draft in Markdown about what got worse than a baseline
+    Issue,
 }

@@ -9,6 +9,7 @@ use std::{
 
 use probity_core::{
     baseline::{Baseline, BaselineLane},
+    classification::Verdict,
     evaluation::time,
     record::Lane,
     settings::{Baselines, Layer, Settings},
@@ -17,6 +18,7 @@ use probity_core::{
 };
 use probity_report::{
     compare::{flips, summary},
+    issue::{self, Regression},
     plain::one_line,
     text,
 };
@@ -243,6 +245,48 @@ impl Against {
     }
 }
 
+impl Against {
+    /// Drafts of issues about what got worse, one for each lane.
+    pub(super) fn drafts(&self, reader: &Reader, run: &RunRow) -> Result<String, Failure> {
+        let lanes = reader.lanes(run).map_err(store_failure)?;
+        if !self.force && !lanes.iter().all(LaneView::is_complete) {
+            return Err(Failure::new(format!("run `{}` is not whole", run.short()))
+                .hint("go on with it (--resume), or compare what there is with --force"));
+        }
+        self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
+        let before = format!("baseline {}, run {}", self.name, self.baseline.run_id);
+        let mut text = String::new();
+        for lane in &lanes {
+            let Lane { runner, backend, model, dataset_digest, .. } = &lane.lane;
+            let Some(kept) = self.baseline.lane(runner, backend) else { continue };
+            let standings = reader.standings(lane).map_err(store_failure)?;
+            let changes = Changes::between(&kept.standings, &standings);
+            if changes.regressions.is_empty() {
+                continue;
+            }
+            let mut cases = BTreeMap::new();
+            for id in changes.regressions.iter().take(LISTED) {
+                let results = reader.case(lane, id).map_err(store_failure)?;
+                let failed = results.into_iter().find(|it| it.verdict == Verdict::Fail);
+                cases.extend(failed.map(|it| (id.clone(), it)));
+            }
+            let regression = Regression {
+                suite: &run.suite,
+                title: &format!("{runner} on {backend}"),
+                runner,
+                model: model.as_deref(),
+                before: &before,
+                run: &run.run_id,
+                dataset_digest,
+                changes: &changes,
+                cases: &cases,
+            };
+            text.push_str(&issue::render(&regression));
+        }
+        Ok(text)
+    }
+}
+
 /// Why cases of a lane did not pass.
 pub(super) fn reasons(
     reader: &Reader,
@@ -254,8 +298,7 @@ pub(super) fn reasons(
     let mut reasons = BTreeMap::new();
     for id in ids.iter().take(MOST) {
         let cases = reader.case(lane, id).map_err(store_failure)?;
-        let failed =
-            cases.iter().find(|case| case.verdict != probity_core::classification::Verdict::Pass);
+        let failed = cases.iter().find(|case| case.verdict != Verdict::Pass);
         if let Some(case) = failed {
             reasons.insert(id.clone(), format!("{}: {}", case.primary, case.reason()));
         }

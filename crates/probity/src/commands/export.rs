@@ -6,7 +6,7 @@ use probity_core::view::RunView;
 use probity_report::training::{self, Written};
 use probity_store::{Reader, RunRow, StoredCases};
 
-use super::{project::settings_alone, run::store_failure, runs::open};
+use super::{baseline::Against, project::settings_alone, run::store_failure, runs::open};
 use crate::{
     cli::report::{ExportArgs, ExportKind},
     exit::Exit,
@@ -16,10 +16,14 @@ use crate::{
 };
 
 pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let most = settings_alone(&args.place)?.max_error_rate;
+    let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
     let run = reader.find(&args.run).map_err(store_failure)?;
-    let view = reader.view(&run, most).map_err(store_failure)?;
+    if let ExportKind::Issue = args.kind {
+        let against = Against::load(&args.baseline, &settings, args.force)?;
+        return draft(args, &against.drafts(&reader, &run)?, printer);
+    }
+    let view = reader.view(&run, settings.max_error_rate).map_err(store_failure)?;
     let Written { lines, without_answer } = match &args.output {
         Some(path) => {
             let mut file = OutputFile::create(path)?;
@@ -50,6 +54,23 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
     Ok(Exit::Success)
 }
 
+fn draft(args: &ExportArgs, text: &str, printer: &Printer) -> Result<Exit, Failure> {
+    if text.is_empty() {
+        printer.note("nothing got worse, so there is nothing to write about");
+        return Ok(Exit::Success);
+    }
+    match &args.output {
+        None => printer.show(text)?,
+        Some(path) => {
+            let mut file = OutputFile::create(path)?;
+            std::io::Write::write_all(&mut file, text.as_bytes())
+                .map_err(|error| Failure::write(path, error))?;
+            file.finish()?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
 fn write_pairs(
     args: &ExportArgs,
     reader: &Reader,
@@ -61,5 +82,6 @@ fn write_pairs(
     match args.kind {
         ExportKind::Chat => training::chat(view, &cases, args.corrected, out),
         ExportKind::Preferences => training::preferences(view, &cases, out),
+        ExportKind::Issue => unreachable!("a draft is no list of pairs"),
     }
 }

@@ -54,6 +54,17 @@ fn a_regression_against_the_blessed_run_fails() {
     let shown = project.shown(&["gate", "--baseline", "main"]);
     assert!(shown.contains("exit 1"), "{shown}");
 
+    let draft = project.shown(&["export", "--as", "issue"]);
+    for told in [
+        "# 11 cases of `numbers on fake` got worse",
+        "probity run probity.toml numbers --case case-3,",
+        "### `case-30`",
+        "Answered:\n\n```text\nno\n```",
+        "And 1 more:",
+    ] {
+        assert!(draft.contains(told), "{told}\n{draft}");
+    }
+
     let tolerant = "[baseline]\nmax_regressions = 11\nmax_drop = 0.25\n";
     let project = again(project, &worse, tolerant);
     run(&project, &["--baseline", "main"]).expect(0, &[]);
