@@ -144,6 +144,7 @@ fn write_lane(
     let properties = [
         ("run", Some(run.run_id.as_str())),
         ("model", lane.model.as_deref()),
+        ("replayed", lane.replayed.then_some("true")),
         ("dataset_digest", Some(lane.dataset_digest.as_str())),
         ("probity_version", Some(run.probity_version.as_str())),
     ];

@@ -135,8 +135,9 @@ fn row(report: &LaneReport) -> String {
         0 => "n/a".to_owned(),
         _ => format!("${:.4}", metrics.cost_usd),
     };
+    let replayed = if lane.replayed { " (replayed)" } else { "" };
     format!(
-        "| {}{} | **{}** | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |\n",
+        "| {}{}{replayed} | **{}** | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |\n",
         cell(&one_line(&report.title(), 60)),
         model.unwrap_or_default(),
         percent(pass, pass + fail),
