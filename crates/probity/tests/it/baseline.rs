@@ -145,6 +145,17 @@ fn runs_are_compared_case_by_case() {
     assert!(markdown.contains("| worse | `case-3` |"), "{markdown}");
     let html = project.shown(&["compare", old, new, "--format", "html"]);
     assert!(html.contains("<code>case-3</code>") && html.contains("default-src 'none'"), "{html}");
+    let readable = |text: &str| {
+        let short = |id: &str| id.rsplit('-').next().unwrap().to_owned();
+        let text = text.replace(&short(old), "OLDRUN").replace(&short(new), "NEWRUN");
+        // How long calls took is different each time.
+        regex::Regex::new(r" +[\d.]+m?s\b|\| [\d.]+m?s\b")
+            .unwrap()
+            .replace_all(&text, " TIME")
+            .into_owned()
+    };
+    insta::assert_snapshot!("compare_text", readable(&text));
+    insta::assert_snapshot!("compare_markdown", readable(&markdown));
     // One run against itself, by its backends.
     let same = project.shown(&["compare", "latest@fake", "latest@fake"]);
     assert!(same.contains("0 worse, 0 fixed"), "{same}");
