@@ -48,6 +48,10 @@ pub struct Outcome {
     pub cost_usd: Option<f64>,
     /// Calls that were made.
     pub calls: u32,
+    /// When the first call was made, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// From then to the end.
+    pub elapsed_ms: u64,
 }
 
 /// Counts by verdict.
@@ -117,6 +121,8 @@ pub struct Metrics {
     pub errors: BTreeMap<ErrorKind, u64>,
     /// How long calls took.
     pub latency: Option<Latency>,
+    /// From the first call to the last end, in milliseconds since 1970.
+    pub period: Option<(i64, i64)>,
     /// Calls that were made.
     pub calls: u64,
     /// Tokens of prompts.
@@ -284,6 +290,10 @@ impl<'j> Fold<'j> {
         if let Some(kind) = outcome.error {
             *metrics.errors.entry(kind).or_default() += 1;
         }
+        let begun = outcome.started_ms;
+        let ended = begun.saturating_add_unsigned(outcome.elapsed_ms);
+        let (first, last) = metrics.period.unwrap_or((begun, ended));
+        metrics.period = Some((first.min(begun), last.max(ended)));
         metrics.calls += u64::from(outcome.calls);
         metrics.input_tokens += outcome.usage.input_tokens.unwrap_or(0);
         metrics.output_tokens += outcome.usage.output_tokens.unwrap_or(0);
@@ -464,6 +474,8 @@ mod tests {
             usage: Usage::default(),
             cost_usd: None,
             calls: 1,
+            started_ms: 1000,
+            elapsed_ms: 10,
         }
     }
 

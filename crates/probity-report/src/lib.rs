@@ -13,6 +13,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod plain;
+pub mod summary;
 pub mod text;
 pub mod training;
 pub mod trend;
@@ -31,6 +32,8 @@ pub enum Format {
     Text,
     /// Evaluation results.
     Json,
+    /// What became of each runner.
+    Summary,
     /// Every case, a line each.
     Jsonl,
     /// Every case, a row each.
@@ -45,9 +48,10 @@ pub enum Format {
 
 impl Format {
     /// All of them with the endings of their files, the longest of several first.
-    pub const ALL: [(Self, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::Text, "txt"),
         (Self::Jsonl, "jsonl"),
+        (Self::Summary, "summary.json"),
         (Self::Json, "json"),
         (Self::Csv, "csv"),
         (Self::Markdown, "md"),
@@ -59,6 +63,9 @@ impl Format {
     /// The format that a file's name asks for.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        if name == "suite_summary.json" {
+            return Some(Self::Summary);
+        }
         let ends = |(_, suffix): &&(Self, &str)| {
             name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'))
         };
@@ -91,6 +98,7 @@ pub fn write(
             out.write_all(plain.as_bytes())
         }
         Format::Json => json::write(run, cases, out),
+        Format::Summary => summary::write(run, out),
         Format::Jsonl => json::write_lines(run, cases, out),
         Format::Csv => csv::write(run, cases, out),
         Format::Markdown => markdown::write(run, cases, out),

@@ -121,6 +121,8 @@ fn outcome(case: &StoredCase) -> Outcome {
         usage: case.usage,
         cost_usd: case.cost_usd,
         calls: case.calls,
+        started_ms: case.started_ms,
+        elapsed_ms: case.elapsed_ms,
     }
 }
 

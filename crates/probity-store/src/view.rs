@@ -78,7 +78,7 @@ impl Reader {
                 "SELECT case_id, repeat, d.text ->> 'category', d.text -> 'tags', d.text ->> 'group',
                         class, verdict, instr(classification, '\"policy_violation\"') > 0,
                         error ->> 'kind', source, latency_ms, input_tokens, output_tokens,
-                        cached_tokens, cost_usd, calls
+                        cached_tokens, cost_usd, calls, started_ms, elapsed_ms
                  FROM results r JOIN texts d ON d.id = r.definition
                  WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
             )?;
@@ -118,6 +118,8 @@ fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         },
         cost_usd: row.get(14)?,
         calls: row.get(15)?,
+        started_ms: row.get(16)?,
+        elapsed_ms: row.get(17)?,
     })
 }
 

@@ -71,6 +71,8 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             usage: Usage::default(),
             cost_usd: None,
             calls: 1,
+            started_ms: 0,
+            elapsed_ms: 1,
         });
     }
     let metrics = fold.finish();

@@ -59,9 +59,9 @@ fn every_format_is_written_by_its_ending() {
 fn an_unknown_ending_is_refused_with_those_that_are_known() {
     let output = quiet(&mut project().command(&["report", "-o", "r.pdf"]));
     assert_eq!(output.status.code(), Some(2));
-    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"
     error: `r.pdf` has no ending that names a report
-    hint: reports end in .txt, .jsonl, .json, .csv, .md, .junit.xml, .xml, .html
+    hint: reports end in .txt, .jsonl, .summary.json, .json, .csv, .md, .junit.xml, .xml, .html
     ");
 }
 

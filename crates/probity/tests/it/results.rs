@@ -139,3 +139,38 @@ fn what_is_exported_is_what_was_asked_and_what_was_right() {
     assert_eq!(pairs[0]["chosen"][0]["content"], "7");
     assert_eq!(pairs[0]["rejected"][0]["content"], "wrong");
 }
+
+#[test]
+fn the_summary_of_a_suite_says_what_became_of_each_runner() {
+    let bad = FakeServer::start(Script::always(Answer::fault(probity_testkit::Trouble::BadKey)));
+    let good = sevens();
+    let both = crate::run::suite(&[("bad", &bad), ("good", &good)], "");
+    let second = "[[runners]]\nname = \"again\"\ndataset = \"cases.jsonl\"\n[retry]";
+    let project = Project::new()
+        .file("cases.jsonl", dataset(20))
+        .file("probity.toml", both.replace("[retry]", second));
+    run(&project, &["-o", "suite_summary.json"]).expect(3, &[("FAIL_FAST", "1")]);
+    let summary = json(&project, "suite_summary.json");
+    let statuses: Vec<(&str, &str, &str)> = summary["runners"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let text = |key: &str| it[key].as_str().unwrap();
+            (text("runner"), text("backend"), text("status"))
+        })
+        .collect();
+    assert_eq!(
+        statuses,
+        [
+            ("numbers", "bad", "aborted"),
+            ("numbers", "good", "ok"),
+            ("again", "bad", "skipped"),
+            ("again", "good", "ok"),
+        ]
+    );
+    assert_eq!(summary["suite_fail_fast"], true);
+    assert_eq!(summary["fail_fast_runners"], serde_json::json!(["numbers on bad"]));
+    assert_eq!(summary["runners"][0]["permanent"], true);
+    assert_eq!((&summary["total_calls"], &summary["passed"]), (&43.into(), &36.into()));
+}

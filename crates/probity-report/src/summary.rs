@@ -1,0 +1,109 @@
+//! What became of each runner of a suite, for scripts.
+
+use std::io;
+
+use probity_core::{
+    evaluation::time,
+    gate::GateStatus,
+    metrics::Metrics,
+    record::LaneStatus,
+    view::{LaneReport, RunView},
+};
+use serde_json::{Value, json};
+
+use crate::{conclusion::Conclusion, json::sorted};
+
+/// The form of this document.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Writes the summary.
+pub fn write(run: &RunView, out: &mut dyn io::Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &sorted(summary(run)))?;
+    out.write_all(b"\n")
+}
+
+fn summary(run: &RunView) -> Value {
+    let metrics = || run.lanes.iter().map(|lane| &lane.metrics);
+    let of_fail_fast =
+        |lane: &&LaneReport| matches!(lane.status, Some(LaneStatus::FailFast { .. }));
+    let fail_fast: Vec<String> =
+        run.lanes.iter().filter(of_fail_fast).map(LaneReport::title).collect();
+    let priced = metrics().any(|it| it.priced > 0);
+    let milliseconds = run.finished_ms.map(|end| end - run.started_ms);
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run.run_id,
+        "suite": run.suite,
+        "timestamp": time(run.started_ms),
+        "duration_seconds": milliseconds.map(seconds),
+        "conclusion": Conclusion::of(run).as_str(),
+        "aborted": !run.is_sound(),
+        "total_calls": metrics().map(|it| it.calls).sum::<u64>(),
+        "total_cost_usd": priced.then(|| metrics().map(|it| it.cost_usd).sum::<f64>()),
+        "planned": run.lanes.iter().map(|it| it.lane.planned).sum::<u64>(),
+        "results": metrics().map(Metrics::results).sum::<u64>(),
+        "passed": metrics().map(|it| it.all.verdicts.pass).sum::<u64>(),
+        "failed": metrics().map(|it| it.all.verdicts.fail).sum::<u64>(),
+        "errors": metrics().map(|it| it.all.verdicts.error).sum::<u64>(),
+        "suite_fail_fast": !fail_fast.is_empty(),
+        "fail_fast_runners": fail_fast,
+        "runners": run.lanes.iter().map(runner).collect::<Vec<_>>(),
+    })
+}
+
+fn runner(report: &LaneReport) -> Value {
+    let LaneReport { lane, status, metrics, gates, .. } = report;
+    let (reason, permanent) = match status {
+        Some(LaneStatus::FailFast { reason, permanent }) => {
+            (Some(reason.as_str()), Some(*permanent))
+        }
+        Some(
+            LaneStatus::Skipped { reason }
+            | LaneStatus::Budget { reason }
+            | LaneStatus::Decided { reason, .. }
+            | LaneStatus::Broken { reason },
+        ) => (Some(reason.as_str()), None),
+        Some(LaneStatus::Complete | LaneStatus::Interrupted) | None => (None, None),
+    };
+    json!({
+        "runner": lane.runner,
+        "backend": lane.backend,
+        "kind": lane.kind,
+        "model": lane.model,
+        "replayed": lane.replayed,
+        "status": word(report),
+        "reason": reason,
+        "permanent": permanent,
+        "planned": lane.planned,
+        "results": metrics.results(),
+        "passed": metrics.all.verdicts.pass,
+        "failed": metrics.all.verdicts.fail,
+        "errors": metrics.all.verdicts.error,
+        "calls": metrics.calls,
+        "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
+        "duration_seconds": metrics.period.map(|(first, last)| seconds(last - first)),
+        "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
+    })
+}
+
+/// What became of a lane, in one of a few words.
+fn word(report: &LaneReport) -> &'static str {
+    match &report.status {
+        Some(LaneStatus::Complete | LaneStatus::Decided { .. }) => {
+            match report.metrics.all.verdicts.judged() {
+                // Every case came to an end, and none to an answer.
+                0 => "error",
+                _ => "ok",
+            }
+        }
+        Some(LaneStatus::Broken { .. }) => "error",
+        Some(LaneStatus::Skipped { .. }) => "skipped",
+        Some(LaneStatus::FailFast { .. } | LaneStatus::Budget { .. } | LaneStatus::Interrupted)
+        | None => "aborted",
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
+fn seconds(milliseconds: i64) -> f64 {
+    milliseconds as f64 / 1000.0
+}
