@@ -13,3 +13,4 @@ mod gates;
 mod project;
 mod resume;
 mod run;
+mod schema;
