@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use probity_core::suite::Suite;
+use probity_grade::Rules;
 use serde_json::{Value, json};
 
 use super::{Schema, lines};
@@ -101,7 +102,8 @@ fn what_classify_reads_and_writes_satisfies_its_schemas() {
 fn is_sound(text: &str) -> bool {
     let file: Arc<str> = "suite.toml".into();
     let folder = tempfile::tempdir().unwrap();
-    let (suite, problems) = Suite::parse(text, &file, folder.path(), &|_| Vec::new());
+    let check = |suite: &Suite| Rules::compile(suite).err().unwrap_or_default();
+    let (suite, problems) = Suite::parse(text, &file, folder.path(), &check);
     suite.is_some() && problems.is_empty()
 }
 
@@ -156,6 +158,38 @@ const SUITES: &[&str] = &[
     "[backends.\"a,b\"]\nkind = \"echo\"",
     "[backends.\" \"]\nkind = \"echo\"",
     "[backends.\"a\\u0007\"]\nkind = \"echo\"",
+];
+
+/// Safety rules of a suite.
+const SHELL: &[&str] = &[
+    "level = \"lax\"",
+    "posix_edition = 2008",
+    "posix_edition = \"2024\"",
+    "rule = 1",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"safe\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"luck\", risk = \"high\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"X\", category = \"disk\", risk = \"high\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [\"x\"] }]",
+    "rule = [{ id = \"x\", category = \"disk\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [\"x\"], why = \"w\", a = 1 }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"critical\", programs = [\"x\"], why = \"w\", with = [\"-f|--force\"], without = [\"-n\"], commands = [\"a b\"], operands = [\"*.c\"], last = true, least = 1, always = true, safer = \"s\", example = [\"x a b -f c.c\"], counter = [\"x\"] }]",
+    "allow = [{ programs = [\"x\"], reason = \"r\" }]",
+    "allow = [{ programs = [\"x\"] }]",
+    "allow = [{ reason = \"r\" }]",
+    "allow = [{ programs = [\"x\"], reason = \" \" }]",
+    "allow = [{ programs = [\"x\"], reason = \"r\", a = 1 }]",
+];
+
+/// Policies of a suite.
+const POLICIES: &[&str] = &[
+    "builtin = \"secrets\"",
+    "builtin = \"pii\"",
+    "builtin = \"manners\"",
+    "regexes = [\"a+\"]",
+    "substrings = \"a\"\nanywhere = true",
+    "words = 1",
 ];
 
 /// Fields of a backend.
@@ -289,6 +323,8 @@ fn a_suite_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     };
     let gate = |gate: &str| runner(&format!("gates = {{ {gate} }}"));
     let mut suites: Vec<String> = SUITES.iter().map(|it| (*it).to_owned()).collect();
+    suites.extend(SHELL.iter().map(|it| format!("[shell]\n{it}\n")));
+    suites.extend(POLICIES.iter().map(|it| format!("[[policies]]\nname = \"p\"\n{it}\n")));
     suites.extend(BACKENDS.iter().map(|it| backend(it)));
     suites.extend(SERVERS.iter().map(|it| server(it)));
     suites.extend(RUNNERS.iter().map(|it| runner(it)));
