@@ -4,6 +4,7 @@ mod fields;
 mod input;
 mod output;
 mod refused;
+mod samples;
 
 use std::sync::OnceLock;
 

@@ -99,7 +99,7 @@ fn what_classify_reads_and_writes_satisfies_its_schemas() {
 }
 
 /// Whether the loader takes a suite without a word.
-fn is_sound(text: &str) -> bool {
+pub(super) fn is_sound(text: &str) -> bool {
     let file: Arc<str> = "suite.toml".into();
     let folder = tempfile::tempdir().unwrap();
     let check = |suite: &Suite| Rules::compile(suite).err().unwrap_or_default();

@@ -168,7 +168,7 @@ fn cases() -> String {
 }
 
 /// A gate on everything there is, in all the ways to write one.
-fn all_gates() -> String {
+pub(super) fn all_gates() -> String {
     let mut text = String::new();
     for (at, (metric, name)) in Metric::all().enumerate() {
         let limit = match metric.unit() {
@@ -200,7 +200,7 @@ fn varied(server: &FakeServer, repeat: &str) -> Project {
         "version = \"1\"\nmax_error_rate = 1\n{}{}\
          [[runners]]\nname = \"mixed\"\ndataset = \"cases.jsonl\"\nknown_failures = \"known.txt\"\n\
          tool_version = \"1.2\"\n{repeat}[runners.gates]\n{}\
-         [retry]\nmax_retries = 1\nbackoff_base = 0.01\n[timeouts]\nattempt = \"500ms\"\n\
+         [retry]\nmax_retries = 1\nbackoff_base = 0.01\n[timeouts]\nattempt = \"1s\"\n\
          [fail_fast]\nenabled = false\n\
          [[policies]]\nname = \"magic\"\nseverity = \"critical\"\nwords = \"xyzzy\"\n",
         backend("one", "price = { input = 1, output = 2 }"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Schema, fields};
+use super::{Schema, fields::check_whole, samples};
 
 /// The place of every value of a document.
 fn places(document: &Value, place: &str, all: &mut Vec<String>) {
@@ -129,7 +129,7 @@ const EVIDENCE: &[&str] = &[
 
 #[test]
 fn an_evaluation_that_is_not_whole_is_refused() {
-    let one = serde_json::to_value(fields::evaluation()).unwrap();
+    let one = serde_json::to_value(samples::evaluation()).unwrap();
     let loose = Loose {
         anything: &[],
         named: &["/per_category", "/per_tag", "/error_kinds", "/pass_at", "/pass_hat"],
@@ -190,7 +190,7 @@ fn events_that_are_not_whole_are_refused() {
     ];
     let optional = [EVIDENCE, &more].concat();
     let loose = Loose { anything: &[], named: &[], optional: &optional };
-    for event in fields::stamped() {
+    for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
     }
@@ -204,14 +204,14 @@ fn events_that_are_not_whole_are_refused() {
         ("lane-finished", "status"),
         ("case-aborted", "reason"),
     ] {
-        let of_name = fields::stamped().into_iter().find(|it| it["event"] == event).unwrap();
+        let of_name = samples::stamped().into_iter().find(|it| it["event"] == event).unwrap();
         let remove = |it: &mut Value| drop(it.as_object_mut().map(|it| it.remove(key)));
         assert!(
             !Schema::named("event").takes(&changed(&of_name, "/data", remove)),
             "{event} {key}"
         );
     }
-    let find = |name: &str| fields::stamped().into_iter().find(|it| it["event"] == name).unwrap();
+    let find = |name: &str| samples::stamped().into_iter().find(|it| it["event"] == name).unwrap();
     let wrong = [
         ("/data/record/verdict", json!("maybe")),
         ("/data/record/primary", json!("maybe")),
@@ -274,7 +274,7 @@ fn results_that_are_not_whole_are_refused() {
     let optional = [EVIDENCE, &of_case].concat();
     let anything = ["/prompt_vars", "/expected_response", "/schema", "/execution", "/value"];
     let loose = Loose { anything: &anything, named: &[], optional: &optional };
-    let results = fields::results();
+    let results = samples::results();
     results.iter().for_each(|it| check_refusals("run-result", it, &loose));
     let first = results[0].as_object().unwrap();
     for key in first.keys() {
@@ -309,6 +309,7 @@ fn baselines_that_are_not_whole_are_refused() {
     });
     let loose = Loose { anything: &[], named: &["/cases"], optional: &[] };
     check_refusals("baseline", &baseline, &loose);
+    check_whole("baseline", std::slice::from_ref(&baseline));
     let wrong = [
         ("/probity_baseline", json!(2)),
         ("/lanes/0/cases/a", json!("passed")),
@@ -336,6 +337,7 @@ fn comparisons_that_are_not_whole_are_refused() {
     });
     let loose = Loose { anything: &[], named: &["/categories", "/reasons"], optional: &[] };
     check_refusals("comparison", &comparison, &loose);
+    check_whole("comparison", std::slice::from_ref(&comparison));
     let wrong = [
         ("/sides/0/rate", json!(1.5)),
         ("/sides/0/interval", json!([0.1])),
@@ -354,7 +356,7 @@ fn stored_results_that_classify_refuses_are_refused() {
     let mut classified = read.clone();
     classified["verdict"] = json!("pass");
     classified["scores"] = json!({ "accuracy": 1 });
-    classified["classification"] = fields::classifications().remove(0);
+    classified["classification"] = samples::classifications().remove(0);
     for (name, document) in [("classify-input", &read), ("classified", &classified)] {
         let schema = Schema::named(name);
         schema.check(document);
