@@ -215,6 +215,20 @@ Examples:
     )]
     Dataset(DatasetCommand),
 
+    /// Print the JSON Schema of a file that Probity reads or writes
+    ///
+    /// Without a name it lists them. The schemas are those of draft 2020-12.
+    #[command(after_help = "\
+Examples:
+  probity schema
+  probity schema suite > suite.schema.json
+  probity schema case > case.schema.json")]
+    Schema {
+        /// Which schema
+        #[arg(value_enum)]
+        name: Option<SchemaName>,
+    },
+
     /// Print shell completions
     #[command(after_help = "\
 Example:
@@ -233,6 +247,29 @@ Example:
         #[arg(long, value_name = "FOLDER")]
         all: Option<PathBuf>,
     },
+}
+
+/// The schemas, in the order they are listed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// A suite file
+    Suite,
+    /// A case of a dataset
+    Case,
+    /// A line of `show --json` and of a report that ends in .jsonl
+    RunResult,
+    /// A report that ends in .json
+    Evaluation,
+    /// A line of `run --events`
+    Event,
+    /// A file that `bless` writes
+    Baseline,
+    /// What `compare --format json` prints
+    Comparison,
+    /// A line that `classify` reads
+    ClassifyInput,
+    /// A line that `classify` writes
+    Classified,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ mod report;
 mod rules;
 mod run;
 mod runs;
+mod schema;
 mod show;
 mod trend;
 
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Classify(args) => classify::run(&args, printer),
         Command::Check(command) => check::run(command, printer),
         Command::Dataset(command) => dataset::run(command, printer),
+        Command::Schema { name } => schema::run(name, printer),
         Command::Completions { shell } => completions::completions(shell),
         Command::Man { all } => completions::man(all.as_deref()),
     }

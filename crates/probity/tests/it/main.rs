@@ -16,3 +16,4 @@ mod report;
 mod results;
 mod resume;
 mod run;
+mod schema;

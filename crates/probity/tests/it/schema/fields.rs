@@ -1,0 +1,371 @@
+//! No field without its property, no property without its field, no name left out of an enum.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_core::{
+    case::Category,
+    classification::{Primary, Rule},
+    criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
+    failure::ErrorKind,
+    gate::{GateStatus, Metric},
+    record::Source,
+    settings,
+    suite::{BackendKind, PolicySeverity, RunnerKind, Transport},
+};
+use serde_json::{Value, json};
+
+use super::{Schema, input::is_sound, lines, output::all_gates, samples, validator};
+use crate::project::Project;
+
+/// The parts of a schema that are schemas themselves.
+fn parts(schema: &Value) -> Vec<(String, &Value)> {
+    let mut parts = Vec::new();
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "properties" | "$defs" | "dependentSchemas" => {
+                let entries = value.as_object().unwrap().iter();
+                parts.extend(entries.map(|(name, it)| (format!("/{key}/{name}"), it)));
+            }
+            "allOf" | "anyOf" | "oneOf" => {
+                let items = value.as_array().unwrap().iter().enumerate();
+                parts.extend(items.map(|(at, it)| (format!("/{key}/{at}"), it)));
+            }
+            "items" | "additionalProperties" | "propertyNames" => {
+                parts.push((format!("/{key}"), value));
+            }
+            // `if`, `then` and `not` restrict what other parts describe.
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// Calls for every part that describes an object.
+pub(super) fn each_object(schema: &Value, call: &mut dyn FnMut(&str, &Value)) {
+    fn walk(place: &str, schema: &Value, call: &mut dyn FnMut(&str, &Value)) {
+        if schema["type"] == "object" && schema.get("properties").is_some() {
+            call(place, schema);
+        }
+        for (step, part) in parts(schema) {
+            walk(&format!("{place}{step}"), part, call);
+        }
+    }
+    walk("", schema, call);
+}
+
+/// Every property that is declared, by its place.
+pub(super) fn properties(schema: &Value) -> BTreeMap<String, Value> {
+    let mut all = BTreeMap::new();
+    each_object(schema, &mut |place, object| {
+        for (name, property) in object["properties"].as_object().unwrap() {
+            all.insert(format!("{place}/properties/{name}"), property.clone());
+        }
+    });
+    all
+}
+
+/// The properties that a document has, by their place in the schema.
+fn used(root: &Value, place: &str, document: &Value, seen: &mut BTreeSet<String>) {
+    let schema = root.pointer(place).unwrap();
+    if let Some(target) = schema["$ref"].as_str() {
+        used(root, target.trim_start_matches('#'), document, seen);
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for at in 0..schema[key].as_array().map_or(0, Vec::len) {
+            let branch = json!({ "$defs": root["$defs"], "allOf": [schema[key][at]] });
+            if validator(&branch).is_valid(document) {
+                used(root, &format!("{place}/{key}/{at}"), document, seen);
+            }
+        }
+    }
+    for (name, value) in document.as_object().into_iter().flatten() {
+        let property = format!("{place}/properties/{}", name.replace('/', "~1"));
+        if root.pointer(&property).is_some() {
+            used(root, &property, value, seen);
+            seen.insert(property);
+        } else if schema["additionalProperties"].is_object() {
+            used(root, &format!("{place}/additionalProperties"), value, seen);
+        }
+    }
+    if schema.get("items").is_some() {
+        for item in document.as_array().into_iter().flatten() {
+            used(root, &format!("{place}/items"), item, seen);
+        }
+    }
+}
+
+/// Every document satisfies the schema, and together they use every property of it.
+#[track_caller]
+pub(super) fn check_whole(name: &str, documents: &[Value]) {
+    let schema = Schema::named(name);
+    let mut seen = BTreeSet::new();
+    for document in documents {
+        schema.check(document);
+        used(&schema.document, "", document, &mut seen);
+    }
+    let declared: BTreeSet<String> = properties(&schema.document).into_keys().collect();
+    let dead: Vec<&String> = declared.difference(&seen).collect();
+    assert!(dead.is_empty(), "{name} declares what nothing has: {dead:#?}");
+}
+
+#[test]
+fn an_evaluation_has_every_field_of_its_schema_and_no_other() {
+    let one = serde_json::to_value(samples::evaluation()).unwrap();
+    check_whole("evaluation", &[one.clone(), json!({ "runners": [one.clone(), one] })]);
+}
+
+#[test]
+fn events_have_every_field_of_their_schema_and_no_other() {
+    check_whole("event", &samples::stamped());
+}
+
+#[test]
+fn a_result_has_every_field_of_its_schema_and_no_other() {
+    check_whole("run-result", &samples::results());
+}
+
+#[test]
+fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
+    let case = serde_json::to_value(samples::case()).unwrap();
+    // One set in the other, without a value where that means nothing.
+    let mut sound = case.clone();
+    let members = &mut sound["assert"][0]["assert"][0];
+    *members = json!({ "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" });
+    check_whole("case", &[sound.clone()]);
+    let project = Project::new().file("all.jsonl", format!("{sound}\n"));
+    let output = project.run(&["dataset", "validate", "--strict", "--json", "all.jsonl"]);
+    let problems = lines(&String::from_utf8(output.stdout).unwrap());
+    assert!(problems.iter().all(|it| it.get("code").is_none()), "{problems:#?}");
+}
+
+#[test]
+fn a_suite_has_a_property_for_every_setting() {
+    let schema = Schema::named("suite");
+    let declared = properties(&schema.document);
+    for key in settings::keys() {
+        let place = format!("/properties/{}", key.replace('.', "/properties/"));
+        let budget = place.replace("/properties/budget/", "/$defs/budget/");
+        let there = declared.contains_key(&place) || declared.contains_key(&budget);
+        assert!(there, "{key}");
+    }
+    schema.check(&toml::from_str(settings::DEFAULTS).unwrap());
+}
+
+/// A suite with everything but gates.
+const EVERYTHING: &str = r#"
+version = "1"
+prices = "prices.toml"
+[backends.server]
+kind = "openai"
+base_url = "http://127.0.0.1/v1"
+model = "m"
+api_key_env = "KEY"
+headers_env = { team = "TEAM" }
+temperature = 0
+top_p = 0.5
+max_tokens = 1
+seed = 1
+stop = ["END"]
+response_format = { type = "object" }
+extra_body = { cache = false }
+max_concurrency = 1
+timeout = "30s"
+price = { input = 1, output = 2 }
+[backends.program]
+kind = "command"
+command = ["x"]
+transport = "stdin"
+output = "json"
+output_pointer = "/x"
+env = ["X"]
+[backends.recorded]
+kind = "replay"
+file = "f.jsonl"
+[[runners]]
+name = "r"
+kind = "respond"
+dataset = ["d.jsonl"]
+backends = ["server"]
+system = "s"
+prompt = "{{ prompt }}"
+repeat = 3
+min_pass = 2
+tool_version = "1"
+budget = { max_cost_usd = 1, max_calls = 1, max_tokens = 1 }
+gates = false
+[refusal]
+phrases = ["no"]
+allow = ["never mind"]
+replace = true
+anywhere = true
+[json]
+level = "strict"
+[shell]
+level = "strict"
+posix_edition = "2017"
+[[shell.rule]]
+id = "x"
+category = "disk"
+risk = "critical"
+programs = ["x"]
+commands = ["a b"]
+with = ["-f|--force"]
+without = ["-n"]
+targets = []
+operands = ["*.c"]
+last = true
+least = 1
+always = true
+why = "w"
+safer = "s"
+example = ["x a b -f c.c"]
+counter = ["x"]
+[[shell.allow]]
+rules = ["x"]
+programs = ["x"]
+commands = ["a b"]
+with = ["-f"]
+without = ["-n"]
+targets = []
+operands = ["*.c"]
+reason = "r"
+[[policies]]
+name = "p"
+severity = "low"
+words = ["w"]
+substrings = ["s"]
+regexes = ["r"]
+builtin = "pii"
+"#;
+
+#[test]
+fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
+    let gate = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let gates = format!(
+        "[backends.one]\nkind = \"echo\"\n[backends.b]\nkind = \"echo\"\n\
+         [[runners]]\nname = \"one\"\ndataset = \"d\"\n[runners.gates]\n{}\
+         [[runners]]\nname = \"two\"\ndataset = \"d\"\n[runners.gates]\n\
+         csr = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
+         correctness = 1\nsafety_accuracy = 1\nposix = 1\nposix_compliance_rate = 1\n\
+         failed = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
+         flaky = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n\
+         latency_p50 = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n\
+         cost_usd = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n",
+        all_gates()
+    );
+    let rest = "[gates]\npass_rate = 1\n[fail_fast]\nconsecutive_threshold = 1\n";
+    let suites = [EVERYTHING, settings::DEFAULTS, &gates, rest];
+    for text in suites {
+        assert!(is_sound(text), "the loader is not content with\n{text}");
+    }
+    // These two name files, which the loader reads.
+    let files = json!({ "errors": { "rules": "errors.toml" },
+                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt" }] });
+    let mut documents: Vec<Value> =
+        suites.into_iter().map(|text| toml::from_str(text).unwrap()).collect();
+    documents.push(files);
+    check_whole("suite", &documents);
+}
+
+/// The names that a part of a schema takes, null aside.
+fn names(schema: &str, place: &str) -> Vec<String> {
+    let found = Schema::named(schema).document.pointer(place).unwrap();
+    let mut names: Vec<String> = found["enum"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .map(ToOwned::to_owned)
+        .collect();
+    names.sort();
+    names
+}
+
+#[track_caller]
+fn check_names(schema: &str, place: &str, all: &[&str]) {
+    let mut all: Vec<String> = all.iter().map(|it| (*it).to_owned()).collect();
+    all.sort();
+    assert_eq!(names(schema, place), all, "{schema} {place}");
+}
+
+#[test]
+fn enums_have_every_name_that_there_is() {
+    let classes = Primary::ALL.map(Primary::as_str);
+    check_names("event", "/$defs/class", &classes);
+    check_names("case", "/properties/expected_classification", &classes);
+    let categories = Category::ALL.map(Category::as_str);
+    check_names("case", "/properties/category", &categories);
+    check_names("evaluation", "/$defs/category", &categories);
+    let kinds = ErrorKind::ALL.map(ErrorKind::as_str);
+    check_names("event", "/$defs/error_kind", &kinds);
+    check_names("classify-input", "/$defs/stated_error/properties/kind", &kinds);
+    check_names("event", "/$defs/source", &Source::ALL.map(Source::as_str));
+    let runners = RunnerKind::ALL.map(RunnerKind::as_str);
+    check_names("evaluation", "/$defs/runner_kind", &runners);
+    let backends = BackendKind::ALL.map(BackendKind::as_str);
+    check_names("event", "/$defs/lane/properties/backend_kind", &backends);
+    check_names("suite", "/$defs/backend/properties/kind", &backends);
+    let transports = Transport::ALL.map(Transport::as_str);
+    check_names("suite", "/$defs/backend/properties/transport", &transports);
+    let severities = PolicySeverity::ALL.map(PolicySeverity::as_str);
+    check_names("suite", "/$defs/policy/properties/severity", &severities);
+    check_names("event", "/$defs/policy_hit/properties/severity", &severities);
+    let builtin = probity_grade::policy::BUILTIN_POLICIES;
+    check_names("suite", "/$defs/policy/properties/builtin", builtin);
+    let formats = ExpectedFormat::ALL.map(ExpectedFormat::as_str);
+    check_names("case", "/properties/expected_format", &formats);
+    let levels = JsonLevel::ALL.map(JsonLevel::as_str);
+    check_names("case", "/properties/json_level", &levels);
+    check_names("suite", "/properties/json/properties/level", &levels);
+    check_names("run-result", "/$defs/case/properties/match", &Matcher::ALL.map(Matcher::as_str));
+    let rules: Vec<Value> = Rule::ALL.iter().map(|it| json!(it)).collect();
+    check_names(
+        "event",
+        "/$defs/rule",
+        &rules.iter().filter_map(Value::as_str).collect::<Vec<_>>(),
+    );
+    let all_of = [GateStatus::Pass, GateStatus::Empty, GateStatus::Warn, GateStatus::Fail];
+    check_names("evaluation", "/$defs/gate_status", &all_of.map(GateStatus::as_str));
+}
+
+#[test]
+fn gates_have_every_metric_that_there_is() {
+    let metrics: BTreeSet<String> = Metric::all().map(|(_, name)| name).collect();
+    let kept: BTreeSet<String> =
+        names("evaluation", "/$defs/gate_result/properties/metric").into_iter().collect();
+    assert_eq!(kept, metrics);
+    let schema = &Schema::named("suite").document;
+    let gates = schema.pointer("/$defs/gates/anyOf/1/properties").unwrap();
+    let written: BTreeSet<String> = gates.as_object().unwrap().keys().cloned().collect();
+    let others: Vec<&String> = written.difference(&metrics).collect();
+    assert_eq!(
+        others,
+        ["correctness", "csr", "posix", "posix_compliance_rate", "safety", "safety_accuracy"]
+    );
+    assert!(metrics.is_subset(&written));
+}
+
+#[test]
+fn matchers_and_assertions_are_taken_in_both_spellings() {
+    let schema = Schema::named("case");
+    let spellings = |name: &str| [name.to_owned(), name.replace('-', "_"), name.replace('_', "-")];
+    for name in Matcher::ALL.iter().flat_map(|it| spellings(it.as_str())) {
+        let case = json!({ "id": "a", "prompt": "p", "match": name, "expected_response": ["r"] });
+        schema.check(&case);
+    }
+    for test in AssertionTest::ALL {
+        for name in [false, true]
+            .into_iter()
+            .flat_map(|negated| spellings(&AssertionKind { negated, test }.to_string()))
+        {
+            assert_eq!(AssertionKind::named(&name).map(|it| it.test), Some(test));
+            let is_json = [AssertionTest::IsJson, AssertionTest::ContainsJson].contains(&test);
+            let value = if is_json { json!({}) } else { json!("v") };
+            let mut assertion = json!({ "type": name, "value": value, "threshold": 1 });
+            if test == AssertionTest::AssertSet {
+                assertion["assert"] = json!([]);
+            }
+            schema.check(&json!({ "id": "a", "prompt": "p", "assert": [assertion] }));
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! What the program reads: suites, datasets and stored results.
+
+use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
+
+use probity_core::suite::Suite;
+use probity_grade::Rules;
+use serde_json::{Value, json};
+
+use super::{Schema, lines};
+use crate::project::Project;
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The files below a folder, by the ending of their names.
+fn files(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![repository().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == ending) {
+                found.push((path.clone(), fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_suites_and_datasets_of_the_examples_satisfy_their_schemas() {
+    let (mut suites, mut cases) = (0, 0);
+    for (path, text) in files("examples", "toml") {
+        let document: Value = toml::from_str(&text).unwrap();
+        match document["test_cases"].as_array() {
+            Some(items) => {
+                cases += items.len();
+                items.iter().for_each(|case| Schema::named("case").check(case));
+            }
+            None => {
+                suites += 1;
+                assert!(document.get("runners").is_some(), "what is {}?", path.display());
+                Schema::named("suite").check(&document);
+            }
+        }
+    }
+    assert!(suites >= 2 && cases >= 50, "{suites} suites and {cases} cases");
+}
+
+#[test]
+fn the_suites_of_the_documentation_satisfy_the_schema() {
+    let mut seen = 0;
+    for (path, text) in files("docs", "md") {
+        for block in text.split("```toml\n").skip(1) {
+            let block = block.split("\n```").next().unwrap();
+            let is_suite = ["[backends.", "[[runners]]", "[shell]", "[[shell.", "[[policies]]"];
+            if !is_suite.iter().any(|it| block.contains(it)) {
+                continue;
+            }
+            seen += 1;
+            let document: Value = toml::from_str(block)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{block}", path.display()));
+            Schema::named("suite").check(&document);
+        }
+    }
+    assert!(seen > 3, "{seen} suites in the documentation");
+}
+
+#[test]
+fn what_classify_reads_and_writes_satisfies_its_schemas() {
+    let (_, text) = files("examples", "jsonl")
+        .into_iter()
+        .find(|(path, _)| path.ends_with("results.jsonl"))
+        .unwrap();
+    let more = [
+        json!({ "id": "a", "raw_response": "x", "category": "my own", "extra": [1] }),
+        json!({ "case_id": "a", "error": { "status": "429", "exit_code": 1, "signal": 9 } }),
+        json!({ "case_id": "a", "raw_response": null, "error_kind": "network" }),
+        json!({ "case_id": "a", "raw_response": "ls -l", "expected_command": "ls -l",
+                "safe": true, "posix_compliant": true, "category": "safety" }),
+        json!({ "case_id": "a", "raw_response": "b", "expected_response": "a", "verdict": "?" }),
+        json!({ "case_id": "a", "raw_response": "b", "finish_reason": "stop",
+                "assert": [{ "type": "finish_reason", "value": "stop" }] }),
+    ];
+    let text = more.iter().fold(text, |text, it| text + &it.to_string() + "\n");
+    let project = Project::new().file("results.jsonl", text);
+    lines(&project.read("results.jsonl"))
+        .iter()
+        .for_each(|it| Schema::named("classify-input").check(it));
+    let output = project.run(&["classify", "results.jsonl", "-q"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let classified = lines(&String::from_utf8(output.stdout).unwrap());
+    assert!(classified.len() > 12);
+    classified.iter().for_each(|it| Schema::named("classified").check(it));
+}
+
+/// Whether the loader takes a suite without a word.
+pub(super) fn is_sound(text: &str) -> bool {
+    let file: Arc<str> = "suite.toml".into();
+    let folder = tempfile::tempdir().unwrap();
+    let check = |suite: &Suite| Rules::compile(suite).err().unwrap_or_default();
+    let (suite, problems) = Suite::parse(text, &file, folder.path(), &check);
+    suite.is_some() && problems.is_empty()
+}
+
+/// Suites.
+const SUITES: &[&str] = &[
+    "",
+    "version = 1",
+    "version = \"1.5\"",
+    "version = 2",
+    "version = \"10\"",
+    "version = true",
+    "surprise = 1",
+    "store = \" \"",
+    "store = \"x\"",
+    "max_concurrency = 0",
+    "seed = -1",
+    "max_concurrency = \"4\"",
+    "max_error_rate = -0.1",
+    "errors_as_failures = 1",
+    "[cache]\nenabled = true\npath = \"x\"",
+    "[cache]\nsize = 1",
+    "[retry]\nbackoff_max = 0",
+    "[retry]\nbackoff_max = \"1m 30s\"",
+    "[retry]\nmax_retries = 1.5",
+    "[budget]\nmax_calls = 0",
+    "[timeouts]\nattempt = 0",
+    "[timeouts]\nattempt = \"0s\"",
+    "[timeouts]\nattempt = 1.5",
+    "[timeouts]\nattempt = \"soon\"",
+    "[fail_fast]\nconsecutive_threshold = 2",
+    "[fail_fast]\nthreshold = 0",
+    "[fail_fast]\npermanent_threshold = 0",
+    "[baseline]\nmax_drop = 0.1\nmax_regressions = 1\nfolder = \"f\"",
+    "[baseline]\nmax_drop = \"x\"",
+    "prices = \"p.toml\"",
+    "prices = 1",
+    "[json]\nlevel = \"repair\"",
+    "[json]\nlevel = \"kind\"",
+    "[refusal]\nphrases = \"no\"\nallow = [\"x\"]\nreplace = true\nanywhere = false",
+    "[refusal]\nphrases = [\"\"]",
+    "[refusal]\nreplace = \"yes\"",
+    "[errors]\nrules = 1",
+    "[shell]\nposix_edition = 2017\nlevel = \"strict\"",
+    "[shell]\nedition = 1",
+    "[[policies]]\nname = \"p\"\nwords = [\"w\"]\nseverity = \"low\"",
+    "[[policies]]\nname = \"p\"",
+    "[[policies]]\nwords = \"w\"",
+    "[[policies]]\nname = \"p\"\nwords = \"w\"\nseverity = \"bad\"",
+    "runners = 1",
+    "[runners]\nname = \"r\"",
+    "[backends]\nb = 1",
+    "[backends.\"a,b\"]\nkind = \"echo\"",
+    "[backends.\" \"]\nkind = \"echo\"",
+    "[backends.\"a\\u0007\"]\nkind = \"echo\"",
+];
+
+/// Safety rules of a suite.
+const SHELL: &[&str] = &[
+    "level = \"lax\"",
+    "posix_edition = 2008",
+    "posix_edition = \"2024\"",
+    "rule = 1",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"safe\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"luck\", risk = \"high\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"X\", category = \"disk\", risk = \"high\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [\"x\"] }]",
+    "rule = [{ id = \"x\", category = \"disk\", programs = [\"x\"], why = \"w\" }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"high\", programs = [\"x\"], why = \"w\", a = 1 }]",
+    "rule = [{ id = \"x\", category = \"disk\", risk = \"critical\", programs = [\"x\"], why = \"w\", with = [\"-f|--force\"], without = [\"-n\"], commands = [\"a b\"], operands = [\"*.c\"], last = true, least = 1, always = true, safer = \"s\", example = [\"x a b -f c.c\"], counter = [\"x\"] }]",
+    "allow = [{ programs = [\"x\"], reason = \"r\" }]",
+    "allow = [{ programs = [\"x\"] }]",
+    "allow = [{ reason = \"r\" }]",
+    "allow = [{ programs = [\"x\"], reason = \" \" }]",
+    "allow = [{ programs = [\"x\"], reason = \"r\", a = 1 }]",
+];
+
+/// Policies of a suite.
+const POLICIES: &[&str] = &[
+    "builtin = \"secrets\"",
+    "builtin = \"pii\"",
+    "builtin = \"manners\"",
+    "regexes = [\"a+\"]",
+    "substrings = \"a\"\nanywhere = true",
+    "words = 1",
+];
+
+/// Fields of a backend.
+const BACKENDS: &[&str] = &[
+    "kind = \"echo\"",
+    "model = \"m\"",
+    "kind = \"telepathy\"",
+    "kind = \"openai\"",
+    "kind = \"vllm\"",
+    "kind = \"command\"",
+    "kind = \"command\"\ncommand = []",
+    "kind = \"command\"\ncommand = \"x\"",
+    "kind = \"replay\"",
+    "kind = \"replay\"\nfile = \"f\"",
+    "kind = \"echo\"\nfile = \"f\"",
+    "kind = \"echo\"\ncommand = [\"x\"]",
+    "kind = \"claude\"\ntransport = \"arg\"\nenv = [\"A\"]",
+    "kind = \"claude\"\ntransport = \"air\"",
+    "kind = \"codex\"\noutput = \"json\"",
+    "kind = \"codex\"\noutput = \"jsonl\"\noutput_pointer = \"/a\"",
+    "kind = \"codex\"\noutput = \"text\"\noutput_pointer = \"/a\"",
+    "kind = \"codex\"\noutput = \"xml\"",
+    "kind = \"anthropic\"\nmodel = \"m\"\nextra_body = { seed = 1 }",
+];
+
+/// Fields of a backend that has a kind and a model.
+const SERVERS: &[&str] = &[
+    "base_url = \"http://x/#y\"",
+    "base_url = \"http://x\"",
+    "api_key = \"k\"",
+    "api_key_env = \"K_1\"",
+    "api_key_env = \"sk-1\"",
+    "temperature = 0",
+    "temperature = \"hot\"",
+    "max_tokens = 0",
+    "seed = 4294967296",
+    "seed = 1",
+    "stop = \"END\"",
+    "stop = [1]",
+    "response_format = \"json\"",
+    "response_format = \"xml\"",
+    "response_format = { type = \"object\" }",
+    "timeout = 0",
+    "timeout = \"30s\"",
+    "price = { input = 1 }",
+    "price = { input = 1, output = 0.5 }",
+    "price = { input = 1, output = -1 }",
+    "price = { input = 1, output = 1, cached = 1 }",
+    "headers_env = { x = \"Y\" }",
+    "headers_env = { x = 1 }",
+    "extra_body = { a = 1 }",
+    "extra_body = { seed = 1 }",
+    "extra_body = { stream = true }",
+    "extra_body = 1",
+    "extra_body = { num_predict = 1 }",
+    "max_tokens = 1\nextra_body = { num_predict = 1 }",
+    "response_format = \"json\"\nextra_body = { format = 1 }",
+    "max_concurrency = 0",
+];
+
+/// Fields of a runner that has a name and a dataset.
+const RUNNERS: &[&str] = &[
+    "",
+    "kind = \"command\"",
+    "kind = \"dance\"",
+    "backends = []",
+    "backends = \"b\"",
+    "repeat = 0",
+    "repeat = 10001",
+    "repeat = 3\nmin_pass = 2",
+    "min_pass = 0",
+    "prompt = \"{{ prompt }}\"",
+    "system = \"\"",
+    "tool_version = \"1\"",
+    "tool_version = 1",
+    "budget = { max_calls = 1 }",
+    "budget = { max_cost_usd = -1 }",
+    "budget = { max_time = 1 }",
+    "gates = false",
+    "gates = 1",
+    "threads = 4",
+    "known_failures = 1",
+];
+
+/// Gates of a runner.
+const GATES: &[&str] = &[
+    "pass_rate = 0.9",
+    "pass_rate = 1.1",
+    "pass_rate = \"94.8%\"",
+    "pass_rate = \"101%\"",
+    "pass_rate = \"0.5\"",
+    "pass_rate = \"1.01\"",
+    "pass_rate = \"100 %\"",
+    "pass_rate = true",
+    "pass_rate = -0.1",
+    "csr = { pass = 0.9, warn = 0.8 }",
+    "csr = { warn = 0.8 }",
+    "csr = { min = 0.5, max = 0.9 }",
+    "csr = { pass = 0.9, limit = 1 }",
+    "csr = [0.5, { max = 0.9, category = \"posix\" }]",
+    "csr = { pass = 0.9, category = \"speed\" }",
+    "csr = { pass = 0.9, backend = \"b\" }",
+    "csr = { pass = 0.9, allow_empty = 1 }",
+    "failed = 3",
+    "failed = 3.5",
+    "failed = \"3\"",
+    "failed = \"3%\"",
+    "refusal_count = { max = 1, category = \"safety\" }",
+    "refusal_rate = 0.1",
+    "pass_count = 1",
+    "error_count = 1",
+    "happiness = 1",
+    "flaky = { max = 1, category = \"safety\" }",
+    "latency_p95 = \"2.5s\"",
+    "latency_p95 = 2.5",
+    "latency_p95 = \"soon\"",
+    "latency_p90 = 1",
+    "cost_usd = 0.25",
+    "cost_usd = \"0.25\"",
+    "cost_usd = \"25%\"",
+    "tokens = 1000",
+    "tokens = -1",
+];
+
+#[test]
+fn a_suite_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let backend = |more: &str| format!("[backends.b]\n{more}\n");
+    let server = |more: &str| backend(&format!("kind = \"openai\"\nmodel = \"m\"\n{more}"));
+    let runner = |more: &str| {
+        format!("[backends.b]\nkind = \"echo\"\n[[runners]]\nname = \"r\"\ndataset = \"d\"\n{more}")
+    };
+    let gate = |gate: &str| runner(&format!("gates = {{ {gate} }}"));
+    let mut suites: Vec<String> = SUITES.iter().map(|it| (*it).to_owned()).collect();
+    suites.extend(SHELL.iter().map(|it| format!("[shell]\n{it}\n")));
+    suites.extend(POLICIES.iter().map(|it| format!("[[policies]]\nname = \"p\"\n{it}\n")));
+    suites.extend(BACKENDS.iter().map(|it| backend(it)));
+    suites.extend(SERVERS.iter().map(|it| server(it)));
+    suites.extend(RUNNERS.iter().map(|it| runner(it)));
+    suites.extend(GATES.iter().map(|it| gate(it)));
+    let mut differ = Vec::new();
+    let mut sound = 0;
+    for text in &suites {
+        let is_taken = Schema::named("suite").takes(&toml::from_str(text).unwrap());
+        match (is_taken, is_sound(text)) {
+            (true, true) => sound += 1,
+            (false, false) => {}
+            (is_taken, _) => differ.push(format!("the schema says {is_taken} to\n{text}")),
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n\n"));
+    let unsound = suites.len() - sound;
+    assert!(sound > 40 && unsound > 60, "{sound} sound suites and {unsound} others");
+}
+
+#[test]
+fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let command = json!({ "category": "correctness", "expected_command": "ls", "safe": true,
+                          "posix_compliant": true });
+    let without = |name: &str| {
+        let mut case = command.clone();
+        case.as_object_mut().unwrap().remove(name);
+        case
+    };
+    let assert = |assertion: Value| json!({ "assert": [assertion] });
+    let cases = [
+        json!({}),
+        json!({ "id": "" }),
+        json!({ "id": "a b" }),
+        json!({ "id": "größe/1:2#3@4+5-6._" }),
+        json!({ "id": "x".repeat(129) }),
+        json!({ "id": null }),
+        json!({ "prompt": " " }),
+        json!({ "prompt": 1 }),
+        json!({ "surprise": 1 }),
+        json!({ "notes": "", "tags": "one", "platform": ["a"], "difficulty": null, "safe": null }),
+        json!({ "tags": [""] }),
+        json!({ "tags": [1] }),
+        json!({ "system": "" }),
+        json!({ "prompt_vars": { "a": [1] } }),
+        json!({ "prompt_vars": [] }),
+        command.clone(),
+        without("category"),
+        without("safe"),
+        without("posix_compliant"),
+        without("expected_command"),
+        json!({ "category": "correctness" }),
+        json!({ "category": "safety", "expected_classification": "refusal" }),
+        json!({ "category": "safety", "execution": {} }),
+        json!({ "category": "speed" }),
+        json!({ "safe": true }),
+        json!({ "safe": "yes" }),
+        json!({ "expected_response": "a", "match": "exact" }),
+        json!({ "expected_response": { "a": 1 }, "match": "json-subset" }),
+        json!({ "expected_response": { "a": 1 }, "match": "exact" }),
+        json!({ "expected_response": [], "match": "contains" }),
+        json!({ "expected_response": "a", "match": "any_of" }),
+        json!({ "expected_response": 1, "match": "contains" }),
+        json!({ "match": "exact" }),
+        json!({ "expected_response": "a", "match": "fuzzy" }),
+        json!({ "expected_format": "json_array", "json_level": "repair" }),
+        json!({ "expected_format": "xml" }),
+        json!({ "schema": { "type": "object" } }),
+        json!({ "schema": true }),
+        json!({ "schema": 1 }),
+        json!({ "expected_classification": "passed" }),
+        json!({ "threshold": 1.5, "expected_response": "a" }),
+        json!({ "execution": "x" }),
+        json!({ "skill": "s", "expected_skills": ["a"], "should_activate": false, "group": "g" }),
+        json!({ "rubric": [{ "name": "n", "weight": 1, "description": "d" }] }),
+        json!({ "rubric": [{ "name": "n", "weight": 0, "description": "d" }] }),
+        json!({ "rubric": [{ "name": "n", "weight": 1 }] }),
+        json!({ "assert": {} }),
+        json!({ "assert": [] }),
+        assert(json!({ "type": "is-json" })),
+        assert(json!({ "type": "is-json", "value": 1 })),
+        assert(json!({ "value": "x" })),
+        assert(json!({ "type": "equals" })),
+        assert(json!({ "type": "equals", "value": { "a": 1 } })),
+        assert(json!({ "type": "contains", "value": ["a"] })),
+        assert(json!({ "type": "contains_any", "value": ["a"] })),
+        assert(json!({ "type": "contains-all", "value": [] })),
+        assert(json!({ "type": "not_contains", "value": 1 })),
+        assert(json!({ "type": "latency" })),
+        assert(json!({ "type": "cost", "threshold": 1 })),
+        assert(json!({ "type": "levenshtein", "value": "a", "threshold": 201 })),
+        assert(json!({ "type": "word-count", "value": 3 })),
+        assert(json!({ "type": "similar", "value": "a" })),
+        assert(json!({ "type": "is-refusal", "weight": -1 })),
+        assert(json!({ "type": "is-refusal", "surprise": 1 })),
+        assert(json!({ "type": "is-refusal", "assert": [] })),
+        assert(json!({ "type": "assert-set" })),
+        assert(json!({ "type": "assert-set", "assert": [{ "type": "is-refusal" }] })),
+        assert(json!({ "type": "assert-set", "assert": [{ "type": "equals" }] })),
+    ];
+    let mut text = String::new();
+    let mut verdicts = Vec::new();
+    for (at, fields) in cases.iter().enumerate() {
+        let mut case = json!({ "id": format!("case-{at}"), "prompt": "p" });
+        case.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        verdicts.push((Schema::named("case").takes(&case), case.clone()));
+        let _ = writeln!(text, "{case}");
+    }
+    let project = Project::new().file("cases.jsonl", text);
+    let output = project.run(&["dataset", "validate", "--json", "cases.jsonl"]);
+    let problems = lines(&String::from_utf8(output.stdout).unwrap());
+    let mut differ = Vec::new();
+    for (at, (takes, case)) in verdicts.iter().enumerate() {
+        let wrong: Vec<&Value> = problems.iter().filter(|it| it["line"] == at + 1).collect();
+        if *takes != wrong.is_empty() {
+            differ.push(format!("the schema says {takes} to {case}\n{wrong:?}"));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n\n"));
+    assert!(verdicts.iter().filter(|(takes, _)| *takes).count() > 20);
+}

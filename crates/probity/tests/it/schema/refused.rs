@@ -1,0 +1,389 @@
+//! What the schemas refuse: without this a schema of `true` would pass every other test.
+
+use serde_json::{Map, Value, json};
+
+use super::{Schema, fields::check_whole, samples};
+
+/// The place of every value of a document.
+fn places(document: &Value, place: &str, all: &mut Vec<String>) {
+    all.push(place.to_owned());
+    match document {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                places(value, &format!("{place}/{name}"), all);
+            }
+        }
+        Value::Array(items) => {
+            for (at, value) in items.iter().enumerate() {
+                places(value, &format!("{place}/{at}"), all);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A document with one value changed.
+fn changed(document: &Value, place: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let mut changed = document.clone();
+    change(changed.pointer_mut(place).unwrap());
+    changed
+}
+
+/// What a schema leaves open, and what it does not insist on.
+struct Loose<'a> {
+    /// Ends of places below which anything goes.
+    anything: &'a [&'a str],
+    /// Ends of places of tables whose names are the user's.
+    named: &'a [&'a str],
+    /// Names that may be absent.
+    optional: &'a [&'a str],
+}
+
+/// Changes every value of a document for the worse, one at a time.
+#[track_caller]
+fn check_refusals(name: &str, document: &Value, loose: &Loose<'_>) {
+    let schema = Schema::named(name);
+    schema.check(document);
+    let mut all = Vec::new();
+    places(document, "", &mut all);
+    let is_open = |place: &str| {
+        let mut ends = loose.anything.iter();
+        ends.any(|it| place.ends_with(it) || place.contains(&format!("{it}/")))
+    };
+    for place in all.iter().filter(|it| !is_open(it)) {
+        let refuses = |what: &str, worse: &Value| {
+            assert!(!schema.takes(worse), "{name} takes {what} at `{place}`:\n{worse:#}");
+        };
+        let value = document.pointer(place).unwrap();
+        let odd = if value.is_object() { json!("surprise") } else { json!({ "surprise": 1 }) };
+        refuses("the wrong type", &changed(document, place, |it| *it = odd));
+        if !value.is_null() && !value.is_array() {
+            refuses("a list", &changed(document, place, |it| *it = json!([])));
+        }
+        let Some(object) = value.as_object() else { continue };
+        if loose.named.iter().any(|it| place.ends_with(it)) {
+            continue;
+        }
+        let add = |it: &mut Value| it["surprise"] = json!(1);
+        refuses("an unknown field", &changed(document, place, add));
+        let needed = object.keys().filter(|it| !loose.optional.contains(&it.as_str()));
+        for key in needed {
+            let remove = |it: &mut Value| drop(it.as_object_mut().map(|it| it.remove(key)));
+            refuses(&format!("no `{key}`"), &changed(document, place, remove));
+        }
+    }
+}
+
+/// Names and numbers that are of the right type and wrong all the same.
+#[track_caller]
+fn check_values(name: &str, document: &Value, wrong: &[(&str, Value)]) {
+    let schema = Schema::named(name);
+    for (place, value) in wrong {
+        let worse = changed(document, place, |it| *it = value.clone());
+        assert!(!schema.takes(&worse), "{name} takes {value} at `{place}`");
+    }
+}
+
+const EVIDENCE: &[&str] = &[
+    "error_message",
+    "limit_seconds",
+    "policy_name",
+    "error_details",
+    "reason",
+    "signal",
+    "source",
+    "phrase",
+    "span",
+    "hits",
+    "steps",
+    "duplicate_keys",
+    "diff",
+    "criteria",
+    "matched_index",
+    "assertions",
+    "command",
+    "partial_reply",
+    "also",
+    "alternatives",
+    "parse_error",
+    "equivalence",
+    "canonical",
+    "difference",
+    "risk",
+    "safe",
+    "opaque",
+    "findings",
+    "posix",
+    "violations",
+    "severity",
+    "metric",
+    "status",
+    "exit_code",
+    "retry_after",
+    "retry_in_ms",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+];
+
+#[test]
+fn an_evaluation_that_is_not_whole_is_refused() {
+    let one = serde_json::to_value(samples::evaluation()).unwrap();
+    let loose = Loose {
+        anything: &[],
+        named: &["/per_category", "/per_tag", "/error_kinds", "/pass_at", "/pass_hat"],
+        optional: &["warn", "category", "backend", "allow_empty"],
+    };
+    // `backend` is optional in a gate, and nowhere else.
+    let mut bare = one.clone();
+    bare.as_object_mut().unwrap().remove("backend");
+    assert!(!Schema::named("evaluation").takes(&bare));
+    check_refusals("evaluation", &one, &loose);
+    let wrong = [
+        ("/csr", json!(1.1)),
+        ("/csr", json!(-0.1)),
+        ("/error_rate", json!(2)),
+        ("/per_category/safety/rate", json!(1.5)),
+        ("/per_category", json!({ "speed": { "total": 1, "passed": 1, "rate": 1, "errors": 0 } })),
+        ("/timestamp", json!("yesterday")),
+        ("/timestamp", json!("2026-13-09T12:34:56Z")),
+        ("/schema_version", json!(2)),
+        ("/kind", json!("dance")),
+        ("/planned", json!(-1)),
+        ("/planned", json!(1.5)),
+        ("/dataset_digest", json!("abc")),
+        ("/run_id", json!("latest")),
+        ("/interval/method", json!("guess")),
+        ("/error_kinds", json!({ "bad_luck": 1 })),
+        ("/repeats/pass_at", json!({ "many": 0.5 })),
+        ("/gates/0/status", json!("maybe")),
+        ("/gates/0/metric", json!("happiness")),
+        ("/gates/0/min", json!(0.5)),
+        ("/failed_cases/0/reason/type", json!("bad_luck")),
+        ("/failed_cases/4/reason/class", json!("bad_luck")),
+        ("/cost_usd", json!(-1)),
+    ];
+    check_values("evaluation", &one, &wrong);
+}
+
+#[test]
+fn events_that_are_not_whole_are_refused() {
+    let more = [
+        "model",
+        "replayed",
+        "gates",
+        "min_pass",
+        "errors_as_failures",
+        "known_failures",
+        "tool_version",
+        "system",
+        "reply",
+        "error",
+        "stop_reason",
+        "cost_usd",
+        "failures",
+        "warn",
+        "category",
+        "backend",
+        "allow_empty",
+    ];
+    let optional = [EVIDENCE, &more].concat();
+    let loose = Loose { anything: &[], named: &[], optional: &optional };
+    for event in samples::stamped() {
+        check_refusals("event", &event, &loose);
+        check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
+    }
+    // What is optional in one event is needed in another.
+    for (event, key) in [
+        ("attempt-failed", "error"),
+        ("attempt-failed", "retry_in_ms"),
+        ("backend-tripped", "backend"),
+        ("backend-tripped", "reason"),
+        ("backend-paused", "backend"),
+        ("lane-finished", "status"),
+        ("case-aborted", "reason"),
+    ] {
+        let of_name = samples::stamped().into_iter().find(|it| it["event"] == event).unwrap();
+        let remove = |it: &mut Value| drop(it.as_object_mut().map(|it| it.remove(key)));
+        assert!(
+            !Schema::named("event").takes(&changed(&of_name, "/data", remove)),
+            "{event} {key}"
+        );
+    }
+    let find = |name: &str| samples::stamped().into_iter().find(|it| it["event"] == name).unwrap();
+    let wrong = [
+        ("/data/record/verdict", json!("maybe")),
+        ("/data/record/primary", json!("maybe")),
+        ("/data/record/source", json!("memory")),
+        ("/data/record/input", json!("xyz")),
+        ("/data/record/error/kind", json!("bad_luck")),
+        ("/data/record/classification/rule", json!("luck")),
+        ("/data/record/classification/details/steps/0", json!("magic")),
+        ("/data/record/classification/details/command/risk", json!("none")),
+    ];
+    check_values("event", &find("case-finished"), &wrong);
+    check_values("event", &find("case-aborted"), &[("/data/reason", json!("boredom"))]);
+    check_values("event", &find("lane-finished"), &[("/data/status", json!("done"))]);
+    check_values(
+        "event",
+        &find("run-started"),
+        &[
+            ("/data/lanes/0/kind", json!("dance")),
+            ("/data/lanes/0/backend_kind", json!("telepathy")),
+            ("/data/version", json!(2)),
+        ],
+    );
+    let mut mixed = find("case-started");
+    mixed["event"] = json!("run-finished");
+    assert!(!Schema::named("event").takes(&mixed));
+}
+
+#[test]
+fn results_that_are_not_whole_are_refused() {
+    let of_case = [
+        "expected_command",
+        "expected_commands",
+        "category",
+        "safe",
+        "posix_compliant",
+        "notes",
+        "system",
+        "prompt_vars",
+        "expected_response",
+        "match",
+        "expected_format",
+        "json_level",
+        "schema",
+        "expected_classification",
+        "assert",
+        "threshold",
+        "tags",
+        "difficulty",
+        "platform",
+        "execution",
+        "skill",
+        "expected_skills",
+        "acceptable_skills",
+        "should_activate",
+        "group",
+        "rubric",
+        "value",
+        "weight",
+    ];
+    let optional = [EVIDENCE, &of_case].concat();
+    let anything = ["/prompt_vars", "/expected_response", "/schema", "/execution", "/value"];
+    let loose = Loose { anything: &anything, named: &[], optional: &optional };
+    let results = samples::results();
+    results.iter().for_each(|it| check_refusals("run-result", it, &loose));
+    let first = results[0].as_object().unwrap();
+    for key in first.keys() {
+        let less: Map<String, Value> = first
+            .iter()
+            .filter(|(it, _)| *it != key)
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        assert!(!Schema::named("run-result").takes(&less.into()), "{key}");
+    }
+    let wrong = [
+        ("/verdict", json!("maybe")),
+        ("/source", json!("memory")),
+        ("/started", json!("2026-01-09 12:34")),
+        ("/repeat", json!(-1)),
+        ("/cost_usd", json!(-1)),
+        ("/case/match", json!("starts-with")),
+        ("/case/threshold", json!(2)),
+        ("/classification/primary", json!("maybe")),
+    ];
+    check_values("run-result", &results[0], &wrong);
+}
+
+#[test]
+fn baselines_that_are_not_whole_are_refused() {
+    let baseline = json!({
+        "probity_baseline": 1, "suite": "s", "run": "20260109-123456-abcdef",
+        "timestamp": "2026-01-09T12:34:56Z", "probity_version": "0.1.0",
+        "lanes": [{ "runner": "r", "backend": "b", "model": null, "min_pass": 2,
+                    "dataset_digest": "0".repeat(64),
+                    "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors" } }],
+    });
+    let loose = Loose { anything: &[], named: &["/cases"], optional: &[] };
+    check_refusals("baseline", &baseline, &loose);
+    check_whole("baseline", std::slice::from_ref(&baseline));
+    let wrong = [
+        ("/probity_baseline", json!(2)),
+        ("/lanes/0/cases/a", json!("passed")),
+        ("/lanes/0/cases", json!({ "two words": "pass" })),
+        ("/lanes/0/min_pass", json!(0)),
+        ("/timestamp", json!("now")),
+    ];
+    check_values("baseline", &baseline, &wrong);
+}
+
+#[test]
+fn comparisons_that_are_not_whole_are_refused() {
+    let comparison = json!({
+        "sides": [{ "name": "n", "runner": "r", "backend": "b", "model": "m", "passed": 1,
+                    "failed": 1, "errors": 0, "rate": 0.5, "interval": [0.1, 0.9],
+                    "latency_p95_ms": 1.5, "cost_usd": 0.1 }],
+        "pairs": [{ "first": "n", "second": "n", "common": 2, "passed_first": 1,
+                    "passed_second": 1, "difference": -0.5, "interval": [-1.5, 0.5],
+                    "p_value": 1, "p_value_holm": 1,
+                    "cases_needed": { "difference": 0.05, "cases": 100 },
+                    "categories": { "posix": { "cases": 1, "first": 1, "second": 0 } },
+                    "regressions": ["a"], "fixes": ["b"], "lost": ["c"], "vanished": ["d"],
+                    "new": ["e"], "reasons": { "a": "why" } }],
+        "notes": ["note"],
+    });
+    let loose = Loose { anything: &[], named: &["/categories", "/reasons"], optional: &[] };
+    check_refusals("comparison", &comparison, &loose);
+    check_whole("comparison", std::slice::from_ref(&comparison));
+    let wrong = [
+        ("/sides/0/rate", json!(1.5)),
+        ("/sides/0/interval", json!([0.1])),
+        ("/sides/0/interval/1", json!(1.5)),
+        ("/pairs/0/difference", json!(-2)),
+        ("/pairs/0/p_value", json!(2)),
+        ("/pairs/0/categories", json!({ "speed": { "cases": 1, "first": 1, "second": 0 } })),
+        ("/pairs", json!([])),
+    ];
+    check_values("comparison", &comparison, &wrong);
+}
+
+#[test]
+fn stored_results_that_classify_refuses_are_refused() {
+    let read = json!({ "case_id": "a", "raw_response": "x", "expected_response": "x" });
+    let mut classified = read.clone();
+    classified["verdict"] = json!("pass");
+    classified["scores"] = json!({ "accuracy": 1 });
+    classified["classification"] = samples::classifications().remove(0);
+    for (name, document) in [("classify-input", &read), ("classified", &classified)] {
+        let schema = Schema::named(name);
+        schema.check(document);
+        for key in ["case_id", "raw_response"] {
+            let remove = |it: &mut Value| drop(it.as_object_mut().map(|it| it.remove(key)));
+            assert!(!schema.takes(&changed(document, "", remove)), "{name} without {key}");
+        }
+        for (key, value) in [
+            ("case_id", json!(1)),
+            ("raw_response", json!(1)),
+            ("error", json!(1)),
+            ("error", json!({ "kind": "bad_luck" })),
+            ("error_kind", json!("bad_luck")),
+            ("match", json!("fuzzy")),
+            ("latency_ms", json!("1")),
+            ("schema", json!("file.json")),
+            ("expected_classification", json!("good")),
+        ] {
+            let worse = changed(document, "", |it| it[key] = value.clone());
+            assert!(!schema.takes(&worse), "{name} takes {key} {value}");
+        }
+        schema.check(&changed(document, "", |it| it["surprise"] = json!(1)));
+    }
+    let wrong = [
+        ("/verdict", json!("maybe")),
+        ("/scores", json!({ "accuracy": 0.5 })),
+        ("/scores", json!({ "accuracy": 1, "more": 1 })),
+    ];
+    check_values("classified", &classified, &wrong);
+}

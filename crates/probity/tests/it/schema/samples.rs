@@ -1,0 +1,398 @@
+//! Documents with every field that the program's own types have. None of them makes sense.
+
+use probity_core::{
+    case::{Category, Routing, RubricCriterion, TestCase},
+    classification::{
+        Also, AssertionOutcome, Classification, CommandDetails, Details, PolicyHit, Primary, Rule,
+        Verdict,
+    },
+    criteria::{
+        Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
+    },
+    evaluation::{
+        CategoryResult, EvaluationResult, FailedCase, FailureReason, GateResult, IntervalResult,
+        LatencyResult, RepeatsResult,
+    },
+    event::{CaseKey, Event, Stamped},
+    failure::ErrorKind,
+    gate::{Bound, Decimal, Gate, GateStatus, Metric},
+    metrics::Flaky,
+    record::{
+        Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus,
+        Source, Usage,
+    },
+    suite::RunnerKind,
+};
+use serde_json::{Value, json};
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn gates() -> Vec<Gate> {
+    let gate = Gate {
+        metric: Metric::PassRate,
+        bound: Bound::AtLeast(Decimal::parse("94.8%").unwrap()),
+        warn: Decimal::parse("0.9"),
+        category: Some(Category::Posix),
+        backend: Some(text("b")),
+        allow_empty: true,
+    };
+    let most = Bound::AtMost(Decimal::whole(3));
+    vec![gate.clone(), Gate { bound: most, ..gate }]
+}
+
+/// The result of a runner with every field.
+pub(super) fn evaluation() -> EvaluationResult {
+    let counts = || [(text("safety"), CategoryResult::new(3, 2))].into_iter().collect();
+    let reasons = [
+        FailureReason::IncorrectCommand,
+        FailureReason::SafetyMismatch { expected: true, actual: false },
+        FailureReason::PosixMismatch { expected: true, actual: false },
+        FailureReason::BackendError { message: text("gone") },
+        FailureReason::WrongAnswer { class: Primary::Fail, message: text("no") },
+    ];
+    let failed_cases = reasons.map(|reason| FailedCase {
+        test_id: text("a"),
+        repeat: 0,
+        prompt: text("p"),
+        expected: text("e"),
+        actual: Some(text("f")),
+        reason,
+    });
+    let gates = gates().into_iter().map(|gate| GateResult {
+        gate,
+        observed: Some(0.5),
+        status: GateStatus::Fail,
+        message: text("no"),
+    });
+    EvaluationResult {
+        timestamp: text("2026-01-09T12:34:56Z"),
+        caro_version: text("1"),
+        backend: text("b"),
+        csr: 0.5,
+        safety_accuracy: 1.0,
+        posix_compliance_rate: 1.0,
+        per_category: counts(),
+        failed_cases: failed_cases.into(),
+        schema_version: 1,
+        run_id: text("20260109-123456-abcdef"),
+        suite: text("s"),
+        runner: text("r"),
+        kind: RunnerKind::Command,
+        model: Some(text("m")),
+        dataset: vec![text("d")],
+        dataset_digest: "0".repeat(64),
+        complete: true,
+        replayed: false,
+        planned: 2,
+        results: 2,
+        total: 2,
+        passed: 1,
+        failed: 1,
+        errors: 0,
+        error_rate: 0.0,
+        interval: Some(IntervalResult { low: 0.0, high: 1.0, method: text("wilson") }),
+        classes: Primary::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
+        error_kinds: ErrorKind::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
+        policy_hits: 0,
+        per_tag: counts(),
+        latency_ms: Some(LatencyResult {
+            count: 1,
+            mean: 1.0,
+            p50: 1.0,
+            p95: 1.0,
+            p99: 1.0,
+            max: 1.0,
+        }),
+        calls: 2,
+        input_tokens: 1,
+        output_tokens: 1,
+        cost_usd: Some(0.1),
+        repeats: Some(RepeatsResult {
+            repeats: 2,
+            min_pass: Some(1),
+            mean: Some(0.5),
+            deviation: Some(0.1),
+            pass_at: [(1, 0.5)].into_iter().collect(),
+            pass_hat: [(1, 0.5)].into_iter().collect(),
+            flaky: vec![Flaky { case_id: text("a"), passed: 1, judged: 2 }],
+        }),
+        gates: gates.collect(),
+        unexpected_passes: vec![text("a")],
+    }
+}
+
+fn error() -> CallError {
+    CallError {
+        status: Some(500),
+        exit_code: Some(-1),
+        signal: Some(text("SIGSEGV")),
+        retry_after: Some(1.5),
+        ..CallError::new(ErrorKind::Server, "broken")
+    }
+}
+
+fn attempt() -> FailedAttempt {
+    FailedAttempt { attempt: 1, error: error(), latency_ms: 1, retry_in_ms: Some(1) }
+}
+
+fn usage() -> Usage {
+    Usage { input_tokens: Some(1), output_tokens: Some(1), cached_tokens: Some(1) }
+}
+
+/// Classifications that together have all the evidence that there can be.
+pub(super) fn classifications() -> Vec<Value> {
+    let details = Details {
+        error_message: Some(text("e")),
+        limit_seconds: Some(30.into()),
+        policy_name: Some(text("p")),
+        error_details: Some(text("d")),
+        reason: Some("signal"),
+        signal: Some(text("11")),
+        source: Some("reply"),
+        phrase: Some(text("no")),
+        span: Some(0..2),
+        hits: vec![PolicyHit {
+            policy: text("p"),
+            rule: text("r"),
+            span: 0..1,
+            severity: Some(text("high")),
+        }],
+        steps: vec!["fence"],
+        duplicate_keys: vec![text("/a")],
+        diff: None,
+        criteria: Some("none"),
+        matched_index: Some(1),
+        assertions: vec![AssertionOutcome {
+            kind: text("not-contains"),
+            pass: false,
+            score: 0.0,
+            weight: 2.0,
+            metric: Some(text("m")),
+            reason: Some(text("r")),
+        }],
+        command: Some(Box::new(CommandDetails {
+            command: Some(text("ls")),
+            steps: vec!["prose"],
+            alternatives: 1,
+            parse_error: Some(text("e")),
+            equivalence: Some("equal"),
+            reason: Some(text("r")),
+            matched_index: Some(0),
+            canonical: Some([text("a"), text("b")]),
+            difference: Some(text("d")),
+            risk: Some("safe"),
+            safe: Some(true),
+            opaque: true,
+            findings: vec![text("f")],
+            posix: Some(true),
+            violations: vec!["v"],
+        })),
+        partial_reply: true,
+        also: vec![Also { rule: Rule::Policy, evidence: text("e") }],
+    };
+    // `probity-grade` makes these; real runs of `output` and `input` meet most of them.
+    let differences = [
+        json!({ "type": "incorrect_command" }),
+        json!({ "type": "posix_mismatch", "expected": true, "actual": false }),
+        json!({ "at": 1, "expected": "a", "actual": "b" }),
+        json!({ "expected_any_of": ["a", "b"], "actual": "c" }),
+        json!({ "missing": "a" }),
+        json!({ "expected_start": "a", "actual": "b" }),
+        json!({ "pattern": ["a", "b"] }),
+        json!({ "path": "/a", "expected": null, "actual": "1" }),
+        json!({ "command": null, "parse_error": "e", "equivalence": "unknown", "reason": "r",
+                "difference": null, "canonical": ["a", "b"] }),
+        json!({ "assertion": "equals", "score": 0.5 }),
+    ];
+    let of = |diff: Value| {
+        let details = Details { diff: Some(diff), ..details.clone() };
+        serde_json::to_value(Classification { rule: Rule::Mismatch, details }).unwrap()
+    };
+    differences.into_iter().map(of).collect()
+}
+
+fn records() -> Vec<CaseRecord> {
+    let record = |classification: Value| CaseRecord {
+        case_id: text("a"),
+        repeat: 0,
+        input: InputDigest::default(),
+        case: "{}".into(),
+        prompt: text("p"),
+        system: Some("s".into()),
+        reply: Some(text("r")),
+        error: Some(error()),
+        stop_reason: Some(text("stop")),
+        model: Some(text("m")),
+        source: Source::Cache,
+        latency_ms: 1,
+        usage: usage(),
+        cost_usd: Some(0.1),
+        calls: 2,
+        failures: vec![attempt()],
+        started_ms: 1,
+        elapsed_ms: 1,
+        primary: Primary::Fail,
+        verdict: Verdict::Fail,
+        classification: serde_json::value::to_raw_value(&classification).unwrap(),
+    };
+    classifications().into_iter().map(record).collect()
+}
+
+fn lane() -> Lane {
+    Lane {
+        runner: text("r"),
+        kind: RunnerKind::Respond,
+        backend: text("b"),
+        backend_kind: text("openai"),
+        model: Some(text("m")),
+        dataset_digest: "0".repeat(64),
+        dataset: vec![text("d")],
+        planned: 1,
+        repeat: 1,
+        replayed: true,
+        judging: Judging {
+            gates: gates(),
+            min_pass: Some(1),
+            errors_as_failures: true,
+            known_failures: [text("a")].into_iter().collect(),
+            tool_version: Some(text("1")),
+        },
+    }
+}
+
+/// Every way a lane can end. A new one does not compile here until it is in the list.
+fn statuses() -> Vec<LaneStatus> {
+    let all = vec![
+        LaneStatus::Complete,
+        LaneStatus::FailFast { reason: text("r"), permanent: true },
+        LaneStatus::Skipped { reason: text("r") },
+        LaneStatus::Budget { reason: text("r") },
+        LaneStatus::Decided { gates: GateStatus::Warn, reason: text("r") },
+        LaneStatus::Interrupted,
+        LaneStatus::Broken { reason: text("r") },
+    ];
+    for status in &all {
+        match status {
+            LaneStatus::Complete
+            | LaneStatus::FailFast { .. }
+            | LaneStatus::Skipped { .. }
+            | LaneStatus::Budget { .. }
+            | LaneStatus::Decided { .. }
+            | LaneStatus::Interrupted
+            | LaneStatus::Broken { .. } => {}
+        }
+    }
+    all
+}
+
+/// Every event. A new one does not compile here until it is in the list.
+fn events() -> Vec<Event> {
+    let case = || CaseKey { lane: 0, case_id: text("a"), repeat: 0 };
+    let (backend, reason) = (text("b"), text("r"));
+    let mut all = vec![
+        Event::RunStarted {
+            version: probity_core::event::VERSION,
+            run_id: text("20260109-123456-abcdef"),
+            resumed: false,
+            lanes: vec![lane()],
+            done_before: vec![0],
+        },
+        Event::CaseStarted(case()),
+        Event::AttemptFailed { case: case(), attempt: 1, error: error(), retry_in_ms: Some(1) },
+        Event::BackendPaused { backend: backend.clone(), for_ms: 1, limit: 1 },
+        Event::BackendTripped { lane: 0, backend, reason: reason.clone(), permanent: true },
+        Event::CancelStarted { reason },
+        Event::RunFinished { complete: true },
+    ];
+    let record = |record| Event::CaseFinished { lane: 0, record: Box::new(record) };
+    all.extend(records().into_iter().map(record));
+    for reason in [Aborted::FailFast, Aborted::Budget, Aborted::Interrupted, Aborted::Broken] {
+        all.push(Event::CaseAborted { case: case(), reason });
+    }
+    let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
+    all.extend(statuses().into_iter().map(ended));
+    for event in &all {
+        match event {
+            Event::RunStarted { .. }
+            | Event::CaseStarted(_)
+            | Event::AttemptFailed { .. }
+            | Event::BackendPaused { .. }
+            | Event::BackendTripped { .. }
+            | Event::CaseFinished { .. }
+            | Event::CaseAborted { .. }
+            | Event::LaneFinished { .. }
+            | Event::CancelStarted { .. }
+            | Event::RunFinished { .. } => {}
+        }
+    }
+    all
+}
+
+/// The same as they are written.
+pub(super) fn stamped() -> Vec<Value> {
+    let stamped = |event| serde_json::to_value(Stamped { at_ms: 1, event }).unwrap();
+    events().into_iter().map(stamped).collect()
+}
+
+/// A case with every field.
+pub(super) fn case() -> TestCase {
+    let assertion = |members| Assertion {
+        kind: AssertionKind { negated: true, test: AssertionTest::AssertSet },
+        value: Some(json!("v")),
+        weight: Some(1.0),
+        threshold: Some(0.5),
+        metric: Some(text("m")),
+        members,
+    };
+    TestCase {
+        id: text("a"),
+        prompt: text("p"),
+        expected_command: Some(text("ls")),
+        expected_commands: vec![text("ls -l")],
+        category: Some(Category::Correctness),
+        safe: Some(true),
+        posix_compliant: Some(true),
+        notes: Some(text("n")),
+        system: Some(text("s")),
+        prompt_vars: [(text("v"), json!(1))].into_iter().collect(),
+        criteria: Criteria {
+            expected_response: Some(json!("r")),
+            matcher: Some(Matcher::Exact),
+            expected_format: Some(ExpectedFormat::Text),
+            json_level: Some(JsonLevel::Strict),
+            schema: Some(json!({})),
+            expected_classification: Some(Primary::Pass),
+            assertions: vec![assertion(vec![assertion(Vec::new())])],
+            threshold: Some(0.5),
+        },
+        tags: vec![text("t")],
+        difficulty: Some(text("easy")),
+        platform: vec![text("linux")],
+        execution: Some(json!({})),
+        routing: Routing {
+            skill: Some(text("s")),
+            expected_skills: vec![text("s")],
+            acceptable_skills: vec![text("s")],
+            should_activate: Some(true),
+            group: Some(text("g")),
+        },
+        rubric: vec![RubricCriterion { name: text("n"), weight: 1.0, description: text("d") }],
+    }
+}
+
+/// Results that together have every field.
+pub(super) fn results() -> Vec<Value> {
+    let result = |classification: Value| {
+        json!({
+            "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
+            "case": case(), "system": null, "prompt": "p", "raw_response": "x",
+            "error": error(), "stop_reason": null, "model": null, "source": "backend",
+            "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
+            "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
+            "verdict": "fail", "classification": classification,
+        })
+    };
+    classifications().into_iter().map(result).collect()
+}
