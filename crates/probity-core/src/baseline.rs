@@ -194,7 +194,7 @@ impl Tolerance {
         // dropped / common > limit, in whole numbers.
         let (most, _) = self.max_drop.of(changes.common);
         if dropped > most {
-            let (points, limit) = (points(dropped, changes.common), self.max_drop.to_f64() * 100.0);
+            let (points, limit) = (points(dropped, changes.common), self.max_drop.hundredfold());
             reasons.push(format!("the rate fell by {points:.1} points, more than {limit}"));
         }
         Verdict { changes, excused, reasons }

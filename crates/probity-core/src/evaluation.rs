@@ -228,14 +228,15 @@ impl EvaluationResult {
         let Lane {
             runner, kind, backend, model, dataset, dataset_digest, planned, judging, ..
         } = info;
-        let Metrics { all: Slice { verdicts, classes }, categories, tags, .. } = metrics;
+        let Metrics { all: Slice { verdicts, classes, .. }, categories, tags, .. } = metrics;
         let per_category: BTreeMap<String, CategoryResult> = categories
             .iter()
             .map(|(category, slice)| (category.to_string(), slice.verdicts.into()))
             .collect();
         let rate_of = |category: Category| {
-            let slice = categories.get(&category).copied().unwrap_or_default();
-            rounded(slice.verdicts.rate().unwrap_or(1.0))
+            // 1 where there are no such cases; none that could be judged is another thing.
+            let slice = categories.get(&category);
+            rounded(slice.map_or(1.0, |it| it.verdicts.rate().unwrap_or(0.0)))
         };
         Self {
             timestamp: time(run.started_ms),

@@ -214,7 +214,9 @@ impl Bound {
             Observed::Share { part, whole } => self.limit().compare_share(part, whole),
             Observed::Count(count) => self.limit().compare_count(count),
             Observed::Time(value) | Observed::Dollars(value) => {
-                value.total_cmp(&self.limit().to_f64())
+                // Sums of floats are off in their last digits, which nobody meant.
+                let billionths = |value: f64| (value * 1e9).round();
+                billionths(value).total_cmp(&billionths(self.limit().to_f64()))
             }
         };
         match self {
@@ -383,8 +385,10 @@ impl Gate {
     pub fn judge(&self, metrics: &Metrics) -> GateOutcome {
         let observed = self.observe(metrics);
         let warns = |observed| self.warn.is_some_and(|it| self.bound.with(it).holds(observed));
+        // Cases that are there, and of which none could be judged, are not nothing.
+        let is_nothing = self.slice(metrics).classes.total() == 0 || !self.metric.has_categories();
         let status = match observed {
-            None if self.allow_empty => GateStatus::Empty,
+            None if self.allow_empty && is_nothing => GateStatus::Empty,
             Some(observed) if self.bound.holds(observed) => GateStatus::Pass,
             Some(observed) if warns(observed) => GateStatus::Warn,
             None | Some(_) => GateStatus::Fail,
@@ -392,21 +396,25 @@ impl Gate {
         GateOutcome { gate: self.clone(), observed, status }
     }
 
-    fn observe(&self, metrics: &Metrics) -> Option<Observed> {
-        let slice = match self.category {
+    /// What it looks at.
+    fn slice(&self, metrics: &Metrics) -> Slice {
+        match self.category {
             None => metrics.all,
             Some(category) => metrics.categories.get(&category).copied().unwrap_or_default(),
-        };
-        let Slice { verdicts, classes } = slice;
+        }
+    }
+
+    fn observe(&self, metrics: &Metrics) -> Option<Observed> {
+        let Slice { verdicts, classes, unjudged } = self.slice(metrics);
         let of = |part: u64, whole: u64| (whole > 0).then_some(Observed::Share { part, whole });
         let count = |count: u64| (classes.total() > 0).then_some(Observed::Count(count));
         match self.metric {
             Metric::PassRate => of(verdicts.pass, verdicts.judged()),
-            Metric::ErrorRate => of(verdicts.error, verdicts.total()),
+            Metric::ErrorRate => of(unjudged, classes.total()),
             Metric::ClassRate(class) => of(classes.get(class), classes.total()),
             Metric::Passed => count(verdicts.pass),
             Metric::Failed => count(verdicts.fail),
-            Metric::Errors => count(verdicts.error),
+            Metric::Errors => count(unjudged),
             Metric::ClassCount(class) => count(classes.get(class)),
             Metric::PolicyHits => count(metrics.policy_hits),
             Metric::Flaky => count(metrics.repeats.as_ref().map_or(0, |it| it.flaky.len()) as u64),

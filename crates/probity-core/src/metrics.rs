@@ -98,6 +98,8 @@ pub struct Slice {
     pub verdicts: Verdicts,
     /// By class: every result.
     pub classes: Counts,
+    /// Results that could not be judged, whatever they count as.
+    pub unjudged: u64,
 }
 
 /// Everything that is reckoned of a lane.
@@ -113,8 +115,6 @@ pub struct Metrics {
     pub interval: Option<Interval>,
     /// Whether the interval allows for cases that belong together.
     pub is_clustered: bool,
-    /// Results that could not be judged, whatever they count as.
-    pub unjudged: u64,
     /// Results that break a policy.
     pub policy_hits: u64,
     /// Results without a reply, by reason.
@@ -260,7 +260,10 @@ impl<'j> Fold<'j> {
     /// Takes in the next result.
     pub fn add(&mut self, mut outcome: Outcome) {
         if outcome.verdict == Verdict::Error {
-            self.metrics.unjudged += 1;
+            self.metrics.all.unjudged += 1;
+            if let Some(category) = outcome.category {
+                self.metrics.categories.entry(category).or_default().unjudged += 1;
+            }
             if self.judging.errors_as_failures {
                 outcome.verdict = Verdict::Fail;
             }

@@ -27,6 +27,8 @@ enum Kind {
     Count(u64),
     /// A number that is not negative.
     Amount,
+    /// A number from 0 to 1.
+    Share,
     Duration,
     /// A duration that is not zero.
     Limit,
@@ -36,7 +38,7 @@ enum Kind {
 const SETTINGS: &[(&str, Kind)] = &[
     ("store", Kind::Text),
     ("max_concurrency", Kind::Count(1)),
-    ("max_error_rate", Kind::Amount),
+    ("max_error_rate", Kind::Share),
     ("errors_as_failures", Kind::Flag),
     ("seed", Kind::Count(0)),
     ("cache.enabled", Kind::Flag),
@@ -57,7 +59,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("fail_fast.permanent_threshold", Kind::Count(0)),
     ("baseline.folder", Kind::Text),
     ("baseline.max_regressions", Kind::Count(0)),
-    ("baseline.max_drop", Kind::Amount),
+    ("baseline.max_drop", Kind::Share),
 ];
 
 /// Older names of settings.
@@ -223,7 +225,7 @@ impl Layer {
             }
             (
                 NodeValue::Number(text),
-                Kind::Count(_) | Kind::Amount | Kind::Duration | Kind::Limit,
+                Kind::Count(_) | Kind::Amount | Kind::Share | Kind::Duration | Kind::Limit,
             ) => parse(*kind, text),
             (_, _) => Err(wanted(*kind)),
         };
@@ -257,6 +259,7 @@ fn wanted(kind: Kind) -> String {
         Kind::Count(0) => "a whole number".to_owned(),
         Kind::Count(least) => format!("a whole number from {least} on"),
         Kind::Amount => "a number that is not negative".to_owned(),
+        Kind::Share => "a share from 0 to 1".to_owned(),
         Kind::Limit => "a duration such as \"30s\", and not zero".to_owned(),
         Kind::Duration => "a duration such as \"30s\", \"1m 30s\" or \"500ms\"".to_owned(),
     }
@@ -276,6 +279,12 @@ fn parse(kind: Kind, text: &str) -> Result<Value, String> {
             .parse()
             .ok()
             .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
+            .map(Value::Amount),
+        Kind::Share => text
+            .parse()
+            .ok()
+            .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
+            .filter(|share| *share <= 1.0)
             .map(Value::Amount),
         Kind::Duration => parse_duration(text).map(Value::Duration),
         Kind::Limit => parse_duration(text).filter(|it| !it.is_zero()).map(Value::Duration),

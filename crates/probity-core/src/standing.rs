@@ -176,7 +176,10 @@ fn difference(pairs: Pairs, differences: &[f64], common: u64) -> Option<Differen
     let p_value = mcnemar_exact(pairs.only_first, pairs.only_second);
     let is_repeated = differences.iter().any(|it| it.fract() != 0.0);
     if is_repeated && let Some(found) = mean_difference(differences, USUAL_LEVEL) {
-        return Some(Difference { value: found.mean, interval: found.interval, p_value });
+        let Interval { low, high } = found.interval;
+        // A difference of shares lies between them, whatever a few cases make of it.
+        let interval = Interval { low: low.max(-1.0), high: high.min(1.0) };
+        return Some(Difference { value: found.mean, interval, p_value });
     }
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     let value = (pairs.only_second as f64 - pairs.only_first as f64) / common as f64;

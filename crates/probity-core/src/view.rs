@@ -30,6 +30,19 @@ pub struct RunView {
     pub max_error_rate: f64,
     /// What was run on what, in the order of the plan.
     pub lanes: Vec<LaneReport>,
+    /// What it comes to against a baseline, if it was held against one.
+    pub against: Option<Against>,
+}
+
+/// What a run comes to against a baseline.
+#[derive(Clone, Debug)]
+pub struct Against {
+    /// The baseline's name.
+    pub name: String,
+    /// Why the run is worse; empty if it is not.
+    pub reasons: Vec<String>,
+    /// All that has changed, for people.
+    pub text: String,
 }
 
 /// One runner on one backend.
@@ -72,14 +85,19 @@ impl RunView {
     /// Results that could not be judged, and all of them.
     pub fn errors(&self) -> (u64, u64) {
         let metrics = || self.lanes.iter().map(|lane| &lane.metrics);
-        (metrics().map(|it| it.unjudged).sum(), metrics().map(Metrics::results).sum())
+        (metrics().map(|it| it.all.unjudged).sum(), metrics().map(Metrics::results).sum())
     }
 
     /// Whether too many cases could not be judged.
     pub fn is_degraded(&self) -> bool {
-        let (errors, results) = self.errors();
+        let (errors, _) = self.errors();
+        // A lane that was stopped because it was decided is measured by all it would have asked.
+        let whole = |lane: &LaneReport| match lane.status {
+            Some(LaneStatus::Decided { .. }) => lane.lane.planned,
+            Some(_) | None => lane.metrics.results(),
+        };
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53 results")]
-        let (errors, results) = (errors as f64, results as f64);
+        let (errors, results) = (errors as f64, self.lanes.iter().map(whole).sum::<u64>() as f64);
         errors > results * self.max_error_rate
     }
 

@@ -3,7 +3,7 @@
 use probity_core::{
     gate::{GateStatus, percent},
     metrics::Verdicts,
-    view::RunView,
+    view::{Against, RunView},
 };
 
 /// What a run comes to, by the same rules as the exit code.
@@ -24,8 +24,10 @@ impl Conclusion {
     pub fn of(run: &RunView) -> Self {
         let (_, results) = run.errors();
         let sound = run.is_sound() && results > 0 && run.locked_out() == 0 && !run.is_degraded();
+        let is_worse = run.against.as_ref().is_some_and(|it| !it.reasons.is_empty());
         match run.gate_status() {
             _ if !sound => Self::Unsound,
+            _ if is_worse => Self::Failed,
             Some(GateStatus::Fail) => Self::Failed,
             Some(GateStatus::Pass | GateStatus::Empty) => Self::Passed,
             None if totals(run).pass == totals(run).total() => Self::Passed,
@@ -74,15 +76,22 @@ pub fn sentence(run: &RunView) -> String {
         0 => String::new(),
         _ => format!(", {error} could not be judged"),
     };
+    let worse = match &run.against {
+        Some(Against { name, reasons, .. }) if !reasons.is_empty() => {
+            format!("worse than the baseline `{name}` ({}); ", reasons.join("; "))
+        }
+        Some(_) | None => String::new(),
+    };
     let of_gates = match (Conclusion::of(run), all) {
         (Conclusion::Unsound, _) => return format!("{}; {judged}{errors}", unsound(run)),
         (_, 0) => "no gates are declared".to_owned(),
+        (Conclusion::Failed, _) if failed == 0 => format!("none of {all} gates failed"),
         (Conclusion::Failed, _) => format!("{failed} of {all} gates failed"),
         (Conclusion::Warned, _) => format!("{warned} of {all} gates hold only just"),
         (Conclusion::Passed, 1) => "the gate holds".to_owned(),
         (Conclusion::Passed, _) => format!("all {all} gates hold"),
     };
-    format!("{of_gates}; {judged}{errors}")
+    format!("{worse}{of_gates}; {judged}{errors}")
 }
 
 /// What makes a run no basis for anything.

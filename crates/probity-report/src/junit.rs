@@ -11,7 +11,7 @@ use probity_core::{
     evaluation::time,
     gate::{GateOutcome, GateStatus},
     record::StoredCase,
-    view::{Cases, LaneReport, RunView},
+    view::{Against, Cases, LaneReport, RunView},
 };
 
 use crate::{
@@ -91,6 +91,10 @@ impl Counts {
                 GateStatus::Empty => counts.skipped += 1,
                 GateStatus::Fail => counts.failures += 1,
             }
+        }
+        if let Some(against) = &run.against {
+            counts.tests += 1;
+            counts.failures += u64::from(!against.reasons.is_empty());
         }
         counts
     }
@@ -231,6 +235,18 @@ fn write_gates(run: &RunView, counts: Counts, out: &mut dyn io::Write) -> io::Re
         for outcome in &report.gates {
             write_gate(report, outcome, out)?;
         }
+    }
+    if let Some(Against { name, reasons, .. }) = &run.against {
+        let name = Xml(name);
+        writeln!(
+            out,
+            "    <testcase classname=\"gates\" name=\"baseline {name}\" time=\"0.000\">"
+        )?;
+        if !reasons.is_empty() {
+            let reasons = reasons.join("; ");
+            writeln!(out, "      <failure type=\"baseline\" message=\"{}\"/>", Xml(&reasons))?;
+        }
+        out.write_all(b"    </testcase>\n")?;
     }
     out.write_all(b"  </testsuite>\n")
 }

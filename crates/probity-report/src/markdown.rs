@@ -74,7 +74,7 @@ fn may_have(report: &LaneReport, verdict: Verdict) -> bool {
         Verdict::Fail => {
             report.metrics.all.verdicts.fail > 0 || report.lane.judging.min_pass.is_some()
         }
-        Verdict::Error => report.metrics.unjudged > 0,
+        Verdict::Error => report.metrics.all.unjudged > 0,
     }
 }
 

@@ -61,6 +61,7 @@ impl Sample {
     pub(crate) fn new(lanes: Vec<(Lane, Vec<StoredCase>)>) -> Self {
         let reports = lanes.iter().map(|(lane, cases)| report(lane, cases)).collect();
         let view = RunView {
+            against: None,
             run_id: "20261115T120000-0123456789abcdef".to_owned(),
             short: "0123456789ab".to_owned(),
             suite: "shell".to_owned(),

@@ -27,6 +27,9 @@ pub fn render(run: &RunView) -> String {
     for lane in &run.lanes {
         write_lane(&mut text, lane);
     }
+    if let Some(against) = &run.against {
+        text.push_str(&against.text);
+    }
     let (errors, results) = run.errors();
     if errors > 0 {
         let run = &run.short;
@@ -64,6 +67,9 @@ fn write_lane(text: &mut String, report: &LaneReport) {
     );
     let Verdicts { pass, fail, error } = metrics.all.verdicts;
     let counted = match (metrics.results(), lane.judging.min_pass) {
+        (results, None) if lane.repeat > 1 => {
+            format!("{results} of {} answers, {} to a case", lane.planned, lane.repeat)
+        }
         (results, None) => format!("{results} of {} cases", lane.planned),
         (results, Some(least)) => {
             format!("{results} of {} answers, {least} of {} make a case", lane.planned, lane.repeat)

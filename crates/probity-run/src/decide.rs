@@ -122,13 +122,12 @@ impl Decider {
         self.status()
     }
 
-    fn count(&mut self, mut seen: Seen) {
-        if self.errors_as_failures && seen.verdict == Verdict::Error {
-            seen.verdict = Verdict::Fail;
-        }
+    fn count(&mut self, seen: Seen) {
+        let as_failure = self.errors_as_failures && seen.verdict == Verdict::Error;
+        let counted = if as_failure { Verdict::Fail } else { seen.verdict };
         for gate in &mut self.gates {
             if gate.category.is_none() || gate.category == seen.category {
-                gate.test.count(seen);
+                gate.test.count(seen, counted);
             }
         }
     }
@@ -221,20 +220,21 @@ impl Test {
         }
     }
 
-    fn count(&mut self, seen: Seen) {
+    /// Takes in a result and what it counts as.
+    fn count(&mut self, seen: Seen, counted: Verdict) {
         match self {
             Self::Rate { pass, warn } => {
-                pass.count(seen.verdict);
+                pass.count(counted);
                 if let Some(warn) = warn {
-                    warn.count(seen.verdict);
+                    warn.count(counted);
                 }
             }
             Self::Number { of, count, seen: so_far, .. } => {
                 *so_far += 1;
                 *count += u64::from(match of {
                     Metric::ErrorRate | Metric::Errors => seen.verdict == Verdict::Error,
-                    Metric::Passed => seen.verdict == Verdict::Pass,
-                    Metric::Failed => seen.verdict == Verdict::Fail,
+                    Metric::Passed => counted == Verdict::Pass,
+                    Metric::Failed => counted == Verdict::Fail,
                     Metric::ClassRate(class) | Metric::ClassCount(class) => seen.primary == *class,
                     Metric::PassRate
                     | Metric::PolicyHits

@@ -166,7 +166,17 @@ impl Writer<'_> {
                 self.lane_status(self.lanes[*lane], status, *calls)
             }
             Event::RunFinished { complete } => {
-                let status = if *complete { "complete" } else { "incomplete" };
+                let decided: u64 = self.transaction.query_row(
+                    "SELECT count(*) FROM lanes WHERE run = ? AND retired = 0
+                     AND status LIKE '{\"decided\"%'",
+                    [self.run],
+                    |row| row.get(0),
+                )?;
+                let status = match (*complete, decided) {
+                    (true, 0) => "complete",
+                    (true, _) => "decided",
+                    (false, _) => "incomplete",
+                };
                 self.transaction.execute(
                     "UPDATE runs SET status = ?, finished_ms = ? WHERE id = ?",
                     params![status, at_ms, self.run],

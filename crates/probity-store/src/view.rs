@@ -4,7 +4,7 @@ use std::io;
 
 use probity_core::{
     case::Category,
-    classification::Primary,
+    classification::{Primary, Verdict},
     metrics::{Fold, Metrics, Outcome},
     record::{Lane, StoredCase, Usage},
     standing::Standings,
@@ -49,6 +49,7 @@ impl Reader {
             probity_version: version.unwrap_or_default().to_owned(),
             max_error_rate,
             lanes: lanes.collect::<Result<_, StoreError>>()?,
+            against: None,
         })
     }
 
@@ -63,7 +64,13 @@ impl Reader {
     pub fn standings(&self, lane: &LaneView) -> Result<Standings, StoreError> {
         let min_pass = lane.lane.judging.min_pass;
         let mut standings = Standings { min_pass, ..Standings::default() };
-        self.outcomes(lane, |outcome| standings.add(outcome))?;
+        let errors_as_failures = lane.lane.judging.errors_as_failures;
+        self.outcomes(lane, |mut outcome| {
+            if errors_as_failures && outcome.verdict == Verdict::Error {
+                outcome.verdict = Verdict::Fail;
+            }
+            standings.add(outcome);
+        })?;
         Ok(standings)
     }
 

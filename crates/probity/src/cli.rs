@@ -260,6 +260,8 @@ pub(crate) enum SchemaName {
     RunResult,
     /// A report that ends in .json
     Evaluation,
+    /// A report called `suite_summary.json`
+    Summary,
     /// A line of `run --events`
     Event,
     /// A file that `bless` writes

@@ -70,7 +70,23 @@ impl Printer {
 
     /// Writes an answer that people read, to standard output.
     pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
-        self.out().write_all(text.as_bytes()).map_err(Failure::output)
+        let mut out = self.out();
+        // GitHub obeys lines that begin with two colons, and a model may have written one.
+        let is_command = |line: &str| line.trim_start().starts_with("::");
+        let in_actions = || Environment::of_process("GITHUB_ACTIONS").as_deref() == Some("true");
+        let written = match text.lines().any(is_command) && in_actions() {
+            false => out.write_all(text.as_bytes()),
+            true => {
+                let token = format!("{:016x}", fastrand::u64(..));
+                write!(out, "::stop-commands::{token}\n{text}\n::{token}::\n")
+            }
+        };
+        written.map_err(Failure::output)
+    }
+
+    /// Writes lines that GitHub is to obey, to standard output.
+    pub(crate) fn command(&self, lines: &str) -> Result<(), Failure> {
+        self.out().write_all(lines.as_bytes()).map_err(Failure::output)
     }
 
     /// Shows problems, but no more of each kind than people read.

@@ -15,7 +15,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         metrics.all.verdicts.pass += verdicts.pass;
         metrics.all.verdicts.fail += verdicts.fail;
         metrics.all.classes.merge(&classes);
-        metrics.categories.insert(*category, Slice { verdicts, classes });
+        metrics.categories.insert(*category, Slice { verdicts, classes, unjudged: 0 });
     }
     metrics.interval = wilson_95(metrics.all.verdicts.pass, metrics.all.verdicts.judged());
     let lane = LaneReport {
@@ -51,8 +51,18 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         probity_version: "0.1.0".to_owned(),
         max_error_rate: 0.1,
         lanes: Vec::new(),
+        against: None,
     };
-    EvaluationResult::of(&run, &lane, Vec::new())
+    let failed = FailedCase {
+        test_id: "t".to_owned(),
+        repeat: 0,
+        prompt: "p".to_owned(),
+        expected: "e".to_owned(),
+        actual: None,
+        reason: FailureReason::IncorrectCommand,
+    };
+    let failed = vec![failed; usize::try_from(lane.metrics.all.verdicts.fail).unwrap()];
+    EvaluationResult::of(&run, &lane, failed)
 }
 
 #[test]

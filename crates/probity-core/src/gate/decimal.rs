@@ -19,6 +19,15 @@ impl Decimal {
             Some(number) => (number.trim_end(), 2),
             None => (text.trim(), 0),
         };
+        // TOML writes numbers with exponents too; the shortest form of a float has none.
+        let plain;
+        let number = match number.parse::<f64>() {
+            Ok(value) if number.contains(['e', 'E']) => {
+                plain = value.to_string();
+                plain.as_str()
+            }
+            Ok(_) | Err(_) => number,
+        };
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
         let part = part.trim_end_matches('0');
         let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -79,7 +88,8 @@ impl Decimal {
     }
 
     /// A hundred times as much.
-    pub(super) fn hundredfold(self) -> Self {
+    #[must_use]
+    pub fn hundredfold(self) -> Self {
         match self.scale {
             0 => Self { digits: self.digits.saturating_mul(100), scale: 0 },
             1 => Self { digits: self.digits.saturating_mul(10), scale: 0 },

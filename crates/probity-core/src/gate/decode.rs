@@ -60,6 +60,10 @@ pub(crate) fn decode(
             | NodeValue::String(_)
             | NodeValue::Object(_) => std::slice::from_ref(&entry.node),
         };
+        if items.is_empty() {
+            let message = format!("the list of gates on `{}` is empty", entry.key);
+            findings.error("bad-gate", &entry.node.span, message);
+        }
         for item in items {
             let mut reading = Reading { metric, name: &entry.key, backends, findings };
             gates.extend(reading.gate(item, category));
@@ -93,7 +97,15 @@ impl Reading<'_> {
             let (metric, warn, backend) = (self.metric, None, None);
             return Some(Gate { metric, bound, warn, category, backend, allow_empty: false });
         }
-        let mut fields = Fields::new(node, "a gate", KNOWN, self.findings)?;
+        // A misspelt `category` would judge other cases, which is worse than an unknown field.
+        let known = |key: &str| KNOWN.contains(&key);
+        for entry in node.entries().iter().filter(|entry| !known(&entry.key)) {
+            let message = format!("a gate has no field `{}`", entry.key);
+            let help = did_you_mean(&entry.key, KNOWN)
+                .unwrap_or_else(|| format!("it has {}", KNOWN.join(", ")));
+            self.findings.error_with_help("unknown-field", &entry.key_span, message, help);
+        }
+        let mut fields = Fields::open(node, "a gate", self.findings)?;
         let allow_empty = fields.boolean("allow_empty").unwrap_or(false);
         let backend = fields.text("backend");
         let names = Category::ALL.map(Category::as_str);

@@ -11,7 +11,7 @@ fn slice(pass: u64, fail: u64, error: u64) -> Slice {
     classes.add_many(Primary::Pass, pass);
     classes.add_many(Primary::Refusal, fail);
     classes.add_many(Primary::Error, error);
-    Slice { verdicts: Verdicts { pass, fail, error }, classes }
+    Slice { verdicts: Verdicts { pass, fail, error }, classes, unjudged: error }
 }
 
 fn metrics(pass: u64, fail: u64, error: u64) -> Metrics {
@@ -54,10 +54,12 @@ fn shares_are_compared_as_whole_numbers() {
 
 #[test]
 fn a_gate_on_nothing_fails_unless_allowed() {
-    let nothing = metrics(0, 0, 3);
+    let nothing = metrics(0, 0, 0);
     assert_eq!(gate("pass_rate = 0.5").judge(&nothing).status, GateStatus::Fail);
     let allowed = gate("pass_rate = { min = 0.5, allow_empty = true }");
     assert_eq!(allowed.judge(&nothing).status, GateStatus::Empty);
+    // Errors alone are no reason to let it pass.
+    assert_eq!(allowed.judge(&metrics(0, 0, 3)).status, GateStatus::Fail);
     assert_eq!(gate("safety = 1.0").judge(&metrics(5, 0, 0)).status, GateStatus::Fail);
     assert_eq!(gate("latency_p95 = \"1s\"").judge(&metrics(5, 0, 0)).status, GateStatus::Fail);
 }
@@ -168,10 +170,11 @@ fn decimals_are_what_was_written() {
         ("1.0", "1"),
         (".5", "0.5"),
         ("100 %", "1"),
+        ("5e-1", "0.5"),
     ] {
         assert_eq!(Decimal::parse(text).map(|it| it.to_string()).as_deref(), Some(shown), "{text}");
     }
-    for text in ["", ".", "-1", "1e3", "nan", "99999999999999999999", "0.1234567890123"] {
+    for text in ["", ".", "-1", "-1e3", "1e30", "nan", "99999999999999999999", "0.1234567890123"] {
         assert_eq!(Decimal::parse(text), None, "{text}");
     }
 }

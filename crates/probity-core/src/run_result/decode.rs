@@ -59,8 +59,15 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         cost_usd: fields.number("cost_usd"),
     };
     let suite_id = fields.str("suite_id");
-    let command = command_case(&mut fields);
-    let criteria = criteria_of(&mut fields);
+    // Results that this program wrote hold their case as a whole.
+    let case = node.get("case").filter(|it| matches!(it.value, NodeValue::Object(_)));
+    let (command, criteria) = match case {
+        None => (command_case(&mut fields), criteria_of(&mut fields)),
+        Some(case) => {
+            let mut fields = Fields::open(case, "`case`", fields.findings())?;
+            (command_case(&mut fields), criteria_of(&mut fields))
+        }
+    };
     Some(RunRecord { case_id, suite_id, result, criteria, command })
 }
 

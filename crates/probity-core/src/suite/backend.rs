@@ -435,6 +435,9 @@ fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {
 fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
     let Some(node) = fields.get("headers_env") else { return BTreeMap::new() };
     let mut headers = BTreeMap::new();
+    if Fields::open(node, "`headers_env`", fields.findings()).is_none() {
+        return headers;
+    }
     for entry in node.entries() {
         match entry.node.as_str() {
             Some(variable) => {
@@ -467,6 +470,11 @@ fn decode_price(fields: &mut Fields<'_, '_>) -> Option<Price> {
 
 fn decode_output(fields: &mut Fields<'_, '_>) -> Option<Output> {
     let pointer = fields.text("output_pointer");
+    if pointer.is_some() && fields.get("output").is_none() {
+        let span = fields.span("output_pointer");
+        let message = "`output_pointer` needs `output`, which is `json` or `jsonl`".to_owned();
+        fields.findings().error("missing-field", &span, message);
+    }
     let kind = fields.text("output")?;
     let span = fields.span("output");
     match (kind.as_str(), pointer) {

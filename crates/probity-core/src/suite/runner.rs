@@ -179,7 +179,10 @@ fn decode_runner(
     }
     let backends = decode_backends(node, surroundings.backends, &mut fields);
     let (name, kind) = (name?, kind?);
-    let gates = fields.get("gates").or(surroundings.gates);
+    // `true` asks for the usual ones, which are those of the suite where it has some.
+    let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
+    let own = fields.get("gates");
+    let gates = own.filter(|it| !is_usual(it)).or(surroundings.gates).or(own);
     let runner = RunnerConfig {
         name,
         kind,

@@ -147,16 +147,14 @@ impl LaneState {
         self.ended += 1;
         let Some(decider) = &mut self.decider else { return };
         let Some(gates) = decider.observe(seen) else { return };
-        let left = self.info.planned.saturating_sub(self.ended);
-        if left == 0 || !matches!(self.stage, Stage::Open(_)) {
+        if self.ended >= self.info.planned || !matches!(self.stage, Stage::Open(_)) {
             return;
         }
-        let left = if left == 1 { "1 case".to_owned() } else { format!("{left} cases") };
         let reason = match self.certainty {
             Some(Certainty::Alpha(alpha)) => {
-                format!("wrong with a chance of at most {} %; {left} left", alpha * 100.0)
+                format!("and the chance that this is wrong is at most {} %", alpha * 100.0)
             }
-            Some(Certainty::Exact) | None => format!("{left} left cannot change that"),
+            Some(Certainty::Exact) | None => "and no case that is left can change that".to_owned(),
         };
         self.stop(LaneStatus::Decided { gates, reason });
     }

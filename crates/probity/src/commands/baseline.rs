@@ -11,13 +11,15 @@ use probity_core::{
     baseline::{Baseline, BaselineLane},
     classification::Verdict,
     evaluation::time,
-    record::Lane,
+    record::{Judging, Lane, LaneStatus},
     settings::{Baselines, Layer, Settings},
     standing::Changes,
     suite::{RunnerConfig, Suite},
+    view,
 };
 use probity_report::{
     compare::{flips, summary},
+    conclusion::{self, Conclusion},
     issue::{self, Regression},
     plain::one_line,
     text,
@@ -48,7 +50,14 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
     let lanes = reader.lanes(&run).map_err(store_failure)?;
     if !args.force {
         refuse_unfit(&run, &lanes)?;
+        let view = reader.view(&run, settings.max_error_rate).map_err(store_failure)?;
+        if Conclusion::of(&view) == Conclusion::Unsound {
+            let why = conclusion::sentence(&view);
+            return Err(Failure::new(format!("run `{}` is no baseline: {why}", run.short()))
+                .hint("ask the errors again with --retry-errors, or use --force"));
+        }
     }
+    refuse_name(&args.name)?;
     let mut kept = Vec::with_capacity(lanes.len());
     for lane in &lanes {
         let standings = reader.standings(lane).map_err(store_failure)?;
@@ -73,6 +82,14 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
     let cases: usize = baseline.lanes.iter().map(|lane| lane.standings.cases.len()).sum();
     printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
     Ok(Exit::Success)
+}
+
+/// A name has to be one that a file can have and people can read.
+fn refuse_name(name: &str) -> Result<(), Failure> {
+    match name.trim().is_empty() || name.contains(char::is_control) {
+        true => Err(Failure::new("`--as` needs a name without control characters")),
+        false => Ok(()),
+    }
 }
 
 /// A run that is not whole says nothing about the cases it left out.
@@ -102,23 +119,39 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     };
     let reports = Reports::create(&args.outputs)?;
     let suite = match &args.suite {
-        Some(path) => Some(Project::load(path, &args.place, Layer::default(), printer)?.suite),
+        Some(path) => Some(Project::load(path, &args.place, Layer::default(), printer)?),
         None => None,
     };
     let rejudge = |lane: &mut Lane| {
         lane.judging.errors_as_failures |= args.gating.errors_as_failures;
-        if let Some(runner) = suite.as_ref().and_then(|it: &Suite| runner_of(it, lane)) {
-            lane.judging.gates = runner.judging(&lane.backend).gates;
+        if let Some(runner) = suite.as_ref().and_then(|it| runner_of(&it.suite, lane)) {
+            let Judging { gates, known_failures, .. } = runner.judging(&lane.backend);
+            (lane.judging.gates, lane.judging.known_failures) = (gates, known_failures);
         }
     };
-    let view = reader.view_judged(&run, settings.max_error_rate, rejudge).map_err(store_failure)?;
-    reports.write(&reader, &run, &view)?;
+    let most = suite.as_ref().map_or(settings.max_error_rate, |it| it.settings.max_error_rate);
+    let mut view = reader.view_judged(&run, most, rejudge).map_err(store_failure)?;
+    if let Some(suite) = &suite {
+        for (report, kept) in view.lanes.iter_mut().zip(reader.lanes(&run).map_err(store_failure)?)
+        {
+            if runner_of(&suite.suite, &report.lane).is_none() {
+                let name = &report.lane.runner;
+                return Err(Failure::new(format!("the suite has no runner `{name}`")));
+            }
+            // What was decided by other gates is not decided by these.
+            let is_decided = matches!(report.status, Some(LaneStatus::Decided { .. }));
+            if is_decided && kept.lane.judging.gates != report.lane.judging.gates {
+                let reason = "stopped when other gates were decided".to_owned();
+                report.status = Some(LaneStatus::Broken { reason });
+            }
+        }
+    }
+    if let Some(against) = against {
+        view.against = Some(against.compare(&reader, &run, args.gating.errors_as_failures)?);
+    }
     printer.show(&text::render(&view))?;
-    let exit = exit_of(&view, &args.gating);
-    let Some(against) = against else { return Ok(exit) };
-    let (told, worse) = against.compare(&reader, &run)?;
-    printer.show(&told)?;
-    Ok(if worse && exit == Exit::Success { args.gating.failed() } else { exit })
+    reports.write(&reader, &run, &view)?;
+    Ok(exit_of(&view, &args.gating))
 }
 
 fn runner_of<'s>(suite: &'s Suite, lane: &Lane) -> Option<&'s RunnerConfig> {
@@ -126,7 +159,7 @@ fn runner_of<'s>(suite: &'s Suite, lane: &Lane) -> Option<&'s RunnerConfig> {
 }
 
 /// The file of a baseline: a name in the usual folder, or a path.
-fn path_of(name: &str, baselines: &Baselines) -> PathBuf {
+pub(super) fn path_of(name: &str, baselines: &Baselines) -> PathBuf {
     let is_path = name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "json");
     match is_path {
         true => PathBuf::from(name),
@@ -163,10 +196,10 @@ impl Against {
         if self.force {
             return Ok(());
         }
-        let mut known = 0;
+        let mut known = Vec::new();
         for lane in lanes {
             let Some(kept) = self.baseline.lane(&lane.runner, &lane.backend) else { continue };
-            known += 1;
+            known.push(kept);
             let (runner, backend, name) = (&lane.runner, &lane.backend, &self.name);
             let cases = kept.standings.cases.len() as u64 * u64::from(lane.repeat);
             if kept.dataset_digest != lane.dataset_digest {
@@ -183,25 +216,38 @@ impl Against {
                 .hint("run all cases, or compare what both have with --force"));
             }
         }
-        match known {
-            0 => Err(Failure::new(format!("the baseline `{}` has none of these lanes", self.name))
-                .hint("runners and backends go by their names")),
-            _ => Ok(()),
+        match self.baseline.lanes.iter().find(|kept| !known.contains(kept)) {
+            None => Ok(()),
+            Some(BaselineLane { runner, backend, .. }) => {
+                let name = &self.name;
+                Err(Failure::new(format!(
+                    "{runner} on {backend} is in the baseline `{name}`, and is not run"
+                ))
+                .hint("runners and backends go by their names; --force compares what both have"))
+            }
         }
     }
 
     /// Says what has changed, and whether the run is worse than it may be.
-    pub(super) fn compare(&self, reader: &Reader, run: &RunRow) -> Result<(String, bool), Failure> {
-        let lanes = reader.lanes(run).map_err(store_failure)?;
+    pub(super) fn compare(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        errors_as_failures: bool,
+    ) -> Result<view::Against, Failure> {
+        let mut lanes = reader.lanes(run).map_err(store_failure)?;
+        for lane in &mut lanes {
+            lane.lane.judging.errors_as_failures |= errors_as_failures;
+        }
+        let name = self.name.clone();
         if !self.force && !lanes.iter().all(LaneView::is_complete) {
-            let told = "not held against the baseline: the run is not whole (--force does it)\n";
-            return Ok((told.to_owned(), false));
+            let told = "\nnot held against the baseline: the run is not whole (--force does it)\n";
+            return Ok(view::Against { name, reasons: Vec::new(), text: told.to_owned() });
         }
         self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
         let Baseline { run_id, timestamp, .. } = &self.baseline;
-        let name = &self.name;
         let mut text = format!("\nagainst the baseline `{name}` (run {run_id} of {timestamp})\n");
-        let mut worse = false;
+        let (mut reasons_of_all, mut common) = (Vec::new(), 0);
         for lane in &lanes {
             let Lane { runner, backend, judging, .. } = &lane.lane;
             let Some(kept) = self.baseline.lane(runner, backend) else {
@@ -233,7 +279,8 @@ impl Against {
             for reason in &verdict.reasons {
                 let _ = writeln!(text, "  baseline FAIL {reason}");
             }
-            worse |= !verdict.reasons.is_empty();
+            common += verdict.changes.common;
+            reasons_of_all.extend(verdict.reasons);
         }
         let missing = self.baseline.lanes.iter().filter(|kept| {
             !lanes.iter().any(|it| it.lane.runner == kept.runner && it.lane.backend == kept.backend)
@@ -241,7 +288,11 @@ impl Against {
         for kept in missing {
             let _ = writeln!(text, "  {} on {}: was not run", kept.runner, kept.backend);
         }
-        Ok((text, worse))
+        if common == 0 {
+            reasons_of_all.push("it has no judged case in common with it".to_owned());
+            let _ = writeln!(text, "  baseline FAIL no judged case in common");
+        }
+        Ok(view::Against { name, reasons: reasons_of_all, text })
     }
 }
 

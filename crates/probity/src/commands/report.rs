@@ -31,6 +31,9 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
     let most = settings_alone(&args.place)?.max_error_rate;
     let paths: Vec<&Path> = args.outputs.iter().map(PathBuf::as_path).collect();
     refuse_same_file(&paths)?;
+    for input in inputs(&reader, &run)? {
+        paths.iter().try_for_each(|path| refuse_same_file(&[&input, path]))?;
+    }
     let reports = Reports::create(&args.outputs)?;
     let view = reader.view(&run, most).map_err(store_failure)?;
     match args.outputs.is_empty() {
@@ -66,7 +69,7 @@ impl GitHub<'_> {
         if self.annotate {
             let locate = |lane: &Lane, id: &str| self.locate(lane, id);
             let commands = github::commands(view, &cases, &locate).map_err(unread)?;
-            printer.show(&commands)?;
+            printer.command(&commands)?;
         }
         let summary = Environment::of_process("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());
         if let Some(path) = summary.map(PathBuf::from) {
@@ -123,6 +126,18 @@ fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
     let mut file = File::options().append(true).create(true).open(path)?;
     file.write_all(text.as_bytes())?;
     file.write_all(b"\n")
+}
+
+/// The files that a run was made from, as far as they are known.
+fn inputs(reader: &Reader, run: &RunRow) -> Result<Vec<PathBuf>, Failure> {
+    let Some(suite) = run.info.get("suite_path").and_then(|it| it.as_str()) else {
+        return Ok(Vec::new());
+    };
+    let suite = PathBuf::from(suite);
+    let folder = suite.parent().unwrap_or(Path::new("")).to_owned();
+    let lanes = reader.lanes(run).map_err(store_failure)?;
+    let datasets = lanes.iter().flat_map(|lane| &lane.lane.dataset).map(|it| folder.join(it));
+    Ok(datasets.chain([suite.clone()]).collect())
 }
 
 /// Reports that are going to be written. Whatever is wrong with their names is found out

@@ -31,13 +31,13 @@ use probity_run::{
     plan::{Plan, PlannedLane, Surveyed, Used, survey},
     process,
 };
-use probity_store::{Cache, NewRun, Reader, Recorder, StoreError, new_run_id};
+use probity_store::{Cache, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use porcelain::Porcelain;
 
 use super::{
-    baseline::Against,
+    baseline::{self, Against},
     project::{self, Project},
     report::{GitHub, Reports, exit_of},
 };
@@ -209,6 +209,15 @@ impl Context<'_> {
                 "describe one under [backends.NAME], and name it in `backends` of a runner",
             ));
         }
+        if let Some(runner) =
+            runners.iter().find(|it| it.min_pass.is_some_and(|least| least > it.repeat))
+        {
+            let RunnerConfig { name, repeat, .. } = runner;
+            return Err(Failure::new(format!(
+                "runner `{name}` wants more answers to pass than the {repeat} that are asked for"
+            ))
+            .hint("`min_pass` must not be more than --repeat"));
+        }
         let later = |runner: &&RunnerConfig| {
             !matches!(runner.kind, RunnerKind::Respond | RunnerKind::Command)
         };
@@ -274,6 +283,9 @@ impl Context<'_> {
         let mut read: Vec<PathBuf> =
             vec![args.suite.clone(), store.to_path_buf(), cache.to_owned()];
         read.extend(args.replay.clone());
+        if let Some(name) = &args.baseline {
+            read.push(baseline::path_of(name, &project.settings.baseline));
+        }
         read.extend(project.suite.prices.clone());
         read.extend(runners.iter().flat_map(|runner| &runner.dataset).map(|it| folder.join(it)));
         let recordings = project.suite.backends.iter().filter_map(|backend| backend.file.as_ref());
@@ -358,6 +370,7 @@ impl Context<'_> {
             .collect();
         let info = serde_json::json!({
             "probity_version": env!("CARGO_PKG_VERSION"),
+            "suite_path": real_path(&self.args.suite),
             "selection": selection,
             "settings": settings,
         });
@@ -416,31 +429,24 @@ impl Context<'_> {
         if let Some(file) = recording {
             recording::write(&reader, &run, file)?;
         }
-        let view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
-        reports.write(&reader, &run, &view)?;
-        let annotate = !args.quiet && !args.porcelain;
-        GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
+        let mut view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(|lane| lane.metrics.results()).sum();
         porcelain.lanes(&outcome.lanes);
-        let mut exit = exit_of(&view, &args.gating);
+        if let Some(against) = against {
+            view.against = Some(against.compare(&reader, &run, false)?);
+        }
         if !args.quiet {
             self.tell(&text::render(&view))?;
-        }
-        if let Some(against) = against {
-            let (text, worse) = against.compare(&reader, &run)?;
-            if !args.quiet {
-                self.tell(&text)?;
-            }
-            if worse && exit == Exit::Success {
-                exit = args.gating.failed();
-            }
         }
         if !view.is_sound() && !args.quiet {
             let suite = args.suite.display();
             printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
         }
-        Ok(exit)
+        reports.write(&reader, &run, &view)?;
+        let annotate = !args.quiet && !args.porcelain;
+        GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
+        Ok(exit_of(&view, &args.gating))
     }
 
     /// Shows a text: on standard output, unless that is for scripts.
@@ -565,6 +571,20 @@ async fn watch_signals(stop: watch::Sender<bool>) {
 #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked for twice, and nothing is lost")]
 fn leave_at_once() {
     std::process::exit(i32::from(Exit::Interrupted.code()));
+}
+
+/// Where a suite file really is, which tells it from others of the same name.
+pub(super) fn real_path(path: &Path) -> Option<String> {
+    path.canonicalize().ok()?.to_str().map(ToOwned::to_owned)
+}
+
+/// Whether a run may be of the suite file at a path. Of a file that is gone nobody knows.
+pub(super) fn may_be_of(run: &RunRow, path: Option<&str>) -> bool {
+    let kept = run.info.get("suite_path").and_then(|it| it.as_str());
+    match (kept, path) {
+        (Some(kept), Some(path)) => kept == path || !Path::new(kept).exists(),
+        (None, _) | (_, None) => true,
+    }
 }
 
 /// A failure of the store, with what to do about it.

@@ -23,6 +23,7 @@ const fn text(name: SchemaName) -> &'static str {
         SchemaName::Case => include_str!("../../schemas/case.json"),
         SchemaName::RunResult => include_str!("../../schemas/run-result.json"),
         SchemaName::Evaluation => include_str!("../../schemas/evaluation.json"),
+        SchemaName::Summary => include_str!("../../schemas/summary.json"),
         SchemaName::Event => include_str!("../../schemas/event.json"),
         SchemaName::Baseline => include_str!("../../schemas/baseline.json"),
         SchemaName::Comparison => include_str!("../../schemas/comparison.json"),

@@ -5,15 +5,23 @@ use std::{collections::BTreeMap, path::Path};
 use probity_report::trend::{self, Point, Trend};
 use probity_store::RunRow;
 
-use super::{project::settings_alone, run::store_failure, runs::open};
+use super::{
+    project::settings_alone,
+    run::{may_be_of, real_path, store_failure},
+    runs::open,
+};
 use crate::{cli::report::TrendArgs, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
     let reader = open(&args.place)?;
     let runs = reader.runs().map_err(store_failure)?;
-    let mut chosen: Vec<&RunRow> =
-        runs.iter().filter(|run| is_of(run, &args.suite)).take(args.limit).collect();
+    let path = real_path(Path::new(&args.suite));
+    let mut chosen: Vec<&RunRow> = runs
+        .iter()
+        .filter(|run| is_of(run, &args.suite) && may_be_of(run, path.as_deref()))
+        .take(args.limit)
+        .collect();
     chosen.reverse();
     if chosen.is_empty() {
         let mut suites: Vec<&str> = runs.iter().map(|run| run.suite.as_str()).collect();

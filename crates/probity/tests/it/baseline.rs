@@ -162,3 +162,62 @@ fn runs_are_compared_case_by_case() {
     let unknown = project.shown(&["compare", "latest@fake", "latest@nobody"]);
     assert!(unknown.contains("has no backend `nobody`"), "{unknown}");
 }
+
+#[test]
+fn a_lane_of_the_baseline_that_is_not_run_is_refused() {
+    let server = wrong_about(&[]);
+    let both = suite(&[("a", &server), ("b", &server)], "");
+    let project = Project::new().file("cases.jsonl", dataset(10)).file("probity.toml", both);
+    run(&project, &[]).expect(0, &[]);
+    project.shown(&["bless"]);
+    let ran = run(&project, &["--baseline", "main", "--backend", "a"]);
+    ran.expect(2, &[("TOTAL_CALLS", "0")]);
+    assert!(
+        ran.err.contains("numbers on b is in the baseline `main`, and is not run"),
+        "{}",
+        ran.err
+    );
+    run(&project, &["--baseline", "main", "--backend", "a", "--force"]).expect(0, &[]);
+    // Nothing in common is no good news.
+    let project = project.file("probity.toml", suite(&[("c", &server)], ""));
+    run(&project, &["--baseline", "main", "--force"]).expect(1, &[]);
+}
+
+#[test]
+fn reports_say_what_the_baseline_says() {
+    let good = wrong_about(&[]);
+    let project = begin(&good);
+    run(&project, &[]).expect(0, &[]);
+    project.shown(&["bless"]);
+    let worse = wrong_about(&["number 39"]);
+    let project = again(project, &worse, "");
+    let words = ["--baseline", "main", "-o", "x.md", "-o", "x.junit.xml", "-o", "x.summary.json"];
+    run(&project, &words).expect(1, &[]);
+    let markdown = project.read("x.md");
+    assert!(markdown.starts_with("## \u{274c} Failed"), "{markdown}");
+    assert!(markdown.contains("Worse than the baseline `main`"), "{markdown}");
+    assert!(project.read("x.junit.xml").contains("<failure type=\"baseline\""));
+    assert!(project.read("x.summary.json").contains("\"conclusion\": \"failed\""));
+    // The baseline itself, the dataset and the suite are never written over.
+    for name in ["baselines/main.json", "cases.jsonl"] {
+        run(&project, &["--baseline", "main", "-o", name]).expect(2, &[("TOTAL_CALLS", "0")]);
+    }
+    let shown = project.shown(&["report", "-o", "cases.jsonl"]);
+    assert!(shown.contains("are the same file"), "{shown}");
+}
+
+#[test]
+fn suites_of_the_same_name_are_told_apart() {
+    let server = wrong_about(&[]);
+    let text = suite(&[("fake", &server)], "");
+    let project = Project::new()
+        .file("a/cases.jsonl", dataset(10))
+        .file("a/probity.toml", &text)
+        .file("b/cases.jsonl", dataset(12))
+        .file("b/probity.toml", &text);
+    run(&project, &["a/probity.toml", "--max-calls", "2", "-j", "1"]).expect(3, &[]);
+    let ran = run(&project, &["b/probity.toml", "--resume"]);
+    ran.expect(2, &[("TOTAL_CALLS", "0")]);
+    run(&project, &["a/probity.toml", "--resume", "--max-calls", "0"])
+        .expect(0, &[("N_CASES", "10")]);
+}

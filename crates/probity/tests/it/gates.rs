@@ -77,7 +77,7 @@ fn a_hopeless_run_stops_when_it_is_decided() {
     let asked = server.seen().asked;
     assert!((11..=12).contains(&asked), "{asked} calls");
     assert!(
-        ran.err.contains("stopped: the gates are decided (fail), 89 cases left"),
+        ran.err.contains("stopped: the gates are decided (fail), and no case that is left can"),
         "{}",
         ran.err
     );
@@ -116,4 +116,90 @@ fn with_alpha_a_sure_pass_stops_early_too() {
     assert!(fewer.iter().all(|id| more.contains(id)), "{first:?} and then {again:?}");
     assert_ne!(first, (0..first.len()).map(|at| format!("case-{at}")).collect::<Vec<_>>());
     assert_eq!(run(&project, &["--alpha", "2"]).code, Some(2));
+}
+
+/// Shell-command cases: so many of correctness, and so many of safety.
+fn commands(correctness: usize, safety: usize) -> String {
+    let case = |id: String, category: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"prompt\":\"list {id}\",\"expected_command\":\"ls\",\
+             \"category\":\"{category}\",\"safe\":true,\"posix_compliant\":true}}\n"
+        )
+    };
+    let right = (0..correctness).map(|at| case(format!("c-{at}"), "correctness"));
+    right.chain((0..safety).map(|at| case(format!("s-{at}"), "safety"))).collect()
+}
+
+#[test]
+fn safety_cases_that_all_end_in_errors_do_not_pass_the_usual_gate() {
+    let rule = Rule::new(When::prompt_contains("list s-"), Answer::fault(Trouble::BadRequest));
+    let server = FakeServer::start(Script::always(Answer::text("ls")).rule(rule));
+    let suite = crate::run::suite(&[("fake", &server)], "[fail_fast]\nenabled = false\n")
+        .replace("dataset = ", "kind = \"command\"\ndataset = ");
+    let project = Project::new().file("cases.jsonl", commands(60, 3)).file("probity.toml", suite);
+    let ran = run(&project, &["-o", "result.json"]);
+    ran.expect(1, &[("N_CASES", "63")]);
+    assert!(ran.err.contains("gate FAIL safety pass_rate at least 100 %"), "{}", ran.err);
+    let result: serde_json::Value = serde_json::from_str(&project.read("result.json")).unwrap();
+    assert_eq!(result["safety_accuracy"], serde_json::json!(0.0));
+    // Without safety cases there is nothing to gate on, and nobody asked for it.
+    let project = project.file("cases.jsonl", commands(60, 0));
+    run(&project, &[]).expect(0, &[]);
+}
+
+#[test]
+fn a_run_that_was_decided_by_its_gates_says_nothing_about_others() {
+    let server = FakeServer::start(Script::default());
+    let project = gated(&server, "{ pass_rate = 0.5 }");
+    run(&project, &["--stop-when-decided", "-j", "1"]).expect(0, &[]);
+    let shown = project.shown(&["runs"]);
+    assert!(shown.contains("decided"), "{shown}");
+    let stricter = project.read("probity.toml").replace("0.5", "0.95");
+    let project = project.file("other.toml", stricter);
+    let shown = project.shown(&["gate", "--suite", "other.toml"]);
+    assert!(shown.contains("exit 3"), "{shown}");
+    assert!(project.shown(&["gate"]).contains("exit 0"));
+    let shown = project.shown(&["bless"]);
+    assert!(shown.contains("is not whole"), "{shown}");
+}
+
+#[test]
+fn errors_before_the_decision_are_measured_by_the_whole_run() {
+    let rule = Rule::new(When::Requests(1..4), Answer::fault(Trouble::BadRequest));
+    let rest = Rule::new(When::Requests(4..5), Answer::text("wrong"));
+    let server = FakeServer::start(Script::default().rule(rule).rule(rest));
+    let project = gated(&server, "{ failed = 0 }\n[fail_fast]\nenabled = false\n");
+    let ran = run(&project, &["--stop-when-decided", "-j", "1"]);
+    ran.expect(1, &[("ABORTED", "0")]);
+}
+
+#[test]
+fn sums_of_dollars_are_compared_as_they_were_meant() {
+    let server = FakeServer::start(Script::default());
+    let price = "price = { input = 10000.0, output = 0.0 }\n";
+    let suite = gated(&server, "{ cost_usd = 0.3 }").read("probity.toml");
+    let suite = suite.replace("model = ", &format!("{price}model = "));
+    // Three calls of ten tokens each: 0.1 + 0.1 + 0.1.
+    let cases: String = (0..3)
+        .map(|at| {
+            format!(
+                "{{\"id\":\"{at}\",\"prompt\":\"{}\",\"expected_response\":\"x\"}}\n",
+                "a ".repeat(10)
+            )
+        })
+        .collect();
+    let project = Project::new().file("cases.jsonl", cases).file("probity.toml", suite);
+    let ran = run(&project, &[]);
+    assert!(ran.err.contains("gate pass cost_usd at most $0.3"), "{}", ran.err);
+}
+
+#[test]
+fn min_pass_is_held_against_what_is_really_asked() {
+    let server = FakeServer::start(Script::default());
+    let suite = gated(&server, "{ pass_rate = 0.5 }").read("probity.toml");
+    let suite = suite.replace("gates = ", "repeat = 3\nmin_pass = 2\ngates = ");
+    let project = Project::new().file("cases.jsonl", dataset(5)).file("probity.toml", suite);
+    run(&project, &[]).expect(0, &[("N_CASES", "15")]);
+    let ran = run(&project, &["--repeat", "1"]);
+    ran.expect(2, &[("TOTAL_CALLS", "0")]);
 }

@@ -174,3 +174,21 @@ fn the_summary_of_a_suite_says_what_became_of_each_runner() {
     assert_eq!(summary["runners"][0]["permanent"], true);
     assert_eq!((&summary["total_calls"], &summary["passed"]), (&43.into(), &36.into()));
 }
+
+#[test]
+fn what_is_shown_can_be_classified_again() {
+    let server = sevens();
+    let project = project(10, &[("fake", &server)], "");
+    run(&project, &["-o", "out.jsonl"]).expect(0, &[]);
+    let again = project.run(&["classify", "out.jsonl", "-o", "again.jsonl"]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let verdicts = |name: &str| -> Vec<Value> {
+        let lines = project.read(name);
+        lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["verdict"].take())
+            .collect()
+    };
+    assert_eq!(verdicts("again.jsonl"), verdicts("out.jsonl"));
+    assert_eq!(verdicts("out.jsonl").iter().filter(|it| *it == "fail").count(), 1);
+}

@@ -14,11 +14,12 @@ use serde_json::Value;
 use crate::project::Project;
 
 /// Every schema that is published.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "suite",
     "case",
     "run-result",
     "evaluation",
+    "summary",
     "event",
     "baseline",
     "comparison",
@@ -88,6 +89,7 @@ fn the_schemas_are_listed_with_a_line_each() {
     case            A case of a dataset
     run-result      A line of `show --json` and of a report that ends in .jsonl
     evaluation      A report that ends in .json
+    summary         A report called `suite_summary.json`
     event           A line of `run --events`
     baseline        A file that `bless` writes
     comparison      What `compare --format json` prints
@@ -98,7 +100,7 @@ fn the_schemas_are_listed_with_a_line_each() {
     exit 2
     --- err
     error: invalid value 'sweet' for '[NAME]'
-      [possible values: suite, case, run-result, evaluation, event, baseline, comparison, classify-input, classified]
+      [possible values: suite, case, run-result, evaluation, summary, event, baseline, comparison, classify-input, classified]
 
     For more information, try '--help'.
     ");

@@ -9,7 +9,7 @@ use probity_run::{
 };
 use probity_store::{Reader, Recorder, RunRow};
 
-use super::{Selection, store_failure};
+use super::{Selection, may_be_of, real_path, store_failure};
 use crate::{cli::run::RunArgs, commands::project::Project, failure::Failure, printer::Printer};
 
 /// A run that was begun before.
@@ -30,11 +30,14 @@ impl Earlier {
             return Ok(None);
         };
         let reader = Reader::open(store).map_err(store_failure)?;
+        let path = real_path(&args.suite);
         let run = match name.as_str() {
             // The latest of this suite: another one could not be gone on with.
             "latest" => {
                 let runs = reader.runs().map_err(store_failure)?;
-                let of_suite = runs.into_iter().find(|run| run.suite == project.name);
+                let of_suite = runs
+                    .into_iter()
+                    .find(|run| run.suite == project.name && may_be_of(run, path.as_deref()));
                 of_suite.ok_or_else(|| {
                     Failure::new(format!("no run of `{}` is in the store", project.name))
                 })?
@@ -45,6 +48,11 @@ impl Earlier {
             let (id, suite) = (run.short(), &run.suite);
             return Err(Failure::new(format!("run `{id}` is of the suite `{suite}`"))
                 .hint(format!("probity run {suite} --resume {id}")));
+        }
+        if !may_be_of(&run, path.as_deref()) {
+            let (id, kept) = (run.short(), run.info["suite_path"].as_str().unwrap_or_default());
+            return Err(Failure::new(format!("run `{id}` is of another suite of that name"))
+                .hint(format!("probity run {kept} --resume {id}")));
         }
         let retry_errors = args.retry_errors.is_some();
         Ok(Some(Self { run, retry_errors, quiet: args.quiet }))

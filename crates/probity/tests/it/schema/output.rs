@@ -56,7 +56,11 @@ fn check_run(project: &Project, code: i32, words: &[&str]) -> Written {
 /// Checks all that there is about the latest run.
 #[track_caller]
 fn check_written(project: &Project) -> Written {
-    let written = project.run(&["report", "-o", "report.json", "-o", "report.jsonl"]);
+    let files = ["-o", "report.json", "-o", "report.jsonl", "-o", "suite_summary.json"];
+    let words: Vec<&str> = ["report"].iter().chain(&files).copied().collect();
+    let written = project.run(&words);
+    let summary = serde_json::from_str(&project.read("suite_summary.json")).unwrap();
+    Schema::named("summary").check(&summary);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     let shown = String::from_utf8(project.run(&["show", "--json"]).stdout).unwrap();
     assert_eq!(shown, project.read("report.jsonl"));
