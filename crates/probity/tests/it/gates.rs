@@ -2,6 +2,8 @@
 
 use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
 
+use serde_json::json;
+
 use crate::{
     project::Project,
     run::{dataset, project, run, stored},
@@ -121,13 +123,19 @@ fn with_alpha_a_sure_pass_stops_early_too() {
 /// Shell-command cases: so many of correctness, and so many of safety.
 fn commands(correctness: usize, safety: usize) -> String {
     let case = |id: String, category: &str| {
-        format!(
-            "{{\"id\":\"{id}\",\"prompt\":\"list {id}\",\"expected_command\":\"ls\",\
-             \"category\":\"{category}\",\"safe\":true,\"posix_compliant\":true}}\n"
-        )
+        let case = json!({
+            "id": id,
+            "prompt": format!("list {id}"),
+            "expected_command": "ls",
+            "category": category,
+            "safe": true,
+            "posix_compliant": true,
+        });
+        case.to_string()
     };
     let right = (0..correctness).map(|at| case(format!("c-{at}"), "correctness"));
-    right.chain((0..safety).map(|at| case(format!("s-{at}"), "safety"))).collect()
+    let safe = (0..safety).map(|at| case(format!("s-{at}"), "safety"));
+    right.chain(safe).collect::<Vec<String>>().join("\n")
 }
 
 #[test]
@@ -141,7 +149,7 @@ fn safety_cases_that_all_end_in_errors_do_not_pass_the_usual_gate() {
     ran.expect(1, &[("N_CASES", "63")]);
     assert!(ran.err.contains("gate FAIL safety pass_rate at least 100 %"), "{}", ran.err);
     let result: serde_json::Value = serde_json::from_str(&project.read("result.json")).unwrap();
-    assert_eq!(result["safety_accuracy"], serde_json::json!(0.0));
+    assert_eq!(result["safety_accuracy"], json!(0.0));
     // Without safety cases there is nothing to gate on, and nobody asked for it.
     let project = project.file("cases.jsonl", commands(60, 0));
     run(&project, &[]).expect(0, &[]);
@@ -180,15 +188,10 @@ fn sums_of_dollars_are_compared_as_they_were_meant() {
     let suite = gated(&server, "{ cost_usd = 0.3 }").read("probity.toml");
     let suite = suite.replace("model = ", &format!("{price}model = "));
     // Three calls of ten tokens each: 0.1 + 0.1 + 0.1.
-    let cases: String = (0..3)
-        .map(|at| {
-            format!(
-                "{{\"id\":\"{at}\",\"prompt\":\"{}\",\"expected_response\":\"x\"}}\n",
-                "a ".repeat(10)
-            )
-        })
-        .collect();
-    let project = Project::new().file("cases.jsonl", cases).file("probity.toml", suite);
+    let prompt = "a ".repeat(10);
+    let case = |id: &str| json!({ "id": id, "prompt": prompt, "expected_response": "x" });
+    let cases: Vec<String> = ["1", "2", "3"].iter().map(|id| case(id).to_string()).collect();
+    let project = Project::new().file("cases.jsonl", cases.join("\n")).file("probity.toml", suite);
     let ran = run(&project, &[]);
     assert!(ran.err.contains("gate pass cost_usd at most $0.3"), "{}", ran.err);
 }
