@@ -59,15 +59,17 @@ pub struct Pair {
 /// For a terminal.
 pub fn text(comparison: &Comparison) -> String {
     let Comparison { sides, pairs, notes } = comparison;
-    let width = sides.iter().map(|side| side.name.chars().count()).max().unwrap_or(0).min(40);
-    let mut text =
-        format!("{:<width$}  passed   95 %           pass   fail  error    p95       cost\n", "");
-    for side in sides {
+    let mut text = String::new();
+    for (at, side) in sides.iter().enumerate() {
+        let _ = writeln!(text, "{:<3} {}", letter(at), one_line(&side.name, 72));
+    }
+    text.push_str("\n     passed  95 %             pass   fail  error      p95       cost\n");
+    for (at, side) in sides.iter().enumerate() {
         let row = Row::of(&side.report.metrics);
         let _ = writeln!(
             text,
-            "{:<width$}  {:>7}  {:<13} {:>5}  {:>5}  {:>5}  {:>7}  {:>9}",
-            one_line(&side.name, width),
+            "{:<3} {:>7}  {:<13} {:>7} {:>6} {:>6}  {:>7}  {:>9}",
+            letter(at),
             row.rate,
             row.interval,
             row.pass,
@@ -78,7 +80,7 @@ pub fn text(comparison: &Comparison) -> String {
         );
     }
     for pair in pairs {
-        let _ = writeln!(text, "\n{}", title(sides, pair));
+        let _ = writeln!(text, "\n{} against {}", letter(pair.second), letter(pair.first));
         let _ = writeln!(text, "  {}", summary(&pair.changes));
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
@@ -114,6 +116,14 @@ pub fn text(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\nnote: {}", safe(note));
     }
     text
+}
+
+/// What a side is called in a table.
+fn letter(at: usize) -> String {
+    match u8::try_from(at).ok().filter(|at| *at < 26) {
+        Some(at) => char::from(b'A' + at).to_string(),
+        None => format!("#{}", at + 1),
+    }
 }
 
 /// For a pull request.
@@ -316,7 +326,7 @@ fn title(sides: &[Side], pair: &Pair) -> String {
 pub fn summary(changes: &Changes) -> String {
     let Changes { common, passed: (before, now), regressions, fixes, .. } = changes;
     format!(
-        "of {common} cases that both judge {before} passed and {now} pass now ({}); {} worse, {} fixed",
+        "{common} judged in both: {before} passed, {now} pass now ({}), {} worse, {} fixed",
         points(*before, *now, *common),
         regressions.len(),
         fixes.len()

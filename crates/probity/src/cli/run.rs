@@ -137,7 +137,7 @@ pub(crate) struct SelectionArgs {
     pub(crate) seed: Option<u64>,
 
     /// Ask each case N times
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, visible_alias = "runs", alias = "epochs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) repeat: Option<u32>,
 
     /// One of several parts that together are everything, such as 2/5
