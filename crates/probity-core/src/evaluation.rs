@@ -15,7 +15,7 @@ pub use failed::{FailedCase, FailureReason};
 use crate::{
     case::Category,
     gate::{Gate, GateOutcome, GateStatus},
-    metrics::{Flaky, Metrics, Repeats, Slice, Verdicts, share},
+    metrics::{Flaky, Latency, Metrics, Repeats, Slice, Verdicts, share},
     record::Lane,
     stats::Interval,
     suite::RunnerKind,
@@ -99,7 +99,7 @@ pub struct EvaluationResult {
     pub per_tag: BTreeMap<String, CategoryResult>,
     /// How long calls took.
     #[serde(default)]
-    pub latency_ms: Option<LatencyResult>,
+    pub latency_ms: Option<Latency>,
     /// Calls that were made.
     pub calls: u64,
     /// Tokens of prompts.
@@ -154,23 +154,6 @@ pub struct IntervalResult {
     pub high: f64,
     /// `wilson`, or `clustered` where cases belong together.
     pub method: String,
-}
-
-/// Milliseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LatencyResult {
-    /// Calls that were timed.
-    pub count: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// The median.
-    pub p50: f64,
-    /// 95 of 100.
-    pub p95: f64,
-    /// 99 of 100.
-    pub p99: f64,
-    /// The longest.
-    pub max: f64,
 }
 
 /// What repeats of the same cases say.
@@ -273,7 +256,7 @@ impl EvaluationResult {
                 .collect(),
             policy_hits: metrics.policy_hits,
             per_tag: tags.iter().map(|(tag, it)| (tag.clone(), (*it).into())).collect(),
-            latency_ms: metrics.latency.map(|it| LatencyResult {
+            latency_ms: metrics.latency.map(|it| Latency {
                 count: it.count,
                 mean: rounded(it.mean),
                 p50: rounded(it.p50),

@@ -77,12 +77,12 @@ impl Verdicts {
 
     /// All that could be judged.
     pub fn judged(&self) -> u64 {
-        self.pass + self.fail
+        self.pass.saturating_add(self.fail)
     }
 
     /// All.
     pub fn total(&self) -> u64 {
-        self.judged() + self.error
+        self.judged().saturating_add(self.error)
     }
 
     /// The share that passed of those that could be judged; none of nothing.
@@ -163,7 +163,7 @@ impl Metrics {
 }
 
 /// How long calls took, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// How many calls.
     pub count: u64,
@@ -397,7 +397,7 @@ pub fn of_case(verdicts: &Verdicts, min_pass: Option<u32>) -> Verdict {
     let least = min_pass.map_or(verdicts.total(), u64::from);
     if verdicts.pass >= least {
         Verdict::Pass
-    } else if verdicts.pass + verdicts.error >= least {
+    } else if verdicts.pass.saturating_add(verdicts.error) >= least {
         Verdict::Error
     } else {
         Verdict::Fail

@@ -11,6 +11,7 @@ use probity_core::{
 use serde_json::{Value, json};
 
 use crate::{
+    json::figures,
     markdown::escape::{cell, html as escaped},
     plain::{one_line, safe},
     text::{millis, shown_interval},
@@ -95,15 +96,7 @@ pub fn text(comparison: &Comparison) -> String {
                 now
             );
         }
-        for (word, ids) in flips(&pair.changes) {
-            for id in ids.iter().take(LISTED) {
-                let reason = pair.reasons.get(id).map_or(String::new(), |it| one_line(it, 44));
-                let _ = writeln!(text, "    {word:<8} {:<24} {reason}", one_line(id, 24));
-            }
-            if ids.len() > LISTED {
-                let _ = writeln!(text, "    {word:<8} and {} more", ids.len() - LISTED);
-            }
-        }
+        text.push_str(&listed(&pair.changes, &pair.reasons));
         if let Some((size, cases)) = pair.needed {
             let size = size * 100.0;
             let _ = writeln!(
@@ -173,20 +166,12 @@ pub fn markdown(comparison: &Comparison) -> String {
 pub fn json(comparison: &Comparison) -> Value {
     let Comparison { sides, pairs, notes } = comparison;
     let side = |side: &Side| {
-        let metrics = &side.report.metrics;
-        json!({
-            "name": side.name,
-            "runner": side.report.lane.runner,
-            "backend": side.report.lane.backend,
-            "model": side.report.lane.model,
-            "passed": metrics.all.verdicts.pass,
-            "failed": metrics.all.verdicts.fail,
-            "errors": metrics.all.verdicts.error,
-            "rate": metrics.all.verdicts.rate(),
-            "interval": metrics.interval.map(|it| [it.low, it.high]),
-            "latency_p95_ms": metrics.latency.map(|it| it.p95),
-            "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
-        })
+        let mut value = figures(&side.report.metrics);
+        value.insert("name".to_owned(), json!(side.name));
+        value.insert("runner".to_owned(), json!(side.report.lane.runner));
+        value.insert("backend".to_owned(), json!(side.report.lane.backend));
+        value.insert("model".to_owned(), json!(side.report.lane.model));
+        value
     };
     let pair = |pair: &Pair| {
         let Changes {
@@ -356,8 +341,23 @@ fn chance(p: f64) -> String {
     }
 }
 
+/// The cases that changed, a line each, with why they did not pass.
+pub fn listed(changes: &Changes, reasons: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    for (word, ids) in flips(changes) {
+        for id in ids.iter().take(LISTED) {
+            let reason = reasons.get(id).map_or(String::new(), |it| one_line(it, 44));
+            let _ = writeln!(text, "    {word:<8} {:<24} {reason}", one_line(id, 24));
+        }
+        if ids.len() > LISTED {
+            let _ = writeln!(text, "    {word:<8} and {} more", ids.len() - LISTED);
+        }
+    }
+    text
+}
+
 /// The kinds of changes, the gravest first.
-pub fn flips(changes: &Changes) -> [(&'static str, &[String]); 5] {
+fn flips(changes: &Changes) -> [(&'static str, &[String]); 5] {
     [
         ("worse", &changes.regressions),
         ("gone", &changes.vanished),

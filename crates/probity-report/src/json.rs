@@ -4,6 +4,7 @@ use std::io;
 
 use probity_core::{
     evaluation::{EvaluationResult, FailedCase, time},
+    metrics::Metrics,
     record::{Lane, StoredCase},
     view::{Cases, RunView},
 };
@@ -78,6 +79,21 @@ pub fn case_value(lane: &Lane, case: &StoredCase) -> Value {
         "verdict": case.verdict.as_str(),
         "classification": case.classification(),
     })
+}
+
+/// The figures of a lane that comparisons and trends have in common.
+pub(crate) fn figures(metrics: &Metrics) -> Map<String, Value> {
+    let verdicts = metrics.all.verdicts;
+    let figures = [
+        ("passed", json!(verdicts.pass)),
+        ("failed", json!(verdicts.fail)),
+        ("errors", json!(verdicts.error)),
+        ("rate", json!(verdicts.rate())),
+        ("interval", json!(metrics.interval.map(|it| [it.low, it.high]))),
+        ("latency_p95_ms", json!(metrics.latency.map(|it| it.p95))),
+        ("cost_usd", json!((metrics.priced > 0).then_some(metrics.cost_usd))),
+    ];
+    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The value with the names of every object in order.

@@ -29,7 +29,7 @@ fn summary(run: &RunView) -> Value {
     let fail_fast: Vec<String> =
         run.lanes.iter().filter(of_fail_fast).map(LaneReport::title).collect();
     let priced = metrics().any(|it| it.priced > 0);
-    let milliseconds = run.finished_ms.map(|end| end - run.started_ms);
+    let milliseconds = run.finished_ms.map(|end| end.saturating_sub(run.started_ms));
     json!({
         "schema_version": SCHEMA_VERSION,
         "run_id": run.run_id,
@@ -81,7 +81,7 @@ fn runner(report: &LaneReport) -> Value {
         "errors": metrics.all.verdicts.error,
         "calls": metrics.calls,
         "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
-        "duration_seconds": metrics.period.map(|(first, last)| seconds(last - first)),
+        "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first))),
         "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
     })
 }

@@ -6,6 +6,7 @@ use probity_core::{evaluation::time, gate::percent, metrics::share, view::LaneRe
 use serde_json::{Value, json};
 
 use crate::{
+    json::figures,
     plain::one_line,
     text::{millis, shown_interval},
 };
@@ -89,21 +90,14 @@ pub fn text(trends: &[Trend]) -> String {
 /// For programs.
 pub fn json(trends: &[Trend]) -> Value {
     let point = |point: &Point, before: Option<&Point>| {
-        let metrics = &point.report.metrics;
-        json!({
-            "run": point.run,
-            "started": time(point.started_ms),
-            "passed": metrics.all.verdicts.pass,
-            "failed": metrics.all.verdicts.fail,
-            "errors": metrics.all.verdicts.error,
-            "rate": metrics.all.verdicts.rate(),
-            "interval": metrics.interval.map(|it| [it.low, it.high]),
-            "latency_p95_ms": metrics.latency.map(|it| it.p95),
-            "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
-            "model": point.report.lane.model,
-            "dataset_digest": point.report.lane.dataset_digest,
-            "remarks": point.remarks(before),
-        })
+        let lane = &point.report.lane;
+        let mut value = figures(&point.report.metrics);
+        value.insert("run".to_owned(), json!(point.run));
+        value.insert("started".to_owned(), json!(time(point.started_ms)));
+        value.insert("model".to_owned(), json!(lane.model));
+        value.insert("dataset_digest".to_owned(), json!(lane.dataset_digest));
+        value.insert("remarks".to_owned(), json!(point.remarks(before)));
+        Value::Object(value)
     };
     let trend = |Trend { title, points }: &Trend| {
         let before = std::iter::once(None).chain(points.iter().map(Some));

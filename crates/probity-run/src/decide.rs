@@ -61,9 +61,18 @@ enum Test {
     /// The share that passes.
     Rate { pass: Share, warn: Option<Share> },
     /// How many results are of a kind, of all that are planned.
-    Number { of: Metric, count: u64, seen: u64, planned: u64, bound: Number, warn: Option<Number> },
+    Number { of: Kind, count: u64, seen: u64, planned: u64, bound: Number, warn: Option<Number> },
     /// Nothing that can be told before the end.
     Unknowable,
+}
+
+/// What kind of results is counted.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Unjudged,
+    Passed,
+    Failed,
+    Class(Primary),
 }
 
 #[derive(Debug)]
@@ -185,27 +194,15 @@ impl Test {
                 Bound::AtMost(_) => Number::AtMost(below),
             }
         };
-        match (gate.metric, gate.bound) {
-            (Metric::PassRate, Bound::AtLeast(limit)) => Some(Self::Rate {
-                pass: share(limit)?,
-                warn: gate.warn.map(share).unwrap_or_default(),
-            }),
-            (
-                Metric::ErrorRate
-                | Metric::ClassRate(_)
-                | Metric::Passed
-                | Metric::Failed
-                | Metric::Errors
-                | Metric::ClassCount(_),
-                bound,
-            ) => Some(Self::Number {
-                of: gate.metric,
-                count: 0,
-                seen: 0,
-                planned,
-                bound: number(bound),
-                warn: gate.warn.map(|warn| number(gate.at(warn))),
-            }),
+        let of = match (gate.metric, gate.bound) {
+            (Metric::PassRate, Bound::AtLeast(limit)) => {
+                let warn = gate.warn.map(share).unwrap_or_default();
+                return Some(Self::Rate { pass: share(limit)?, warn });
+            }
+            (Metric::ErrorRate | Metric::Errors, _) => Kind::Unjudged,
+            (Metric::Passed, _) => Kind::Passed,
+            (Metric::Failed, _) => Kind::Failed,
+            (Metric::ClassRate(class) | Metric::ClassCount(class), _) => Kind::Class(class),
             (
                 Metric::PassRate
                 | Metric::PolicyHits
@@ -216,8 +213,10 @@ impl Test {
                 | Metric::CostPerPass
                 | Metric::Tokens,
                 _,
-            ) => None,
-        }
+            ) => return None,
+        };
+        let warn = gate.warn.map(|warn| number(gate.at(warn)));
+        Some(Self::Number { of, count: 0, seen: 0, planned, bound: number(gate.bound), warn })
     }
 
     /// Takes in a result and what it counts as.
@@ -232,18 +231,10 @@ impl Test {
             Self::Number { of, count, seen: so_far, .. } => {
                 *so_far += 1;
                 *count += u64::from(match of {
-                    Metric::ErrorRate | Metric::Errors => seen.verdict == Verdict::Error,
-                    Metric::Passed => counted == Verdict::Pass,
-                    Metric::Failed => counted == Verdict::Fail,
-                    Metric::ClassRate(class) | Metric::ClassCount(class) => seen.primary == *class,
-                    Metric::PassRate
-                    | Metric::PolicyHits
-                    | Metric::Flaky
-                    | Metric::UnexpectedFailures
-                    | Metric::Latency(_)
-                    | Metric::CostUsd
-                    | Metric::CostPerPass
-                    | Metric::Tokens => false,
+                    Kind::Unjudged => seen.verdict == Verdict::Error,
+                    Kind::Passed => counted == Verdict::Pass,
+                    Kind::Failed => counted == Verdict::Fail,
+                    Kind::Class(class) => seen.primary == *class,
                 });
             }
             Self::Unknowable => {}

@@ -86,8 +86,6 @@ pub struct Tally {
     pub cost_usd: f64,
     /// Results that have a price.
     pub priced: u64,
-    /// Errors that are about the key or the account, and so about every case.
-    pub locked_out: u64,
 }
 
 impl Tally {
@@ -110,7 +108,6 @@ impl Tally {
             output_tokens,
             cost_usd,
             priced,
-            locked_out,
         } = other;
         self.classes.merge(classes);
         self.pass += pass;
@@ -123,7 +120,6 @@ impl Tally {
         self.output_tokens += output_tokens;
         self.cost_usd += cost_usd;
         self.priced += priced;
-        self.locked_out += locked_out;
     }
 }
 
@@ -233,8 +229,7 @@ impl Reader {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(
                 "SELECT class, verdict, source, count(*), sum(calls), sum(coalesce(input_tokens, 0)),
-                        sum(coalesce(output_tokens, 0)), sum(coalesce(cost_usd, 0.0)), count(cost_usd),
-                        sum(coalesce(error ->> 'kind' IN ('auth', 'quota'), 0))
+                        sum(coalesce(output_tokens, 0)), sum(coalesce(cost_usd, 0.0)), count(cost_usd)
                  FROM results WHERE lane = ? AND stale = 0 GROUP BY class, verdict, source
                  ORDER BY class, verdict, source",
             )?;
@@ -257,7 +252,6 @@ impl Reader {
                 tally.output_tokens += row.get::<_, u64>(6)?;
                 tally.cost_usd += row.get::<_, f64>(7)?;
                 tally.priced += row.get::<_, u64>(8)?;
-                tally.locked_out += row.get::<_, u64>(9)?;
             }
             Ok(())
         };

@@ -42,6 +42,13 @@ impl OutputFile {
         Ok(Self { writer, target, partial: Some(partial) })
     }
 
+    /// Writes a whole file at once.
+    pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+        let mut file = Self::create(path)?;
+        file.write_all(text.as_bytes()).map_err(|error| Failure::write(path, error))?;
+        file.finish()
+    }
+
     /// Gives the file its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let finished = self.writer.flush().and_then(|()| match &self.partial {

@@ -18,7 +18,7 @@ use probity_core::{
     view,
 };
 use probity_report::{
-    compare::{flips, summary},
+    compare::{listed, summary},
     conclusion::{self, Conclusion},
     issue::{self, Regression},
     plain::one_line,
@@ -28,7 +28,7 @@ use probity_store::{LaneView, Reader, RunRow};
 
 use super::{
     project::{Project, settings_alone},
-    report::{Reports, exit_of},
+    report::{Reports, exit_of, refuse_inputs},
     run::store_failure,
     runs::open,
 };
@@ -75,10 +75,7 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
     }
-    let mut file = OutputFile::create(&path)?;
-    std::io::Write::write_all(&mut file, baseline.render().as_bytes())
-        .map_err(|error| Failure::write(&path, error))?;
-    file.finish()?;
+    OutputFile::write(&path, &baseline.render())?;
     let cases: usize = baseline.lanes.iter().map(|lane| lane.standings.cases.len()).sum();
     printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
     Ok(Exit::Success)
@@ -113,15 +110,18 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
     let run = reader.find(&args.run).map_err(store_failure)?;
-    let against = match &args.baseline {
-        Some(name) => Some(Against::load(name, &settings, args.force)?),
-        None => None,
-    };
-    let reports = Reports::create(&args.outputs)?;
     let suite = match &args.suite {
         Some(path) => Some(Project::load(path, &args.place, Layer::default(), printer)?),
         None => None,
     };
+    let settings = suite.as_ref().map_or(&settings, |it| &it.settings);
+    let against = match &args.baseline {
+        Some(name) => Some(Against::load(name, settings, args.force)?),
+        None => None,
+    };
+    let kept = args.baseline.iter().map(|name| path_of(name, &settings.baseline));
+    refuse_inputs(&reader, &run, kept, &args.outputs)?;
+    let reports = Reports::create(&args.outputs)?;
     let rejudge = |lane: &mut Lane| {
         lane.judging.errors_as_failures |= args.gating.errors_as_failures;
         if let Some(runner) = suite.as_ref().and_then(|it| runner_of(&it.suite, lane)) {
@@ -129,8 +129,8 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
             (lane.judging.gates, lane.judging.known_failures) = (gates, known_failures);
         }
     };
-    let most = suite.as_ref().map_or(settings.max_error_rate, |it| it.settings.max_error_rate);
-    let mut view = reader.view_judged(&run, most, rejudge).map_err(store_failure)?;
+    let mut view =
+        reader.view_judged(&run, settings.max_error_rate, rejudge).map_err(store_failure)?;
     if let Some(suite) = &suite {
         for (report, kept) in view.lanes.iter_mut().zip(reader.lanes(&run).map_err(store_failure)?)
         {
@@ -216,7 +216,8 @@ impl Against {
                 .hint("run all cases, or compare what both have with --force"));
             }
         }
-        match self.baseline.lanes.iter().find(|kept| !known.contains(kept)) {
+        let is_run = |kept: &&BaselineLane| known.iter().any(|it| std::ptr::eq(*it, *kept));
+        match self.baseline.lanes.iter().find(|kept| !is_run(kept)) {
             None => Ok(()),
             Some(BaselineLane { runner, backend, .. }) => {
                 let name = &self.name;
@@ -264,15 +265,7 @@ impl Against {
                 self.settings.tolerance.judge(changes, |id| judging.known_failures.contains(id));
             let _ = writeln!(text, "  {runner} on {backend}: {}", summary(&verdict.changes));
             let reasons = reasons(reader, lane, &verdict.changes.regressions)?;
-            for (word, ids) in flips(&verdict.changes) {
-                for id in ids.iter().take(LISTED) {
-                    let reason = reasons.get(id).map_or(String::new(), |it| one_line(it, 44));
-                    let _ = writeln!(text, "    {word:<8} {:<24} {reason}", one_line(id, 24));
-                }
-                if ids.len() > LISTED {
-                    let _ = writeln!(text, "    {word:<8} and {} more", ids.len() - LISTED);
-                }
-            }
+            text.push_str(&listed(&verdict.changes, &reasons));
             for id in &verdict.excused {
                 let _ = writeln!(text, "    known    {}", one_line(id, 24));
             }
@@ -294,9 +287,7 @@ impl Against {
         }
         Ok(view::Against { name, reasons: reasons_of_all, text })
     }
-}
 
-impl Against {
     /// Drafts of issues about what got worse, one for each lane.
     pub(super) fn drafts(&self, reader: &Reader, run: &RunRow) -> Result<String, Failure> {
         let lanes = reader.lanes(run).map_err(store_failure)?;

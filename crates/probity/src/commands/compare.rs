@@ -21,6 +21,9 @@ use crate::{
 };
 
 pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if !(args.difference > 0.0 && args.difference < 1.0) {
+        return Err(Failure::new("`--difference` must lie between 0 and 1, such as 0.05"));
+    }
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
     let chosen: Vec<Chosen> = args
@@ -140,12 +143,12 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
 /// The lane of the first run that a lane is held against: that of the same runner and backend,
 /// or the only one of its runner.
 fn counterpart(views: &[(usize, &LaneView)], of: &LaneView) -> Result<Option<usize>, Failure> {
-    let mut candidates = views
+    let all: Vec<(usize, &LaneView)> = views
         .iter()
         .enumerate()
         .filter(|(_, (run, view))| *run == 0 && view.lane.runner == of.lane.runner)
-        .map(|(at, (_, view))| (at, view));
-    let all: Vec<_> = candidates.by_ref().collect();
+        .map(|(at, (_, view))| (at, *view))
+        .collect();
     if let Some((at, _)) = all.iter().find(|(_, view)| view.lane.backend == of.lane.backend) {
         return Ok(Some(*at));
     }

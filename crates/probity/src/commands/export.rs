@@ -1,12 +1,15 @@
 //! `probity export`: what a run teaches.
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, io};
 
 use probity_core::view::RunView;
 use probity_report::training::{self, Written};
-use probity_store::{Reader, RunRow, StoredCases};
+use probity_store::StoredCases;
 
-use super::{baseline::Against, project::settings_alone, run::store_failure, runs::open};
+use super::{
+    baseline::Against, project::settings_alone, report::refuse_inputs, run::store_failure,
+    runs::open,
+};
 use crate::{
     cli::report::{ExportArgs, ExportKind},
     exit::Exit,
@@ -19,25 +22,43 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
     let run = reader.find(&args.run).map_err(store_failure)?;
-    if let ExportKind::Issue = args.kind {
-        let against = Against::load(&args.baseline, &settings, args.force)?;
-        return draft(args, &against.drafts(&reader, &run)?, printer);
-    }
+    refuse_inputs(&reader, &run, None, args.output.as_slice())?;
     let view = reader.view(&run, settings.max_error_rate).map_err(store_failure)?;
+    let cases = || StoredCases::of(&reader, &run).map_err(store_failure);
+    match args.kind {
+        ExportKind::Issue => {
+            let against = Against::load(&args.baseline, &settings, args.force)?;
+            draft(args, &against.drafts(&reader, &run)?, printer)
+        }
+        ExportKind::Chat => {
+            let cases = cases()?;
+            write(args, &view, printer, |out| training::chat(&view, &cases, args.corrected, out))
+        }
+        ExportKind::Preferences => {
+            let cases = cases()?;
+            write(args, &view, printer, |out| training::preferences(&view, &cases, out))
+        }
+    }
+}
+
+/// Writes pairs where they are wanted, and says how many.
+fn write(
+    args: &ExportArgs,
+    view: &RunView,
+    printer: &Printer,
+    pairs: impl FnOnce(&mut dyn io::Write) -> io::Result<Written>,
+) -> Result<Exit, Failure> {
     let Written { lines, without_answer } = match &args.output {
         Some(path) => {
             let mut file = OutputFile::create(path)?;
-            let written = write_pairs(args, &reader, &run, &view, &mut file)
-                .map_err(|error| Failure::write(path, error))?;
+            let written = pairs(&mut file).map_err(|error| Failure::write(path, error))?;
             file.finish()?;
             written
         }
         None => {
             let mut out = Printer::data();
-            let written = write_pairs(args, &reader, &run, &view, &mut out);
-            written
-                .and_then(|it| std::io::Write::flush(&mut out).map(|()| it))
-                .map_err(|error| Failure::write(Path::new("standard output"), error))?
+            let written = pairs(&mut out).and_then(|it| io::Write::flush(&mut out).map(|()| it));
+            written.map_err(Failure::output)?
         }
     };
     let mut told = format!("{lines} lines");
@@ -61,27 +82,7 @@ fn draft(args: &ExportArgs, text: &str, printer: &Printer) -> Result<Exit, Failu
     }
     match &args.output {
         None => printer.show(text)?,
-        Some(path) => {
-            let mut file = OutputFile::create(path)?;
-            std::io::Write::write_all(&mut file, text.as_bytes())
-                .map_err(|error| Failure::write(path, error))?;
-            file.finish()?;
-        }
+        Some(path) => OutputFile::write(path, text)?,
     }
     Ok(Exit::Success)
-}
-
-fn write_pairs(
-    args: &ExportArgs,
-    reader: &Reader,
-    run: &RunRow,
-    view: &RunView,
-    out: &mut dyn std::io::Write,
-) -> std::io::Result<Written> {
-    let cases = StoredCases::of(reader, run).map_err(std::io::Error::other)?;
-    match args.kind {
-        ExportKind::Chat => training::chat(view, &cases, args.corrected, out),
-        ExportKind::Preferences => training::preferences(view, &cases, out),
-        ExportKind::Issue => unreachable!("a draft is no list of pairs"),
-    }
 }

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use probity_core::record::Lane;
 use probity_report::text;
 use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
 
@@ -40,7 +41,9 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
     }
     let reader = Reader::open(target).map_err(store_failure)?;
     let row = reader.find(&run.run_id).map_err(store_failure)?;
-    let view = reader.view(&row, settings.max_error_rate).map_err(store_failure)?;
+    let rejudge =
+        |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
+    let view = reader.view_judged(&row, settings.max_error_rate, rejudge).map_err(store_failure)?;
     printer.show(&text::render(&view))?;
     Ok(exit_of(&view, &args.gating))
 }

@@ -29,18 +29,18 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
     let reader = open(&args.place)?;
     let run = reader.find(&args.run).map_err(store_failure)?;
     let most = settings_alone(&args.place)?.max_error_rate;
-    let paths: Vec<&Path> = args.outputs.iter().map(PathBuf::as_path).collect();
-    refuse_same_file(&paths)?;
-    for input in inputs(&reader, &run)? {
-        paths.iter().try_for_each(|path| refuse_same_file(&[&input, path]))?;
-    }
+    refuse_inputs(&reader, &run, None, &args.outputs)?;
     let reports = Reports::create(&args.outputs)?;
     let view = reader.view(&run, most).map_err(store_failure)?;
     match args.outputs.is_empty() {
         true => printer.show(&text::render(&view))?,
         false => reports.write(&reader, &run, &view)?,
     }
-    GitHub { folder: Path::new(""), annotate: true }.tell(&reader, &run, &view, printer)?;
+    let suite = suite_path(&run).unwrap_or_default();
+    let here = std::env::current_dir().and_then(|it| it.canonicalize()).unwrap_or_default();
+    // As it would be written from here, which is how GitHub knows files.
+    let folder = suite.parent().map_or(Path::new(""), |it| it.strip_prefix(&here).unwrap_or(it));
+    GitHub { folder, annotate: true }.tell(&reader, &run, &view, printer)?;
     Ok(Exit::Success)
 }
 
@@ -128,16 +128,31 @@ fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
     file.write_all(b"\n")
 }
 
-/// The files that a run was made from, as far as they are known.
-fn inputs(reader: &Reader, run: &RunRow) -> Result<Vec<PathBuf>, Failure> {
-    let Some(suite) = run.info.get("suite_path").and_then(|it| it.as_str()) else {
-        return Ok(Vec::new());
-    };
-    let suite = PathBuf::from(suite);
-    let folder = suite.parent().unwrap_or(Path::new("")).to_owned();
-    let lanes = reader.lanes(run).map_err(store_failure)?;
-    let datasets = lanes.iter().flat_map(|lane| &lane.lane.dataset).map(|it| folder.join(it));
-    Ok(datasets.chain([suite.clone()]).collect())
+/// The suite file of a run, if it is known.
+fn suite_path(run: &RunRow) -> Option<PathBuf> {
+    run.info.get("suite_path").and_then(|it| it.as_str()).map(PathBuf::from)
+}
+
+/// What is written must not be what a run was made from, nor be written twice.
+pub(super) fn refuse_inputs(
+    reader: &Reader,
+    run: &RunRow,
+    more: impl IntoIterator<Item = PathBuf>,
+    outputs: &[PathBuf],
+) -> Result<(), Failure> {
+    let outputs: Vec<&Path> = outputs.iter().map(PathBuf::as_path).collect();
+    refuse_same_file(&outputs)?;
+    let mut inputs: Vec<PathBuf> = more.into_iter().collect();
+    if let Some(suite) = suite_path(run) {
+        let folder = suite.parent().unwrap_or(Path::new(""));
+        let lanes = reader.lanes(run).map_err(store_failure)?;
+        inputs.extend(lanes.iter().flat_map(|lane| &lane.lane.dataset).map(|it| folder.join(it)));
+        inputs.push(suite);
+    }
+    for (input, output) in inputs.iter().flat_map(|it| outputs.iter().map(move |out| (it, out))) {
+        refuse_same_file(&[input, output])?;
+    }
+    Ok(())
 }
 
 /// Reports that are going to be written. Whatever is wrong with their names is found out

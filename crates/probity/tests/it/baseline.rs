@@ -202,8 +202,17 @@ fn reports_say_what_the_baseline_says() {
     for name in ["baselines/main.json", "cases.jsonl"] {
         run(&project, &["--baseline", "main", "-o", name]).expect(2, &[("TOTAL_CALLS", "0")]);
     }
-    let shown = project.shown(&["report", "-o", "cases.jsonl"]);
-    assert!(shown.contains("are the same file"), "{shown}");
+    for words in [
+        ["report", "-o", "cases.jsonl"].as_slice(),
+        &["gate", "-o", "cases.jsonl"],
+        &["gate", "--baseline", "main", "-o", "baselines/main.json"],
+        &["export", "--as", "chat", "-o", "cases.jsonl"],
+    ] {
+        let shown = project.shown(words);
+        assert!(shown.contains("are the same file"), "{words:?}: {shown}");
+    }
+    let shown = project.shown(&["compare", "latest", "latest", "--difference", "2"]);
+    assert!(shown.contains("exit 2"), "{shown}");
 }
 
 #[test]

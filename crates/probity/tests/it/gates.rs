@@ -188,12 +188,12 @@ fn sums_of_dollars_are_compared_as_they_were_meant() {
     let suite = gated(&server, "{ cost_usd = 0.3 }").read("probity.toml");
     let suite = suite.replace("model = ", &format!("{price}model = "));
     // Three calls of ten tokens each: 0.1 + 0.1 + 0.1.
-    let prompt = "a ".repeat(10);
+    let prompt = "a ".repeat(20);
     let case = |id: &str| json!({ "id": id, "prompt": prompt, "expected_response": "x" });
     let cases: Vec<String> = ["1", "2", "3"].iter().map(|id| case(id).to_string()).collect();
     let project = Project::new().file("cases.jsonl", cases.join("\n")).file("probity.toml", suite);
     let ran = run(&project, &[]);
-    assert!(ran.err.contains("gate pass cost_usd at most $0.3"), "{}", ran.err);
+    assert!(ran.err.contains("gate pass cost_usd at most $0.3: $0.3000"), "{}", ran.err);
 }
 
 #[test]

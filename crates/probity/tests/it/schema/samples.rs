@@ -11,7 +11,7 @@ use probity_core::{
     },
     evaluation::{
         CategoryResult, EvaluationResult, FailedCase, FailureReason, GateResult, IntervalResult,
-        LatencyResult, RepeatsResult,
+        RepeatsResult,
     },
     event::{CaseKey, Event, Stamped},
     failure::ErrorKind,
@@ -97,7 +97,7 @@ pub(super) fn evaluation() -> EvaluationResult {
         error_kinds: ErrorKind::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         policy_hits: 0,
         per_tag: counts(),
-        latency_ms: Some(LatencyResult {
+        latency_ms: Some(probity_core::metrics::Latency {
             count: 1,
             mean: 1.0,
             p50: 1.0,
