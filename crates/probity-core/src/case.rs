@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::criteria::Criteria;
-pub(crate) use decode::{CASE_FIELDS, criteria as criteria_of};
+pub(crate) use decode::{CASE_FIELDS, criteria as criteria_of, criteria_of_rubric};
 pub use decode::{Decoded, decode};
 pub(crate) use fields::did_you_mean;
 pub use fields::{Fields, Finding, Findings};
@@ -69,6 +69,9 @@ pub struct TestCase {
     /// What a judge looks at, in a case of a skill-effectiveness dataset.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rubric: Vec<RubricCriterion>,
+    /// The terms it may be used under; those of its file where it says none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub license: Option<String>,
 }
 
 /// The skills a routing case expects to be chosen.
@@ -119,6 +122,13 @@ impl CommandCase {
     /// The case, if it says anything.
     pub fn if_any(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
+    }
+}
+
+impl Routing {
+    /// Whether a skill is to be chosen.
+    pub fn is_positive(&self) -> bool {
+        self.should_activate.unwrap_or(!self.expected_skills.is_empty())
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, BufReader, Read},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -112,7 +112,7 @@ pub struct Summary {
 pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item)) -> Summary {
     let mut intake = Intake::new(check, sink);
     for path in paths {
-        read_file(path, &Cell::new(false), &mut intake);
+        read_path(path, &Cell::new(false), &mut intake);
     }
     intake.finish()
 }
@@ -122,9 +122,44 @@ pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item
 pub fn reread(paths: &[&Path], stop: &Cell<bool>, sink: &mut dyn FnMut(Item)) -> Summary {
     let mut intake = Intake::new(&|_| Vec::new(), sink).trusting();
     for path in paths.iter().take_while(|_| !stop.get()) {
-        read_file(path, stop, &mut intake);
+        read_path(path, stop, &mut intake);
     }
     intake.finish()
+}
+
+/// The files that a path of a dataset stands for: itself, or those of the folder that it is.
+pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in path.read_dir()? {
+        let file = entry?.path();
+        if file.is_file() && Format::of_path(&file).is_some() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read_path(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {
+    match files(path) {
+        Ok(files) if files.is_empty() => {
+            intake.open(path);
+            let message = "there is no dataset in the folder".to_owned();
+            intake.file_problem("empty-dataset", message, "");
+        }
+        Ok(files) => {
+            for file in files.iter().take_while(|_| !stop.get()) {
+                read_file(file, stop, intake);
+            }
+        }
+        Err(error) => {
+            intake.open(path);
+            intake.file_problem("unreadable", format!("failed to read the folder: {error}"), "");
+        }
+    }
 }
 
 fn read_file(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {

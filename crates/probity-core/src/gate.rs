@@ -15,6 +15,7 @@ pub(crate) use decode::decode;
 use crate::{
     case::Category,
     classification::Primary,
+    figures::Rate,
     metrics::{Metrics, Slice},
     settings::Span,
     suite::RunnerKind,
@@ -51,6 +52,8 @@ pub enum Metric {
     CostPerPass,
     /// Tokens of prompts and replies.
     Tokens,
+    /// A share that only a skill runner has.
+    Skill(Rate),
 }
 
 /// Which of the figures about latency.
@@ -119,13 +122,15 @@ impl Metric {
         let is_class = |it: &Primary| !matches!(it, Primary::Pass | Primary::Error);
         let rates = Primary::ALL.into_iter().filter(is_class).map(Self::ClassRate);
         let counts = Primary::ALL.into_iter().filter(is_class).map(Self::ClassCount);
-        plain.chain(latencies.chain(rates).chain(counts).map(|it| (it, it.to_string())))
+        let skills = Rate::ALL.into_iter().map(Self::Skill);
+        let others = latencies.chain(rates).chain(counts).chain(skills);
+        plain.chain(others.map(|it| (it, it.to_string())))
     }
 
     /// What its limits are written in.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::PassRate | Self::ErrorRate | Self::ClassRate(_) => Unit::Share,
+            Self::PassRate | Self::ErrorRate | Self::ClassRate(_) | Self::Skill(_) => Unit::Share,
             Self::Passed
             | Self::Failed
             | Self::Errors
@@ -141,7 +146,22 @@ impl Metric {
 
     /// Whether more of it is better, so that a bare limit is the least.
     pub const fn is_good(self) -> bool {
-        matches!(self, Self::PassRate | Self::Passed)
+        match self {
+            Self::PassRate | Self::Passed => true,
+            Self::Skill(rate) => rate.is_good(),
+            Self::ErrorRate
+            | Self::ClassRate(_)
+            | Self::Failed
+            | Self::Errors
+            | Self::ClassCount(_)
+            | Self::PolicyHits
+            | Self::Flaky
+            | Self::UnexpectedFailures
+            | Self::Latency(_)
+            | Self::CostUsd
+            | Self::CostPerPass
+            | Self::Tokens => false,
+        }
     }
 
     /// Whether it can be counted within a category.
@@ -168,6 +188,7 @@ impl fmt::Display for Metric {
             Self::Latency(quantile) => f.write_str(quantile.as_str()),
             Self::ClassRate(class) => write!(f, "{class}_rate"),
             Self::ClassCount(class) => write!(f, "{class}_count"),
+            Self::Skill(rate) => f.write_str(rate.as_str()),
             Self::PassRate
             | Self::ErrorRate
             | Self::Passed
@@ -367,7 +388,8 @@ impl Gate {
             | RunnerKind::Activation
             | RunnerKind::Confusion
             | RunnerKind::Effectiveness
-            | RunnerKind::SizeImpact => Vec::new(),
+            | RunnerKind::SizeImpact
+            | RunnerKind::Program => Vec::new(),
         }
     }
 
@@ -437,6 +459,10 @@ impl Gate {
                 0 => None,
                 tokens => Some(Observed::Count(tokens)),
             },
+            Metric::Skill(rate) => {
+                let share = metrics.figures.as_ref()?.rate(rate)?;
+                of(share.count, share.of)
+            }
         }
     }
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     case::Category,
     classification::{Counts, Primary, Verdict},
+    evidence::Evidence,
     failure::ErrorKind,
+    figures::{self, Figures},
     record::{Judging, Source, Usage},
     stats::{
         Interval, USUAL_LEVEL,
@@ -52,6 +54,8 @@ pub struct Outcome {
     pub started_ms: i64,
     /// From then to the end.
     pub elapsed_ms: u64,
+    /// What a skill runner found.
+    pub evidence: Option<Box<Evidence>>,
 }
 
 /// Counts by verdict.
@@ -143,6 +147,8 @@ pub struct Metrics {
     pub unexpected_failures: u64,
     /// Cases that are known to fail, and passed.
     pub unexpected_passes: Vec<String>,
+    /// What only this kind of runner has.
+    pub figures: Option<Figures>,
 }
 
 impl Metrics {
@@ -233,6 +239,7 @@ pub struct Fold<'j> {
     rounds: Vec<Verdicts>,
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
+    figures: figures::Fold,
 }
 
 #[derive(Debug)]
@@ -254,6 +261,7 @@ impl<'j> Fold<'j> {
             has_groups: false,
             rounds: Vec::new(),
             tries: BTreeMap::new(),
+            figures: figures::Fold::default(),
         }
     }
 
@@ -269,6 +277,10 @@ impl<'j> Fold<'j> {
             }
         }
         self.count(&outcome);
+        if let Some(evidence) = &outcome.evidence {
+            let Outcome { case_id, verdict, .. } = &outcome;
+            self.figures.add(figures::Seen { case_id, verdict: *verdict, evidence });
+        }
         match &mut self.current {
             Some(current) if current.outcome.case_id == outcome.case_id => {
                 current.verdicts.add(outcome.verdict);
@@ -365,6 +377,7 @@ impl<'j> Fold<'j> {
         self.close_case();
         let Self { judging, mut metrics, mut latencies, groups, lone, has_groups, .. } = self;
         metrics.latency = latency(&mut latencies);
+        metrics.figures = self.figures.finish();
         let Verdicts { pass, .. } = metrics.all.verdicts;
         let judged = metrics.all.verdicts.judged();
         // Repeats of a case belong together as much as cases of a group do.
@@ -479,6 +492,7 @@ mod tests {
             calls: 1,
             started_ms: 1000,
             elapsed_ms: 10,
+            evidence: None,
         }
     }
 

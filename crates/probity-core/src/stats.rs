@@ -15,8 +15,10 @@ pub mod sample_size;
 mod special;
 pub mod spread;
 
+use serde::{Deserialize, Serialize};
+
 /// A range of values that the data do not speak against.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The least of them.
     pub low: f64,

@@ -40,12 +40,25 @@ pub struct Suite {
     pub backends: Vec<BackendConfig>,
     /// What is evaluated, in file order.
     pub runners: Vec<RunnerConfig>,
+    /// Who judges answers, for runners that do not say so.
+    pub judge: JudgeConfig,
+    /// Whether runners run at the same time.
+    pub parallel: bool,
     /// A file with prices of models, relative to `folder`.
     pub prices: Option<PathBuf>,
     /// The settings that the file makes.
     pub settings: Layer,
     /// The folder that paths in the file start from.
     pub folder: PathBuf,
+}
+
+/// Who judges answers, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgeConfig {
+    /// The backend that is asked; none for the backend whose answers are judged.
+    pub backend: Option<String>,
+    /// Whether pairs of answers are judged in both orders.
+    pub swap: bool,
 }
 
 /// Says what is wrong with rules that have to be compiled; `probity-grade` does.
@@ -126,7 +139,7 @@ fn decode(
 ) -> Suite {
     const KNOWN: &[&str] = &[
         "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
-        "prices", "gates",
+        "prices", "gates", "judge", "parallel",
     ];
     let known: Vec<&str> =
         KNOWN.iter().chain(settings::TABLES).copied().chain(settings::plain_names()).collect();
@@ -140,6 +153,7 @@ fn decode(
     let mut fields = fields;
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
+    let parallel = fields.boolean("parallel").unwrap_or(false);
     for table in settings::TABLES {
         if let Some(node) = root.get(table) {
             // Only for its warnings about unknown names.
@@ -147,8 +161,14 @@ fn decode(
         }
     }
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
-    let surroundings =
-        runner::Surroundings { backends: &backends, gates: root.get("gates"), folder };
+    let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
+    let judge = judge.unwrap_or_default();
+    let surroundings = runner::Surroundings {
+        backends: &backends,
+        gates: root.get("gates"),
+        judge: &judge,
+        folder,
+    };
     let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
     Suite {
         policies: policies.map(|node| judging::decode_policies(node, findings)).unwrap_or_default(),
@@ -160,10 +180,25 @@ fn decode(
         shell: shell.map(|node| judging::decode_shell(node, findings)).unwrap_or_default(),
         backends,
         runners: runners.unwrap_or_default(),
+        judge,
+        parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),
         folder: folder.to_owned(),
     }
+}
+
+fn decode_judge(
+    node: &Node,
+    backends: &[BackendConfig],
+    findings: &mut Findings,
+) -> JudgeConfig {
+    let Some(mut fields) = Fields::new(node, "`judge`", &["backend", "swap"], findings) else {
+        return JudgeConfig::default();
+    };
+    let backend = fields.text("backend");
+    runner::check_backend(backend.as_deref(), "backend", backends, &mut fields);
+    JudgeConfig { backend, swap: fields.boolean("swap").unwrap_or(false) }
 }
 
 /// A suite of a later kind is not guessed at.

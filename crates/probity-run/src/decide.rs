@@ -211,7 +211,8 @@ impl Test {
                 | Metric::Latency(_)
                 | Metric::CostUsd
                 | Metric::CostPerPass
-                | Metric::Tokens,
+                | Metric::Tokens
+                | Metric::Skill(_),
                 _,
             ) => return None,
         };

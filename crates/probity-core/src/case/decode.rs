@@ -1,6 +1,6 @@
 //! From a located object to a [`TestCase`], with every problem on the way.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{Category, Fields, Findings, Routing, RubricCriterion, TestCase};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
-    located::{Node, NodeValue},
+    located::{Entry, Node, NodeValue},
     template,
 };
 
@@ -51,7 +51,14 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "should_activate",
     "group",
     "rubric",
+    "license",
 ];
+
+/// Other names of fields, which datasets of skill routers use.
+const OTHER_NAMES: &[(&str, &str)] = &[("user_prompt", "prompt"), ("expected_skill", "expected_skills")];
+/// Fields that only cases about the choice of skills have.
+const ROUTING_FIELDS: &[&str] =
+    &["expected_skills", "expected_skill", "acceptable_skills", "should_activate"];
 
 /// A case as far as it could be read.
 ///
@@ -67,12 +74,31 @@ pub struct Decoded {
 
 /// Reads one case. All problems go to `findings`.
 pub fn decode(node: &Node, findings: &mut Findings) -> Decoded {
-    let Some(mut fields) = Fields::new(node, "a case", CASE_FIELDS, findings) else {
+    let renamed = with_usual_names(node);
+    let Some(mut fields) = Fields::new(&renamed, "a case", CASE_FIELDS, findings) else {
         return Decoded { id: None, case: None };
     };
     let id = id(&mut fields);
     let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields) };
     Decoded { id, case: Some(case) }
+}
+
+/// The case with its fields under the names that we use.
+fn with_usual_names(node: &Node) -> Cow<'_, Node> {
+    let other = |key: &str| OTHER_NAMES.iter().find(|(other, _)| *other == key).map(|it| it.1);
+    if !node.entries().iter().any(|entry| other(&entry.key).is_some()) {
+        return Cow::Borrowed(node);
+    }
+    let entries = node.entries().iter().map(|entry| {
+        let key = match other(&entry.key) {
+            // Both names at once are a mistake, which the unknown one then is.
+            Some(usual) if node.get(usual).is_none() => usual.to_owned(),
+            Some(_) | None => entry.key.clone(),
+        };
+        Entry { key, ..entry.clone() }
+    });
+    let value = NodeValue::Object(entries.collect());
+    Cow::Owned(Node { span: node.span.clone(), value })
 }
 
 fn id(fields: &mut Fields<'_, '_>) -> Option<String> {
@@ -99,26 +125,37 @@ fn body(fields: &mut Fields<'_, '_>) -> TestCase {
     check_template(fields, "prompt", prompt.as_deref(), &prompt_vars);
     let system = fields.text("system");
     check_template(fields, "system", system.as_deref(), &prompt_vars);
+    let is_routing = ROUTING_FIELDS.iter().any(|key| fields.get(key).is_some());
+    // Whoever writes cases about skills has categories of their own.
+    let (category, label) = match is_routing {
+        true => (None, fields.text("category").map(|label| format!("category:{label}"))),
+        false => (category(fields), None),
+    };
+    let mut tags = fields.texts("tags");
+    tags.extend(label);
     let case = TestCase {
         id: String::new(),
         prompt: prompt.unwrap_or_default(),
         expected_command: fields.text("expected_command"),
         expected_commands: fields.texts("expected_commands"),
-        category: category(fields),
+        category,
         safe: fields.boolean("safe"),
         posix_compliant: fields.boolean("posix_compliant"),
         notes: fields.str("notes").map(ToOwned::to_owned),
         system,
         prompt_vars,
         criteria: criteria(fields),
-        tags: fields.texts("tags"),
+        tags,
         difficulty: fields.text("difficulty"),
         platform: fields.texts("platform"),
         execution: execution(fields),
         routing: routing(fields),
         rubric: rubric(fields),
+        license: fields.text("license"),
     };
-    require_command_fields(fields, &case);
+    if !is_routing {
+        require_command_fields(fields, &case);
+    }
     case
 }
 
@@ -316,14 +353,24 @@ fn routing(fields: &mut Fields<'_, '_>) -> Routing {
 }
 
 fn rubric(fields: &mut Fields<'_, '_>) -> Vec<RubricCriterion> {
+    match fields.get("rubric") {
+        Some(node) => criteria_of_rubric(node, "rubric", fields.findings()),
+        None => Vec::new(),
+    }
+}
+
+/// The criteria of a judge, whose weights add up to 1.
+pub(crate) fn criteria_of_rubric(
+    node: &Node,
+    key: &str,
+    findings: &mut Findings,
+) -> Vec<RubricCriterion> {
     const KNOWN: &[&str] = &["name", "weight", "description"];
-    let Some(node) = fields.get("rubric") else { return Vec::new() };
     let NodeValue::Array(items) = &node.value else {
-        let message = format!("field `rubric` must be a list of criteria, not {}", node.kind());
-        fields.findings().error("wrong-type", &node.span, message);
+        let message = format!("field `{key}` must be a list of criteria, not {}", node.kind());
+        findings.error("wrong-type", &node.span, message);
         return Vec::new();
     };
-    let findings = fields.findings();
     let mut criteria: Vec<RubricCriterion> = Vec::with_capacity(items.len());
     for item in items {
         let Some(mut of) = Fields::new(item, "a criterion", KNOWN, findings) else { continue };

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name};
 use crate::{
-    case::{Decoded, Fields, Finding, Findings, TestCase, decode},
+    case::{Decoded, Fields, Finding, Findings, TestCase, criteria_of_rubric, decode},
     criteria::CriteriaProblem,
     json,
-    located::{Node, NodeValue},
+    located::{Entry, Node, NodeValue},
     problem::{Problem, Severity, Source},
 };
 
@@ -27,6 +27,10 @@ pub struct Intake<'a> {
     sink: &'a mut dyn FnMut(Item),
     file: Arc<str>,
     folder: PathBuf,
+    /// The name of the file without folder and suffix.
+    stem: String,
+    /// The terms that the file states for all its cases.
+    license: Option<String>,
     seen: usize,
     /// None where nobody needs to know of an id that is used twice.
     ids: Option<Ids>,
@@ -42,6 +46,8 @@ impl<'a> Intake<'a> {
             sink,
             file: "".into(),
             folder: PathBuf::new(),
+            stem: String::new(),
+            license: None,
             seen: 0,
             ids: Some(Ids::default()),
             schemas: BTreeMap::new(),
@@ -58,6 +64,9 @@ impl<'a> Intake<'a> {
     pub(super) fn open(&mut self, path: &Path) {
         self.file = display_name(path);
         self.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned());
+        self.stem = stem.unwrap_or_default();
+        self.license = None;
         if let Some(ids) = &mut self.ids {
             ids.next_file(self.file.clone());
         }
@@ -84,6 +93,10 @@ impl<'a> Intake<'a> {
         if let NodeValue::Array(items) = &root.value {
             items.iter().for_each(|item| self.case(source, item));
             return;
+        }
+        self.license = root.get("license").and_then(Node::as_str).map(ToOwned::to_owned);
+        if root.get("test_prompts").is_some() {
+            return self.rubric(source, root);
         }
         let mut findings = Findings::default();
         let Some(fields) = Fields::new(root, "a dataset", KNOWN, &mut findings) else {
@@ -116,6 +129,61 @@ impl<'a> Intake<'a> {
                 findings.error("wrong-type", &other.span, message);
                 self.findings(source, findings, None);
             }
+        }
+    }
+
+    /// Reads the rubric of a skill: each of its prompts is a case.
+    fn rubric(&mut self, source: &Source<'_>, root: &Node) {
+        const KNOWN: &[&str] =
+            &["version", "skill_name", "test_prompts", "criteria", "license", "description"];
+        let mut findings = Findings::default();
+        let Some(mut fields) = Fields::new(root, "a rubric", KNOWN, &mut findings) else {
+            return self.findings(source, findings, None);
+        };
+        let skill = fields.required_text("skill_name");
+        let span = fields.span("skill_name");
+        let prompts = fields.get("test_prompts").map(Node::items).unwrap_or_default();
+        if prompts.is_empty() {
+            let span = fields.span("test_prompts");
+            let message = "field `test_prompts` must be a list of prompts".to_owned();
+            fields.findings().error("missing-field", &span, message);
+        }
+        let criteria = fields.get("criteria").filter(|it| !it.items().is_empty());
+        if criteria.is_none() {
+            let message = "field `criteria` is missing".to_owned();
+            fields.findings().error("missing-field", &root.span, message);
+        }
+        if let Some(version) = root.get("version") {
+            self.version(version, &mut findings);
+        }
+        if let Some(skill) = skill.as_ref().filter(|skill| **skill != self.stem) {
+            let message = format!("the rubric is of skill `{skill}`, and its file is called `{}`", self.stem);
+            let help = format!("call the file `{skill}` as well");
+            findings.error_with_help("rubric-name", &span, message, help);
+        }
+        if let Some(criteria) = criteria {
+            // Once for the file, and not again for each of its prompts.
+            criteria_of_rubric(criteria, "criteria", &mut findings);
+        }
+        let usable = !findings.any_error();
+        self.findings(source, findings, None);
+        let (Some(skill), Some(criteria), true) = (skill, criteria, usable) else { return };
+        for (at, prompt) in prompts.iter().enumerate() {
+            let place = &prompt.span;
+            let text = |text: String| Node { span: place.clone(), value: NodeValue::String(text) };
+            let entry = |key: &str, node: Node| Entry {
+                key: key.to_owned(),
+                key_span: place.clone(),
+                node,
+            };
+            let entries = vec![
+                entry("id", text(format!("{skill}-{}", at + 1))),
+                entry("prompt", prompt.clone()),
+                entry("skill", text(skill.clone())),
+                entry("rubric", criteria.clone()),
+            ];
+            let value = NodeValue::Object(entries);
+            self.case(source, &Node { span: place.clone(), value });
         }
     }
 
@@ -155,6 +223,9 @@ impl<'a> Intake<'a> {
             self.check_unique(id, source, node, &mut findings);
         }
         if let Some(case) = &mut case {
+            if case.license.is_none() {
+                case.license.clone_from(&self.license);
+            }
             self.load_schema(case, node, &mut findings);
             let problems = (self.check)(case);
             findings.0.extend(problems.into_iter().map(|it| criteria_finding(it, node)));

@@ -52,6 +52,15 @@ pub(crate) fn decode(
             findings.error_with_help("unknown-value", &entry.key_span, message, help);
             continue;
         };
+        if let Metric::Skill(rate) = metric
+            && !rate.kinds().contains(&kind)
+        {
+            let kinds: Vec<&str> = rate.kinds().iter().map(|it| it.as_str()).collect();
+            let message = format!("runners of kind `{}` have no `{}`", kind.as_str(), entry.key);
+            let help = format!("those of kind {} have", kinds.join(" and "));
+            findings.error_with_help("bad-gate", &entry.key_span, message, help);
+            continue;
+        }
         let items = match &entry.node.value {
             NodeValue::Array(items) => items.as_slice(),
             NodeValue::Null

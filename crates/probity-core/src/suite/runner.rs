@@ -1,16 +1,20 @@
 //! Runners: what is evaluated.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{BackendConfig, is_plain};
+use super::{
+    JudgeConfig,
+    backend::{BackendConfig, is_plain},
+};
 use crate::{
     case::{Fields, Findings, did_you_mean},
     gate::{self, Gate},
     located::{Node, NodeValue},
     record::Judging,
-    settings::Budget,
+    skill,
+    settings::{Budget, parse_duration},
     template,
 };
 
@@ -30,17 +34,20 @@ pub enum RunnerKind {
     Effectiveness,
     /// Does the size of a skill pay off?
     SizeImpact,
+    /// A program that runs cases of its own.
+    Program,
 }
 
 impl RunnerKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Respond,
         Self::Command,
         Self::Activation,
         Self::Confusion,
         Self::Effectiveness,
         Self::SizeImpact,
+        Self::Program,
     ];
 
     /// The name used in files.
@@ -52,6 +59,31 @@ impl RunnerKind {
             Self::Confusion => "confusion",
             Self::Effectiveness => "effectiveness",
             Self::SizeImpact => "size_impact",
+            Self::Program => "program",
+        }
+    }
+
+    /// Whether its cases are about skills.
+    pub const fn has_skills(self) -> bool {
+        match self {
+            Self::Activation | Self::Confusion | Self::Effectiveness | Self::SizeImpact => true,
+            Self::Respond | Self::Command | Self::Program => false,
+        }
+    }
+
+    /// Whether answers are compared by a judge.
+    pub const fn compares(self) -> bool {
+        matches!(self, Self::Effectiveness | Self::SizeImpact)
+    }
+
+    /// Those keys of a runner that it has and not every kind does.
+    const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Respond | Self::Command => &["dataset", "prompt", "judge"],
+            Self::Activation | Self::Confusion => &["dataset", "skills"],
+            Self::Effectiveness => &["dataset", "skills", "judge", "swap"],
+            Self::SizeImpact => &["dataset", "skills", "judge", "swap", "companion_bytes"],
+            Self::Program => &["command"],
         }
     }
 }
@@ -86,6 +118,18 @@ pub struct RunnerConfig {
     pub known_failures: Vec<(String, Option<String>)>,
     /// The version of the tool under test.
     pub tool_version: Option<String>,
+    /// How long it may take in all.
+    pub timeout: Option<Duration>,
+    /// The folders of its skills, as written.
+    pub skills: Vec<String>,
+    /// Bytes of a skill's companions that a model is shown.
+    pub companion_bytes: u64,
+    /// The backend that judges answers; none for the backend whose answers they are.
+    pub judge: Option<String>,
+    /// Whether pairs of answers are judged in both orders.
+    pub swap: bool,
+    /// The program that runs its cases, with its arguments.
+    pub command: Vec<String>,
 }
 
 impl RunnerConfig {
@@ -113,6 +157,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) backends: &'a [BackendConfig],
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
+    /// Who judges, for runners that do not say so.
+    pub(super) judge: &'a JudgeConfig,
     /// Where paths in the file start from.
     pub(super) folder: &'a Path,
 }
@@ -158,6 +204,12 @@ fn decode_runner(
         "gates",
         "known_failures",
         "tool_version",
+        "timeout",
+        "skills",
+        "companion_bytes",
+        "judge",
+        "swap",
+        "command",
     ];
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
@@ -173,12 +225,17 @@ fn decode_runner(
         let message = "the name of a runner must not have control characters".to_owned();
         fields.findings().error("bad-name", &span, message);
     }
-    if fields.get("dataset").is_none() {
-        let message = "field `dataset` is missing".to_owned();
-        fields.findings().error("missing-field", &node.span, message);
+    if let Some(kind) = kind {
+        check_keys(node, kind, &mut fields);
     }
-    let backends = decode_backends(node, surroundings.backends, &mut fields);
+    let backends = match kind {
+        // A program need not be about any of them.
+        Some(RunnerKind::Program) if fields.get("backends").is_none() => Vec::new(),
+        Some(_) | None => decode_backends(node, surroundings.backends, &mut fields),
+    };
     let (name, kind) = (name?, kind?);
+    let judge = fields.text("judge");
+    check_backend(judge.as_deref(), "judge", surroundings.backends, &mut fields);
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
@@ -200,6 +257,14 @@ fn decode_runner(
         gates: gate::decode(gates, kind, &backends, fields.findings()),
         known_failures: decode_known_failures(surroundings.folder, &backends, &mut fields),
         tool_version: fields.text("tool_version"),
+        timeout: decode_timeout(&mut fields),
+        skills: fields.texts("skills"),
+        companion_bytes: fields
+            .count("companion_bytes", 1..=1 << 30)
+            .unwrap_or(skill::COMPANION_BYTES),
+        judge: judge.or_else(|| surroundings.judge.backend.clone()),
+        swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
+        command: fields.texts("command"),
         backends,
     };
     if runner.min_pass.is_some_and(|least| least > runner.repeat) {
@@ -214,6 +279,57 @@ fn decode_runner(
         fields.findings().error("bad-template", &span, format!("`prompt`: {error}"));
     }
     Some(runner)
+}
+
+/// Keys that a kind of runner needs, and those that would do nothing.
+fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
+    const NEEDED: &[&str] = &["dataset", "skills", "command"];
+    const OF_SOME: &[&str] =
+        &["dataset", "prompt", "skills", "companion_bytes", "judge", "swap", "command"];
+    let own = kind.keys();
+    for key in NEEDED.iter().filter(|key| own.contains(key) && node.get(key).is_none()) {
+        let message = format!("field `{key}` is missing");
+        let help = match *key {
+            "skills" => "name the folder of the skills",
+            "command" => "name the program and its arguments, as a list",
+            _ => "name a file of cases, or a list of them",
+        };
+        fields.findings().error_with_help("missing-field", &node.span, message, help.to_owned());
+    }
+    for key in OF_SOME.iter().filter(|key| !own.contains(key) && node.get(key).is_some()) {
+        let span = fields.span(key);
+        let message = format!("a runner of kind `{}` has no `{key}`", kind.as_str());
+        fields.findings().error("unknown-field", &span, message);
+    }
+}
+
+/// A backend that is named has to be there.
+pub(super) fn check_backend(
+    name: Option<&str>,
+    key: &'static str,
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) {
+    let Some(name) = name else { return };
+    let known: Vec<&str> = backends.iter().map(|backend| backend.name.as_str()).collect();
+    if !known.contains(&name) {
+        let span = fields.span(key);
+        let message = format!("there is no backend `{name}`");
+        let help = did_you_mean(name, &known)
+            .unwrap_or_else(|| format!("describe it under [backends.{name}]"));
+        fields.findings().error_with_help("unknown-backend", &span, message, help);
+    }
+}
+
+fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<Duration> {
+    let text = fields.text("timeout")?;
+    let timeout = parse_duration(&text).filter(|it| !it.is_zero());
+    if timeout.is_none() {
+        let span = fields.span("timeout");
+        let message = "`timeout` must be a duration such as \"10m\"".to_owned();
+        fields.findings().error("wrong-type", &span, message);
+    }
+    timeout
 }
 
 /// A list of cases that are known to fail: an id a line, and a backend behind `@` where

@@ -107,7 +107,6 @@ kind = "dance"
         "a runner needs a backend",
         "`prompt`: unexpected end of input, expected end of variable block",
         "unknown kind of runner `dance`",
-        "field `dataset` is missing",
     ]
     "#);
 }
