@@ -4,6 +4,7 @@ use std::io;
 
 use crate::{
     evaluation::FailureReason,
+    figures::Figures,
     gate::{GateOutcome, GateStatus},
     metrics::Metrics,
     record::{Lane, LaneStatus, StoredCase},
@@ -111,6 +112,22 @@ impl LaneReport {
     /// `RUNNER on BACKEND`.
     pub fn title(&self) -> String {
         format!("{} on {}", self.lane.runner, self.lane.backend)
+    }
+
+    /// Results that there are; of a foreign runner, those that it says it has.
+    pub fn cases(&self) -> u64 {
+        match &self.metrics.figures {
+            Some(Figures::Program(it)) => it.cases,
+            Some(_) | None => self.metrics.results(),
+        }
+    }
+
+    /// Results that were planned, likewise.
+    pub fn planned(&self) -> u64 {
+        match &self.metrics.figures {
+            Some(Figures::Program(it)) => it.planned,
+            Some(_) | None => self.lane.planned,
+        }
     }
 
     /// Whether everything that was planned came to an end.

@@ -78,6 +78,7 @@ pub fn case_value(lane: &Lane, case: &StoredCase) -> Value {
         "failures": case.failures,
         "verdict": case.verdict.as_str(),
         "classification": case.classification(),
+        "asked": case.asked,
     })
 }
 

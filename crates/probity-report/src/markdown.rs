@@ -18,6 +18,7 @@ use probity_core::{
 
 use crate::{
     conclusion::{self, Conclusion},
+    figures::Sheet,
     plain::{capped, one_line},
     text::{millis, shown_interval, told},
 };
@@ -105,7 +106,32 @@ fn head(run: &RunView) -> String {
         text.push_str("**Gates**\n\n");
     }
     list(&mut text, gates.iter().map(|(lane, gate)| gate_line(lane, gate)), "gates");
+    for report in &run.lanes {
+        if let Some(figures) = &report.metrics.figures {
+            sheet(&mut text, &report.title(), &Sheet::of(figures));
+        }
+    }
     text
+}
+
+/// The figures of a kind of runner: facts and notices, and the first table.
+fn sheet(text: &mut String, title: &str, sheet: &Sheet) {
+    let _ = write!(text, "**{}**\n\n", span(&one_line(title, 60)));
+    let facts = sheet.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let notices = sheet.notices.iter().map(|(about, message)| (about.as_str(), message.as_str()));
+    let line = |(name, value): (&str, &str)| {
+        let (name, value) = (one_line(name, 60), one_line(value, MOST_NAME));
+        format!("- {}: {}\n", span(&name), span(&value))
+    };
+    list(text, facts.chain(notices).map(line), "figures");
+    let Some(table) = sheet.tables.iter().find(|it| !it.rows.is_empty()) else { return };
+    let row = |cells: &Vec<String>| {
+        let cells: Vec<String> = cells.iter().map(|it| cell(&one_line(it, 60))).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    text.push_str(&row(&table.head));
+    let _ = writeln!(text, "| --- {}|", "| ---: ".repeat(table.head.len() - 1));
+    list(text, table.rows.iter().map(row), "rows");
 }
 
 /// As many lines as people read and there is room for, and how many more there are.

@@ -124,6 +124,7 @@ fn outcome(case: &StoredCase) -> Outcome {
         calls: case.calls,
         started_ms: case.started_ms,
         elapsed_ms: case.elapsed_ms,
+        evidence: None,
     }
 }
 
@@ -139,6 +140,8 @@ pub(crate) fn lane(backend: &str, cases: &[StoredCase]) -> Lane {
         planned: cases.len() as u64,
         repeat: 1,
         replayed: false,
+        judge: None,
+        skills: None,
         judging: Judging { gates: Gate::defaults(RunnerKind::Command), ..Judging::default() },
     }
 }
@@ -178,6 +181,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
         primary: Primary::Pass,
         verdict: Verdict::Pass,
         classification: classification.to_string(),
+        asked: Vec::new(),
     }
 }
 
@@ -199,6 +203,7 @@ pub(crate) fn wrong(id: &str) -> StoredCase {
         primary: Primary::Fail,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
+        asked: Vec::new(),
         latency_ms: 340,
         elapsed_ms: 340,
         ..passed(id)
@@ -216,6 +221,7 @@ pub(crate) fn refused(id: &str) -> StoredCase {
         primary: Primary::Refusal,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
+        asked: Vec::new(),
         ..passed(id)
     }
 }
@@ -243,6 +249,7 @@ pub(crate) fn failed_call(id: &str) -> StoredCase {
         primary: Primary::Error,
         verdict: Verdict::Error,
         classification: classification.to_string(),
+        asked: Vec::new(),
         ..passed(id)
     }
 }
@@ -266,6 +273,7 @@ pub(crate) fn saying(text: &str) -> StoredCase {
         primary: Primary::Fail,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
+        asked: Vec::new(),
         ..passed("")
     }
 }

@@ -28,6 +28,8 @@ fn lane() -> Lane {
         planned: 3,
         repeat: 1,
         replayed: false,
+        judge: None,
+        skills: None,
         judging: probity_core::record::Judging::default(),
     }
 }
@@ -61,6 +63,7 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         primary: if failed { Primary::Error } else { Primary::Pass },
         verdict,
         classification: to_raw_value(&serde_json::json!({ "primary": "pass" })).unwrap(),
+        asked: Vec::new(),
     }
 }
 

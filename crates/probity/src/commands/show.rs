@@ -171,6 +171,24 @@ fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
         (None, Some(error)) => block("error", &error.to_string()),
         (None, None) => {}
     }
+    for asked in &case.asked {
+        let model = asked.model.as_deref().map(|it| format!(", {it}")).unwrap_or_default();
+        let source = asked.source.as_str();
+        let title = format!("asked: {} ({}{model}; {source})", asked.role, asked.backend);
+        block(&one_line(&title, 120), "");
+        // What the case shows above is not shown again.
+        if asked.system.as_deref().is_some_and(|it| case.system.as_deref() != Some(it)) {
+            block("  system", asked.system.as_deref().unwrap_or_default());
+        }
+        if asked.prompt != case.prompt {
+            block("  prompt", &asked.prompt);
+        }
+        match (&asked.reply, &asked.error) {
+            (Some(reply), _) => block("  reply", reply),
+            (None, Some(error)) => block("  error", error),
+            (None, None) => {}
+        }
+    }
     let classification: serde_json::Value =
         serde_json::from_str(&case.classification).unwrap_or_default();
     let evidence = serde_json::to_string_pretty(&classification).unwrap_or_default();

@@ -14,12 +14,13 @@ use probity_core::{
         RepeatsResult,
     },
     event::{CaseKey, Event, Stamped},
+    evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
     metrics::Flaky,
     record::{
-        Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus,
-        Source, Usage,
+        Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
+        LaneStatus, SkillsInfo, Source, Usage,
     },
     suite::RunnerKind,
 };
@@ -67,6 +68,7 @@ pub(super) fn evaluation() -> EvaluationResult {
         message: text("no"),
     });
     EvaluationResult {
+        figures: None,
         timestamp: text("2026-01-09T12:34:56Z"),
         caro_version: text("1"),
         backend: text("b"),
@@ -144,6 +146,7 @@ fn usage() -> Usage {
 /// Classifications that together have all the evidence that there can be.
 pub(super) fn classifications() -> Vec<Value> {
     let details = Details {
+        evidence: None,
         error_message: Some(text("e")),
         limit_seconds: Some(30.into()),
         policy_name: Some(text("p")),
@@ -236,8 +239,30 @@ fn records() -> Vec<CaseRecord> {
         primary: Primary::Fail,
         verdict: Verdict::Fail,
         classification: serde_json::value::to_raw_value(&classification).unwrap(),
+        asked: vec![asked()],
     };
     classifications().into_iter().map(record).collect()
+}
+
+fn judged_by() -> JudgedBy {
+    JudgedBy { backend: text("j"), model: Some(text("m")), own_answers: true }
+}
+
+fn asked() -> Asked {
+    Asked {
+        role: text("full"),
+        backend: text("b"),
+        system: Some("s".into()),
+        prompt: text("p"),
+        reply: Some(text("r")),
+        error: Some(text("e")),
+        model: Some(text("m")),
+        source: Source::Backend,
+        latency_ms: 1,
+        usage: usage(),
+        cost_usd: Some(0.1),
+        calls: 1,
+    }
 }
 
 fn lane() -> Lane {
@@ -252,6 +277,8 @@ fn lane() -> Lane {
         planned: 1,
         repeat: 1,
         replayed: true,
+        judge: Some(judged_by()),
+        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: text("d") }),
         judging: Judging {
             gates: gates(),
             min_pass: Some(1),
@@ -271,6 +298,8 @@ fn statuses() -> Vec<LaneStatus> {
         LaneStatus::Budget { reason: text("r") },
         LaneStatus::Decided { gates: GateStatus::Warn, reason: text("r") },
         LaneStatus::Interrupted,
+        LaneStatus::TimedOut { reason: text("r") },
+        LaneStatus::GaveUp { reason: text("r") },
         LaneStatus::Broken { reason: text("r") },
     ];
     for status in &all {
@@ -281,6 +310,8 @@ fn statuses() -> Vec<LaneStatus> {
             | LaneStatus::Budget { .. }
             | LaneStatus::Decided { .. }
             | LaneStatus::Interrupted
+            | LaneStatus::TimedOut { .. }
+            | LaneStatus::GaveUp { .. }
             | LaneStatus::Broken { .. } => {}
         }
     }
@@ -308,7 +339,13 @@ fn events() -> Vec<Event> {
     ];
     let record = |record| Event::CaseFinished { lane: 0, record: Box::new(record) };
     all.extend(records().into_iter().map(record));
-    for reason in [Aborted::FailFast, Aborted::Budget, Aborted::Interrupted, Aborted::Broken] {
+    for reason in [
+        Aborted::FailFast,
+        Aborted::Budget,
+        Aborted::Interrupted,
+        Aborted::TimedOut,
+        Aborted::Broken,
+    ] {
         all.push(Event::CaseAborted { case: case(), reason });
     }
     let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
@@ -347,6 +384,7 @@ pub(super) fn case() -> TestCase {
         members,
     };
     TestCase {
+        license: Some(text("MIT")),
         id: text("a"),
         prompt: text("p"),
         expected_command: Some(text("ls")),
