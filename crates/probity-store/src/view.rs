@@ -50,6 +50,7 @@ impl Reader {
             max_error_rate,
             lanes: lanes.collect::<Result<_, StoreError>>()?,
             against: None,
+            consistency: Vec::new(),
         })
     }
 
