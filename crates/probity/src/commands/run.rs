@@ -430,6 +430,7 @@ impl Context<'_> {
             recording::write(&reader, &run, file)?;
         }
         let mut view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
+        super::consistency::add(&mut view, &reader, &run)?;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(|lane| lane.metrics.results()).sum();
         porcelain.lanes(&outcome.lanes);
