@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::{
+    consistency::Consistency,
     evaluation::FailureReason,
     figures::Figures,
     gate::{GateOutcome, GateStatus},
@@ -33,6 +34,8 @@ pub struct RunView {
     pub lanes: Vec<LaneReport>,
     /// What it comes to against a baseline, if it was held against one.
     pub against: Option<Against>,
+    /// How far the backends of each runner agree, where that was worked out.
+    pub consistency: Vec<Consistency>,
 }
 
 /// What a run comes to against a baseline.

@@ -8,6 +8,7 @@ mod assertion;
 mod classify;
 pub mod command;
 mod compile;
+pub mod consistency;
 pub mod errors;
 mod excerpt;
 pub mod json;

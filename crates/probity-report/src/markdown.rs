@@ -4,6 +4,7 @@
 //! cut in the middle. What a model wrote stands in code only, where it can neither ping, link,
 //! nor close anything.
 
+mod consistency;
 pub(crate) mod escape;
 
 use std::{fmt::Write as _, io};
@@ -34,7 +35,7 @@ const MOST_NAME: usize = 160;
 const MOST_ROWS: usize = 40;
 /// Names of flaky cases and of known failures that passed.
 const MOST_NAMES: usize = 20;
-/// Bytes of each of the five lists of figures, however strange the names are.
+/// Bytes of each of the seven lists of figures, however strange the names are.
 const LIST_LIMIT: usize = 6_000;
 /// What the opening and closing words of a section take.
 const CLOSING: usize = 200;
@@ -44,7 +45,7 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     out.write_all(render(run, cases, COMMENT_LIMIT)?.as_bytes())
 }
 
-/// A text of no more than `limit` bytes; figures alone may take half of [`COMMENT_LIMIT`].
+/// A text of no more than `limit` bytes; figures alone may take two thirds of [`COMMENT_LIMIT`].
 pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<String> {
     let mut text = head(run);
     let tail = tail(run);
@@ -111,6 +112,7 @@ fn head(run: &RunView) -> String {
             sheet(&mut text, &report.title(), &Sheet::of(figures));
         }
     }
+    text.push_str(&consistency::render(run));
     text
 }
 

@@ -10,7 +10,10 @@ use probity_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{conclusion::Conclusion, json::sorted};
+use crate::{
+    conclusion::Conclusion,
+    json::{consistency, sorted},
+};
 
 /// The form of this document.
 const SCHEMA_VERSION: u32 = 1;
@@ -72,6 +75,7 @@ fn summary(run: &RunView) -> Value {
         "suite_fail_fast": !fail_fast.is_empty(),
         "fail_fast_runners": fail_fast,
         "runners": run.lanes.iter().map(runner).collect::<Vec<_>>(),
+        "consistency": run.consistency.iter().map(consistency::counts).collect::<Vec<_>>(),
     })
 }
 

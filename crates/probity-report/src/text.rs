@@ -1,5 +1,7 @@
 //! What the terminal shows, at most 80 columns wide but for long names.
 
+pub(crate) mod consistency;
+
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
@@ -31,6 +33,9 @@ pub fn render(run: &RunView) -> String {
     let mut text = format!("run {} of {}: {}\n", run.run_id, one_line(&run.suite, 60), run.status);
     for lane in &run.lanes {
         write_lane(&mut text, lane);
+    }
+    for found in &run.consistency {
+        consistency::write(&mut text, &run.short, found);
     }
     if let Some(against) = &run.against {
         text.push_str(&against.text);

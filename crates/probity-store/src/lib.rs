@@ -10,6 +10,7 @@ mod merge;
 mod reader;
 mod recorder;
 mod schema;
+mod side_by_side;
 mod view;
 
 use std::{

@@ -52,6 +52,7 @@ impl Reader {
             max_error_rate,
             lanes: lanes.collect::<Result<_, StoreError>>()?,
             against: None,
+            consistency: Vec::new(),
         })
     }
 

@@ -54,6 +54,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         max_error_rate: 0.1,
         lanes: Vec::new(),
         against: None,
+        consistency: Vec::new(),
     };
     let failed = FailedCase {
         test_id: "t".to_owned(),

@@ -317,6 +317,7 @@ impl Context<'_> {
             recording::write(&reader, &run, file)?;
         }
         let mut view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
+        super::consistency::add(&mut view, &reader, &run)?;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(LaneReport::cases).sum();
         porcelain.planned = view.lanes.iter().map(LaneReport::planned).sum();

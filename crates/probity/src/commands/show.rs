@@ -7,7 +7,7 @@ use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
 
-use super::{project::settings_alone, run::store_failure, runs::open};
+use super::{consistency, project::settings_alone, run::store_failure, runs::open};
 use crate::{
     cli::run::ShowArgs,
     clock,
@@ -35,7 +35,9 @@ pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
 /// The summary, and the cases that did not pass.
 fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
-    let mut text = text::render(&reader.view(run, most).map_err(store_failure)?);
+    let mut view = reader.view(run, most).map_err(store_failure)?;
+    consistency::add(&mut view, reader, run)?;
+    let mut text = text::render(&view);
     for lane in reader.lanes(run).map_err(store_failure)? {
         let (mut listed, mut more) = (Vec::new(), 0);
         reader

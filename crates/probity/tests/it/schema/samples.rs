@@ -6,6 +6,9 @@ use probity_core::{
         Also, AssertionOutcome, Classification, CommandDetails, Details, PolicyHit, Primary, Rule,
         Verdict,
     },
+    consistency::{
+        Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
+    },
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
@@ -41,6 +44,27 @@ fn gates() -> Vec<Gate> {
     };
     let most = Bound::AtMost(Decimal::whole(3));
     vec![gate.clone(), Gate { bound: most, ..gate }]
+}
+
+/// The agreement of two backends with every field.
+pub(super) fn consistency() -> Consistency {
+    let group = Group { command: text("ls"), cut: 0, parsed: true, members: vec![(0, true)] };
+    Consistency {
+        runner: text("r"),
+        backends: vec![text("a"), text("b")],
+        repeats: 1,
+        agree: 1,
+        diverge: Diverging { mixed: 1, ..Diverging::default() },
+        uncompared: Uncompared::default(),
+        pairs: vec![Pair { backends: [0, 1], compared: 2, equal: 1, unknown: 0 }],
+        divergences: vec![Divergence {
+            case_id: text("a"),
+            repeat: 0,
+            kind: DivergenceKind::Mixed,
+            groups: vec![group.clone(), group],
+            without: vec![(1, Without::Missing)],
+        }],
+    }
 }
 
 /// The result of a runner with every field.
