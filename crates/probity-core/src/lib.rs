@@ -4,6 +4,7 @@
 //! or draws a random number: the same input gives the same bytes on every machine.
 
 pub mod baseline;
+pub mod calibration;
 pub mod case;
 pub mod classification;
 pub mod consistency;

@@ -7,6 +7,7 @@
 
 pub mod backend;
 mod budget;
+pub mod calibrate;
 pub mod clock;
 pub mod decide;
 pub mod engine;

@@ -1,5 +1,6 @@
 //! The command line. The comments are the help text.
 
+pub(crate) mod judge;
 pub(crate) mod report;
 pub(crate) mod run;
 
@@ -173,6 +174,10 @@ Example:
     /// Look at the answers that are kept for later runs, or forget them
     #[command(subcommand)]
     Cache(run::CacheCommand),
+
+    /// Look at models that judge answers
+    #[command(subcommand)]
+    Judge(judge::JudgeCommand),
 
     /// Say what each stored run result is
     ///

@@ -11,6 +11,7 @@ mod consistency;
 mod dataset;
 mod doctor;
 mod export;
+mod judge;
 mod merge;
 mod project;
 mod report;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),
         Command::Cache(command) => cache::run(&command, printer),
+        Command::Judge(command) => judge::run(&command, printer),
         Command::Classify(args) => classify::run(&args, printer),
         Command::Check(command) => check::run(command, printer),
         Command::Dataset(command) => dataset::run(command, printer),

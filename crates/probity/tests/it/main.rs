@@ -12,6 +12,7 @@ mod cli;
 mod consistency;
 mod dataset;
 mod gates;
+mod judge;
 mod project;
 mod report;
 mod results;

@@ -34,13 +34,13 @@ fn skill(description: &str, body: &str) -> String {
 
 /// A project with three skills, of which `sql` has a companion.
 pub(crate) fn project(server: &FakeServer, runner: &str, cases: &[Value]) -> Project {
-    let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
+    let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
     Project::new()
         .file("skills/git/SKILL.md", skill("Branches and history.", "GIT-BODY"))
         .file("skills/sql/SKILL.md", skill("Queries.", "SQL-BODY\n## Scope\nSQL-SCOPE"))
         .file("skills/sql/more.md", "SQL-COMPANION")
         .file("skills/tests/SKILL.md", skill("Tests.", "TESTS-BODY"))
-        .file("cases.jsonl", lines)
+        .file("cases.jsonl", lines.join("\n"))
         .file("probity.toml", suite(server, runner))
 }
 

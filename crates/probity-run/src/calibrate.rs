@@ -1,0 +1,118 @@
+//! Asks a judge about answers that people have labelled.
+
+use std::sync::Arc;
+
+use probity_core::{case::RubricCriterion, record::CallError, settings::Settings};
+use probity_grade::judge::{ATTEMPTS, Judgement, Question};
+use tokio::{
+    sync::Semaphore,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    backend::{Ask, Backend},
+    retry::{self, Situation},
+};
+
+/// What a judge is asked about: one answer, or two.
+#[derive(Clone, Debug)]
+pub struct Labelled {
+    /// What was asked for.
+    pub task: String,
+    /// What is looked at.
+    pub criteria: Vec<RubricCriterion>,
+    /// The answers in the order they are shown.
+    pub answers: Vec<String>,
+}
+
+/// Asks the judge about all of them, some at the same time. An answer that cannot be read says so in
+/// its place; a judge that cannot be asked at all ends everything.
+///
+/// `each` is told how many are done.
+pub async fn ask_all(
+    judge: Arc<Backend>,
+    settings: &Settings,
+    all: Vec<Labelled>,
+    mut each: impl FnMut(usize),
+) -> Result<Vec<Result<Judgement, String>>, CallError> {
+    let most = judge.max_concurrency.min(settings.max_concurrency).max(1);
+    let slots = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(usize::MAX)));
+    let settings = Arc::new(settings.clone());
+    let mut results: Vec<Option<Result<Judgement, String>>> = vec![None; all.len()];
+    let mut tasks = JoinSet::new();
+    for (at, labelled) in all.into_iter().enumerate() {
+        let (judge, slots, settings) = (judge.clone(), slots.clone(), settings.clone());
+        tasks.spawn(async move {
+            // The semaphore is never closed.
+            let _slot = slots.acquire().await;
+            (at, ask_one(&judge, &settings, &labelled).await)
+        });
+    }
+    let mut done = 0;
+    while let Some(ended) = tasks.join_next().await {
+        let Ok((at, result)) = ended else { continue };
+        results[at] = Some(match result {
+            Ok(judgement) => Ok(judgement),
+            Err(Unjudged::Unreadable(why)) => Err(why),
+            Err(Unjudged::Failed(error)) if error.permanent => return Err(error),
+            Err(Unjudged::Failed(error)) => Err(error.to_string()),
+        });
+        done += 1;
+        each(done);
+    }
+    let lost = || Err("the question was lost".to_owned());
+    Ok(results.into_iter().map(|it| it.unwrap_or_else(lost)).collect())
+}
+
+enum Unjudged {
+    Unreadable(String),
+    Failed(CallError),
+}
+
+async fn ask_one(
+    judge: &Backend,
+    settings: &Settings,
+    labelled: &Labelled,
+) -> Result<Judgement, Unjudged> {
+    let answers: Vec<&str> = labelled.answers.iter().map(String::as_str).collect();
+    let Labelled { task, criteria, .. } = labelled;
+    let question = Question { task, criteria, answers: &answers };
+    let (system, marker) = (question.system(), question.marker(settings.seed));
+    let deadline = Instant::now() + settings.timeouts.case;
+    let mut failure: Option<String> = None;
+    for attempt in 0..ATTEMPTS {
+        let prompt = question.prompt(&marker, attempt, failure.as_deref());
+        let ask = Ask { prompt: &prompt, system: Some(&system), repeat: 0 };
+        let reply = call(judge, settings, &ask, deadline).await.map_err(Unjudged::Failed)?;
+        match question.read(&reply) {
+            Ok(judgement) => return Ok(judgement),
+            Err(why) => failure = Some(why),
+        }
+    }
+    Err(Unjudged::Unreadable(failure.unwrap_or_default()))
+}
+
+/// One answer, with retries.
+async fn call(
+    judge: &Backend,
+    settings: &Settings,
+    ask: &Ask<'_>,
+    deadline: Instant,
+) -> Result<String, CallError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let error = match judge.ask(ask, judge.timeout.min(left)).await {
+            Ok(reply) => return Ok(reply.text),
+            Err(failed) => *failed.error,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let situation = Situation { error: &error, attempts, left, chance: fastrand::f64() };
+        match retry::wait(&settings.retry, situation) {
+            Some(wait) => sleep(wait).await,
+            None => return Err(error),
+        }
+    }
+}

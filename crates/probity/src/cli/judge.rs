@@ -1,0 +1,67 @@
+//! The command that looks at judges.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::run::StoreArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JudgeCommand {
+    /// Say how far a judge agrees with people: Cohen's kappa, Krippendorff's alpha
+    ///
+    /// Each line of the file is one label. What the judge says comes from the line itself
+    /// (`judge`), from a run (`case_id`), or from asking it now (`prompt`, `answer`, `rubric`).
+    #[command(after_help = "\
+Labels, one JSON object a line; `human` may be a list, one label for each person:
+  {\"human\": 4, \"judge\": 5}
+  {\"human\": [4, 5], \"prompt\": \"...\", \"answer\": \"...\", \"rubric\": \"It is polite.\"}
+  {\"human\": \"a\", \"prompt\": \"...\", \"answers\": [\"...\", \"...\"], \"rubric\": \"...\"}
+  {\"human\": \"win\", \"case_id\": \"sql-1\"}
+  {\"human\": 3, \"case_id\": \"sql-1\", \"criterion\": \"right\", \"answer\": \"baseline\"}
+
+Examples:
+  probity judge agreement labels.jsonl --judge local -o scores.jsonl
+  probity judge agreement labels.jsonl --run k3f9x2 --min-kappa 0.6
+
+Exit codes: 0, 1 if kappa is below --min-kappa, 2 a label is wrong, 3 the judge cannot be asked")]
+    Agreement(AgreementArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgreementArgs {
+    /// The labels
+    #[arg(value_name = "LABELS")]
+    pub(crate) labels: PathBuf,
+
+    /// The suite that describes the judge
+    #[arg(long, value_name = "FILE", default_value = "probity.toml")]
+    pub(crate) suite: PathBuf,
+
+    /// The backend that judges [default: the suite's judge]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) judge: Option<String>,
+
+    /// Ask the judge for this model instead of the suite's
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) judge_model: Option<String>,
+
+    /// The run whose judgements are compared, for labels with a `case_id`
+    #[arg(long, value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// Fail unless Cohen's kappa is at least this
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub(crate) min_kappa: Option<f64>,
+
+    /// Write each label with what the judge said
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}

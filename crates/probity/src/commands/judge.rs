@@ -1,0 +1,211 @@
+//! `probity judge agreement`: how far a judge agrees with people.
+
+mod labels;
+mod told;
+
+use std::{io::Write as _, path::Path, sync::Arc};
+
+use probity_core::{
+    calibration::{Calibration, Judged, Label},
+    settings::Layer,
+};
+use probity_grade::judge::Judgement;
+use probity_run::{
+    backend::{Backend, http},
+    calibrate,
+};
+use probity_store::Reader;
+use serde_json::json;
+
+use super::{
+    project::{Project, settings_alone},
+    run::store_failure,
+};
+use crate::{
+    cli::judge::{AgreementArgs, JudgeCommand},
+    exit::Exit,
+    failure::Failure,
+    output::OutputFile,
+    printer::Printer,
+};
+use labels::{Asked, Item, Said};
+
+pub(super) fn run(command: &JudgeCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        JudgeCommand::Agreement(args) => agreement(args, printer),
+    }
+}
+
+/// Read the labels, hear the judge, compare.
+fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let items = labels::read(&args.labels, printer)?;
+    let mut said: Vec<Result<Option<Label>, String>> = Vec::with_capacity(items.len());
+    for item in &items {
+        said.push(match &item.said {
+            Said::Known(label) => Ok(Some(label.clone())),
+            Said::Stored(_) | Said::Asked(_) => Ok(None),
+        });
+    }
+    hear_from_store(args, &items, &mut said)?;
+    hear_from_judge(args, &items, &mut said, printer)?;
+    let judged: Vec<Judged> = items
+        .iter()
+        .zip(&said)
+        .map(|(item, said)| Judged {
+            judge: said.as_ref().ok().cloned().flatten(),
+            people: item.people.clone(),
+        })
+        .collect();
+    if let Some(path) = &args.output {
+        write_scores(path, &items, &said)?;
+    }
+    let calibration = Calibration::of(&judged)
+        .map_err(|error| Failure::new("the labels cannot be compared").because(error))?;
+    if calibration.compared == 0 {
+        return Err(Failure::new("there is no answer that both the judge and people judged"));
+    }
+    let shown = match args.json {
+        true => format!("{:#}\n", serde_json::to_value(&calibration).unwrap_or_default()),
+        false => told::render(&calibration),
+    };
+    printer.show(&shown)?;
+    let enough = args.min_kappa.is_none_or(|least| calibration.kappa.is_some_and(|it| it >= least));
+    Ok(if enough { Exit::Success } else { Exit::Failed(1) })
+}
+
+/// What a judge said in a run of the store.
+fn hear_from_store(
+    args: &AgreementArgs,
+    items: &[Item],
+    said: &mut [Result<Option<Label>, String>],
+) -> Result<(), Failure> {
+    let wants = |item: &Item| matches!(item.said, Said::Stored(_));
+    if !items.iter().any(wants) {
+        return Ok(());
+    }
+    let settings = settings_alone(&args.place)?;
+    let reader = Reader::open(Path::new(&settings.store)).map_err(store_failure)?;
+    let run = reader.find(&args.run).map_err(store_failure)?;
+    let lanes = reader.lanes(&run).map_err(store_failure)?;
+    for (item, said) in items.iter().zip(said) {
+        let Said::Stored(wanted) = &item.said else { continue };
+        let mut found = None;
+        for lane in lanes.iter().filter(|lane| wanted.is_of(&lane.lane)) {
+            let cases = reader.case(lane, &wanted.case_id).map_err(store_failure)?;
+            found = cases.iter().find_map(|case| wanted.find(case)).or(found);
+        }
+        *said = found.map(Some).ok_or_else(|| "the run has no such judgement".to_owned());
+    }
+    Ok(())
+}
+
+/// What the judge says when it is asked now.
+fn hear_from_judge(
+    args: &AgreementArgs,
+    items: &[Item],
+    said: &mut [Result<Option<Label>, String>],
+    printer: &Printer,
+) -> Result<(), Failure> {
+    // Several labels may be about one question.
+    let mut questions: Vec<&Arc<Asked>> = Vec::new();
+    for item in items {
+        if let Said::Asked((question, _)) = &item.said
+            && !questions.iter().any(|it| Arc::ptr_eq(it, question))
+        {
+            questions.push(question);
+        }
+    }
+    if questions.is_empty() {
+        return Ok(());
+    }
+    let project = Project::load(&args.suite, &args.place, Layer::default(), printer)?;
+    let judge = open_judge(args, &project)?;
+    let all = questions.iter().map(|it| it.labelled.clone()).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("failed to start").because(error))?;
+    let count = questions.len();
+    let name = judge.name.clone();
+    let each = |done: usize| {
+        if done.is_multiple_of(100) && done < count {
+            printer.note(&format!("{done} of {count} asked"));
+        }
+    };
+    let judged = runtime.block_on(calibrate::ask_all(judge, &project.settings, all, each));
+    let judged = judged.map_err(|error| {
+        Failure::new(format!("the judge `{name}` cannot be asked"))
+            .because(std::io::Error::other(error.to_string()))
+            .exit(Exit::Aborted)
+    })?;
+    for (item, said) in items.iter().zip(said) {
+        let Said::Asked((question, criterion)) = &item.said else { continue };
+        let place = questions.iter().position(|it| Arc::ptr_eq(it, question));
+        let judgement: Option<&Result<Judgement, String>> = place.and_then(|at| judged.get(at));
+        *said = match judgement {
+            Some(Ok(judgement)) => Ok(question.label(judgement, *criterion)),
+            Some(Err(why)) => Err(why.clone()),
+            None => Ok(None),
+        };
+    }
+    let unread = judged.iter().filter(|it| it.is_err()).count();
+    if unread > 0 {
+        printer.note(&format!("{unread} of {count} answers of the judge could not be used"));
+    }
+    Ok(())
+}
+
+/// The backend that judges: the one that is named, else the suite's, else its only one.
+fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, Failure> {
+    let suite = &project.suite;
+    let of_runner = || suite.runners.iter().find_map(|it| it.judge.clone());
+    let only = || match suite.backends.as_slice() {
+        [one] => Some(one.name.clone()),
+        _ => None,
+    };
+    let named = args.judge.clone().or_else(|| suite.judge.backend.clone());
+    let name = named.or_else(of_runner).or_else(only).ok_or_else(|| {
+        Failure::new("the suite does not say who judges")
+            .hint("name a backend with --judge, or with [judge] in the suite")
+    })?;
+    let known: Vec<&str> = suite.backends.iter().map(|it| it.name.as_str()).collect();
+    let config = suite.backend(&name).ok_or_else(|| {
+        Failure::new(format!("there is no backend `{name}`"))
+            .hint(format!("the suite has {}", known.join(", ")))
+    })?;
+    let mut config = config.clone();
+    if let Some(model) = &args.judge_model {
+        config.model = Some(model.clone());
+    }
+    let client =
+        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+    let backend = project.with_workshop(&client, |workshop| workshop.open(&config));
+    backend.map(Arc::new).map_err(|error| Failure::new("the judge cannot be used").because(error))
+}
+
+/// The labels with what the judge said, one a line: they can be read again without asking.
+fn write_scores(
+    path: &Path,
+    items: &[Item],
+    said: &[Result<Option<Label>, String>],
+) -> Result<(), Failure> {
+    let mut file = OutputFile::create(path)?;
+    for (item, said) in items.iter().zip(said) {
+        let label = |label: &Label| match label {
+            Label::Points(points) => json!(points),
+            Label::Name(name) => json!(name),
+        };
+        let people: Vec<_> = item.people.iter().map(|it| it.as_ref().map(label)).collect();
+        let mut line = json!({ "id": item.id, "human": people });
+        match said {
+            Ok(Some(it)) => line["judge"] = label(it),
+            Ok(None) => line["judge"] = json!(null),
+            Err(why) => {
+                line["judge"] = json!(null);
+                line["error"] = json!(why);
+            }
+        }
+        writeln!(file, "{line}").map_err(|error| Failure::write(path, error))?;
+    }
+    file.finish()
+}
