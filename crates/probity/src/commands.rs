@@ -10,6 +10,7 @@ mod config;
 mod dataset;
 mod doctor;
 mod export;
+mod init;
 mod merge;
 mod project;
 mod report;
@@ -20,6 +21,7 @@ mod schema;
 mod show;
 mod trend;
 
+pub(crate) use init::{BackendChoice, Size};
 pub(crate) use run::Porcelain;
 
 use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
@@ -27,6 +29,7 @@ use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
 /// Runs the command.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        Command::Init(args) => init::run(&args, printer),
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),

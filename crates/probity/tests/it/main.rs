@@ -11,6 +11,7 @@ mod classify;
 mod cli;
 mod dataset;
 mod gates;
+mod init;
 mod project;
 mod report;
 mod results;
