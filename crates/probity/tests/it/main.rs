@@ -18,3 +18,4 @@ mod results;
 mod resume;
 mod run;
 mod schema;
+mod suites;
