@@ -5,6 +5,8 @@ use std::{fmt, ops::Range, str::FromStr};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::evidence::Evidence;
+
 /// The one thing a run result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -241,6 +243,9 @@ pub struct Details {
     /// What was found out about the shell command in the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandDetails>>,
+    /// What a skill runner found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Box<Evidence>>,
     /// There was a reply beside the error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial_reply: bool,

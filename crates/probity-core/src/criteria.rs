@@ -305,6 +305,8 @@ assertion_tests! {
     Latency => "latency",
     /// The call cost at most `threshold` dollars.
     Cost => "cost",
+    /// A judge gives the reply at least `threshold` for the value: a rubric, or a list of criteria.
+    LlmRubric => "llm-rubric",
     /// The members hold, all of them or a weighted share of `threshold`.
     AssertSet => "assert-set",
 }

@@ -116,6 +116,9 @@ pub struct EvaluationResult {
     pub gates: Vec<GateResult>,
     /// Cases that are known to fail, and passed.
     pub unexpected_passes: Vec<String>,
+    /// What only this kind of runner has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<serde_json::Value>,
 }
 
 /// Counts and rate of one category.
@@ -271,6 +274,7 @@ impl EvaluationResult {
             repeats: metrics.repeats.as_ref().map(|it| repeats(it, judging.min_pass)),
             gates: gates.iter().map(GateResult::from).collect(),
             unexpected_passes: metrics.unexpected_passes.clone(),
+            figures: metrics.figures.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         }
     }
 

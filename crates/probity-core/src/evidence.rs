@@ -20,6 +20,17 @@ pub enum Evidence {
     Program(Foreign),
 }
 
+impl Evidence {
+    /// Reads what was written as JSON; none if it is something else.
+    ///
+    /// By way of a value, because numbers that are kept to the last digit cannot be read into a
+    /// variant directly.
+    pub fn parse(text: &str) -> Option<Self> {
+        let value: serde_json::Value = serde_json::from_str(text).ok()?;
+        serde_json::from_value(value).ok()
+    }
+}
+
 /// How many skills a reply names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

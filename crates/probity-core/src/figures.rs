@@ -7,7 +7,9 @@ mod routing;
 
 use serde::Serialize;
 
-pub use compared::{CompareStats, Effectiveness, JudgeStats, SizeImpact, SkillCompared, SkillSizes};
+pub use compared::{
+    CompareStats, Effectiveness, JudgeStats, SizeImpact, SkillCompared, SkillSizes,
+};
 pub use confusion::{Confusion, Grid, Negatives};
 pub use program::Program;
 pub use routing::{Activation, SetFigures, SkillRouted};

@@ -6,6 +6,7 @@
 pub mod baseline;
 pub mod case;
 pub mod classification;
+pub mod consistency;
 pub mod criteria;
 pub mod dataset;
 pub mod evaluation;

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     classification::{Primary, Verdict},
+    evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Gate, GateStatus},
     suite::RunnerKind,
@@ -90,6 +91,19 @@ impl Usage {
         self.input_tokens.unwrap_or(0) + self.output_tokens.unwrap_or(0)
     }
 
+    /// What is left of a sum when a part of it is taken away.
+    #[must_use]
+    pub fn minus(self, part: Self) -> Self {
+        let take = |all: Option<u64>, part: Option<u64>| {
+            all.map(|all| all.saturating_sub(part.unwrap_or(0)))
+        };
+        Self {
+            input_tokens: take(self.input_tokens, part.input_tokens),
+            output_tokens: take(self.output_tokens, part.output_tokens),
+            cached_tokens: take(self.cached_tokens, part.cached_tokens),
+        }
+    }
+
     /// The sum of two.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -130,6 +144,40 @@ impl Source {
             Self::Replay => "replay",
         }
     }
+}
+
+/// One question of a case that asks several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// What it was asked for, such as `full` or `judge full vs baseline`.
+    pub role: String,
+    /// Who was asked.
+    pub backend: String,
+    /// The instructions that went before the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<Arc<str>>,
+    /// The prompt as it was sent.
+    pub prompt: String,
+    /// The reply as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The model that says it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Who answered.
+    pub source: Source,
+    /// How long the last call took.
+    pub latency_ms: u64,
+    /// Tokens over all calls.
+    pub usage: Usage,
+    /// Dollars over all calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Calls that were made.
+    pub calls: u32,
 }
 
 /// What one case came to on one backend.
@@ -185,6 +233,9 @@ pub struct CaseRecord {
     pub verdict: Verdict,
     /// The classification with its evidence.
     pub classification: Box<RawValue>,
+    /// Every question in order, of a case that asks several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
 }
 
 /// What was asked with which parameters, in 16 bytes.
@@ -241,9 +292,26 @@ pub struct Lane {
     /// Whether answers come from a recording.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
+    /// Who judges its answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgedBy>,
+    /// The skills that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<SkillsInfo>,
     /// How its results are judged.
     #[serde(flatten)]
     pub judging: Judging,
+}
+
+/// The skills that a lane is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillsInfo {
+    /// How many there are.
+    pub count: u64,
+    /// Characters of their index.
+    pub index_characters: u64,
+    /// Of their texts.
+    pub digest: String,
 }
 
 /// How the results of a lane are counted, and what has to hold of them.
@@ -311,6 +379,8 @@ pub struct StoredCase {
     pub verdict: Verdict,
     /// The classification as JSON.
     pub classification: String,
+    /// Every question in order, of a case that asks several.
+    pub asked: Vec<Asked>,
 }
 
 /// How a lane ended.
@@ -345,6 +415,16 @@ pub enum LaneStatus {
     },
     /// Somebody stopped the run.
     Interrupted,
+    /// It took longer than it may.
+    TimedOut {
+        /// How long that is.
+        reason: String,
+    },
+    /// A foreign runner gave up.
+    GaveUp {
+        /// What it said.
+        reason: String,
+    },
     /// Something is wrong that should not be.
     Broken {
         /// What.
@@ -374,6 +454,8 @@ pub enum Aborted {
     Budget,
     /// Somebody stopped the run.
     Interrupted,
+    /// Its runner took longer than it may.
+    TimedOut,
     /// Our own fault.
     Broken,
 }
@@ -385,6 +467,7 @@ impl Aborted {
             Self::FailFast => "fail_fast",
             Self::Budget => "budget",
             Self::Interrupted => "interrupted",
+            Self::TimedOut => "timed_out",
             Self::Broken => "broken",
         }
     }

@@ -23,6 +23,19 @@ pub struct RunResult<'a> {
     pub latency_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
+    /// Skills that were chosen when each was asked about, because the reply could not be read.
+    pub chosen: Option<&'a [String]>,
+    /// What a judge made of the reply, for each rubric of the case; or why that is not known.
+    pub assessments: &'a [Result<Assessment, String>],
+}
+
+/// What a judge made of a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// From 0 to 1.
+    pub score: f64,
+    /// Why, in the judge's words.
+    pub reason: String,
 }
 
 /// Why a call failed.

@@ -43,6 +43,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("seed", Kind::Count(0)),
     ("cache.enabled", Kind::Flag),
     ("cache.path", Kind::Text),
+    ("cache.generations", Kind::Flag),
     ("retry.max_retries", Kind::Count(0)),
     ("retry.backoff_base", Kind::Amount),
     ("retry.backoff_jitter", Kind::Amount),
@@ -339,6 +340,7 @@ impl Resolved {
             seed: count("seed"),
             cache: self.flag("cache.enabled").then(|| self.text("cache.path")),
             cache_path: self.text("cache.path"),
+            cache_generations: self.flag("cache.generations"),
             retry: Retry {
                 max_retries: count("retry.max_retries"),
                 backoff_base: self.amount("retry.backoff_base"),
@@ -421,6 +423,8 @@ pub struct Settings {
     pub cache: Option<String>,
     /// The same, whether they may be used or not.
     pub cache_path: String,
+    /// Whether answers that are judged are kept, and used again.
+    pub cache_generations: bool,
     /// When to try again.
     pub retry: Retry,
     /// How long things may take.

@@ -6,9 +6,11 @@
 mod load;
 mod text;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+
+use crate::record::InputDigest;
 
 pub use load::load;
 
@@ -100,6 +102,17 @@ impl Library {
     }
 }
 
+impl Library {
+    /// What tells these skills from others.
+    pub fn digest(&self) -> InputDigest {
+        let texts = self.skills.values().flat_map(|skill| {
+            let beside = skill.companions.iter().flat_map(|it| [it.name.as_str(), &it.text]);
+            [skill.id.as_str(), &skill.description, &skill.body].into_iter().chain(beside)
+        });
+        InputDigest::of(texts.map(str::as_bytes))
+    }
+}
+
 impl Skill {
     /// The description on one line, cut to what an index shows.
     pub fn short(&self) -> String {
@@ -126,7 +139,7 @@ impl Skill {
                 continue;
             }
             left -= part.len();
-            all.push_str(&format!("\n\n## File `{name}`\n\n{}", part.trim_end()));
+            let _ = write!(all, "\n\n## File `{name}`\n\n{}", part.trim_end());
         }
         all
     }

@@ -188,11 +188,7 @@ fn decode(
     }
 }
 
-fn decode_judge(
-    node: &Node,
-    backends: &[BackendConfig],
-    findings: &mut Findings,
-) -> JudgeConfig {
+fn decode_judge(node: &Node, backends: &[BackendConfig], findings: &mut Findings) -> JudgeConfig {
     let Some(mut fields) = Fields::new(node, "`judge`", &["backend", "swap"], findings) else {
         return JudgeConfig::default();
     };

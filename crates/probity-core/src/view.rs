@@ -3,7 +3,9 @@
 use std::io;
 
 use crate::{
+    consistency::Consistency,
     evaluation::FailureReason,
+    figures::Figures,
     gate::{GateOutcome, GateStatus},
     metrics::Metrics,
     record::{Lane, LaneStatus, StoredCase},
@@ -32,6 +34,8 @@ pub struct RunView {
     pub lanes: Vec<LaneReport>,
     /// What it comes to against a baseline, if it was held against one.
     pub against: Option<Against>,
+    /// How far the backends of each runner agree, where that was worked out.
+    pub consistency: Vec<Consistency>,
 }
 
 /// What a run comes to against a baseline.
@@ -111,6 +115,22 @@ impl LaneReport {
     /// `RUNNER on BACKEND`.
     pub fn title(&self) -> String {
         format!("{} on {}", self.lane.runner, self.lane.backend)
+    }
+
+    /// Results that there are; of a foreign runner, those that it says it has.
+    pub fn cases(&self) -> u64 {
+        match &self.metrics.figures {
+            Some(Figures::Program(it)) => it.cases,
+            Some(_) | None => self.metrics.results(),
+        }
+    }
+
+    /// Results that were planned, likewise.
+    pub fn planned(&self) -> u64 {
+        match &self.metrics.figures {
+            Some(Figures::Program(it)) => it.planned,
+            Some(_) | None => self.lane.planned,
+        }
     }
 
     /// Whether everything that was planned came to an end.

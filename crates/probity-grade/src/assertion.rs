@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use probity_core::{
+    case::RubricCriterion,
     classification::AssertionOutcome,
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem, JsonLevel},
     json::Limits,
     located::Step,
+    run_result::Assessment,
 };
 use regex::Regex;
 use serde_json::Value;
@@ -25,6 +27,8 @@ use crate::{
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
 const DEFAULT_EDITS: f64 = 5.0;
+/// The score from which on a judge is content where the assertion states no threshold: 4 of 5 points.
+const DEFAULT_JUDGED: f64 = 0.75;
 /// Most edits that `levenshtein` counts; the work grows with them.
 const MOST_EDITS: f64 = 200.0;
 
@@ -53,6 +57,7 @@ enum Test {
     FinishReason(String),
     Latency(f64),
     Cost(f64),
+    LlmRubric { number: usize, least: f64 },
     Set { members: Vec<CompiledAssertion>, threshold: Option<f64> },
 }
 
@@ -61,6 +66,8 @@ pub(crate) struct SetOutcome {
     pub(crate) pass: bool,
     pub(crate) score: f64,
     pub(crate) outcomes: Vec<AssertionOutcome>,
+    /// Why the judge's part is not known; it is then taken to hold.
+    pub(crate) unjudged: Option<String>,
 }
 
 /// Asks all assertions. They must all hold, or reach `threshold` by weight.
@@ -69,7 +76,9 @@ pub(crate) fn evaluate(
     threshold: Option<f64>,
     reply: &Reply<'_, '_>,
 ) -> SetOutcome {
-    let outcomes: Vec<AssertionOutcome> = assertions.iter().map(|it| it.outcome(reply)).collect();
+    let mut unjudged = None;
+    let outcomes: Vec<AssertionOutcome> =
+        assertions.iter().map(|it| it.outcome(reply, &mut unjudged)).collect();
     let weight: f64 = outcomes.iter().map(|it| it.weight).sum();
     let weighted: f64 = outcomes.iter().map(|it| it.weight * it.score).sum();
     let score = if weight > 0.0 { weighted / weight } else { 1.0 };
@@ -78,7 +87,7 @@ pub(crate) fn evaluate(
         // An assertion without weight is there to be reported.
         None => outcomes.iter().all(|it| it.pass || it.weight == 0.0),
     };
-    SetOutcome { pass, score, outcomes }
+    SetOutcome { pass, score, outcomes, unjudged }
 }
 
 impl CompiledAssertion {
@@ -88,8 +97,13 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
-    fn outcome(&self, reply: &Reply<'_, '_>) -> AssertionOutcome {
-        let (score, reason) = match self.test.check(reply) {
+    fn outcome(&self, reply: &Reply<'_, '_>, unjudged: &mut Option<String>) -> AssertionOutcome {
+        let (score, reason) = match self.test.check(reply, unjudged) {
+            // What nobody has judged neither holds nor fails, `not-` or not.
+            Check::Unjudged(why) => {
+                unjudged.get_or_insert(why.clone());
+                return self.said(true, 1.0, Some(why));
+            }
             Check::Holds => (1.0, None),
             Check::Fails(reason) => (0.0, Some(reason)),
             Check::Scored { pass, score, reason } => {
@@ -102,6 +116,10 @@ impl CompiledAssertion {
             true if holds => (false, 0.0, Some(format!("`{}` holds", self.kind.test.as_str()))),
             true => (true, 1.0, None),
         };
+        self.said(pass, score, reason)
+    }
+
+    fn said(&self, pass: bool, score: f64, reason: Option<String>) -> AssertionOutcome {
         AssertionOutcome {
             kind: self.name.clone(),
             pass,
@@ -116,7 +134,13 @@ impl CompiledAssertion {
 enum Check {
     Holds,
     Fails(String),
-    Scored { pass: bool, score: f64, reason: String },
+    Scored {
+        pass: bool,
+        score: f64,
+        reason: String,
+    },
+    /// A judge has to say, and has not.
+    Unjudged(String),
 }
 
 impl Check {
@@ -126,7 +150,7 @@ impl Check {
 }
 
 impl Test {
-    fn check(&self, reply: &Reply<'_, '_>) -> Check {
+    fn check(&self, reply: &Reply<'_, '_>, unjudged: &mut Option<String>) -> Check {
         let text = reply.text;
         match self {
             Self::EqualsText(expected) => {
@@ -177,8 +201,21 @@ impl Test {
             }
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
+            Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
+                Some(Ok(Assessment { score, reason })) => Check::Scored {
+                    pass: score >= least,
+                    score: *score,
+                    reason: format!("the judge gave {score:.2}: {}", excerpt(reason, 0)),
+                },
+                Some(Err(why)) => Check::Unjudged(why.clone()),
+                None => Check::Unjudged("no judge was asked".to_owned()),
+            },
             Self::Set { members, threshold } => {
-                let SetOutcome { pass, score, outcomes } = evaluate(members, *threshold, reply);
+                let SetOutcome { pass, score, outcomes, unjudged: inner } =
+                    evaluate(members, *threshold, reply);
+                if let Some(why) = inner {
+                    unjudged.get_or_insert(why);
+                }
                 let failing = outcomes.iter().find(|it| !it.pass);
                 let reason = failing.map_or_else(String::new, |it| {
                     format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold"))
@@ -297,8 +334,46 @@ impl Context<'_> {
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
             AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
             AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
+            AssertionTest::LlmRubric => self.rubric(compiler),
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }
+    }
+
+    /// What a judge has to look at: one text, or criteria with weights.
+    fn rubric(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let least = self.assertion.threshold.unwrap_or(DEFAULT_JUDGED);
+        if !(0.0..=1.0).contains(&least) {
+            let message = "the threshold must be from 0 to 1".to_owned();
+            return self.problem("threshold", "out-of-range", message);
+        }
+        let criterion = |item: &Value| {
+            let text = |key: &str| item.get(key)?.as_str().filter(|it| !it.trim().is_empty());
+            let weight = item.get("weight").map_or(Some(1.0), Value::as_f64);
+            Some(RubricCriterion {
+                name: text("name")?.to_owned(),
+                weight: weight.filter(|it| *it > 0.0 && it.is_finite())?,
+                description: text("description")?.to_owned(),
+            })
+        };
+        let criteria: Option<Vec<RubricCriterion>> = match &self.assertion.value {
+            Some(Value::String(text)) if !text.trim().is_empty() => Some(vec![RubricCriterion {
+                name: "rubric".to_owned(),
+                weight: 1.0,
+                description: text.clone(),
+            }]),
+            Some(Value::Array(items)) if !items.is_empty() => items.iter().map(criterion).collect(),
+            Some(_) | None => None,
+        };
+        let Some(criteria) = criteria else {
+            return self.wrong("a text, or a list of criteria with `name` and `description`");
+        };
+        let mut names: Vec<&str> = criteria.iter().map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|it| it[0] == it[1]) {
+            let message = "two criteria have the same name".to_owned();
+            return self.problem("value", "bad-assertion", message);
+        }
+        Some(Test::LlmRubric { number: compiler.rubric(criteria), least })
     }
 
     fn set(&mut self, compiler: &mut Compiler<'_>) -> Test {

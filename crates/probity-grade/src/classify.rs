@@ -2,6 +2,7 @@
 
 use probity_core::{
     classification::{Also, Classification, CommandDetails, Details, PolicyHit, Rule},
+    evidence::{Evidence, Win},
     failure::ErrorKind,
     run_result::{RunError, RunResult},
 };
@@ -16,6 +17,7 @@ use crate::{
     matching::Outcome,
     redact::redacted,
     reply::{Reply, blocked_stop},
+    routing::Routing,
     schema,
 };
 
@@ -33,6 +35,9 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
         None => {}
     }
     let mut facts = Facts::default();
+    if let Some(routing) = &expectation.routing {
+        facts.evidence = Some(Box::new(routing.without_reply()));
+    }
     if let Some(reason) = blocked {
         fired.push(Fired {
             rule: Rule::Refusal,
@@ -73,7 +78,9 @@ struct Facts {
     criteria: Option<&'static str>,
     matched_index: Option<usize>,
     command: Option<Box<CommandDetails>>,
+    evidence: Option<Box<Evidence>>,
     has_reply: bool,
+    unjudged: Option<String>,
 }
 
 fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Classification {
@@ -86,7 +93,9 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         criteria,
         matched_index,
         command,
+        evidence,
         has_reply,
+        unjudged: _,
     } = facts;
     let (rule, details) = match fired.next() {
         Some(first) => (first.rule, first.details),
@@ -104,6 +113,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         duplicate_keys,
         assertions,
         command,
+        evidence,
         partial_reply: infrastructure && has_reply,
         also,
         ..details
@@ -219,7 +229,90 @@ fn judge_reply(
     }
     judge_content(expectation, reply, json.as_ref(), fired, facts);
     judge_command(expectation, reply, fired, facts);
+    judge_routing(expectation, reply, fired, facts);
+    if let Some(why) = facts.unjudged.take_if(|_| fired.is_empty()) {
+        fired.push(unjudged(why));
+    }
 }
+
+/// A judge has to say whether the reply is right, and has not.
+fn unjudged(why: String) -> Fired {
+    Fired {
+        rule: Rule::Error,
+        evidence: why.clone(),
+        details: Details { reason: Some(UNJUDGED), error_details: Some(why), ..Details::default() },
+    }
+}
+
+/// Judges which skills the reply chooses, if the case is about that.
+fn judge_routing(
+    expectation: &Expectation<'_>,
+    reply: &Reply<'_, '_>,
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    let Some(routing) = &expectation.routing else { return };
+    let (outcome, evidence) = routing.judge(reply.text, reply.result.chosen);
+    match outcome {
+        Routing::Right => facts.criteria = Some("routing"),
+        Routing::Unreadable => {
+            let message = "the reply does not name skills as JSON".to_owned();
+            fired.push(Fired {
+                rule: Rule::Format,
+                evidence: message.clone(),
+                details: Details { error_message: Some(message), ..Details::default() },
+            });
+        }
+        Routing::Wrong => {
+            let (Evidence::Activation(routed) | Evidence::Confusion(routed)) = &evidence else {
+                return;
+            };
+            let chosen: Vec<&String> = routed.chosen.iter().chain(&routed.outside).collect();
+            fired.push(Fired {
+                rule: Rule::Mismatch,
+                evidence: "another choice of skills was expected".to_owned(),
+                details: Details {
+                    diff: Some(serde_json::json!({
+                        "expected": routing.expected,
+                        "chosen": chosen,
+                    })),
+                    ..Details::default()
+                },
+            });
+        }
+    }
+    facts.evidence = Some(Box::new(evidence));
+}
+
+/// What comparing answers came to: the case passes if its first comparison is won.
+pub fn compared(evidence: Evidence) -> Classification {
+    let duel = match &evidence {
+        Evidence::Effectiveness(it) | Evidence::SizeImpact(it) => it.duels.first(),
+        Evidence::Activation(_) | Evidence::Confusion(_) | Evidence::Program(_) => None,
+    };
+    let (rule, details) = match duel.map(|duel| (duel.scores, duel.error.as_ref())) {
+        Some((Some(scores), _)) => match scores.result() {
+            Win::Win => (Rule::Pass, Details { criteria: Some("judge"), ..Details::default() }),
+            result @ (Win::Tie | Win::Loss) => {
+                let diff = serde_json::json!({
+                    "result": result.as_str(),
+                    "more": scores.more,
+                    "less": scores.less,
+                });
+                (Rule::Mismatch, Details { diff: Some(diff), ..Details::default() })
+            }
+        },
+        other => {
+            let why = other.and_then(|(_, error)| error.cloned());
+            let why = why.unwrap_or_else(|| "nothing was compared".to_owned());
+            (Rule::Error, unjudged(why).details)
+        }
+    };
+    Classification { rule, details: Details { evidence: Some(Box::new(evidence)), ..details } }
+}
+
+/// The reason of an error that is nobody's but the judge's.
+pub const UNJUDGED: &str = "unjudged";
 
 /// Judges the shell command in the reply, if the case is about one.
 fn judge_command(
@@ -309,8 +402,9 @@ fn judge_content(
     if expectation.assertions.is_empty() {
         return;
     }
-    let SetOutcome { pass, score, outcomes } =
+    let SetOutcome { pass, score, outcomes, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
+    facts.unjudged = unjudged;
     if expectation.comparison.is_none() {
         facts.criteria = Some("assert");
     }

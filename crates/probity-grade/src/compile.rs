@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jsonschema::Validator;
 use probity_core::{
-    case::CommandCase,
+    case::{CommandCase, RubricCriterion},
     classification::{Classification, Primary, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
     json::Limits,
@@ -19,6 +19,7 @@ use crate::{
     json::Wanted,
     matching::Comparison,
     pattern,
+    routing::RoutingExpectation,
     rules::Rules,
     schema,
 };
@@ -38,6 +39,8 @@ pub struct Expectation<'r> {
     pub(crate) threshold: Option<f64>,
     pub(crate) expected: Option<Primary>,
     pub(crate) command: Option<CommandExpectation>,
+    pub(crate) routing: Option<RoutingExpectation>,
+    pub(crate) rubrics: Vec<Vec<RubricCriterion>>,
 }
 
 impl Expectation<'_> {
@@ -61,6 +64,22 @@ impl Expectation<'_> {
         if verdict == Verdict::Pass && also_failed() { Verdict::Fail } else { verdict }
     }
 
+    /// The same, for a case that is about the choice of skills.
+    #[must_use]
+    pub fn with_routing(self, routing: RoutingExpectation) -> Self {
+        Self { routing: Some(routing), ..self }
+    }
+
+    /// What is to be chosen, if the case is about that.
+    pub fn routing(&self) -> Option<&RoutingExpectation> {
+        self.routing.as_ref()
+    }
+
+    /// What a judge has to look at, one list of criteria for each `llm-rubric`.
+    pub fn rubrics(&self) -> &[Vec<RubricCriterion>] {
+        &self.rubrics
+    }
+
     /// How many expected answers there are to choose from.
     pub(crate) fn alternatives(&self) -> usize {
         self.comparison.as_ref().map_or(0, |(_, comparison)| comparison.alternatives())
@@ -74,6 +93,7 @@ impl Expectation<'_> {
             || !self.assertions.is_empty()
             || self.expected.is_some()
             || self.command.is_some()
+            || self.routing.is_some()
     }
 }
 
@@ -83,12 +103,14 @@ pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
     schemas: BTreeMap<String, Arc<Validator>>,
+    /// Those of the case that is being compiled.
+    rubrics: Vec<Vec<RubricCriterion>>,
 }
 
 impl<'r> Compiler<'r> {
     /// A compiler for one set of rules.
     pub fn new(rules: &'r Rules) -> Self {
-        Self { rules, regexes: BTreeMap::new(), schemas: BTreeMap::new() }
+        Self { rules, regexes: BTreeMap::new(), schemas: BTreeMap::new(), rubrics: Vec::new() }
     }
 
     /// Compiles the criteria of a case, or says everything that is wrong with them.
@@ -120,6 +142,7 @@ impl<'r> Compiler<'r> {
                 None
             }
         });
+        self.rubrics.clear();
         let mut compiled = Vec::with_capacity(assertions.len());
         for (index, assertion) in assertions.iter().enumerate() {
             let path = [Step::Key("assert"), Step::Index(index)];
@@ -146,6 +169,8 @@ impl<'r> Compiler<'r> {
             threshold: *threshold,
             expected: *expected_classification,
             command: command.map(CommandExpectation::new),
+            routing: None,
+            rubrics: std::mem::take(&mut self.rubrics),
         })
     }
 
@@ -200,6 +225,12 @@ impl<'r> Compiler<'r> {
             }
         };
         Ok(Some((matcher.as_str(), comparison)))
+    }
+
+    /// Remembers what a judge has to look at, and says under which number.
+    pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
+        self.rubrics.push(criteria);
+        self.rubrics.len() - 1
     }
 
     /// A regular expression, compiled once.

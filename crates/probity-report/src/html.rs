@@ -5,6 +5,7 @@
 //! the top names the script and the style by their digests, so that nothing else can run.
 
 mod charts;
+mod consistency;
 mod island;
 mod overview;
 
@@ -34,7 +35,7 @@ const MOST_LABEL: usize = 200;
 const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
-const STYLE_DIGEST: &str = "4KmhtOUEhiydYpO/YZbQirUbe+fIk2fhhg13cxB163k=";
+const STYLE_DIGEST: &str = "4X3s9XiWoR0wlnLXcYyGlcBZUsnVG2BbJ2hLMWzhSuo=";
 const SCRIPT_DIGEST: &str = "YU2CQEfzU47tng3cqrBA0YN9tw+AK0TmK94o0oHURmg=";
 
 /// A whole page.
@@ -44,6 +45,7 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     out.write_all(top(run).into_string().as_bytes())?;
     out.write_all(b"<main>")?;
     out.write_all(overview::render(run).into_string().as_bytes())?;
+    out.write_all(consistency::render(run).into_string().as_bytes())?;
     let written = island::write(run, cases, cap, out)?;
     out.write_all(table(run, &written).into_string().as_bytes())?;
     write!(out, "</main>{}", foot(run, cap, &written).into_string())?;

@@ -1,5 +1,7 @@
 //! JSON: evaluation results, and every case.
 
+pub mod consistency;
+
 use std::io;
 
 use probity_core::{
@@ -10,14 +12,17 @@ use probity_core::{
 };
 use serde_json::{Map, Value, json};
 
-/// One object for a single runner on one backend, else `{ "runners": [...] }`.
+/// One object for a single runner on one backend, else `{ "runners": [...], "consistency": [...] }`.
 ///
 /// The same records are the same bytes: names are sorted, numbers rounded, times in UTC.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
     let mut results = evaluate(run, cases)?;
     let value = match results.len() {
         1 => serde_json::to_value(results.remove(0))?,
-        _ => json!({ "runners": results }),
+        _ => {
+            let found: Vec<Value> = run.consistency.iter().map(consistency::value).collect();
+            json!({ "runners": results, "consistency": found })
+        }
     };
     serde_json::to_writer_pretty(&mut *out, &sorted(value))?;
     out.write_all(b"\n")
@@ -78,6 +83,7 @@ pub fn case_value(lane: &Lane, case: &StoredCase) -> Value {
         "failures": case.failures,
         "verdict": case.verdict.as_str(),
         "classification": case.classification(),
+        "asked": case.asked,
     })
 }
 

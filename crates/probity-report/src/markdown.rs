@@ -4,6 +4,7 @@
 //! cut in the middle. What a model wrote stands in code only, where it can neither ping, link,
 //! nor close anything.
 
+mod consistency;
 pub(crate) mod escape;
 
 use std::{fmt::Write as _, io};
@@ -18,6 +19,7 @@ use probity_core::{
 
 use crate::{
     conclusion::{self, Conclusion},
+    figures::Sheet,
     plain::{capped, one_line},
     text::{millis, shown_interval, told},
 };
@@ -33,7 +35,7 @@ const MOST_NAME: usize = 160;
 const MOST_ROWS: usize = 40;
 /// Names of flaky cases and of known failures that passed.
 const MOST_NAMES: usize = 20;
-/// Bytes of each of the five lists of figures, however strange the names are.
+/// Bytes of each of the seven lists of figures, however strange the names are.
 const LIST_LIMIT: usize = 6_000;
 /// What the opening and closing words of a section take.
 const CLOSING: usize = 200;
@@ -43,7 +45,7 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     out.write_all(render(run, cases, COMMENT_LIMIT)?.as_bytes())
 }
 
-/// A text of no more than `limit` bytes; figures alone may take half of [`COMMENT_LIMIT`].
+/// A text of no more than `limit` bytes; figures alone may take two thirds of [`COMMENT_LIMIT`].
 pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<String> {
     let mut text = head(run);
     let tail = tail(run);
@@ -105,7 +107,33 @@ fn head(run: &RunView) -> String {
         text.push_str("**Gates**\n\n");
     }
     list(&mut text, gates.iter().map(|(lane, gate)| gate_line(lane, gate)), "gates");
+    for report in &run.lanes {
+        if let Some(figures) = &report.metrics.figures {
+            sheet(&mut text, &report.title(), &Sheet::of(figures));
+        }
+    }
+    text.push_str(&consistency::render(run));
     text
+}
+
+/// The figures of a kind of runner: facts and notices, and the first table.
+fn sheet(text: &mut String, title: &str, sheet: &Sheet) {
+    let _ = write!(text, "**{}**\n\n", span(&one_line(title, 60)));
+    let facts = sheet.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let notices = sheet.notices.iter().map(|(about, message)| (about.as_str(), message.as_str()));
+    let line = |(name, value): (&str, &str)| {
+        let (name, value) = (one_line(name, 60), one_line(value, MOST_NAME));
+        format!("- {}: {}\n", span(&name), span(&value))
+    };
+    list(text, facts.chain(notices).map(line), "figures");
+    let Some(table) = sheet.tables.iter().find(|it| !it.rows.is_empty()) else { return };
+    let row = |cells: &Vec<String>| {
+        let cells: Vec<String> = cells.iter().map(|it| cell(&one_line(it, 60))).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    text.push_str(&row(&table.head));
+    let _ = writeln!(text, "| --- {}|", "| ---: ".repeat(table.head.len() - 1));
+    list(text, table.rows.iter().map(row), "rows");
 }
 
 /// As many lines as people read and there is room for, and how many more there are.

@@ -5,6 +5,9 @@ use std::io;
 use probity_core::{
     case::Category,
     classification::{Primary, Verdict},
+    consistency::{
+        Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
+    },
     failure::ErrorKind,
     gate::Gate,
     metrics::{Fold, Outcome},
@@ -62,6 +65,7 @@ impl Sample {
         let reports = lanes.iter().map(|(lane, cases)| report(lane, cases)).collect();
         let view = RunView {
             against: None,
+            consistency: Vec::new(),
             run_id: "20261115T120000-0123456789abcdef".to_owned(),
             short: "0123456789ab".to_owned(),
             suite: "shell".to_owned(),
@@ -124,6 +128,7 @@ fn outcome(case: &StoredCase) -> Outcome {
         calls: case.calls,
         started_ms: case.started_ms,
         elapsed_ms: case.elapsed_ms,
+        evidence: None,
     }
 }
 
@@ -139,6 +144,8 @@ pub(crate) fn lane(backend: &str, cases: &[StoredCase]) -> Lane {
         planned: cases.len() as u64,
         repeat: 1,
         replayed: false,
+        judge: None,
+        skills: None,
         judging: Judging { gates: Gate::defaults(RunnerKind::Command), ..Judging::default() },
     }
 }
@@ -178,6 +185,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
         primary: Primary::Pass,
         verdict: Verdict::Pass,
         classification: classification.to_string(),
+        asked: Vec::new(),
     }
 }
 
@@ -199,6 +207,7 @@ pub(crate) fn wrong(id: &str) -> StoredCase {
         primary: Primary::Fail,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
+        asked: Vec::new(),
         latency_ms: 340,
         elapsed_ms: 340,
         ..passed(id)
@@ -216,6 +225,7 @@ pub(crate) fn refused(id: &str) -> StoredCase {
         primary: Primary::Refusal,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
+        asked: Vec::new(),
         ..passed(id)
     }
 }
@@ -243,6 +253,7 @@ pub(crate) fn failed_call(id: &str) -> StoredCase {
         primary: Primary::Error,
         verdict: Verdict::Error,
         classification: classification.to_string(),
+        asked: Vec::new(),
         ..passed(id)
     }
 }
@@ -266,6 +277,7 @@ pub(crate) fn saying(text: &str) -> StoredCase {
         primary: Primary::Fail,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
+        asked: Vec::new(),
         ..passed("")
     }
 }
@@ -297,6 +309,60 @@ pub(crate) fn hostile_run() -> Sample {
     lane.dataset = vec![text.clone()];
     let mut sample = Sample::new(vec![(lane, cases)]);
     sample.view.suite.clone_from(&text);
+    let mut found = divided(&text);
+    found.backends = vec![text.clone(), long.clone(), text.clone()];
+    found.runner.clone_from(&text);
+    found.divergences = HOSTILE.iter().map(|it| divergence(it, it)).collect();
+    found.divergences.extend([divergence(&text, &text), divergence(&long, &long)]);
+    sample.view.consistency = vec![found];
     sample.view.lanes[0].metrics.unexpected_passes = vec![text];
     sample
+}
+
+/// A run on three backends with more divergences than people read.
+pub(crate) fn side_by_side() -> Sample {
+    let lanes = ["small", "large", "third"].map(|name| {
+        let cases = vec![passed("copy"), wrong("list")];
+        (lane(name, &cases), cases)
+    });
+    let mut sample = Sample::new(lanes.into());
+    sample.view.consistency = vec![divided("commands")];
+    sample
+}
+
+fn divided(runner: &str) -> Consistency {
+    let pair = |backends, compared, equal, unknown| Pair { backends, compared, equal, unknown };
+    let ids = ["list", "disk", "move", "wipe", "find", "more"];
+    let mut divergences: Vec<Divergence> =
+        ids.into_iter().map(|id| divergence(id, "ls -l")).collect();
+    divergences[1].groups[1].parsed = false;
+    divergences[2].without = vec![(1, Without::NoCommand)];
+    divergences[2].groups[0].members.pop();
+    Consistency {
+        runner: runner.to_owned(),
+        backends: ["small", "large", "third"].map(str::to_owned).into(),
+        repeats: 1,
+        agree: 12,
+        diverge: Diverging { mixed: 6, failing: 0, passing: 1500 },
+        uncompared: Uncompared { error: 2, no_command: 1, unparsable: 0, missing: 0 },
+        pairs: vec![pair([0, 1], 10, 8, 0), pair([0, 2], 0, 0, 3), pair([1, 2], 4, 4, 1)],
+        divergences,
+    }
+}
+
+/// The first two backends pass, the third says this.
+fn divergence(id: &str, command: &str) -> Divergence {
+    let group = |command: &str, members: &[(usize, bool)]| Group {
+        command: command.to_owned(),
+        cut: 0,
+        parsed: true,
+        members: members.to_vec(),
+    };
+    Divergence {
+        case_id: id.to_owned(),
+        repeat: 0,
+        kind: DivergenceKind::Mixed,
+        groups: vec![group("ls -a -l", &[(0, true), (1, true)]), group(command, &[(2, false)])],
+        without: Vec::new(),
+    }
 }

@@ -5,13 +5,15 @@ use std::io;
 use probity_core::{
     evaluation::time,
     gate::GateStatus,
-    metrics::Metrics,
     record::LaneStatus,
     view::{LaneReport, RunView},
 };
 use serde_json::{Value, json};
 
-use crate::{conclusion::Conclusion, json::sorted};
+use crate::{
+    conclusion::Conclusion,
+    json::{consistency, sorted},
+};
 
 /// The form of this document.
 const SCHEMA_VERSION: u32 = 1;
@@ -20,6 +22,31 @@ const SCHEMA_VERSION: u32 = 1;
 pub fn write(run: &RunView, out: &mut dyn io::Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &sorted(summary(run)))?;
     out.write_all(b"\n")
+}
+
+/// The summary of a suite that never came to run.
+pub fn of_failure(suite: &str, why: &str) -> String {
+    let summary = json!({
+        "schema_version": SCHEMA_VERSION,
+        "run_id": null,
+        "suite": suite,
+        "timestamp": null,
+        "duration_seconds": null,
+        "conclusion": Conclusion::Unsound.as_str(),
+        "error": why,
+        "aborted": true,
+        "total_calls": 0,
+        "total_cost_usd": null,
+        "planned": 0,
+        "results": 0,
+        "passed": 0,
+        "failed": 0,
+        "errors": 0,
+        "suite_fail_fast": false,
+        "fail_fast_runners": [],
+        "runners": [],
+    });
+    format!("{:#}\n", sorted(summary))
 }
 
 fn summary(run: &RunView) -> Value {
@@ -40,14 +67,15 @@ fn summary(run: &RunView) -> Value {
         "aborted": !run.is_sound(),
         "total_calls": metrics().map(|it| it.calls).sum::<u64>(),
         "total_cost_usd": priced.then(|| metrics().map(|it| it.cost_usd).sum::<f64>()),
-        "planned": run.lanes.iter().map(|it| it.lane.planned).sum::<u64>(),
-        "results": metrics().map(Metrics::results).sum::<u64>(),
+        "planned": run.lanes.iter().map(LaneReport::planned).sum::<u64>(),
+        "results": run.lanes.iter().map(LaneReport::cases).sum::<u64>(),
         "passed": metrics().map(|it| it.all.verdicts.pass).sum::<u64>(),
         "failed": metrics().map(|it| it.all.verdicts.fail).sum::<u64>(),
         "errors": metrics().map(|it| it.all.verdicts.error).sum::<u64>(),
         "suite_fail_fast": !fail_fast.is_empty(),
         "fail_fast_runners": fail_fast,
         "runners": run.lanes.iter().map(runner).collect::<Vec<_>>(),
+        "consistency": run.consistency.iter().map(consistency::counts).collect::<Vec<_>>(),
     })
 }
 
@@ -61,6 +89,8 @@ fn runner(report: &LaneReport) -> Value {
             LaneStatus::Skipped { reason }
             | LaneStatus::Budget { reason }
             | LaneStatus::Decided { reason, .. }
+            | LaneStatus::TimedOut { reason }
+            | LaneStatus::GaveUp { reason }
             | LaneStatus::Broken { reason },
         ) => (Some(reason.as_str()), None),
         Some(LaneStatus::Complete | LaneStatus::Interrupted) | None => (None, None),
@@ -74,14 +104,15 @@ fn runner(report: &LaneReport) -> Value {
         "status": word(report),
         "reason": reason,
         "permanent": permanent,
-        "planned": lane.planned,
-        "results": metrics.results(),
+        "planned": report.planned(),
+        "results": report.cases(),
         "passed": metrics.all.verdicts.pass,
         "failed": metrics.all.verdicts.fail,
         "errors": metrics.all.verdicts.error,
         "calls": metrics.calls,
         "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
         "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first))),
+        "figures": metrics.figures,
         "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
     })
 }
@@ -98,7 +129,13 @@ fn word(report: &LaneReport) -> &'static str {
         }
         Some(LaneStatus::Broken { .. }) => "error",
         Some(LaneStatus::Skipped { .. }) => "skipped",
-        Some(LaneStatus::FailFast { .. } | LaneStatus::Budget { .. } | LaneStatus::Interrupted)
+        Some(LaneStatus::TimedOut { .. }) => "timeout",
+        Some(
+            LaneStatus::FailFast { .. }
+            | LaneStatus::Budget { .. }
+            | LaneStatus::GaveUp { .. }
+            | LaneStatus::Interrupted,
+        )
         | None => "aborted",
     }
 }

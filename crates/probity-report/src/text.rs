@@ -1,5 +1,7 @@
 //! What the terminal shows, at most 80 columns wide but for long names.
 
+pub(crate) mod consistency;
+
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
@@ -11,7 +13,10 @@ use probity_core::{
     view::{LaneReport, RunView},
 };
 
-use crate::plain::one_line;
+use crate::{
+    figures::{Sheet, Table},
+    plain::one_line,
+};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -20,12 +25,17 @@ const TITLE: Style = Style::new().bold();
 
 /// Flaky cases and the like that are named; the other reports have them all.
 const NAMED: usize = 10;
+/// Rows of a table that are shown; the other reports have them all.
+const MOST_ROWS: usize = 24;
 
 /// The summary of a run, with colours for terminals that have them.
 pub fn render(run: &RunView) -> String {
     let mut text = format!("run {} of {}: {}\n", run.run_id, one_line(&run.suite, 60), run.status);
     for lane in &run.lanes {
         write_lane(&mut text, lane);
+    }
+    for found in &run.consistency {
+        consistency::write(&mut text, &run.short, found);
     }
     if let Some(against) = &run.against {
         text.push_str(&against.text);
@@ -70,7 +80,7 @@ fn write_lane(text: &mut String, report: &LaneReport) {
         (results, None) if lane.repeat > 1 => {
             format!("{results} of {} answers, {} to a case", lane.planned, lane.repeat)
         }
-        (results, None) => format!("{results} of {} cases", lane.planned),
+        (_, None) => format!("{} of {} cases", report.cases(), report.planned()),
         (results, Some(least)) => {
             format!("{results} of {} answers, {least} of {} make a case", lane.planned, lane.repeat)
         }
@@ -89,6 +99,9 @@ fn write_lane(text: &mut String, report: &LaneReport) {
     let _ = writeln!(text, "  classes: {}", classes.join(", "));
     if let Some(repeats) = &metrics.repeats {
         write_repeats(text, repeats);
+    }
+    if let Some(figures) = &metrics.figures {
+        write_sheet(text, &Sheet::of(figures));
     }
     let _ = writeln!(text, "  {}", spent(metrics));
     if let Some(latency) = &metrics.latency {
@@ -110,6 +123,58 @@ fn write_lane(text: &mut String, report: &LaneReport) {
             GateStatus::Fail => (BAD, "FAIL"),
         };
         let _ = writeln!(text, "  gate {style}{word:<4}{style:#} {}", outcome.sentence());
+    }
+}
+
+fn write_sheet(text: &mut String, sheet: &Sheet) {
+    for (name, value) in &sheet.facts {
+        let _ = writeln!(text, "  {name}: {}", one_line(value, 120));
+    }
+    for table in &sheet.tables {
+        write_table(text, table);
+    }
+    for (about, message) in sheet.notices.iter().take(NAMED) {
+        let (about, message) = (one_line(about, 60), one_line(message, 200));
+        let _ = writeln!(text, "  {SO_SO}note{SO_SO:#} {about}: {message}");
+    }
+    let more = sheet.notices.len().saturating_sub(NAMED);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more notes");
+    }
+}
+
+/// Names to the left, figures to the right, as wide as they have to be.
+fn write_table(text: &mut String, table: &Table) {
+    if table.rows.is_empty() {
+        return;
+    }
+    let rows: Vec<Vec<String>> = std::iter::once(&table.head)
+        .chain(table.rows.iter().take(MOST_ROWS))
+        .map(|row| row.iter().map(|cell| one_line(cell, 40)).collect())
+        .collect();
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|it| it.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
+    let _ = writeln!(text, "  {}:", one_line(&table.title, 60));
+    for row in &rows {
+        let mut line = String::from("    ");
+        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match at {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    let more = table.rows.len().saturating_sub(MOST_ROWS);
+    if more > 0 {
+        let _ = writeln!(text, "    and {more} more rows, in the other reports");
     }
 }
 
@@ -207,6 +272,8 @@ pub fn told(status: &LaneStatus, aborted: u64) -> Option<String> {
             return Some(format!("stopped: the gates are decided ({}), {reason}", gates.as_str()));
         }
         LaneStatus::Interrupted => "interrupted".to_owned(),
+        LaneStatus::TimedOut { reason } => format!("stopped: {}", one_line(reason, 200)),
+        LaneStatus::GaveUp { reason } => format!("given up by itself: {}", one_line(reason, 200)),
         LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
     };
     Some(text + &cut)

@@ -75,9 +75,62 @@ impl From<CallError> for Failed {
 /// Answers of earlier calls. Errors are never among them.
 pub trait Answers: Send + Sync + std::fmt::Debug {
     /// The answer to a question that was asked before.
-    fn get(&self, key: InputDigest) -> Option<String>;
+    fn get(&self, kept: Kept, key: InputDigest) -> Option<String>;
     /// Keeps an answer.
-    fn put(&self, key: InputDigest, answer: &str);
+    fn put(&self, kept: Kept, key: InputDigest, answer: &str);
+}
+
+/// What an answer is kept as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The answer to a case.
+    Answer,
+    /// One of several answers to a case that are going to be judged.
+    Generation,
+    /// What a judge said.
+    Judgement,
+}
+
+/// What is done with answers of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Those of earlier calls are used.
+    pub read: bool,
+    /// New ones are kept.
+    pub write: bool,
+}
+
+impl Access {
+    /// Used and kept.
+    pub const FULL: Self = Self { read: true, write: true };
+    /// Kept, and those of earlier calls are replaced.
+    pub const ANEW: Self = Self { read: false, write: true };
+
+    /// Whether there is anything to do.
+    pub(crate) const fn any(self) -> bool {
+        self.read || self.write
+    }
+}
+
+/// What is done with answers of earlier calls, kind by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheAccess {
+    /// Answers to cases.
+    pub answers: Access,
+    /// Answers that are going to be judged.
+    pub generations: Access,
+    /// What judges said.
+    pub judgements: Access,
+}
+
+impl CacheAccess {
+    pub(crate) const fn of(self, kept: Kept) -> Access {
+        match kept {
+            Kept::Answer => self.answers,
+            Kept::Generation => self.generations,
+            Kept::Judgement => self.judgements,
+        }
+    }
 }
 
 /// One backend, ready to be asked.
@@ -141,6 +194,27 @@ impl Backend {
             Wire::Http(_) | Wire::Program(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
+        }
+    }
+
+    /// Whether another one is the same model at the same vendor, as far as the suite says so.
+    pub fn is_same_model(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.model.is_some() && self.model == other.model
+    }
+
+    /// What stands for a backend where none is asked.
+    pub fn nobody(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: "program",
+            model: None,
+            price: None,
+            max_concurrency: 1,
+            timeout: Duration::MAX,
+            max_tokens: None,
+            parameters: String::new(),
+            not_applied: Vec::new(),
+            wire: Wire::Echo,
         }
     }
 

@@ -82,10 +82,10 @@ impl Meter {
         self.pending += 1;
     }
 
-    /// A call ended, with or without an answer.
-    pub(crate) fn end(&mut self, usage: Usage, cost_usd: Option<f64>) {
+    /// A call ended, with or without an answer, or something that made several.
+    pub(crate) fn end(&mut self, calls: u64, usage: Usage, cost_usd: Option<f64>) {
         self.pending = self.pending.saturating_sub(1);
-        self.calls += 1;
+        self.calls = self.calls.saturating_add(calls);
         self.tokens += usage.total();
         self.cost_usd += cost_usd.unwrap_or(0.0);
         self.priced += u64::from(cost_usd.is_some());
@@ -123,7 +123,7 @@ mod tests {
         }
         assert_eq!(meter.left(), Left::Pending);
         for _ in 0..3 {
-            meter.end(Usage::default(), None);
+            meter.end(1, Usage::default(), None);
         }
         assert_eq!(meter.left(), Left::Nothing("max_calls = 3 reached".to_owned()));
     }
@@ -132,7 +132,7 @@ mod tests {
     fn calls_in_flight_cost_what_calls_have_cost() {
         let mut meter = Meter::new(Budget { max_cost_usd: Some(1.0), ..Budget::default() });
         meter.begin();
-        meter.end(Usage::default(), Some(0.3));
+        meter.end(1, Usage::default(), Some(0.3));
         assert_eq!(meter.left(), Left::Enough);
         for _ in 0..2 {
             meter.begin();
@@ -141,7 +141,7 @@ mod tests {
         meter.begin();
         assert_eq!(meter.left(), Left::Pending);
         for _ in 0..3 {
-            meter.end(Usage::default(), Some(0.1));
+            meter.end(1, Usage::default(), Some(0.1));
         }
         assert_eq!(meter.left(), Left::Enough);
     }
@@ -150,11 +150,11 @@ mod tests {
     fn tokens_have_a_limit() {
         let mut meter = Meter::new(Budget { max_tokens: Some(100), ..Budget::default() });
         meter.begin();
-        meter.end(used(60), None);
+        meter.end(1, used(60), None);
         assert_eq!(meter.left(), Left::Enough);
         meter.begin();
         assert_eq!(meter.left(), Left::Pending);
-        meter.end(used(60), None);
+        meter.end(1, used(60), None);
         assert_eq!(meter.left(), Left::Nothing("max_tokens = 100 reached".to_owned()));
     }
 
@@ -163,7 +163,7 @@ mod tests {
         let mut meter = Meter::new(Budget::default());
         for _ in 0..1000 {
             meter.begin();
-            meter.end(used(1000), Some(1000.0));
+            meter.end(1, used(1000), Some(1000.0));
         }
         assert_eq!(meter.left(), Left::Enough);
     }

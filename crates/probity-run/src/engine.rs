@@ -4,6 +4,7 @@
 //! wake up, handle what happened, tell about it. Cases run in tasks, which ask the loop
 //! for leave before each call and report after it.
 
+mod handle;
 mod lane;
 mod task;
 
@@ -11,7 +12,7 @@ mod task;
 pub(crate) mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     future::{pending, poll_fn},
     sync::Arc,
     task::Poll,
@@ -24,7 +25,7 @@ use probity_core::{
 };
 use probity_grade::Rules;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::{AbortHandle, Id, JoinError, JoinSet},
     time::{Instant, sleep_until},
 };
@@ -39,8 +40,9 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
+use handle::{Handle, Party};
 use lane::LaneState;
-use task::{Called, Came, Grant, Handle, Message, Shared, TaskEnd};
+use task::{Called, Came, Ended, Grant, Message, Shared, TaskEnd};
 
 /// What a run came to in this sitting.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +79,8 @@ struct BackendState {
     pacer: Pacer,
     /// Why it gets no more work at all.
     given_up: Option<String>,
+    /// Cases that wait for leave to ask it, in the order they came.
+    waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
 }
 
 /// A case that is being worked on.
@@ -86,9 +90,10 @@ struct Live {
     key: CaseKey,
     place: u64,
     category: Option<Category>,
-    /// Whether a call is in flight.
-    calling: bool,
-    backing_off: bool,
+    /// The backend that it has a call of in flight, or leave for one.
+    calling: Option<usize>,
+    /// The backend that it waits to ask again.
+    backing_off: Option<usize>,
     /// Why it was given up.
     aborted: Option<Aborted>,
 }
@@ -128,12 +133,24 @@ enum Wake {
     Ended(Result<(Id, TaskEnd), JoinError>),
     Fed(usize, Option<Fed>),
     PauseOver,
+    /// A lane may have taken too long.
+    Late,
 }
 
 impl Engine {
     fn new(plan: Plan, rules: &'static Rules, events: mpsc::Sender<Stamped>) -> Self {
-        let Plan { run_id, resumed, settings, backends, lanes, stages, budgets, carried, cache } =
-            plan;
+        let Plan {
+            run_id,
+            resumed,
+            settings,
+            backends,
+            lanes,
+            stages,
+            budgets,
+            carried,
+            cache,
+            access,
+        } = plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
         let probation =
             settings.fail_fast.map(|limits| limits.threshold.min(limits.permanent_threshold));
@@ -143,6 +160,7 @@ impl Engine {
                 pacer: Pacer::new(backend.max_concurrency, probation),
                 backend,
                 given_up: None,
+                waiting: VecDeque::new(),
             })
             .collect();
         let mut meter = Meter::new(settings.budget);
@@ -166,7 +184,7 @@ impl Engine {
             next_serial: 0,
             messages,
             interrupted: false,
-            shared: Arc::new(Shared { settings, cache, to_loop }),
+            shared: Arc::new(Shared { settings, cache, access, to_loop }),
             started,
         }
     }
@@ -210,14 +228,20 @@ impl Engine {
     /// Begins the lanes of a stage, except those whose backend was given up before.
     fn open(&mut self, stage: &[usize]) {
         for &at in stage {
+            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
             let lane = &mut self.lanes[at];
-            let asked = &self.backends[lane.backend];
-            match &asked.given_up {
+            match given_up {
                 _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
-                Some(reason) => lane.stop(LaneStatus::Skipped { reason: reason.clone() }),
-                None => lane.open(asked.backend.clone(), self.rules),
+                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
+                None => lane.open(self.backends[lane.backend].backend.clone(), self.rules),
             }
         }
+    }
+
+    /// The backends that a lane asks.
+    fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
+        let LaneState { backend, judge, .. } = self.lanes[lane];
+        std::iter::once(backend).chain(judge)
     }
 
     /// Tells of the lanes that have just ended.
@@ -235,6 +259,7 @@ impl Engine {
     async fn wake(&mut self, stage: &[usize], stop: &mut watch::Receiver<bool>) -> Wake {
         let open = self.open_lanes(stage);
         let resume_at = self.next_resume();
+        let due = stage.iter().filter_map(|at| self.lanes[*at].due()).min();
         let Self { messages, tasks, lanes, interrupted, .. } = self;
         let stopped = async {
             // A sender that is gone can no longer stop anything.
@@ -258,6 +283,7 @@ impl Engine {
             Some(ended) = tasks.join_next_with_id() => Wake::Ended(ended),
             (lane, fed) = case, if !open.is_empty() => Wake::Fed(lane, fed),
             () = until(resume_at), if resume_at.is_some() => Wake::PauseOver,
+            () = until(due), if due.is_some() => Wake::Late,
         }
     }
 
@@ -269,8 +295,16 @@ impl Engine {
         let room = self.has_room();
         let may_begin = |at: &usize| {
             let lane = &self.lanes[*at];
-            let has_room = room && self.backends[lane.backend].pacer.may_begin(now);
+            let asked = &self.backends[lane.backend];
+            // A judge that is slow, or not proven, must not be flooded with answers to judge.
+            let judge = lane.judge.map(|it| &self.backends[it]);
+            let is_ready = |it: &BackendState| {
+                let most = usize::try_from(it.pacer.limit()).unwrap_or(usize::MAX);
+                it.pacer.may_enter() && it.waiting.len() < most
+            };
+            let has_room = room && asked.pacer.may_begin(now) && judge.is_none_or(is_ready);
             lane.wants_cases()
+                && asked.waiting.is_empty()
                 && match self.budget_left(*at) {
                     Left::Enough => has_room,
                     Left::Pending => false,
@@ -335,13 +369,17 @@ impl Engine {
                 Ok(())
             }
             Wake::PauseOver => Ok(()),
+            Wake::Late => {
+                self.end_late_lanes();
+                Ok(())
+            }
         }
     }
 
     async fn message(&mut self, message: Message) -> Result<(), Unrecorded> {
         match message {
-            Message::Wants { serial, grant } => {
-                self.wants(serial, grant);
+            Message::Wants { serial, backend, grant } => {
+                self.wants(serial, backend, grant);
                 Ok(())
             }
             Message::Called(called) => self.called(called).await,
@@ -356,26 +394,30 @@ impl Engine {
         }
         let serial = self.next_serial;
         self.next_serial += 1;
+        let party = |at: usize| Party { at, backend: self.backends[at].backend.clone() };
+        let LaneState { backend, judge, .. } = self.lanes[at];
+        let (subject, judge) = (party(backend), judge.map(party));
+        self.backends[backend].pacer.begin_case();
+        if let Some(judge) = &judge {
+            self.backends[judge.at].pacer.enter();
+        }
         let lane = &mut self.lanes[at];
-        let state = &mut self.backends[lane.backend];
-        state.pacer.begin_case();
         self.meter.begin();
         self.runner_meters[lane.runner].begin();
         lane.live += 1;
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
-        let handle = Handle::new(serial, state.backend.clone(), self.shared.clone());
-        let kind = lane.info.kind;
-        let task = self.tasks.spawn(async move {
-            TaskEnd { serial, result: task::run_case(kind, case, handle).await }
-        });
+        let handle = Handle::new(serial, subject, judge, self.shared.clone());
+        let task = self
+            .tasks
+            .spawn(async move { TaskEnd { serial, result: task::run_case(case, handle).await } });
         let live = Live {
             task,
             key: key.clone(),
             place,
             category,
-            calling: true,
-            backing_off: false,
+            calling: Some(backend),
+            backing_off: None,
             aborted: None,
         };
         self.live.insert(serial, live);
@@ -383,41 +425,48 @@ impl Engine {
     }
 
     /// A case wants to make another call.
-    fn wants(&mut self, serial: u64, grant: tokio::sync::oneshot::Sender<Grant>) {
+    fn wants(&mut self, serial: u64, backend: usize, grant: oneshot::Sender<Grant>) {
         let Some(live) = self.live.get_mut(&serial) else { return };
-        let lane = &mut self.lanes[live.key.lane];
-        if std::mem::take(&mut live.backing_off) {
-            self.backends[lane.backend].pacer.back();
+        if let Some(again) = live.backing_off.take() {
+            self.backends[again].pacer.back();
         }
-        lane.waiting.push_back((serial, grant));
+        // It had leave to ask another one, and did not need it.
+        if let Some(other) = live.calling.take() {
+            let runner = self.lanes[live.key.lane].runner;
+            self.backends[other].pacer.dropped();
+            self.meter.forgo();
+            self.runner_meters[runner].forgo();
+        }
+        self.backends[backend].waiting.push_back((serial, grant));
     }
 
     /// Gives leave to cases that wait for their next call. They go before new cases.
     fn grant_waiting(&mut self) {
         let now = Instant::now();
-        for at in 0..self.lanes.len() {
-            while !self.lanes[at].waiting.is_empty() {
-                let backend = self.lanes[at].backend;
-                let answer = match self.budget_left(at) {
-                    Left::Nothing(_) => Grant::NoBudget,
-                    Left::Enough
+        for backend in 0..self.backends.len() {
+            while let Some((serial, _)) = self.backends[backend].waiting.front() {
+                let lane = self.live.get(serial).map(|live| live.key.lane);
+                let answer = match lane.map(|at| self.budget_left(at)) {
+                    // A task that is gone wants nothing.
+                    Some(Left::Nothing(_)) | None => Grant::NoBudget,
+                    Some(Left::Enough)
                         if self.has_room() && self.backends[backend].pacer.has_room(now) =>
                     {
                         Grant::Go
                     }
-                    Left::Pending | Left::Enough => break,
+                    Some(Left::Pending | Left::Enough) => break,
                 };
-                let Some((serial, grant)) = self.lanes[at].waiting.pop_front() else { break };
+                let waiting = self.backends[backend].waiting.pop_front();
+                let Some((serial, grant)) = waiting else { break };
                 let go = matches!(answer, Grant::Go);
-                // A task that is gone wants nothing.
                 if grant.send(answer).is_err() || !go {
                     continue;
                 }
                 self.backends[backend].pacer.begin();
                 self.meter.begin();
-                self.runner_meters[self.lanes[at].runner].begin();
                 if let Some(live) = self.live.get_mut(&serial) {
-                    live.calling = true;
+                    self.runner_meters[self.lanes[live.key.lane].runner].begin();
+                    live.calling = Some(backend);
                 }
             }
         }
@@ -425,19 +474,21 @@ impl Engine {
 
     /// A call came back.
     async fn called(&mut self, called: Called) -> Result<(), Unrecorded> {
-        let Called { serial, began, usage, cost_usd, outcome } = called;
+        let Called { serial, backend, began, calls, usage, cost_usd, outcome } = called;
         let Some(live) = self.live.get_mut(&serial) else { return Ok(()) };
-        live.calling = false;
+        live.calling = None;
         let key = live.key.clone();
         let lane = &mut self.lanes[key.lane];
-        let state = &mut self.backends[lane.backend];
+        let state = &mut self.backends[backend];
         for meter in [&mut self.meter, &mut self.runner_meters[lane.runner]] {
             match state.backend.is_replay() {
                 true => meter.forgo(),
-                false => meter.end(usage, cost_usd),
+                false => meter.end(calls, usage, cost_usd),
             }
         }
-        lane.calls += u64::from(!state.backend.is_replay());
+        if !state.backend.is_replay() {
+            lane.calls = lane.calls.saturating_add(calls);
+        }
         let now = Instant::now();
         let (pause, failed) = match outcome {
             Came::Back { exhausted_for } => (state.pacer.succeeded(now, exhausted_for), None),
@@ -449,7 +500,7 @@ impl Engine {
                 let pause = state.pacer.failed(began, now, &failure.error);
                 if failure.retry_in_ms.is_some() {
                     state.pacer.back_off();
-                    live.backing_off = true;
+                    live.backing_off = Some(backend);
                 }
                 (pause, Some(failure))
             }
@@ -475,7 +526,7 @@ impl Engine {
     async fn ended(
         &mut self,
         serial: u64,
-        result: Result<Box<CaseRecord>, Aborted>,
+        result: Result<Ended, Aborted>,
     ) -> Result<(), Unrecorded> {
         let Some(live) = self.release(serial) else { return Ok(()) };
         let at = live.key.lane;
@@ -486,15 +537,24 @@ impl Engine {
                 }
                 self.emit(Event::CaseAborted { case: live.key, reason }).await
             }
-            Ok(record) => {
+            Ok(Ended { record, at_fault, ends_lane }) => {
                 let breach = self.lanes[at].judge(&record);
                 let Live { place, category, .. } = live;
                 let CaseRecord { primary, verdict, .. } = *record;
                 self.lanes[at].count(Seen { place, category, primary, verdict });
                 self.emit(Event::CaseFinished { lane: at, record }).await?;
-                match breach {
-                    Some(breach) => self.give_up(at, breach).await,
-                    None => Ok(()),
+                let breach = breach.map(|it| (it, at_fault.unwrap_or(self.lanes[at].backend)));
+                match (breach, ends_lane) {
+                    (Some((breach, backend)), _) => self.give_up(at, backend, breach).await,
+                    (None, Some(LaneStatus::FailFast { reason, permanent })) => {
+                        let backend = self.lanes[at].backend;
+                        self.give_up(at, backend, Breach { reason, permanent }).await
+                    }
+                    (None, Some(status)) => {
+                        self.lanes[at].stop(status);
+                        Ok(())
+                    }
+                    (None, None) => Ok(()),
                 }
             }
         }
@@ -518,33 +578,63 @@ impl Engine {
         let live = self.live.remove(&serial)?;
         let lane = &mut self.lanes[live.key.lane];
         lane.live -= 1;
-        let pacer = &mut self.backends[lane.backend].pacer;
-        if live.calling {
+        if let Some(backend) = live.calling {
             // It had leave for a call, and never made it.
-            pacer.dropped();
+            self.backends[backend].pacer.dropped();
             self.meter.forgo();
             self.runner_meters[lane.runner].forgo();
         }
-        if live.backing_off {
-            pacer.back();
+        if let Some(backend) = live.backing_off {
+            self.backends[backend].pacer.back();
         }
-        pacer.end_case();
+        for backend in self.parties(live.key.lane) {
+            self.backends[backend].pacer.end_case();
+        }
         Some(live)
     }
 
-    /// A backend fails the same way again and again: its lane ends.
-    async fn give_up(&mut self, at: usize, breach: Breach) -> Result<(), Unrecorded> {
+    /// A backend fails the same way again and again: the lane ends, and if nothing can mend it,
+    /// every other that asks it.
+    async fn give_up(
+        &mut self,
+        at: usize,
+        backend: usize,
+        breach: Breach,
+    ) -> Result<(), Unrecorded> {
         let Breach { reason, permanent } = breach;
-        let state = &mut self.backends[self.lanes[at].backend];
+        let state = &mut self.backends[backend];
+        let name = state.backend.name.clone();
+        let mut ending = vec![at];
         if permanent {
             state.given_up = Some(reason.clone());
+            let asks = |lane: &usize| {
+                *lane != at
+                    && self.lanes[*lane].wants_cases()
+                    && self.parties(*lane).any(|it| it == backend)
+            };
+            ending.extend((0..self.lanes.len()).filter(asks));
         }
-        let backend = state.backend.name.clone();
-        let tripped =
-            Event::BackendTripped { lane: at, backend, reason: reason.clone(), permanent };
-        self.lanes[at].stop(LaneStatus::FailFast { reason, permanent });
-        self.abort(Aborted::FailFast, |live| live.key.lane == at);
-        self.emit(tripped).await
+        for lane in ending {
+            let (backend, reason) = (name.clone(), reason.clone());
+            self.lanes[lane].stop(LaneStatus::FailFast { reason: reason.clone(), permanent });
+            self.abort(Aborted::FailFast, |live| live.key.lane == lane);
+            self.emit(Event::BackendTripped { lane, backend, reason, permanent }).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends lanes that have taken too long.
+    fn end_late_lanes(&mut self) {
+        let now = Instant::now();
+        for at in 0..self.lanes.len() {
+            let lane = &mut self.lanes[at];
+            if lane.due().is_some_and(|due| due <= now) {
+                lane.deadline = None;
+                let status = lane.timed_out();
+                lane.stop(status);
+                self.abort(Aborted::TimedOut, |live| live.key.lane == at);
+            }
+        }
     }
 
     /// Somebody stops the run: nothing more begins, and what is in flight is given up.
@@ -561,10 +651,10 @@ impl Engine {
             live.aborted = Some(reason);
             live.task.abort();
         }
-        for lane in &mut self.lanes {
-            let live = &self.live;
-            lane.waiting
-                .retain(|(serial, _)| live.get(serial).is_none_or(|it| it.aborted.is_none()));
+        let live = &self.live;
+        let is_wanted = |serial: &u64| live.get(serial).is_none_or(|it| it.aborted.is_none());
+        for state in &mut self.backends {
+            state.waiting.retain(|(serial, _)| is_wanted(serial));
         }
     }
 }

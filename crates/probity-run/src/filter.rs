@@ -1,6 +1,6 @@
 //! Which cases of a dataset are asked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{
     case::{Category, TestCase},
@@ -19,6 +19,10 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// One of these ids, in which `*` stands for anything.
     pub ids: Vec<String>,
+    /// About one of these skills, or expecting none at all.
+    pub skills: Vec<String>,
+    /// In one of these groups of look-alikes.
+    pub groups: Vec<String>,
     /// One of these ids, to the letter.
     pub only: Option<BTreeSet<String>>,
     /// In this part of the dataset.
@@ -74,11 +78,27 @@ impl<'f> Chooser<'f> {
 impl Filter {
     /// Whether a case may be chosen, by what it is alone.
     pub(crate) fn matches(&self, case: &TestCase) -> bool {
-        let Self { pattern, categories, tags, ids, only, shard, sample: _, limit: _ } = self;
+        let Self {
+            pattern,
+            categories,
+            tags,
+            ids,
+            skills,
+            groups,
+            only,
+            shard,
+            sample: _,
+            limit: _,
+        } = self;
+        let routing = &case.routing;
         pattern.as_ref().is_none_or(|it| it.is_match(&case.id) || it.is_match(&case.prompt))
             && (categories.is_empty() || case.category.is_some_and(|it| categories.contains(&it)))
             && (tags.is_empty() || case.tags.iter().any(|tag| tags.contains(tag)))
             && (ids.is_empty() || ids.iter().any(|glob| glob_matches(glob, &case.id)))
+            && (skills.is_empty()
+                || routing.should_activate == Some(false)
+                || skills.iter().any(|it| is_about(case, it)))
+            && (groups.is_empty() || routing.group.as_ref().is_some_and(|it| groups.contains(it)))
             && only.as_ref().is_none_or(|only| only.contains(&case.id))
             && shard.is_none_or(|it| number(0, &case.id) % it.count == it.index - 1)
     }
@@ -92,11 +112,13 @@ pub struct Unmet {
 
 impl Unmet {
     pub(crate) fn new(filter: &Filter) -> Self {
-        let Filter { ids, tags, categories, .. } = filter;
+        let Filter { ids, tags, categories, skills, groups, .. } = filter;
         let ids = ids.iter().map(|it| ("--case", it.clone()));
         let tags = tags.iter().map(|it| ("--tag", it.clone()));
         let categories = categories.iter().map(|it| ("--category", it.to_string()));
-        Self { names: ids.chain(tags).chain(categories).collect() }
+        let skills = skills.iter().map(|it| ("--skill", it.clone()));
+        let groups = groups.iter().map(|it| ("--group", it.clone()));
+        Self { names: ids.chain(tags).chain(categories).chain(skills).chain(groups).collect() }
     }
 
     /// Takes away what a case has.
@@ -105,6 +127,8 @@ impl Unmet {
             self.names.retain(|(flag, name)| match *flag {
                 "--case" => !glob_matches(name, &case.id),
                 "--tag" => !case.tags.contains(name),
+                "--skill" => !is_about(case, name),
+                "--group" => case.routing.group.as_ref() != Some(name),
                 _ => case.category.is_none_or(|it| it.as_str() != name),
             });
         }
@@ -119,6 +143,58 @@ impl Unmet {
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.names.iter().map(|(flag, name)| (*flag, name.as_str()))
     }
+}
+
+/// Whether a skill is what a case is about, or one that it may choose.
+fn is_about(case: &TestCase, skill: &str) -> bool {
+    let routing = &case.routing;
+    let named = routing.expected_skills.iter().chain(&routing.acceptable_skills);
+    named.chain(&routing.skill).any(|it| it == skill)
+}
+
+/// So many of several groups that each has its share, and at least one as long as there are enough.
+/// Within a group the numbers decide. The groups hold a number and an id for each case.
+pub(crate) fn stratified(
+    mut groups: BTreeMap<String, Vec<(u64, String)>>,
+    most: u64,
+) -> BTreeSet<String> {
+    let total: u64 = groups.values().map(|it| it.len() as u64).sum();
+    let most = most.min(total);
+    // The largest group first gets what is left over by rounding down.
+    let mut shares: Vec<(&String, u64, u64)> = groups
+        .iter()
+        .map(|(name, cases)| {
+            let exact = u128::from(most) * cases.len() as u128;
+            let whole = u64::try_from(exact / u128::from(total.max(1))).unwrap_or(0);
+            let rest = u64::try_from(exact % u128::from(total.max(1))).unwrap_or(0);
+            (name, whole, rest)
+        })
+        .collect();
+    shares.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(b.0)));
+    let mut left = most - shares.iter().map(|it| it.1).sum::<u64>();
+    for share in &mut shares {
+        let more = u64::from(left > 0);
+        share.1 += more;
+        left -= more;
+    }
+    // Whoever has none takes one from whoever has most.
+    while let Some(none) = shares.iter().position(|it| it.1 == 0) {
+        let Some(rich) = (0..shares.len()).max_by_key(|at| shares[*at].1) else { break };
+        if shares[rich].1 < 2 {
+            break;
+        }
+        shares[rich].1 -= 1;
+        shares[none].1 += 1;
+    }
+    let shares: BTreeMap<String, u64> =
+        shares.into_iter().map(|(name, count, _)| (name.clone(), count)).collect();
+    let mut chosen = BTreeSet::new();
+    for (name, cases) in &mut groups {
+        cases.sort_unstable();
+        let count = usize::try_from(shares.get(name).copied().unwrap_or(0)).unwrap_or(usize::MAX);
+        chosen.extend(cases.drain(..).take(count).map(|(_, id)| id));
+    }
+    chosen
 }
 
 /// A number for a case that depends on nothing but the seed and its id.
@@ -183,6 +259,50 @@ mod tests {
         assert_eq!(selected(&filter, &["a1", "a2", "b2"]), ["a2"]);
         let filter = Filter { limit: Some(2), ..Filter::default() };
         assert_eq!(selected(&filter, &["a", "b", "c"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_part_of_each_group_is_chosen() {
+        let group = |name: &str, count: u64| {
+            let cases = (0..count).map(|at| (count - at, format!("{name}{at}")));
+            (name.to_owned(), cases.collect::<Vec<_>>())
+        };
+        let groups = || BTreeMap::from([group("a", 8), group("b", 3), group("c", 1)]);
+        let of = |most: u64| {
+            let chosen = stratified(groups(), most);
+            let count = |name: &str| chosen.iter().filter(|it| it.starts_with(name)).count();
+            [count("a"), count("b"), count("c")]
+        };
+        assert_eq!(of(12), [8, 3, 1]);
+        assert_eq!(of(100), [8, 3, 1]);
+        assert_eq!(of(6), [4, 1, 1]);
+        assert_eq!(of(4), [2, 1, 1]);
+        assert_eq!(of(3), [1, 1, 1]);
+        assert_eq!(of(2).iter().sum::<usize>(), 2);
+        assert_eq!(of(0), [0, 0, 0]);
+        assert_eq!(stratified(groups(), 3), ["a7", "b2", "c0"].map(str::to_owned).into());
+    }
+
+    #[test]
+    fn a_skill_keeps_the_cases_that_expect_none() {
+        use probity_core::case::Routing;
+        let case = |id: &str, expected: &[&str], group: Option<&str>| TestCase {
+            routing: Routing {
+                expected_skills: expected.iter().map(|&it| it.to_owned()).collect(),
+                should_activate: Some(!expected.is_empty()),
+                group: group.map(ToOwned::to_owned),
+                ..Routing::default()
+            },
+            ..case(id)
+        };
+        let filter = Filter { skills: vec!["x".to_owned()], ..Filter::default() };
+        let taken = [case("a", &["x"], None), case("b", &["y"], None), case("c", &[], None)]
+            .map(|it| filter.matches(&it));
+        assert_eq!(taken, [true, false, true]);
+        let filter = Filter { groups: vec!["g".to_owned()], ..Filter::default() };
+        assert!(filter.matches(&case("a", &["x"], Some("g"))));
+        assert!(!filter.matches(&case("a", &["x"], Some("h"))));
+        assert!(!filter.matches(&case("a", &["x"], None)));
     }
 
     #[test]

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use probity_core::{
-    record::{CallError, CaseRecord, FailedAttempt, Source, Usage},
-    run_result::{RunError, RunResult},
+    classification::{Classification, Verdict},
+    record::{Asked, CallError, CaseRecord, FailedAttempt, Source, Usage},
+    run_result::{Assessment, RunError, RunResult},
 };
 use probity_grade::classify;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{backend::Reply, source::Prepared};
+use crate::{
+    backend::{Backend, Reply},
+    source::Prepared,
+};
 
 /// All that the calls of a case came to.
 #[derive(Debug, Default)]
@@ -24,42 +28,67 @@ pub(crate) struct Spent {
     pub(crate) elapsed: Duration,
 }
 
-/// Judges a case, and makes the record of it.
-pub(crate) fn record(
-    case: Prepared,
-    backend_kind: &str,
-    answer: Result<Reply, CallError>,
-    spent: Spent,
-) -> CaseRecord {
-    let (reply, error) = match answer {
-        Ok(reply) => (Some(reply), None),
-        Err(error) => (None, Some(error)),
-    };
+/// What is known when a case is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heard<'a> {
+    pub(crate) reply: Option<&'a Reply>,
+    pub(crate) error: Option<&'a CallError>,
+    /// Skills that were chosen when each was asked about.
+    pub(crate) chosen: Option<&'a [String]>,
+    /// What a judge made of the reply.
+    pub(crate) assessments: &'a [Result<Assessment, String>],
+}
+
+/// Says what a case came to.
+pub(crate) fn classify_reply(
+    case: &Prepared,
+    backend: &Backend,
+    spent: &Spent,
+    heard: Heard<'_>,
+) -> Classification {
+    let Heard { reply, error, chosen, assessments } = heard;
     let limit_seconds = spent.limit.as_secs_f64().to_string();
-    let latency_ms = millis(spent.latency);
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
-        raw_response: reply.as_ref().map(|reply| reply.text.as_str()),
-        error: error.as_ref().map(|error| RunError {
+        raw_response: reply.map(|reply| reply.text.as_str()),
+        error: error.map(|error| RunError {
             message: &error.message,
             kind: Some(error.kind),
-            backend: Some(backend_kind),
+            backend: Some(backend.kind),
             status: error.status,
             exit_code: error.exit_code,
             signal: error.signal.as_deref(),
             ..RunError::default()
         }),
         limit_seconds: Some(&limit_seconds),
-        stop_reason: reply.as_ref().and_then(|reply| reply.stop_reason.as_deref()),
-        latency_ms: Some(latency_ms as f64),
+        stop_reason: reply.and_then(|reply| reply.stop_reason.as_deref()),
+        latency_ms: Some(millis(spent.latency) as f64),
         cost_usd: spent.cost_usd,
+        chosen,
+        assessments,
     };
-    let classification = classify(&case.expectation, &result);
-    let verdict = case.expectation.verdict(&classification);
+    classify(&case.expectation, &result)
+}
+
+/// What a case came to.
+pub(crate) struct Outcome {
+    pub(crate) reply: Option<Reply>,
+    pub(crate) error: Option<CallError>,
+    pub(crate) classification: Classification,
+    pub(crate) verdict: Verdict,
+    /// Every question, of a case that asked several.
+    pub(crate) asked: Vec<Asked>,
+}
+
+/// Makes the record of a case.
+pub(crate) fn record(case: Prepared, outcome: Outcome, spent: Spent) -> CaseRecord {
+    let Outcome { reply, error, classification, verdict, asked } = outcome;
     let (text, stop_reason, model, source) = match reply {
         Some(reply) => (Some(reply.text), reply.stop_reason, reply.model, reply.source),
         None => (None, None, None, Source::Backend),
     };
+    // Only a case whose every answer was known before says nothing about the backend.
+    let asked_anew = asked.iter().find(|it| it.source != Source::Cache);
     CaseRecord {
         case_id: case.case_id,
         repeat: case.repeat,
@@ -71,8 +100,8 @@ pub(crate) fn record(
         error,
         stop_reason,
         model,
-        source,
-        latency_ms,
+        source: asked_anew.map_or(source, |it| it.source),
+        latency_ms: millis(spent.latency),
         usage: spent.usage,
         cost_usd: spent.cost_usd,
         calls: spent.calls,
@@ -81,12 +110,14 @@ pub(crate) fn record(
         elapsed_ms: millis(spent.elapsed),
         primary: classification.primary(),
         verdict,
-        classification: to_raw_value(&classification).unwrap_or_else(|_| null()),
+        classification: raw(&classification),
+        asked,
     }
 }
 
-fn null() -> Box<RawValue> {
-    RawValue::from_string("null".to_owned()).expect("`null` is JSON")
+fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
+    to_raw_value(value)
+        .unwrap_or_else(|_| RawValue::from_string("null".to_owned()).expect("`null` is JSON"))
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {

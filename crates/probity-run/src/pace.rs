@@ -91,11 +91,15 @@ impl Pacer {
 
     /// Whether another case may begin: there is room, and not too much is left undone.
     pub(crate) fn may_begin(&self, now: Instant) -> bool {
-        self.has_room(now)
-            && match self.proven {
-                true => self.backing_off < self.limit(),
-                false => self.probation > 0 || self.cases == 0,
-            }
+        self.has_room(now) && self.may_enter()
+    }
+
+    /// Whether another case may count on it, now or later.
+    pub(crate) fn may_enter(&self) -> bool {
+        match self.proven {
+            true => self.backing_off < self.limit(),
+            false => self.probation > 0 || self.cases == 0,
+        }
     }
 
     /// When calls may begin again.
@@ -109,9 +113,14 @@ impl Pacer {
 
     /// A case begins with its first call.
     pub(crate) fn begin_case(&mut self) {
+        self.enter();
+        self.begin();
+    }
+
+    /// A case begins that is going to ask it later.
+    pub(crate) fn enter(&mut self) {
         self.probation = self.probation.saturating_sub(1);
         self.cases += 1;
-        self.begin();
     }
 
     pub(crate) fn end_case(&mut self) {

@@ -1,24 +1,33 @@
 //! What is going to be run: every dataset read and checked, every backend made ready.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use probity_core::{
-    case::Category,
+    case::{Category, TestCase},
     dataset::Item,
+    evidence::JudgedBy,
     problem::{Problem, Severity},
-    record::{InputDigest, Lane},
+    record::{InputDigest, Lane, SkillsInfo},
     settings::{Budget, Settings},
-    suite::RunnerConfig,
+    skill,
+    suite::{RunnerConfig, RunnerKind},
 };
 use probity_grade::Rules;
 
-pub use crate::budget::Used;
 use crate::{
-    backend::{Answers, Backend},
+    backend::{Answers, Backend, CacheAccess, Kept},
     decide::{Certainty, Decider, Planned},
-    filter::{Chooser, Filter, Sample, Unmet, number},
-    source::{Cases, Done},
+    filter::{Chooser, Filter, Sample, Unmet, number, stratified},
+    foreign,
+    source::{Cases, Done, Judge},
+    work::{Skills, rubrics_in},
 };
+pub use crate::{budget::Used, work::Calls};
 
 /// Everything that is run.
 #[derive(Debug)]
@@ -41,6 +50,8 @@ pub struct Plan {
     pub carried: Used,
     /// Answers of earlier calls that may be used.
     pub cache: Option<Arc<dyn Answers>>,
+    /// Which of them are, and which are kept.
+    pub access: CacheAccess,
 }
 
 /// One runner on one backend.
@@ -50,8 +61,14 @@ pub struct PlannedLane {
     pub info: Lane,
     /// Its place in the list of backends.
     pub backend: usize,
+    /// The place of the one who judges its answers.
+    pub judge: Option<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
+    /// Calls that it makes, if none has to be made again.
+    pub calls: Calls,
+    /// How long it may take in all.
+    pub(crate) timeout: Option<Duration>,
     pub(crate) cases: Cases,
     /// Cases that came to an end before.
     pub done: Done,
@@ -74,6 +91,15 @@ impl PlannedLane {
         Decider::new(&self.info, &self.planned, certainty).is_some()
     }
 
+    /// Answers to be judged that are known from earlier calls.
+    pub fn known_generations(&self, backend: &Backend, cache: &dyn Answers) -> u64 {
+        let mut known = 0;
+        self.cases.generations(backend, |key| {
+            known += u64::from(cache.get(Kept::Generation, key).is_some());
+        });
+        known
+    }
+
     /// What each selected case is asked, in the order of the dataset.
     pub fn inputs(&self, backend: &Backend, each: impl FnMut(&str, u32, InputDigest)) {
         self.cases.inputs(backend, each);
@@ -93,8 +119,11 @@ pub struct Surveyed {
     pub total: u64,
     /// Bytes of all prompts and instructions, once.
     pub prompt_bytes: u64,
+    /// Calls that all of them make, once.
+    pub calls: Calls,
     /// Names in the filter that the dataset knows nothing of.
     pub unmet: Unmet,
+    skills: Option<SkillsInfo>,
     cases: Cases,
 }
 
@@ -107,25 +136,43 @@ pub struct SampleSize {
     pub seed: u64,
 }
 
+/// Which cases of a dataset are asked.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// What they have to be.
+    pub filter: Filter,
+    /// How many chance is to choose of those.
+    pub sample: Option<SampleSize>,
+    /// Chooses some of each group, where a limit is to leave none out.
+    pub seed: u64,
+}
+
 /// Reads the dataset of a runner through. Every problem goes to `report`; with an error
 /// there is nothing to run.
 pub fn survey(
     runner: &RunnerConfig,
     folder: &Path,
     rules: &Rules,
-    filter: &Filter,
-    sample: Option<SampleSize>,
+    choice: &Choice,
     report: &mut dyn FnMut(Problem),
 ) -> Option<Surveyed> {
+    let Choice { filter, sample, seed } = choice;
     let mut cases = Cases::of(runner, folder, filter.clone());
-    // The cases with the smallest numbers are the sample, whatever order they are in.
-    let mut smallest = std::collections::BinaryHeap::new();
+    if runner.kind.has_skills() {
+        let folders: Vec<_> = runner.skills.iter().map(|it| folder.join(it)).collect();
+        let library = skill::load(&folders, report)?;
+        cases.skills = Some(Arc::new(Skills::new(runner, library)));
+    }
+    // A limit on cases about skills takes some of each kind of them.
+    let is_stratified = runner.kind.has_skills() && filter.limit.is_some() && sample.is_none();
     let mut errors = 0;
     let mut chooser = Chooser::new(filter);
     let mut unmet = Unmet::new(filter);
-    let mut sizes: Vec<(u64, u64, Option<Category>)> = Vec::new();
-    let (mut selected, mut prompt_bytes) = (0, 0);
-    let mut categories: BTreeMap<Category, u64> = BTreeMap::new();
+    let mut chosen = Sums::default();
+    // What has to be chosen from when all is known.
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let skills = cases.skills.clone();
     let summary = cases.survey(rules, |item| match item {
         Item::Problem(problem) => {
             errors += usize::from(problem.severity == Severity::Error);
@@ -134,60 +181,171 @@ pub fn survey(
         Item::Case(at) => {
             let case = &at.case;
             unmet.see(case);
-            let bytes = || {
-                let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
-                case.prompt.len() as u64 + system.len() as u64
-            };
-            match sample {
-                Some(SampleSize { size, seed }) if filter.matches(case) => {
-                    let number = number(seed, &case.id);
-                    smallest.push(number);
-                    sizes.push((number, bytes(), case.category));
-                    if smallest.len() > size {
-                        smallest.pop();
-                    }
+            if let Some(group) = &case.routing.group {
+                let named =
+                    case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
+                groups.entry(group.clone()).or_default().extend(named.cloned());
+            }
+            let sums = || Sums::of(case, runner, skills.as_deref());
+            if sample.is_some() || is_stratified {
+                if filter.matches(case) {
+                    candidates.push(Candidate {
+                        number: number(sample.map_or(*seed, |it| it.seed), &case.id),
+                        id: is_stratified.then(|| case.id.clone()),
+                        stratum: skills.as_ref().map(|it| it.stratum(case)),
+                        sums: sums(),
+                    });
                 }
-                None if chooser.takes(case) => {
-                    selected += 1;
-                    prompt_bytes += bytes();
-                    if let Some(category) = case.category {
-                        *categories.entry(category).or_default() += 1;
-                    }
-                }
-                Some(_) | None => {}
+            } else if chooser.takes(case) {
+                chosen.add(&sums());
             }
         }
     });
     if errors > 0 {
         return None;
     }
-    if let Some(SampleSize { seed, .. }) = sample {
-        let highest = smallest.peek().copied().unwrap_or(0);
-        let limit = filter.limit.unwrap_or(u64::MAX);
-        selected = (smallest.len() as u64).min(limit);
-        for (_, bytes, category) in sizes.iter().filter(|(number, ..)| *number <= highest) {
-            prompt_bytes += bytes;
-            if let Some(category) = category {
-                *categories.entry(*category).or_default() += 1;
-            }
-        }
+    if let Some(SampleSize { size, seed }) = *sample {
+        // The cases with the smallest numbers are the sample, whatever order they are in.
+        candidates.sort_unstable_by_key(|it| it.number);
+        candidates.truncate(size);
+        let highest = candidates.last().map_or(0, |it| it.number);
         cases.filter.sample = Some(Sample { seed, highest });
+        candidates.iter().for_each(|it| chosen.add(&it.sums));
+        chosen.cases = chosen.cases.min(filter.limit.unwrap_or(u64::MAX));
+    } else if let (true, Some(limit)) = (is_stratified, filter.limit) {
+        let mut strata: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+        for it in &candidates {
+            let stratum = it.stratum.clone().unwrap_or_default();
+            strata.entry(stratum).or_default().push((it.number, it.id.clone().unwrap_or_default()));
+        }
+        let only = stratified(strata, limit);
+        let is_chosen = |it: &&Candidate| it.id.as_ref().is_some_and(|id| only.contains(id));
+        candidates.iter().filter(is_chosen).for_each(|it| chosen.add(&it.sums));
+        cases.filter = Filter { limit: None, only: Some(only), ..cases.filter };
     }
     cases.digest = summary.digest.to_string();
+    let skills = cases.skills.take().map(|skills| {
+        let mut skills = Arc::unwrap_or_clone(skills);
+        if runner.kind == RunnerKind::Confusion {
+            groups.into_iter().for_each(|(group, shown)| skills.add_index(Some(group), shown));
+        }
+        let info = SkillsInfo {
+            count: skills.library.skills.len() as u64,
+            index_characters: skills.index_characters(),
+            digest: skills.library.digest().to_string(),
+        };
+        cases.skills = Some(Arc::new(skills));
+        info
+    });
+    let Sums { cases: selected, categories, prompt_bytes, calls } = chosen;
     Some(Surveyed {
         runner: runner.clone(),
         selected,
         categories,
         total: summary.cases as u64,
         prompt_bytes,
+        calls,
         unmet,
+        skills,
         cases,
     })
 }
 
+/// The survey of a runner that is a program: it runs once, and what it does is its own affair.
+pub fn survey_program(runner: &RunnerConfig, program: foreign::Program) -> Surveyed {
+    let mut cases = Cases::of(runner, &program.folder, Filter::default());
+    cases.digest = InputDigest::of(runner.command.iter().map(String::as_bytes)).to_string();
+    cases.program = Some(Arc::new(program));
+    Surveyed {
+        runner: runner.clone(),
+        selected: 1,
+        categories: BTreeMap::new(),
+        total: 1,
+        prompt_bytes: 0,
+        calls: Calls::default(),
+        unmet: Unmet::default(),
+        skills: None,
+        cases,
+    }
+}
+
+/// A case that may be chosen.
+struct Candidate {
+    number: u64,
+    id: Option<String>,
+    stratum: Option<String>,
+    sums: Sums,
+}
+
+/// What is added up over the cases that are asked.
+#[derive(Default)]
+struct Sums {
+    cases: u64,
+    categories: BTreeMap<Category, u64>,
+    prompt_bytes: u64,
+    calls: Calls,
+}
+
+impl Sums {
+    fn of(case: &TestCase, runner: &RunnerConfig, skills: Option<&Skills>) -> Self {
+        let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
+        let calls = match skills {
+            Some(skills) => skills.calls(case, runner.swap),
+            None => {
+                let judgements = rubrics_in(&case.criteria.assertions);
+                Calls { answers: 1, judgements, fallbacks: 0 }
+            }
+        };
+        Self {
+            cases: 1,
+            categories: case.category.into_iter().map(|it| (it, 1)).collect(),
+            prompt_bytes: case.prompt.len() as u64 + system.len() as u64,
+            calls,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.prompt_bytes += other.prompt_bytes;
+        self.calls.add(other.calls);
+        for (category, count) in &other.categories {
+            *self.categories.entry(*category).or_default() += count;
+        }
+    }
+}
+
+/// Who judges the answers of a lane: a backend of the plan, by its place.
+#[derive(Clone, Debug)]
+pub struct JudgeSeat {
+    /// Its place in the list of backends.
+    pub place: usize,
+    /// The backend.
+    pub backend: Arc<Backend>,
+}
+
 impl Surveyed {
+    /// Whether anything is asked of a judge.
+    pub fn needs_judge(&self) -> bool {
+        self.calls.judgements > 0
+    }
+
     /// The runner on one of the backends of a plan.
-    pub fn lane(&self, runner: usize, backend: usize, asked: &Backend) -> PlannedLane {
+    pub fn lane(
+        &self,
+        runner: usize,
+        backend: usize,
+        asked: &Backend,
+        judge: Option<&JudgeSeat>,
+    ) -> PlannedLane {
+        let judge = judge.filter(|_| self.needs_judge());
+        let by = judge.map(|seat| JudgedBy {
+            backend: seat.backend.name.clone(),
+            model: seat.backend.model.clone(),
+            own_answers: seat.place == backend || seat.backend.is_same_model(asked),
+        });
+        let mut cases = self.cases.clone();
+        cases.judge =
+            judge.zip(by.clone()).map(|(seat, by)| Judge { backend: seat.backend.clone(), by });
         PlannedLane {
             info: Lane {
                 runner: self.runner.name.clone(),
@@ -200,11 +358,17 @@ impl Surveyed {
                 planned: self.selected * u64::from(self.runner.repeat),
                 repeat: self.runner.repeat,
                 replayed: asked.is_replay(),
+                judge: by,
+                skills: self.skills.clone(),
                 judging: self.runner.judging(&asked.name),
             },
             backend,
+            judge: judge.map(|seat| seat.place),
             runner,
-            cases: self.cases.clone(),
+            calls: self.calls.times(u64::from(self.runner.repeat)),
+            // A program keeps to its limit itself, and says what it had done until then.
+            timeout: self.runner.timeout.filter(|_| self.runner.kind != RunnerKind::Program),
+            cases,
             done: Done::default(),
             planned: {
                 let times = |count: u64| count * u64::from(self.runner.repeat);

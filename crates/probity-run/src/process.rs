@@ -131,6 +131,8 @@ pub enum End {
 #[derive(Debug)]
 pub struct Room {
     dir: TempDir,
+    /// Where the program runs instead of the empty directory.
+    elsewhere: Option<PathBuf>,
     _count: Count,
 }
 
@@ -140,12 +142,18 @@ impl Room {
         let failed = |source| NoProgram::Room { path: std::env::temp_dir(), source };
         let dir = tempfile::Builder::new().prefix("probity-").tempdir().map_err(failed)?;
         std::fs::create_dir(dir.path().join("work")).map_err(failed)?;
-        Ok(Self { dir, _count: Count::up() })
+        Ok(Self { dir, elsewhere: None, _count: Count::up() })
+    }
+
+    /// The same, for a program that runs in a folder of its own.
+    #[must_use]
+    pub fn but_working_in(self, folder: PathBuf) -> Self {
+        Self { elsewhere: Some(folder), ..self }
     }
 
     /// The working directory.
     pub fn work(&self) -> PathBuf {
-        self.dir.path().join("work")
+        self.elsewhere.clone().unwrap_or_else(|| self.dir.path().join("work"))
     }
 
     /// Writes a file beside the working directory.

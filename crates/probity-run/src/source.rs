@@ -16,6 +16,7 @@ use probity_core::{
     classification::{Primary, Verdict},
     criteria::CriteriaProblem,
     dataset::{self, Item},
+    evidence::JudgedBy,
     located::Step,
     record::InputDigest,
     suite::{RunnerConfig, RunnerKind},
@@ -29,6 +30,8 @@ use crate::{
     backend::{Ask, Backend},
     decide::Seen,
     filter::{Chooser, Filter},
+    foreign,
+    work::{Skills, Work, rubrics_in},
 };
 
 /// Cases that are read ahead of the calls.
@@ -46,6 +49,7 @@ pub(crate) struct Prepared {
     pub(crate) system: Option<Arc<str>>,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
+    pub(crate) work: Work,
     /// The case as JSON.
     pub(crate) case: Arc<str>,
 }
@@ -115,6 +119,13 @@ pub(crate) struct Cases {
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
+    /// What the cases are about, of a skill runner.
+    pub(crate) skills: Option<Arc<Skills>>,
+    /// Who judges, and whether in both orders.
+    pub(crate) judge: Option<Judge>,
+    pub(crate) swap: bool,
+    /// The program that runs cases of its own.
+    pub(crate) program: Option<Arc<foreign::Program>>,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -135,12 +146,30 @@ impl Default for Cases {
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
+            skills: None,
+            judge: None,
+            swap: false,
+            program: None,
             shuffle: None,
             tells_known: false,
             #[cfg(test)]
             given: Vec::new(),
         }
     }
+}
+
+/// Who judges the answers of a lane.
+#[derive(Clone, Debug)]
+pub(crate) struct Judge {
+    pub(crate) backend: Arc<Backend>,
+    pub(crate) by: JudgedBy,
+}
+
+/// What a case asks, before anything is compiled.
+struct Questions {
+    prompt: String,
+    system: Option<Arc<str>>,
+    work: Work,
 }
 
 impl Cases {
@@ -156,6 +185,10 @@ impl Cases {
             repeat: runner.repeat,
             filter,
             digest: String::new(),
+            skills: None,
+            judge: None,
+            swap: runner.swap,
+            program: None,
             shuffle: None,
             tells_known: false,
             #[cfg(test)]
@@ -177,7 +210,13 @@ impl Cases {
         dataset::read(&paths, &check, &mut each)
     }
 
-    fn check_case(&self, case: &TestCase) -> Option<CriteriaProblem> {
+    fn check_case(&self, case: &TestCase) -> Vec<CriteriaProblem> {
+        let mut problems = self.skills.as_ref().map(|it| it.check(case)).unwrap_or_default();
+        problems.extend(self.check_prompt(case));
+        problems
+    }
+
+    fn check_prompt(&self, case: &TestCase) -> Option<CriteriaProblem> {
         if self.kind == RunnerKind::Command && case.accepted_commands().next().is_none() {
             return Some(CriteriaProblem {
                 path: vec![],
@@ -197,6 +236,10 @@ impl Cases {
 
     /// The prompt as it is sent.
     pub(crate) fn render(&self, case: &TestCase) -> Result<String, template::TemplateError> {
+        // The braces in the arguments of a program are filled in for each backend.
+        if self.program.is_some() {
+            return Ok(case.prompt.clone());
+        }
         let own = template::render(&case.prompt, &case.prompt_vars)?;
         let Some(outer) = &self.prompt else { return Ok(own) };
         let mut vars = case.prompt_vars.clone();
@@ -220,37 +263,120 @@ impl Cases {
         backend: &Backend,
         compiler: &mut Compiler<'static>,
     ) -> Option<Prepared> {
-        let prompt = self.render(case).ok()?;
-        let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
-        let ask = Ask { prompt: &prompt, system: system.as_deref(), repeat };
+        let questions = self.questions(case)?;
+        let input = self.input(case, &questions, repeat, backend);
+        let Questions { prompt, system, work } = questions;
+        let mut expectation =
+            compiler.compile(&case.criteria, case.command_case().as_ref()).ok()?;
+        let routing = match work {
+            Work::Route { .. } => self.skills.as_ref().and_then(|it| it.expectation(case)),
+            Work::Answer | Work::Compare(_) | Work::Program(_) => None,
+        };
+        if let Some(routing) = routing {
+            expectation = expectation.with_routing(routing);
+        }
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
             place: 0,
             category: case.category,
-            input: backend.digest(&ask),
-            expectation: compiler.compile(&case.criteria, case.command_case().as_ref()).ok()?,
+            input,
+            expectation,
+            work,
             case: serde_json::to_string(case).ok()?.into(),
             prompt,
             system,
         })
     }
 
+    /// What a case asks.
+    fn questions(&self, case: &TestCase) -> Option<Questions> {
+        let prompt = self.render(case).ok()?;
+        let own = || case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
+        let Some(skills) = &self.skills else {
+            let work = self.program.clone().map_or(Work::Answer, Work::Program);
+            return Some(Questions { prompt, system: own(), work });
+        };
+        if self.kind.compares() {
+            let by = &self.judge.as_ref()?.by;
+            let comparison = skills.comparison(case, self.swap, by)?;
+            let work = Work::Compare(Box::new(comparison));
+            return Some(Questions { prompt, system: own(), work });
+        }
+        let (system, _) = skills.index_of(case)?;
+        let work = Work::Route { skills: skills.library.clone() };
+        Some(Questions { prompt, system: Some(system), work })
+    }
+
+    /// What is asked with which parameters: answers to anything else are no answers.
+    fn input(
+        &self,
+        case: &TestCase,
+        questions: &Questions,
+        repeat: u32,
+        backend: &Backend,
+    ) -> InputDigest {
+        let Questions { prompt, system, work } = questions;
+        let digest = |system: Option<&str>| backend.digest(&Ask { prompt, system, repeat });
+        let plain = digest(system.as_deref());
+        let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
+        match work {
+            Work::Answer if rubrics_in(&case.criteria.assertions) > 0 => {
+                let asserted = serde_json::to_string(&case.criteria.assertions).unwrap_or_default();
+                InputDigest::of([&plain.0[..], judge.as_bytes(), asserted.as_bytes()])
+            }
+            Work::Answer | Work::Route { .. } => plain,
+            Work::Compare(it) => {
+                let all: Vec<InputDigest> =
+                    it.conditions.iter().map(|(_, system)| digest(system.as_deref())).collect();
+                let rubric = serde_json::to_string(&it.rubric).unwrap_or_default();
+                let how =
+                    [judge.as_bytes(), rubric.as_bytes(), if it.swap { b"both" } else { b"one" }];
+                InputDigest::of(how.into_iter().chain(all.iter().map(|it| &it.0[..])))
+            }
+            Work::Program(program) => {
+                let all = program.command.iter().map(String::as_bytes);
+                InputDigest::of([&plain.0[..]].into_iter().chain(all))
+            }
+        }
+    }
+
+    /// The keys under which the answers of a case that are going to be judged are kept.
+    pub(crate) fn generations(&self, backend: &Backend, mut each: impl FnMut(InputDigest)) {
+        for repeat in 0..self.repeat {
+            let read = self.reread(|case| {
+                let Some(Questions { prompt, work: Work::Compare(it), .. }) = self.questions(case)
+                else {
+                    return Ok(());
+                };
+                for (_, system) in &it.conditions {
+                    let system = system.as_deref();
+                    each(backend.cache_key(&Ask { prompt: &prompt, system, repeat }));
+                }
+                Ok(())
+            });
+            if read.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The one case of a program.
+    fn of_program(&self) -> Option<TestCase> {
+        let program = self.program.as_ref()?;
+        let prompt = program.command.join(" ");
+        Some(TestCase { id: "program".to_owned(), prompt, ..TestCase::default() })
+    }
+
     /// What each selected case is asked on a backend, without anything that grading needs.
     pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&str, u32, InputDigest)) {
         for repeat in 0..self.repeat {
-            let mut chooser = Chooser::new(&self.filter);
-            let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-            dataset::reread(&paths, &Cell::new(false), &mut |item| {
-                let Item::Case(at) = item else { return };
-                let case = &at.case;
-                if !chooser.takes(case) {
-                    return;
+            // A dataset that has changed since is noticed when its cases are fed.
+            let _ = self.reread(|case| {
+                if let Some(questions) = self.questions(case) {
+                    each(&case.id, repeat, self.input(case, &questions, repeat, backend));
                 }
-                let Ok(prompt) = self.render(case) else { return };
-                let system = case.system.as_deref().or(self.system.as_deref());
-                let ask = Ask { prompt: &prompt, system, repeat };
-                each(&case.id, repeat, backend.digest(&ask));
+                Ok(())
             });
         }
     }
@@ -367,6 +493,9 @@ impl Feeder<'_> {
 impl Cases {
     /// Goes through the chosen cases of a dataset that was checked before.
     fn reread(&self, mut each: impl FnMut(&TestCase) -> Result<(), Stopped>) -> Result<(), Reread> {
+        if let Some(case) = self.of_program() {
+            return each(&case).map_err(|Stopped| Reread::Unwanted);
+        }
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();

@@ -110,6 +110,14 @@ pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
     Equivalence { verdict, reason: reason.to_owned(), canonical, difference }
 }
 
+/// Whether the verdict on two canonical forms is `equal`.
+///
+/// Forms that hold a command fall into classes by it, so that many commands can be sorted into groups
+/// without reading any of them twice.
+pub fn are_equal(left: &Form, right: &Form) -> bool {
+    judge(left, right).0 == Verdict::Equal
+}
+
 fn judge(left: &Form, right: &Form) -> (Verdict, &'static str, Option<Difference>) {
     if left.is_empty() || right.is_empty() {
         return (Verdict::Unknown, "one of them holds no command", None);

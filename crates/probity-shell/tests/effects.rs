@@ -7,8 +7,10 @@ use std::{
 
 use probity_shell::{
     Script,
-    equivalence::{Verdict, compare},
+    canonical::Form,
+    equivalence::{Verdict, are_equal, compare},
 };
+use proptest::{prelude::*, sample::select};
 
 /// Pairs that are equal by our tables and can be run anywhere.
 const PAIRS: &[(&str, &str)] = &[
@@ -216,7 +218,6 @@ fn look(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
 fn equal_commands_have_equal_effects() {
     let mut wrong = Vec::new();
     for (left, right) in PAIRS {
-        let parse = |text| Script::parse(text).unwrap_or_else(|error| panic!("`{text}`: {error}"));
         let found = compare(&parse(left), &parse(right));
         if found.verdict != Verdict::Equal {
             wrong.push(format!("not called equal: `{left}`, `{right}`: {:?}", found.canonical));
@@ -231,4 +232,50 @@ fn equal_commands_have_equal_effects() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+fn parse(text: &str) -> Script<'_> {
+    Script::parse(text).unwrap_or_else(|error| panic!("`{text}`: {error}"))
+}
+
+fn commands() -> Vec<&'static str> {
+    let sides = PAIRS.iter().flat_map(|(left, right)| [*left, *right]);
+    // A comment is no command; the others have no table, or no form of their own.
+    sides.chain(["# x", "frobnicate -x", "frobnicate  -x", "[[ -f a ]]", "ls &"]).collect()
+}
+
+/// Each command joins the first group whose first member it is equal to. If that says the same as every comparison
+/// does, equality sorts commands into classes.
+#[test]
+fn groups_of_forms_say_what_comparisons_say() {
+    let forms: Vec<Form> = commands().iter().map(|it| Form::of(&parse(it))).collect();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, form) in forms.iter().enumerate() {
+        match groups.iter_mut().find(|group| are_equal(&forms[group[0]], form)) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
+        }
+    }
+    assert!(groups.len() > 50 && groups.len() < forms.len() - 50, "{}", groups.len());
+    let group_of = |at: usize| groups.iter().position(|group| group.contains(&at));
+    let group_of: Vec<_> = (0..forms.len()).map(group_of).collect();
+    for (left, one) in forms.iter().enumerate() {
+        for (right, two) in forms.iter().enumerate() {
+            let together = group_of[left] == group_of[right] && !one.is_empty();
+            assert_eq!(are_equal(one, two), together, "`{one}` and `{two}`");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn equal_forms_are_an_equal_verdict(left in select(commands()), right in select(commands())) {
+        let equal = compare(&parse(left), &parse(right)).verdict == Verdict::Equal;
+        prop_assert_eq!(are_equal(&Form::of(&parse(left)), &Form::of(&parse(right))), equal);
+    }
+
+    #[test]
+    fn a_pair_of_the_list_is_equal_by_its_forms(pair in select(PAIRS)) {
+        prop_assert!(are_equal(&Form::of(&parse(pair.0)), &Form::of(&parse(pair.1))));
+    }
 }

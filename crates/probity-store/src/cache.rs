@@ -20,8 +20,33 @@ pub struct Cache {
     connection: Mutex<Connection>,
 }
 
-/// What is in a cache.
+/// What answers are kept as, each in a table of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// Answers to cases.
+    Answers,
+    /// Answers that are judged.
+    Generations,
+    /// What judges said.
+    Judgements,
+}
+
+impl CacheKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Answers, Self::Generations, Self::Judgements];
+
+    /// The name that people and tables use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answers => "answers",
+            Self::Generations => "generations",
+            Self::Judgements => "judgements",
+        }
+    }
+}
+
+/// What is in a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Answers.
     pub entries: u64,
@@ -41,13 +66,16 @@ impl Cache {
             return Err(StoreError::ForeignCache { path: path.to_owned() });
         }
         let ready = schema::prepare(&connection).and_then(|()| {
-            connection.execute_batch(
-                "CREATE TABLE IF NOT EXISTS answers (
-                    key BLOB PRIMARY KEY,
-                    answer TEXT NOT NULL,
-                    at_ms INTEGER NOT NULL
-                 ) STRICT;",
-            )?;
+            for kept in CacheKind::ALL {
+                connection.execute_batch(&format!(
+                    "CREATE TABLE IF NOT EXISTS {} (
+                        key BLOB PRIMARY KEY,
+                        answer TEXT NOT NULL,
+                        at_ms INTEGER NOT NULL
+                     ) STRICT;",
+                    kept.as_str()
+                ))?;
+            }
             let id = Content::Cache.application_id();
             if connection
                 .query_row("PRAGMA application_id", [], |row| Ok(row.get::<_, i32>(0)? != id))?
@@ -70,10 +98,10 @@ impl Cache {
     }
 
     /// The answer of a key. A cache that cannot be read has none.
-    pub fn get(&self, key: [u8; 16]) -> Option<String> {
+    pub fn get(&self, kept: CacheKind, key: [u8; 16]) -> Option<String> {
         self.with(|connection| {
             connection
-                .prepare_cached("SELECT answer FROM answers WHERE key = ?")?
+                .prepare_cached(&format!("SELECT answer FROM {} WHERE key = ?", kept.as_str()))?
                 .query_row([key], |row| row.get(0))
                 .optional()
         })
@@ -82,22 +110,23 @@ impl Cache {
     }
 
     /// Keeps an answer. One that cannot be kept is asked for again another time.
-    pub fn put(&self, key: [u8; 16], answer: &str, at_ms: i64) {
+    pub fn put(&self, kept: CacheKind, key: [u8; 16], answer: &str, at_ms: i64) {
+        let sql = format!("INSERT OR REPLACE INTO {} VALUES (?, ?, ?)", kept.as_str());
         let _ = self.with(|connection| {
-            connection
-                .prepare_cached("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)")?
-                .execute(params![key, answer, at_ms])
+            connection.prepare_cached(&sql)?.execute(params![key, answer, at_ms])
         });
     }
 
-    /// What is in it.
-    pub fn stats(&self) -> Result<CacheStats, StoreError> {
+    /// What is in it of one kind.
+    pub fn stats(&self, kept: CacheKind) -> Result<CacheStats, StoreError> {
+        let sql = format!(
+            "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM {}",
+            kept.as_str()
+        );
         self.with(|connection| {
-            connection.query_row(
-                "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM answers",
-                [],
-                |row| Ok(CacheStats { entries: row.get(0)?, bytes: row.get(1)?, oldest_ms: row.get(2)? }),
-            )
+            connection.query_row(&sql, [], |row| {
+                Ok(CacheStats { entries: row.get(0)?, bytes: row.get(1)?, oldest_ms: row.get(2)? })
+            })
         })
         .map_err(StoreError::UseCache)
     }
@@ -118,10 +147,13 @@ impl Cache {
         Ok(true)
     }
 
-    /// Forgets everything. Returns how many answers that were.
-    pub fn clear(&self) -> Result<usize, StoreError> {
+    /// Forgets everything of some kinds. Returns how many answers that were.
+    pub fn clear(&self, kinds: &[CacheKind]) -> Result<usize, StoreError> {
         self.with(|connection| {
-            let removed = connection.execute("DELETE FROM answers", [])?;
+            let mut removed = 0;
+            for kept in kinds {
+                removed += connection.execute(&format!("DELETE FROM {}", kept.as_str()), [])?;
+            }
             connection.execute_batch("VACUUM")?;
             Ok(removed)
         })

@@ -10,6 +10,7 @@ mod merge;
 mod reader;
 mod recorder;
 mod schema;
+mod side_by_side;
 mod view;
 
 use std::{
@@ -19,7 +20,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use cache::{Cache, CacheStats};
+pub use cache::{Cache, CacheKind, CacheStats};
 pub use id::new_run_id;
 pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, Tally};

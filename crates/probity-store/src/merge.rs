@@ -207,7 +207,9 @@ impl Part<'_> {
                 "INSERT OR IGNORE INTO main.texts (hash, text)
                  SELECT hash, text FROM {schema}.texts WHERE id IN (
                     SELECT definition FROM {schema}.results WHERE lane = ?1
-                    UNION SELECT system FROM {schema}.results WHERE lane = ?1)"
+                    UNION SELECT system FROM {schema}.results WHERE lane = ?1
+                    UNION SELECT a.system FROM {schema}.asked AS a
+                    JOIN {schema}.results AS r ON r.id = a.result WHERE r.lane = ?1)"
             ),
             [lane],
         )?;
@@ -227,6 +229,21 @@ impl Part<'_> {
                     output_tokens, cached_tokens, cost_usd, calls, failures, started_ms,
                     elapsed_ms, class, verdict, classification
                  FROM {schema}.results WHERE lane = ?1 AND stale = 0"
+            ),
+            params![lane, into],
+        )?;
+        connection.execute(
+            &format!(
+                "INSERT INTO main.asked
+                 SELECT ours.id, a.place, a.role, a.backend,
+                    (SELECT mine.id FROM main.texts AS mine JOIN {schema}.texts AS theirs
+                     ON mine.hash = theirs.hash WHERE theirs.id = a.system),
+                    a.prompt, a.reply, a.error, a.model, a.source, a.latency_ms, a.input_tokens,
+                    a.output_tokens, a.cached_tokens, a.cost_usd, a.calls
+                 FROM {schema}.asked AS a JOIN {schema}.results AS r ON r.id = a.result
+                 JOIN main.results AS ours ON ours.lane = ?2 AND ours.case_id = r.case_id
+                    AND ours.repeat = r.repeat
+                 WHERE r.lane = ?1 AND r.stale = 0"
             ),
             params![lane, into],
         )?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use probity_core::{
     classification::{Counts, Primary, Verdict},
-    record::{InputDigest, Lane, LaneStatus, Source, StoredCase, Usage},
+    record::{Asked, InputDigest, Lane, LaneStatus, Source, StoredCase, Usage},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -58,6 +58,11 @@ impl LaneView {
     /// Whether everything that was planned came to an end.
     pub fn is_complete(&self) -> bool {
         self.status.as_ref().is_some_and(LaneStatus::is_complete)
+    }
+
+    /// Whether its cases may ask more than one question.
+    pub(crate) fn asks_several(&self) -> bool {
+        self.lane.kind.has_skills() || self.lane.judge.is_some()
     }
 }
 
@@ -125,8 +130,11 @@ impl Tally {
 
 const CASE_COLUMNS: &str = "case_id, repeat, input, d.text, s.text, prompt, reply, error, \
      stop_reason, model, source, latency_ms, input_tokens, output_tokens, cached_tokens, cost_usd, \
-     calls, failures, started_ms, elapsed_ms, class, verdict, classification \
+     calls, failures, started_ms, elapsed_ms, class, verdict, classification, r.id \
      FROM results r JOIN texts d ON d.id = r.definition LEFT JOIN texts s ON s.id = r.system";
+
+/// The row of a result, among the columns of a case.
+const RESULT_COLUMN: usize = 23;
 
 impl Reader {
     /// Opens a store that is there.
@@ -303,7 +311,11 @@ impl Reader {
         let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query([lane.row]).map_err(StoreError::Read)?;
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            each(read_case(row).map_err(StoreError::Read)?)?;
+            let mut case = read_case(row).map_err(StoreError::Read)?;
+            if lane.asks_several() {
+                case.asked = self.asked(row)?;
+            }
+            each(case)?;
         }
         Ok(())
     }
@@ -311,9 +323,26 @@ impl Reader {
     /// The results of one case of a lane, a repeat each.
     pub fn case(&self, lane: &LaneView, case_id: &str) -> Result<Vec<StoredCase>, StoreError> {
         let sql = format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND case_id = ? ORDER BY repeat");
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
+        let mut rows = statement.query(params![lane.row, case_id]).map_err(StoreError::Read)?;
+        let mut cases = Vec::new();
+        while let Some(row) = rows.next().map_err(StoreError::Read)? {
+            let asked = self.asked(row)?;
+            cases.push(StoredCase { asked, ..read_case(row).map_err(StoreError::Read)? });
+        }
+        Ok(cases)
+    }
+
+    /// The questions of the case in a row.
+    fn asked(&self, row: &Row<'_>) -> Result<Vec<Asked>, StoreError> {
         let read = || {
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params![lane.row, case_id], read_case)?;
+            let result: i64 = row.get(RESULT_COLUMN)?;
+            let mut statement = self.connection.prepare_cached(
+                "SELECT role, backend, s.text, prompt, reply, error, model, source, latency_ms,
+                        input_tokens, output_tokens, cached_tokens, cost_usd, calls
+                 FROM asked LEFT JOIN texts s ON s.id = system WHERE result = ? ORDER BY place",
+            )?;
+            let rows = statement.query_map([result], read_asked)?;
             rows.collect::<Result<Vec<_>, _>>()
         };
         read().map_err(StoreError::Read)
@@ -366,7 +395,8 @@ impl Reader {
             .execute(
                 "DELETE FROM texts WHERE id NOT IN (
                     SELECT definition FROM results
-                    UNION SELECT system FROM results WHERE system IS NOT NULL)",
+                    UNION SELECT system FROM results WHERE system IS NOT NULL
+                    UNION SELECT system FROM asked WHERE system IS NOT NULL)",
                 [],
             )
             .map_err(StoreError::Write)?;
@@ -406,6 +436,30 @@ fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
         primary: primary.parse().unwrap_or(Primary::Error),
         verdict: verdict_of(&verdict),
         classification: row.get(22)?,
+        asked: Vec::new(),
+    })
+}
+
+fn read_asked(row: &Row<'_>) -> rusqlite::Result<Asked> {
+    let system: Option<String> = row.get(2)?;
+    let source: String = row.get(7)?;
+    Ok(Asked {
+        role: row.get(0)?,
+        backend: row.get(1)?,
+        system: system.map(Into::into),
+        prompt: row.get(3)?,
+        reply: row.get(4)?,
+        error: row.get(5)?,
+        model: row.get(6)?,
+        source: source_of(&source),
+        latency_ms: row.get(8)?,
+        usage: Usage {
+            input_tokens: row.get(9)?,
+            output_tokens: row.get(10)?,
+            cached_tokens: row.get(11)?,
+        },
+        cost_usd: row.get(12)?,
+        calls: row.get(13)?,
     })
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use probity_core::{
     event::{CaseKey, Event, Stamped},
-    record::{CaseRecord, InputDigest, Lane, LaneStatus},
+    record::{Asked, CaseRecord, InputDigest, Lane, LaneStatus, Usage},
 };
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -255,9 +255,46 @@ impl Writer<'_> {
                 record.verdict.as_str(),
                 record.classification.get(),
             ])?;
+        if !record.asked.is_empty() {
+            self.asked(self.transaction.last_insert_rowid(), &record.asked)?;
+        }
         self.transaction
             .prepare_cached("DELETE FROM aborted WHERE lane = ? AND case_id = ? AND repeat = ?")?
             .execute(params![lane, record.case_id, record.repeat])?;
+        Ok(())
+    }
+
+    /// Every question of a case. Those of the result that it replaces went with that.
+    fn asked(&mut self, result: i64, asked: &[Asked]) -> rusqlite::Result<()> {
+        for (place, it) in asked.iter().enumerate() {
+            let system = match &it.system {
+                None => None,
+                Some(system) => Some(self.system(system)?),
+            };
+            let Usage { input_tokens, output_tokens, cached_tokens } = it.usage;
+            self.transaction
+                .prepare_cached(
+                    "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    result,
+                    place,
+                    it.role,
+                    it.backend,
+                    system,
+                    it.prompt,
+                    it.reply,
+                    it.error,
+                    it.model,
+                    it.source.as_str(),
+                    it.latency_ms,
+                    input_tokens,
+                    output_tokens,
+                    cached_tokens,
+                    it.cost_usd,
+                    it.calls,
+                ])?;
+        }
         Ok(())
     }
 

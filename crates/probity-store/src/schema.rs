@@ -83,10 +83,32 @@ const MIGRATIONS: &[&str] = &[
     ",
     // A lane that a resumed run no longer has is kept, and does not count.
     "ALTER TABLE lanes ADD COLUMN retired INTEGER NOT NULL DEFAULT 0;",
+    // The questions of cases that ask several.
+    "
+    CREATE TABLE asked (
+        result INTEGER NOT NULL REFERENCES results(id) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        backend TEXT NOT NULL,
+        system INTEGER REFERENCES texts(id),
+        prompt TEXT NOT NULL,
+        reply TEXT,
+        error TEXT,
+        model TEXT,
+        source TEXT NOT NULL,
+        latency_ms INTEGER NOT NULL,
+        input_tokens INTEGER,
+        output_tokens INTEGER,
+        cached_tokens INTEGER,
+        cost_usd REAL,
+        calls INTEGER NOT NULL,
+        PRIMARY KEY (result, place)
+    ) STRICT, WITHOUT ROWID;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 2;
+const KNOWN: i64 = 3;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

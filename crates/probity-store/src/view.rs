@@ -5,9 +5,11 @@ use std::io;
 use probity_core::{
     case::Category,
     classification::{Primary, Verdict},
+    evidence::Evidence,
     metrics::{Fold, Metrics, Outcome},
     record::{Lane, StoredCase, Usage},
     standing::Standings,
+    suite::RunnerKind,
     view::{Cases, LaneReport, RunView},
 };
 use rusqlite::Row;
@@ -50,6 +52,7 @@ impl Reader {
             max_error_rate,
             lanes: lanes.collect::<Result<_, StoreError>>()?,
             against: None,
+            consistency: Vec::new(),
         })
     }
 
@@ -80,15 +83,25 @@ impl Reader {
         lane: &LaneView,
         mut each: impl FnMut(Outcome),
     ) -> Result<(), StoreError> {
+        // Only some runners have evidence, and reading JSON takes its time.
+        let evidence = match lane.lane.kind {
+            RunnerKind::Respond | RunnerKind::Command => "NULL",
+            RunnerKind::Activation
+            | RunnerKind::Confusion
+            | RunnerKind::Effectiveness
+            | RunnerKind::SizeImpact
+            | RunnerKind::Program => "classification -> '$.details.evidence'",
+        };
+        let sql = format!(
+            "SELECT case_id, repeat, d.text ->> 'category', d.text -> 'tags', d.text ->> 'group',
+                    class, verdict, instr(classification, '\"policy_violation\"') > 0,
+                    error ->> 'kind', source, latency_ms, input_tokens, output_tokens,
+                    cached_tokens, cost_usd, calls, started_ms, elapsed_ms, {evidence}
+             FROM results r JOIN texts d ON d.id = r.definition
+             WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat"
+        );
         let mut read = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT case_id, repeat, d.text ->> 'category', d.text -> 'tags', d.text ->> 'group',
-                        class, verdict, instr(classification, '\"policy_violation\"') > 0,
-                        error ->> 'kind', source, latency_ms, input_tokens, output_tokens,
-                        cached_tokens, cost_usd, calls, started_ms, elapsed_ms
-                 FROM results r JOIN texts d ON d.id = r.definition
-                 WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
-            )?;
+            let mut statement = self.connection.prepare_cached(&sql)?;
             let mut rows = statement.query([lane.row])?;
             while let Some(row) = rows.next()? {
                 each(read_outcome(row)?);
@@ -105,6 +118,7 @@ fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
     let (class, verdict): (String, String) = (row.get(5)?, row.get(6)?);
     let error: Option<String> = row.get(8)?;
     let source: String = row.get(9)?;
+    let evidence: Option<String> = row.get(18)?;
     let kind = |name: String| serde_json::from_value(serde_json::Value::String(name)).ok();
     Ok(Outcome {
         case_id: row.get(0)?,
@@ -127,6 +141,7 @@ fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         calls: row.get(15)?,
         started_ms: row.get(16)?,
         elapsed_ms: row.get(17)?,
+        evidence: evidence.and_then(|text| Evidence::parse(&text)).map(Box::new),
     })
 }
 

@@ -14,7 +14,7 @@ use probity_core::{
     suite::RunnerKind,
 };
 use probity_store::{NewRun, Reader, Recorder, StoreError};
-use serde_json::value::to_raw_value;
+use serde_json::{json, value::to_raw_value};
 
 fn lane() -> Lane {
     Lane {
@@ -28,6 +28,8 @@ fn lane() -> Lane {
         planned: 3,
         repeat: 1,
         replayed: false,
+        judge: None,
+        skills: None,
         judging: probity_core::record::Judging::default(),
     }
 }
@@ -61,6 +63,7 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         primary: if failed { Primary::Error } else { Primary::Pass },
         verdict,
         classification: to_raw_value(&serde_json::json!({ "primary": "pass" })).unwrap(),
+        asked: Vec::new(),
     }
 }
 
@@ -176,4 +179,45 @@ fn one_process_at_a_time_works_on_a_run() {
     recorder.close();
     assert_eq!(reader.find("latest").unwrap().status, "killed");
     assert!(Recorder::resume(&path, "20261115-100000-abcdef").is_ok());
+}
+
+#[test]
+fn lanes_are_read_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let mut recorder = create(&path);
+    let lanes = ["a", "b", "c"].map(|name| Lane { backend: name.to_owned(), ..lane() });
+    let run_id = "20261115-100000-abcdef".to_owned();
+    let (lanes, done_before) = (lanes.to_vec(), vec![0; 3]);
+    let mut events =
+        vec![Event::RunStarted { version: 1, run_id, resumed: false, lanes, done_before }];
+    // Neither the order of the events nor that of the alphabet is the order of the bytes.
+    for (lane, case_id, repeat, command) in [
+        (1, "é", 0, Some("ls")),
+        (0, "z", 1, Some("pwd")),
+        (0, "z", 0, None),
+        (2, "Z", 0, Some("id")),
+        (1, "z", 1, Some("pwd")),
+    ] {
+        let found = json!({ "details": { "command": { "command": command } } });
+        let classification = to_raw_value(&found).unwrap();
+        let record = CaseRecord { repeat, classification, ..record(case_id, Verdict::Fail) };
+        events.push(Event::CaseFinished { lane, record: Box::new(record) });
+    }
+    write(&mut recorder, events);
+    let reader = Reader::open(&path).unwrap();
+    let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
+    let mut seen = Vec::new();
+    let all: Vec<_> = lanes.iter().collect();
+    reader
+        .side_by_side(&all, |asked| {
+            let shown = asked.answers.iter().map(|answer| match answer {
+                None => "-".to_owned(),
+                Some(answer) => answer.command.clone().unwrap_or_else(|| "none".to_owned()),
+            });
+            let shown: Vec<String> = shown.collect();
+            seen.push(format!("{} {}: {}", asked.case_id, asked.repeat, shown.join(" ")));
+        })
+        .unwrap();
+    assert_eq!(seen, ["Z 0: - - id", "z 0: none - -", "z 1: pwd pwd -", "é 0: - ls -"]);
 }

@@ -7,6 +7,7 @@ mod classify;
 mod compare;
 mod completions;
 mod config;
+mod consistency;
 mod dataset;
 mod doctor;
 mod export;

@@ -55,7 +55,8 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
 ];
 
 /// Other names of fields, which datasets of skill routers use.
-const OTHER_NAMES: &[(&str, &str)] = &[("user_prompt", "prompt"), ("expected_skill", "expected_skills")];
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("user_prompt", "prompt"), ("expected_skill", "expected_skills")];
 /// Fields that only cases about the choice of skills have.
 const ROUTING_FIELDS: &[&str] =
     &["expected_skills", "expected_skill", "acceptable_skills", "should_activate"];

@@ -157,7 +157,8 @@ impl<'a> Intake<'a> {
             self.version(version, &mut findings);
         }
         if let Some(skill) = skill.as_ref().filter(|skill| **skill != self.stem) {
-            let message = format!("the rubric is of skill `{skill}`, and its file is called `{}`", self.stem);
+            let message =
+                format!("the rubric is of skill `{skill}`, and its file is called `{}`", self.stem);
             let help = format!("call the file `{skill}` as well");
             findings.error_with_help("rubric-name", &span, message, help);
         }

@@ -30,6 +30,8 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
             planned: metrics.results(),
             repeat: 1,
             replayed: false,
+            judge: None,
+            skills: None,
             judging: Judging {
                 gates: Gate::defaults(RunnerKind::Command),
                 tool_version: Some("1.1.0-beta.2".to_owned()),
@@ -52,6 +54,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         max_error_rate: 0.1,
         lanes: Vec::new(),
         against: None,
+        consistency: Vec::new(),
     };
     let failed = FailedCase {
         test_id: "t".to_owned(),

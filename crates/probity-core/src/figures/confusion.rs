@@ -166,7 +166,10 @@ impl Fold {
         }
         let outside = Share::new(outside.0, outside.1);
         if outside.exceeds(1, ONE_OUTSIDE_IN) {
-            let message = format!("{} of {} replies name what is not in the index", outside.count, outside.of);
+            let message = format!(
+                "{} of {} replies name what is not in the index",
+                outside.count, outside.of
+            );
             notices.push(Notice::new("index-violations", "index", message));
         }
         Confusion {
@@ -227,7 +230,8 @@ impl Group {
             let others = counts[row].iter().enumerate();
             let as_often = others.filter(|(it, count)| *it != row && **count > 0 && **count >= own);
             if as_often.count() >= 2 {
-                let message = format!("where `{expected}` is expected, two others are chosen as often");
+                let message =
+                    format!("where `{expected}` is expected, two others are chosen as often");
                 notices.push(Notice::new("low-discrimination", name, message));
             }
             let chosen: u64 = counts.iter().map(|it| it[row]).sum();

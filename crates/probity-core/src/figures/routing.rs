@@ -142,7 +142,8 @@ impl Fold {
             notices: Vec::new(),
         };
         let never = figures.skills.iter().filter(|(_, it)| it.activated.of > 0);
-        for (skill, SkillRouted { activated, .. }) in never.filter(|(_, it)| it.activated.count == 0)
+        for (skill, SkillRouted { activated, .. }) in
+            never.filter(|(_, it)| it.activated.count == 0)
         {
             let message = format!("never chosen, though expected {} times", activated.of);
             figures.notices.push(Notice::new("never-chosen", skill.as_str(), message));

@@ -1,8 +1,8 @@
 use super::*;
 use crate::{
     evidence::{
-        Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair, Round, Routed,
-        Size, Win,
+        Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair, Round,
+        Routed, Size, Win,
     },
     skill::Tier,
 };
@@ -12,7 +12,12 @@ fn names(text: &str) -> Vec<String> {
 }
 
 /// A case that was judged as the runners judge it.
-fn routed(group: Option<&str>, expected: &str, acceptable: &str, chosen: &str) -> (Verdict, Routed) {
+fn routed(
+    group: Option<&str>,
+    expected: &str,
+    acceptable: &str,
+    chosen: &str,
+) -> (Verdict, Routed) {
     let all = names("a b c");
     let (inside, outside): (Vec<_>, Vec<_>) =
         names(chosen).into_iter().partition(|it| all.contains(it));
@@ -42,10 +47,10 @@ fn routed(group: Option<&str>, expected: &str, acceptable: &str, chosen: &str) -
     (if passed { Verdict::Pass } else { Verdict::Fail }, routed)
 }
 
-fn fold(cases: Vec<(Verdict, Evidence)>) -> Figures {
+fn fold(cases: impl IntoIterator<Item = (Verdict, Evidence)>) -> Figures {
     let mut fold = Fold::default();
-    for (at, (verdict, evidence)) in cases.iter().enumerate() {
-        fold.add(Seen { case_id: &format!("case-{at}"), verdict: *verdict, evidence });
+    for (at, (verdict, evidence)) in cases.into_iter().enumerate() {
+        fold.add(Seen { case_id: &format!("case-{at}"), verdict, evidence: &evidence });
     }
     fold.finish().unwrap()
 }
@@ -58,16 +63,16 @@ fn counts(share: Share) -> (u64, u64) {
 fn activation_counts_positives_negatives_and_sets() {
     let error = Routed { choice: Choice::Error, ..routed(None, "a", "", "").1 };
     let cases = vec![
-        routed(None, "a", "", "a"),       // found
-        routed(None, "a", "b", "b"),      // acceptable: found, and not recalled
-        routed(None, "a b", "", "a c"),   // one of two, and one too many
-        routed(None, "c", "", "a"),       // wrong
-        routed(None, "", "", ""),         // rightly nothing
-        routed(None, "", "", "c x"),      // tempted, once outside the index
+        routed(None, "a", "", "a"),     // found
+        routed(None, "a", "b", "b"),    // acceptable: found, and not recalled
+        routed(None, "a b", "", "a c"), // one of two, and one too many
+        routed(None, "c", "", "a"),     // wrong
+        routed(None, "", "", ""),       // rightly nothing
+        routed(None, "", "", "c x"),    // tempted, once outside the index
         (Verdict::Error, error),
     ];
     let cases = cases.into_iter().map(|(it, routed)| (it, Evidence::Activation(routed)));
-    let Figures::Activation(figures) = fold(cases.collect()) else { panic!("another kind") };
+    let Figures::Activation(figures) = fold(cases) else { panic!("another kind") };
     assert_eq!(counts(figures.tpr), (3, 4));
     assert_eq!(counts(figures.fpr), (1, 2));
     assert_eq!(counts(figures.accuracy), (4, 6));
@@ -88,7 +93,12 @@ fn activation_counts_positives_negatives_and_sets() {
         figures.notices.iter().map(|it| (it.code, it.about.as_str())).collect();
     assert_eq!(
         told,
-        [("never-chosen", "b"), ("never-chosen", "c"), ("tempted", "case-5"), ("not-in-index", "x")]
+        [
+            ("never-chosen", "b"),
+            ("never-chosen", "c"),
+            ("tempted", "case-5"),
+            ("not-in-index", "x")
+        ]
     );
 }
 
@@ -103,8 +113,8 @@ fn confusion_fills_a_grid_and_says_what_is_odd() {
         routed(group, "b", "", "c"), // never b, and two others as often as b
         routed(group, "b", "c", "c"), // acceptable
         routed(group, "c", "", "a c"), // several
-        routed(group, "c", "", ""),    // none
-        routed(group, "c", "", "x"),   // outside
+        routed(group, "c", "", ""),  // none
+        routed(group, "c", "", "x"), // outside
         routed(group, "", "", ""),
         routed(group, "", "", "b"),
     ];
@@ -112,20 +122,26 @@ fn confusion_fills_a_grid_and_says_what_is_odd() {
     cases.push((Verdict::Fail, Routed { choice: Choice::Unreadable, ..unread.clone() }));
     cases.push((Verdict::Error, Routed { choice: Choice::Error, ..unread }));
     let cases = cases.into_iter().map(|(it, routed)| (it, Evidence::Confusion(routed)));
-    let Figures::Confusion(figures) = fold(cases.collect()) else { panic!("another kind") };
+    let Figures::Confusion(figures) = fold(cases) else { panic!("another kind") };
     let grid = &figures.groups["g"];
     assert_eq!(grid.axes, ["a", "b", "c"]);
     assert_eq!(grid.counts, [[2, 1, 0], [1, 0, 2], [0, 0, 0]]);
     assert_eq!(counts(grid.accuracy), (3, 10));
     // b for a, a for b and c for b are wrong, the acceptable c is not.
     assert_eq!(counts(grid.cross), (3, 6));
-    assert_eq!((grid.single, grid.multi, grid.none, grid.outside, grid.unreadable), (6, 1, 1, 1, 1));
+    assert_eq!(
+        (grid.single, grid.multi, grid.none, grid.outside, grid.unreadable),
+        (6, 1, 1, 1, 1)
+    );
     assert_eq!((grid.errors, figures.errors), (1, 1));
     assert_eq!(counts(figures.accuracy), (4, 12));
     assert_eq!(counts(figures.negatives.chosen), (1, 2));
     assert_eq!(counts(figures.outside), (1, 12));
-    let told: Vec<String> =
-        figures.notices.iter().map(|it| format!("{} {}: {}", it.code, it.about, it.message)).collect();
+    let told: Vec<String> = figures
+        .notices
+        .iter()
+        .map(|it| format!("{} {}: {}", it.code, it.about, it.message))
+        .collect();
     insta::assert_snapshot!(told.join("\n"), @"
     confused g: `b` was chosen 1 of 3 times where `a` is expected
     confused g: `a` was chosen 1 of 3 times where `b` is expected
@@ -142,7 +158,7 @@ fn a_group_that_names_none_too_often_is_told() {
         let (verdict, routed) = routed(Some("g"), "a", "", chosen);
         (verdict, Evidence::Confusion(routed))
     });
-    let Figures::Confusion(figures) = fold(cases.into()) else { panic!("another kind") };
+    let Figures::Confusion(figures) = fold(cases) else { panic!("another kind") };
     let told: Vec<&str> = figures.notices.iter().map(|it| it.code).collect();
     assert_eq!(told, ["several-chosen", "none-chosen"]);
 }
@@ -191,7 +207,7 @@ fn effectiveness_weighs_criteria_and_counts_ties_against() {
         let verdict = [Verdict::Pass, Verdict::Fail, Verdict::Fail, Verdict::Error, Verdict::Error];
         (verdict[at], Evidence::Effectiveness(compared("s", duels)))
     });
-    let Figures::Effectiveness(figures) = fold(cases.collect()) else { panic!("another kind") };
+    let Figures::Effectiveness(figures) = fold(cases) else { panic!("another kind") };
     let stats = &figures.skills["s"].stats;
     assert_eq!(stats, &figures.overall);
     assert_eq!(counts(stats.wins), (1, 3));
@@ -226,7 +242,7 @@ fn both_orders_are_averaged_and_held_against_each_other() {
     let mut cases: Vec<_> = cases.map(|it| compared("s", vec![it])).into();
     cases[0].judge.own_answers = true;
     let cases = cases.into_iter().map(|it| (Verdict::Pass, Evidence::Effectiveness(it)));
-    let Figures::Effectiveness(figures) = fold(cases.collect()) else { panic!("another kind") };
+    let Figures::Effectiveness(figures) = fold(cases) else { panic!("another kind") };
     assert_eq!(counts(figures.judge.orders_agree), (1, 3));
     // Of six rounds the answer shown first won all but the second round of the steady one.
     assert_eq!(counts(figures.judge.first_wins), (5, 6));
@@ -244,9 +260,7 @@ fn sizes_are_compared_pair_by_pair() {
         let size = Size { tier: Tier::Large, full: 20_000, summary: 300, companions: 90 };
         Compared { size, ..it }
     };
-    let case = || {
-        compared("small", vec![duel(helps, 5, 1), duel(whole, 3, 3), duel(short, 4, 1)])
-    };
+    let case = || compared("small", vec![duel(helps, 5, 1), duel(whole, 3, 3), duel(short, 4, 1)]);
     let mut cases: Vec<Compared> = vec![case(), case(), case()];
     let duels = vec![duel(helps, 1, 5), duel(whole, 5, 4), duel(short, 2, 5), duel(beside, 2, 1)];
     cases.push(large(compared("big", duels)));
@@ -255,7 +269,7 @@ fn sizes_are_compared_pair_by_pair() {
         _ => Verdict::Fail,
     };
     let cases = cases.into_iter().map(|it| (verdict(&it), Evidence::SizeImpact(it)));
-    let Figures::SizeImpact(figures) = fold(cases.collect()) else { panic!("another kind") };
+    let Figures::SizeImpact(figures) = fold(cases) else { panic!("another kind") };
     assert_eq!(counts(figures.deciding().unwrap().wins), (3, 4));
     assert_eq!(figures.comparisons["full vs summary"].ties, 3);
     assert_eq!(counts(figures.comparisons["companions vs full"].wins), (1, 1));
@@ -265,4 +279,18 @@ fn sizes_are_compared_pair_by_pair() {
         figures.notices.iter().map(|it| (it.code, it.about.as_str())).collect();
     assert_eq!(told, [("baseline-wins", "big"), ("size-without-gain", "small")]);
     assert_eq!(Figures::SizeImpact(figures).rate(Rate::Win).map(counts), Some((3, 4)));
+}
+
+#[test]
+fn evidence_survives_being_written_down() {
+    let criteria = [(0.1 + 0.2, 5, 1), (1e-7, 1, 5), (0.7, 3, 3)];
+    let duel =
+        helps(vec![round(Condition::Full, &criteria), round(Condition::Baseline, &criteria)]);
+    let evidence = Evidence::SizeImpact(compared("s", vec![duel]));
+    let text = serde_json::to_string(&evidence).unwrap();
+    assert_eq!(Evidence::parse(&text), Some(evidence));
+    let (_, routed) = routed(Some("g"), "a", "b", "c x");
+    let evidence = Evidence::Confusion(routed);
+    assert_eq!(Evidence::parse(&serde_json::to_string(&evidence).unwrap()), Some(evidence));
+    assert_eq!(Evidence::parse("{}"), None);
 }

@@ -57,6 +57,7 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         stop_reason: fields.str("stop_reason").or_else(|| fields.str("finish_reason")),
         latency_ms: fields.number("latency_ms"),
         cost_usd: fields.number("cost_usd"),
+        ..RunResult::default()
     };
     let suite_id = fields.str("suite_id");
     // Results that this program wrote hold their case as a whole.

@@ -56,7 +56,7 @@ impl Loader<'_> {
         let main = entries.iter().find(|it| it.is_file && it.name.eq_ignore_ascii_case("SKILL.md"));
         if let Some(main) = main {
             let mut companions = Vec::new();
-            self.companions(folder, "", &main.name, depth, &mut companions);
+            add_companions(folder, "", &main.name, depth, &mut companions);
             let name = folder.canonicalize().ok();
             let name = name.as_deref().unwrap_or(folder).file_name();
             let name = name.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
@@ -79,7 +79,8 @@ impl Loader<'_> {
         let Some(text) = self.read(path) else { return };
         let file: Arc<str> = path.display().to_string().into();
         let Some((front, body)) = front_matter(&text) else {
-            return self.file_problem(path, "it does not begin with front matter between lines of `---`");
+            return self
+                .file_problem(path, "it does not begin with front matter between lines of `---`");
         };
         let source = Source::part(front, 2);
         let mut findings = Findings::default();
@@ -90,7 +91,8 @@ impl Loader<'_> {
                     let id = fields.text("name").unwrap_or_else(|| name.to_owned());
                     if let Some(bad) = id.chars().find(|c| c.is_whitespace() || c.is_control()) {
                         let span = fields.span("name");
-                        let message = format!("the name of a skill must not have the character {bad:?}");
+                        let message =
+                            format!("the name of a skill must not have the character {bad:?}");
                         fields.findings().error("bad-name", &span, message);
                     }
                     let description = fields.required_text("description").unwrap_or_default();
@@ -123,31 +125,6 @@ impl Loader<'_> {
         }
     }
 
-    /// What lies beside a skill and is text. Links are not followed.
-    fn companions(
-        &mut self,
-        folder: &Path,
-        prefix: &str,
-        main: &str,
-        depth: usize,
-        companions: &mut Vec<Companion>,
-    ) {
-        for Found { path, name, is_file } in entries(folder).unwrap_or_default() {
-            let own = format!("{prefix}{name}");
-            if !is_file {
-                if depth < DEEPEST {
-                    self.companions(&path, &format!("{own}/"), main, depth + 1, companions);
-                }
-            } else if own != main && companions.len() < MOST_COMPANIONS {
-                let small = fs::metadata(&path).is_ok_and(|found| found.len() <= LARGEST);
-                // What is no text is nothing for a model that reads.
-                if let Some(text) = small.then(|| fs::read_to_string(&path).ok()).flatten() {
-                    companions.push(Companion { name: own, text });
-                }
-            }
-        }
-    }
-
     fn read(&mut self, path: &Path) -> Option<String> {
         let read = fs::metadata(path).and_then(|found| match found.len() <= LARGEST {
             true => fs::read_to_string(path),
@@ -173,6 +150,30 @@ impl Loader<'_> {
             case_id: None,
             help: None,
         });
+    }
+}
+
+/// What lies beside a skill and is text. Links are not followed.
+fn add_companions(
+    folder: &Path,
+    prefix: &str,
+    main: &str,
+    depth: usize,
+    companions: &mut Vec<Companion>,
+) {
+    for Found { path, name, is_file } in entries(folder).unwrap_or_default() {
+        let own = format!("{prefix}{name}");
+        if !is_file {
+            if depth < DEEPEST {
+                add_companions(&path, &format!("{own}/"), main, depth + 1, companions);
+            }
+        } else if own != main && companions.len() < MOST_COMPANIONS {
+            let small = fs::metadata(&path).is_ok_and(|found| found.len() <= LARGEST);
+            // What is no text is nothing for a model that reads.
+            if let Some(text) = small.then(|| fs::read_to_string(&path).ok()).flatten() {
+                companions.push(Companion { name: own, text });
+            }
+        }
     }
 }
 

@@ -63,7 +63,9 @@ fn prose(body: &str) -> Vec<String> {
         let trimmed = line.trim_start();
         match fence {
             Some(mark) => {
-                if trimmed.starts_with(mark) && trimmed.trim_end().trim_start_matches(mark).is_empty() {
+                if trimmed.starts_with(mark)
+                    && trimmed.trim_end().trim_start_matches(mark).is_empty()
+                {
                     fence = None;
                 }
             }

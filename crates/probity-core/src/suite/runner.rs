@@ -13,9 +13,8 @@ use crate::{
     gate::{self, Gate},
     located::{Node, NodeValue},
     record::Judging,
-    skill,
     settings::{Budget, parse_duration},
-    template,
+    skill, template,
 };
 
 /// The kinds of runners.

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::*;
 use crate::{
     Format,
-    sample::{HOSTILE, Sample, hostile_run, passed, saying, wrong},
+    sample::{HOSTILE, Sample, hostile_run, passed, saying, side_by_side, wrong},
 };
 
 /// The island as the script reads it, and the page without it.
@@ -73,6 +73,21 @@ fn hostile_texts_are_text() {
     let long = island["cases"][HOSTILE.len() + 2]["prompt"].as_str().unwrap();
     assert!(long.ends_with(" more characters)") && long.chars().count() < MOST_TEXT + 40);
     assert!(page.len() < 1 << 20, "{}", page.len());
+}
+
+#[test]
+fn backends_that_diverge_have_a_section() {
+    let page = side_by_side().written(Format::Html);
+    check_harmless(&page);
+    for part in [
+        "<th scope=\"row\" dir=\"auto\">small and large</th><td><b>80.0 %</b></td><td>49.0 to 94.3</td>",
+        "<summary>1506 divergences</summary>",
+        "<span class=\"pill fail\">fail</span> <a dir=\"auto\" href=\"#case=3.0.list\">third</a>",
+        "and 1500 more that are not listed",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!Sample::usual().written(Format::Html).contains("Agreement of backends"));
 }
 
 #[test]

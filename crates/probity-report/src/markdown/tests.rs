@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Format,
-    sample::{HOSTILE, Sample, hostile_run, lane, saying, wrong},
+    sample::{HOSTILE, Sample, hostile_run, lane, saying, side_by_side, wrong},
 };
 
 /// What is left when all code is taken away: the part that Markdown acts on.
@@ -93,12 +93,22 @@ fn a_comment_never_grows_beyond_what_github_takes() {
         lane.metrics.unexpected_passes = vec![strange.clone(); 100];
         lane.status = Some(LaneStatus::Broken { reason: strange.clone() });
     }
+    sample.view.consistency = vec![hostile_run().view.consistency.remove(0); 60];
     let text = sample.written(Format::Markdown);
     check_harmless(&text);
     assert!(text.len() <= COMMENT_LIMIT, "{}", text.len());
+    assert!(text.contains(" more divergences\n"));
     assert!(text.contains(" more cases\n"), "{text}");
     assert!(text.contains(" more lanes\n"));
     assert!(text.contains(" more gates\n"));
+}
+
+#[test]
+fn backends_that_diverge_are_told_of() {
+    let text = side_by_side().written(Format::Markdown);
+    check_harmless(&text);
+    let section = text.split_once("**Agreement of backends**").unwrap().1;
+    insta::assert_snapshot!(section.split_once("</details>").unwrap().0);
 }
 
 #[test]

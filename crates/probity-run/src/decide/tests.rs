@@ -31,6 +31,8 @@ fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
         planned,
         repeat: 1,
         replayed: false,
+        judge: None,
+        skills: None,
         judging: Judging { gates, ..Judging::default() },
     }
 }
@@ -73,6 +75,7 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             calls: 1,
             started_ms: 0,
             elapsed_ms: 1,
+            evidence: None,
         });
     }
     let metrics = fold.finish();

@@ -1,20 +1,19 @@
 //! One runner on one backend, while it runs.
 
 use std::{
-    collections::VecDeque,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use probity_core::{
     failure::ErrorKind,
     record::{CaseRecord, Lane, LaneStatus, Source},
-    settings::Settings,
+    settings::{Settings, Span},
 };
 use probity_grade::Rules;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{sync::mpsc, time::Instant};
 
-use super::task::Grant;
 use crate::{
     backend::Backend,
     decide::{Certainty, Decider, Seen},
@@ -29,11 +28,13 @@ pub(super) struct LaneState {
     pub(super) info: Lane,
     /// Places in the lists of backends and of runners.
     pub(super) backend: usize,
+    pub(super) judge: Option<usize>,
     pub(super) runner: usize,
+    timeout: Option<Duration>,
+    /// When it has to be over.
+    pub(super) deadline: Option<Instant>,
     /// Cases that have begun and not ended.
     pub(super) live: usize,
-    /// Cases that wait for leave to make a call, in the order they came.
-    pub(super) waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
     pub(super) calls: u64,
     tracker: Tracker,
     decider: Option<Decider>,
@@ -57,16 +58,29 @@ enum Stage {
 
 impl LaneState {
     pub(super) fn new(lane: PlannedLane, settings: &Settings) -> Self {
-        let PlannedLane { info, backend, runner, cases, done, planned, certainty } = lane;
+        let PlannedLane {
+            info,
+            backend,
+            judge,
+            runner,
+            calls: _,
+            timeout,
+            cases,
+            done,
+            planned,
+            certainty,
+        } = lane;
         Self {
             decider: certainty.and_then(|it| Decider::new(&info, &planned, it)),
             certainty,
             ended: if cases.tells_known { 0 } else { done.len() as u64 },
             info,
             backend,
+            judge,
             runner,
+            timeout,
+            deadline: None,
             live: 0,
-            waiting: VecDeque::new(),
             calls: 0,
             tracker: Tracker::new(settings.fail_fast),
             stage: Stage::Waiting(Box::new((cases, done))),
@@ -78,6 +92,7 @@ impl LaneState {
     pub(super) fn open(&mut self, backend: Arc<Backend>, rules: &'static Rules) {
         let Stage::Waiting(waiting) = &mut self.stage else { return };
         let (cases, done) = std::mem::take(&mut **waiting);
+        self.deadline = self.timeout.and_then(|it| Instant::now().checked_add(it));
         self.stage = Stage::Open(cases.feed(backend, done, rules));
     }
 
@@ -89,6 +104,17 @@ impl LaneState {
             }
             Stage::Ending(_) | Stage::Over(_) => {}
         }
+    }
+
+    /// The moment by which it has to be over, as long as it is not.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.deadline.filter(|_| !self.is_over())
+    }
+
+    /// How it ends for taking too long.
+    pub(super) fn timed_out(&self) -> LaneStatus {
+        let limit = Span(self.timeout.unwrap_or_default());
+        LaneStatus::TimedOut { reason: format!("it took longer than {limit}") }
     }
 
     /// There are no more cases.
@@ -104,7 +130,7 @@ impl LaneState {
     }
 
     pub(super) fn wants_cases(&self) -> bool {
-        self.waiting.is_empty() && matches!(self.stage, Stage::Open(_))
+        matches!(self.stage, Stage::Open(_))
     }
 
     pub(super) fn is_over(&self) -> bool {

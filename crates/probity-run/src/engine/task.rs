@@ -1,31 +1,37 @@
 //! The work on one case, in a task of its own.
 
+mod compare;
+mod route;
+
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
-    failure::ErrorKind,
-    record::{Aborted, CallError, CaseRecord, FailedAttempt, Source, Usage},
+    classification::{Classification, Verdict},
+    evidence::Evidence,
+    record::{Aborted, CallError, CaseRecord, FailedAttempt, Usage},
+    run_result::Assessment,
     settings::Settings,
-    suite::RunnerKind,
 };
+use probity_grade::{UNJUDGED, judge};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, sleep},
+    time::Instant,
 };
 
+use super::handle::{Account, Handle, Query, Unanswered, Whom};
 use crate::{
-    backend::{Answers, Ask, Backend, Failed, Reply},
-    clock::now_ms,
-    grade::{self, Spent, millis},
-    retry::{self, Situation},
+    backend::{Answers, CacheAccess, Kept, Reply},
+    foreign,
+    grade::{self, Heard},
     source::Prepared,
+    work::Work,
 };
 
 /// What a task tells the loop.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// It wants to make a call.
-    Wants { serial: u64, grant: oneshot::Sender<Grant> },
+    /// It wants to make a call of a backend.
+    Wants { serial: u64, backend: usize, grant: oneshot::Sender<Grant> },
     /// A call came back.
     Called(Called),
 }
@@ -42,7 +48,10 @@ pub(super) enum Grant {
 #[derive(Debug)]
 pub(super) struct Called {
     pub(super) serial: u64,
+    pub(super) backend: usize,
     pub(super) began: Instant,
+    /// How many calls it stands for.
+    pub(super) calls: u64,
     pub(super) usage: Usage,
     pub(super) cost_usd: Option<f64>,
     pub(super) outcome: Came,
@@ -64,7 +73,17 @@ pub(super) enum Came {
 #[derive(Debug)]
 pub(super) struct TaskEnd {
     pub(super) serial: u64,
-    pub(super) result: Result<Box<CaseRecord>, Aborted>,
+    pub(super) result: Result<Ended, Aborted>,
+}
+
+/// A case that came to its end.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) record: Box<CaseRecord>,
+    /// The backend whose error it ended in, by its place in the plan.
+    pub(super) at_fault: Option<usize>,
+    /// How its lane ends with it, if it does.
+    pub(super) ends_lane: Option<probity_core::record::LaneStatus>,
 }
 
 /// What all tasks share.
@@ -73,200 +92,175 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     /// Answers of earlier calls that may be used.
     pub(super) cache: Option<Arc<dyn Answers>>,
+    /// Which of them are, and which are kept.
+    pub(super) access: CacheAccess,
     /// Not bounded: each task waits for the answer to its message, or sends its last.
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }
 
-/// What a case is to its backend: the way to ask it, with retries, limits and leave.
-#[derive(Debug)]
-pub(super) struct Handle {
-    serial: u64,
-    backend: Arc<Backend>,
-    shared: Arc<Shared>,
-    /// Leave for a call that has not been made yet.
-    leave: bool,
-    began: Instant,
-    deadline: Instant,
-    spent: Spent,
-}
-
-/// Why a question has no answer.
-#[derive(Debug)]
-pub(super) enum Unanswered {
-    /// The backend failed, and trying again did not help or makes no sense.
-    Failed(CallError),
-    /// The case is given up.
-    Aborted(Aborted),
-}
-
-impl Handle {
-    /// The loop spawns a case when there is leave for its first call.
-    pub(super) fn new(serial: u64, backend: Arc<Backend>, shared: Arc<Shared>) -> Self {
-        let began = Instant::now();
-        let deadline = began + shared.settings.timeouts.case;
-        let spent = Spent { started_ms: now_ms(), limit: backend.timeout, ..Spent::default() };
-        Self { serial, backend, shared, leave: true, began, deadline, spent }
-    }
-
-    /// Asks, and asks again as long as that makes sense.
-    pub(super) async fn ask(&mut self, ask: &Ask<'_>) -> Result<Reply, Unanswered> {
-        let cache = self.shared.cache.clone().map(|cache| (cache, self.backend.cache_key(ask)));
-        let known = cache.as_ref().and_then(|(cache, key)| cached(&cache.get(*key)?));
-        if let Some(reply) = known {
-            self.spent.latency = reply.latency.unwrap_or_default();
-            self.spent.usage = self.spent.usage.plus(reply.usage);
-            return Ok(reply);
-        }
-        let mut attempts = 0;
-        loop {
-            self.take_leave().await?;
-            attempts += 1;
-            match self.call(ask, attempts).await {
-                Ok(reply) => {
-                    if let Some((cache, key)) = cache {
-                        let kept = Reply { latency: Some(self.spent.latency), ..reply.clone() };
-                        cache.put(key, &serde_json::to_string(&kept).unwrap_or_default());
-                    }
-                    return Ok(reply);
-                }
-                Err((error, None)) => return Err(Unanswered::Failed(error)),
-                Err((_, Some(wait))) => sleep(wait).await,
-            }
-        }
-    }
-
-    /// Waits for leave to make a call.
-    async fn take_leave(&mut self) -> Result<(), Unanswered> {
-        if std::mem::take(&mut self.leave) {
-            return Ok(());
-        }
-        let (grant, granted) = oneshot::channel();
-        let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
-        let message = Message::Wants { serial: self.serial, grant };
-        self.shared.to_loop.send(message).map_err(|_| interrupted())?;
-        match granted.await {
-            Ok(Grant::Go) => Ok(()),
-            Ok(Grant::NoBudget) => Err(Unanswered::Aborted(Aborted::Budget)),
-            Err(_) => Err(interrupted()),
-        }
-    }
-
-    /// Makes one call and reports it. An error comes with the wait before the next try.
-    async fn call(
-        &mut self,
-        ask: &Ask<'_>,
-        attempts: u64,
-    ) -> Result<Reply, (CallError, Option<Duration>)> {
-        let began = Instant::now();
-        let left = self.deadline.saturating_duration_since(began);
-        let limit = self.backend.timeout.min(left);
-        let mut report = Report { serial: self.serial, began, to_loop: Some(&self.shared.to_loop) };
-        let answer = match limit.is_zero() {
-            false => self.backend.ask(ask, limit).await,
-            true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
-        };
-        let latency = match &answer {
-            Ok(Reply { latency: Some(latency), .. }) => *latency,
-            Ok(_) | Err(_) => began.elapsed(),
-        };
-        self.spent.calls += u32::from(!self.backend.is_replay());
-        self.spent.latency = latency;
-        self.spent.limit = limit;
-        // A call that failed may have cost as much as one that did not.
-        let (usage, said) = match &answer {
-            Ok(Reply { usage, cost_usd, .. }) | Err(Failed { usage, cost_usd, .. }) => {
-                (*usage, *cost_usd)
-            }
-        };
-        let cost = self.backend.cost(usage, said);
-        self.spent.usage = self.spent.usage.plus(usage);
-        if let Some(cost) = cost {
-            *self.spent.cost_usd.get_or_insert(0.0) += cost;
-        }
-        match answer {
-            Ok(reply) => {
-                report.send(usage, cost, Came::Back { exhausted_for: reply.exhausted_for });
-                Ok(reply)
-            }
-            Err(Failed { error, .. }) => {
-                let error = *error;
-                let situation = Situation {
-                    error: &error,
-                    attempts,
-                    left: self.deadline.saturating_duration_since(Instant::now()),
-                    chance: fastrand::f64(),
-                };
-                let wait = retry::wait(&self.shared.settings.retry, situation);
-                let failure = FailedAttempt {
-                    attempt: self.spent.calls,
-                    error: error.clone(),
-                    latency_ms: millis(latency),
-                    retry_in_ms: wait.map(millis),
-                };
-                self.spent.failures.push(failure.clone());
-                report.send(usage, cost, Came::Failed(failure));
-                Err((error, wait))
-            }
-        }
-    }
-
-    fn finish(self, case: Prepared, answer: Result<Reply, CallError>) -> Box<CaseRecord> {
-        let spent = Spent { elapsed: self.began.elapsed(), ..self.spent };
-        Box::new(grade::record(case, self.backend.kind, answer, spent))
-    }
-}
-
-/// An answer as the cache keeps it; one that is not understood is none.
-fn cached(text: &str) -> Option<Reply> {
-    let reply: Reply = serde_json::from_str(text).ok()?;
-    Some(Reply { source: Source::Cache, ..reply })
-}
-
-/// Tells the loop of a call that was made, also of one that is dropped halfway.
-struct Report<'a> {
-    serial: u64,
-    began: Instant,
-    to_loop: Option<&'a mpsc::UnboundedSender<Message>>,
-}
-
-impl Report<'_> {
-    fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: Came) {
-        let Some(to_loop) = self.to_loop.take() else { return };
-        let called = Called { serial: self.serial, began: self.began, usage, cost_usd, outcome };
-        // A loop that is gone has given this task up.
-        let _ = to_loop.send(Message::Called(called));
-    }
-}
-
-impl Drop for Report<'_> {
-    fn drop(&mut self) {
-        self.send(Usage::default(), None, Came::Abandoned);
-    }
-}
-
 /// From a case to its record: what a kind of runner is.
-pub(super) async fn run_case(
-    kind: RunnerKind,
+pub(super) async fn run_case(mut case: Prepared, handle: Handle) -> Result<Ended, Aborted> {
+    match std::mem::replace(&mut case.work, Work::Answer) {
+        Work::Answer => one_answer(case, handle).await,
+        Work::Route { skills } => route::run(case, &skills, handle).await,
+        Work::Compare(work) => compare::run(case, *work, handle).await,
+        Work::Program(program) => Ok(foreign_runner(case, &program, handle).await),
+    }
+}
+
+/// One question, one answer; a judge is asked about it where the case wants one.
+async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+    let judged = !case.expectation.rubrics().is_empty();
+    let query = Query {
+        whom: Whom::Subject,
+        role: "answer",
+        kept: Kept::Answer,
+        prompt: &case.prompt,
+        system: case.system.as_ref(),
+        repeat: case.repeat,
+    };
+    let answer = match judged {
+        true => handle.query(query).await,
+        false => handle.ask(&query).await,
+    };
+    let reply = match answer {
+        Ok(reply) => reply,
+        Err(unanswered) => return failed(case, None, handle, unanswered),
+    };
+    let heard = Heard { reply: Some(&reply), ..Heard::default() };
+    let classification =
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+    // A reply that fails without the judge is not worth a call.
+    if classification.details.reason != Some(UNJUDGED) {
+        return Ok(finish(case, handle, Some(reply), classification));
+    }
+    let mut assessments = Vec::with_capacity(case.expectation.rubrics().len());
+    for at in 0..case.expectation.rubrics().len() {
+        match assess(&case, at, &reply, &mut handle).await {
+            Ok(assessed) => assessments.push(assessed),
+            Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
+        }
+    }
+    let heard = Heard { reply: Some(&reply), assessments: &assessments, ..Heard::default() };
+    let classification =
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+    Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Asks the judge about one rubric of a case.
+async fn assess(
+    case: &Prepared,
+    at: usize,
+    reply: &Reply,
+    handle: &mut Handle,
+) -> Result<Result<Assessment, String>, Unanswered> {
+    let criteria = &case.expectation.rubrics()[at];
+    let answers = [reply.text.as_str()];
+    let question = judge::Question { task: &case.prompt, criteria, answers: &answers };
+    let role = format!("judge rubric {}", at + 1);
+    let judged = ask_judge(&question, &role, case.repeat, handle).await?;
+    Ok(judged.map(|(judgement, _)| Assessment {
+        score: judge::score(criteria, &judgement),
+        reason: judgement.criteria.into_iter().map(|it| it.reason).collect::<Vec<_>>().join("; "),
+    }))
+}
+
+/// Asks the judge until its answer can be read, but not for ever. With the answer comes how often
+/// it was asked.
+async fn ask_judge(
+    question: &judge::Question<'_>,
+    role: &str,
+    repeat: u32,
+    handle: &mut Handle,
+) -> Result<Result<(judge::Judgement, u32), String>, Unanswered> {
+    let system: Arc<str> = question.system().into();
+    let marker = question.marker(handle.seed());
+    let mut failure: Option<String> = None;
+    for attempt in 0..judge::ATTEMPTS {
+        let prompt = question.prompt(&marker, attempt, failure.as_deref());
+        let reply = handle
+            .query(Query {
+                whom: Whom::Judge,
+                role,
+                kept: Kept::Judgement,
+                prompt: &prompt,
+                system: Some(&system),
+                repeat,
+            })
+            .await?;
+        match question.read(&reply.text) {
+            Ok(judgement) => return Ok(Ok((judgement, attempt + 1))),
+            Err(why) => failure = Some(why),
+        }
+    }
+    let why = failure.unwrap_or_default();
+    Ok(Err(format!("the judge's answer cannot be used: {why}")))
+}
+
+/// A case that ends because a backend failed, or because nobody wants it any more.
+fn failed(
+    case: Prepared,
+    reply: Option<Reply>,
+    handle: Handle,
+    unanswered: Unanswered,
+) -> Result<Ended, Aborted> {
+    failed_with(case, reply, None, handle, unanswered)
+}
+
+/// The same, with what is known of the case all the same.
+fn failed_with(
+    case: Prepared,
+    reply: Option<Reply>,
+    evidence: Option<Evidence>,
+    handle: Handle,
+    unanswered: Unanswered,
+) -> Result<Ended, Aborted> {
+    let (error, backend) = match unanswered {
+        Unanswered::Failed { error, backend } => (error, backend),
+        Unanswered::Aborted(reason) => return Err(reason),
+    };
+    let heard = Heard { reply: reply.as_ref(), error: Some(&error), ..Heard::default() };
+    let mut classification =
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+    if let Some(evidence) = evidence {
+        classification.details.evidence = Some(Box::new(evidence));
+    }
+    let ended = finish_with(case, handle, reply, Some(error), classification);
+    Ok(Ended { at_fault: Some(backend), ..ended })
+}
+
+fn finish(
     case: Prepared,
     handle: Handle,
-) -> Result<Box<CaseRecord>, Aborted> {
-    match kind {
-        // They differ in what their cases have to say, which was checked when they were read.
-        RunnerKind::Respond | RunnerKind::Command => one_answer(case, handle).await,
-        RunnerKind::Activation
-        | RunnerKind::Confusion
-        | RunnerKind::Effectiveness
-        | RunnerKind::SizeImpact => unreachable!("a plan has no such lanes"),
-    }
+    reply: Option<Reply>,
+    classification: Classification,
+) -> Ended {
+    finish_with(case, handle, reply, None, classification)
 }
 
-/// One question, one answer.
-async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Box<CaseRecord>, Aborted> {
-    let ask = Ask { prompt: &case.prompt, system: case.system.as_deref(), repeat: case.repeat };
-    let answer = match handle.ask(&ask).await {
-        Ok(reply) => Ok(reply),
-        Err(Unanswered::Failed(error)) => Err(error),
-        Err(Unanswered::Aborted(reason)) => return Err(reason),
-    };
-    Ok(handle.finish(case, answer))
+fn finish_with(
+    case: Prepared,
+    handle: Handle,
+    reply: Option<Reply>,
+    error: Option<CallError>,
+    classification: Classification,
+) -> Ended {
+    let verdict = case.expectation.verdict(&classification);
+    let Account { spent, asked } = handle.finish();
+    let outcome = grade::Outcome { reply, error, classification, verdict, asked };
+    let record = Box::new(grade::record(case, outcome, spent));
+    Ended { record, at_fault: None, ends_lane: None }
+}
+
+/// Lets a program run cases of its own.
+async fn foreign_runner(case: Prepared, program: &foreign::Program, mut handle: Handle) -> Ended {
+    let began = Instant::now();
+    let ran = program.run(&handle.subject.backend).await;
+    handle.report_foreign(ran.evidence.calls, ran.evidence.cost_usd, began.elapsed());
+    let foreign::Ran { evidence: _, status, classification, output } = ran;
+    let reply = Reply { text: output, ..Reply::default() };
+    let mut ended = finish(case, handle, Some(reply), classification);
+    let passed = ended.record.verdict == Verdict::Pass;
+    ended.ends_lane = status.filter(|_| !passed);
+    ended
 }

@@ -142,10 +142,15 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
                 planned,
                 repeat,
                 replayed: false,
+                judge: None,
+                skills: None,
                 judging: probity_core::record::Judging::default(),
             },
             backend: at,
+            judge: None,
             runner: 0,
+            calls: crate::plan::Calls::default(),
+            timeout: None,
             cases: Cases { repeat, given, ..Cases::default() },
             done: Done::default(),
             planned: crate::decide::Planned::default(),
@@ -162,6 +167,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         budgets: vec![Budget::default()],
         carried: Used::default(),
         cache: None,
+        access: crate::backend::CacheAccess::default(),
     }
 }
 

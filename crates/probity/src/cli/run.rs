@@ -58,6 +58,26 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Answers")]
     pub(crate) no_cache: bool,
 
+    /// Ask for answers that are judged anew, also where earlier ones are kept
+    #[arg(long, help_heading = "Answers")]
+    pub(crate) regenerate: bool,
+
+    /// Ask the backends for this model instead of the suite's
+    #[arg(long, value_name = "MODEL", help_heading = "Models and judges")]
+    pub(crate) model: Option<String>,
+
+    /// Ask the judge for this model instead of the suite's
+    #[arg(long, value_name = "MODEL", help_heading = "Models and judges")]
+    pub(crate) judge_model: Option<String>,
+
+    /// Have each pair of answers judged in both orders, and say how far the two agree
+    #[arg(long, help_heading = "Models and judges")]
+    pub(crate) swap: bool,
+
+    /// Run all runners of the suite at the same time
+    #[arg(long)]
+    pub(crate) parallel: bool,
+
     /// Say what would be asked and what it would cost, and ask nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -100,7 +120,7 @@ pub(crate) struct RunArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Choosing cases")]
 pub(crate) struct SelectionArgs {
-    /// The first N
+    /// The first N; of cases about skills, N that chance chooses with some of each kind
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
 
@@ -132,13 +152,21 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: Option<u64>,
 
-    /// Choose other cases for --sample
+    /// Choose other cases for --sample, and show answers to judges in another order
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
 
     /// Ask each case N times
     #[arg(long, visible_alias = "runs", alias = "epochs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) repeat: Option<u32>,
+
+    /// Those about these skills, separated by commas; cases that expect no skill stay
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) skill: Vec<String>,
+
+    /// Those of these groups of look-alike skills, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) group: Vec<String>,
 
     /// One of several parts that together are everything, such as 2/5
     #[arg(long, value_name = "K/N")]
@@ -313,8 +341,17 @@ pub(crate) enum CacheCommand {
         #[command(flatten)]
         place: CacheArgs,
     },
-    /// Forget all answers
+    /// Forget answers: all of them, or those of one kind
+    #[command(after_help = "\
+Example:
+  probity cache clear --judgements    # and have the same answers judged anew")]
     Clear {
+        /// Only answers that are kept to be judged
+        #[arg(long)]
+        generations: bool,
+        /// Only what judges said
+        #[arg(long)]
+        judgements: bool,
         #[command(flatten)]
         place: CacheArgs,
     },

@@ -131,6 +131,7 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     };
     let mut view =
         reader.view_judged(&run, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    super::consistency::add(&mut view, &reader, &run)?;
     if let Some(suite) = &suite {
         for (report, kept) in view.lanes.iter_mut().zip(reader.lanes(&run).map_err(store_failure)?)
         {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use probity_core::settings::Layer;
-use probity_store::{Cache, CacheStats, StoreError};
+use probity_store::{Cache, CacheKind, CacheStats, StoreError};
 
 use super::project::{Project, settings_alone};
 use crate::{
@@ -18,21 +18,31 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
     match command {
         CacheCommand::Stats { place } => {
             let path = path(place, printer)?;
-            let CacheStats { entries, bytes, oldest_ms } = match Path::new(&path).exists() {
-                true => {
-                    Cache::open(Path::new(&path)).and_then(|it| it.stats()).map_err(unusable)?
-                }
-                false => CacheStats { entries: 0, bytes: 0, oldest_ms: None },
+            let cache = match Path::new(&path).exists() {
+                true => Some(Cache::open(Path::new(&path)).map_err(unusable)?),
+                false => None,
             };
-            let since =
-                oldest_ms.map_or_else(String::new, |it| format!(", since {}", clock::shown(it)));
-            printer.show(&format!("{path}: {entries} answers, {bytes} bytes{since}\n"))?;
+            for kind in CacheKind::ALL {
+                let stats = cache.as_ref().map(|it| it.stats(kind)).transpose();
+                let stats = stats.map_err(unusable)?.unwrap_or_default();
+                let CacheStats { entries, bytes, oldest_ms } = stats;
+                let since = oldest_ms
+                    .map_or_else(String::new, |it| format!(", since {}", clock::shown(it)));
+                let name = kind.as_str();
+                printer.show(&format!("{path}: {entries} {name}, {bytes} bytes{since}\n"))?;
+            }
         }
-        CacheCommand::Clear { place } => {
+        CacheCommand::Clear { generations, judgements, place } => {
             let path = path(place, printer)?;
             let place = Path::new(&path);
+            let kinds: Vec<CacheKind> = match (generations, judgements) {
+                (false, false) => CacheKind::ALL.to_vec(),
+                (true, false) => vec![CacheKind::Generations],
+                (false, true) => vec![CacheKind::Judgements],
+                (true, true) => vec![CacheKind::Generations, CacheKind::Judgements],
+            };
             let cleared = match place.exists() {
-                true => Cache::open(place).and_then(|cache| cache.clear()),
+                true => Cache::open(place).and_then(|cache| cache.clear(&kinds)),
                 false => Ok(0),
             };
             match cleared {

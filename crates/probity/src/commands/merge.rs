@@ -43,7 +43,9 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
     let row = reader.find(&run.run_id).map_err(store_failure)?;
     let rejudge =
         |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
-    let view = reader.view_judged(&row, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    let mut view =
+        reader.view_judged(&row, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    super::consistency::add(&mut view, &reader, &row)?;
     printer.show(&text::render(&view))?;
     Ok(exit_of(&view, &args.gating))
 }

@@ -15,7 +15,7 @@ use probity_report::{
 };
 use probity_store::{Reader, RunRow, StoredCases};
 
-use super::{project::settings_alone, run::store_failure, runs::open};
+use super::{consistency, project::settings_alone, run::store_failure, runs::open};
 use crate::{
     cli::report::{GatingArgs, ReportArgs},
     environment::Environment,
@@ -31,7 +31,8 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
     let most = settings_alone(&args.place)?.max_error_rate;
     refuse_inputs(&reader, &run, None, &args.outputs)?;
     let reports = Reports::create(&args.outputs)?;
-    let view = reader.view(&run, most).map_err(store_failure)?;
+    let mut view = reader.view(&run, most).map_err(store_failure)?;
+    consistency::add(&mut view, &reader, &run)?;
     match args.outputs.is_empty() {
         true => printer.show(&text::render(&view))?,
         false => reports.write(&reader, &run, &view)?,

@@ -1,37 +1,34 @@
 //! `probity run`: a suite against its backends, recorded case by case.
 
+mod answers;
 mod dry_run;
 mod porcelain;
+mod prepare;
 mod progress;
 mod recording;
 mod resume;
 mod selection;
 mod sinks;
+mod summary;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::Arc,
     thread,
     time::Duration,
 };
 
 use probity_core::{
-    problem::Problem,
-    record::Lane,
-    settings::Budget,
-    suite::{BackendConfig, RunnerConfig, RunnerKind},
+    dataset, record::Lane, settings::Budget, suite::RunnerConfig, view::LaneReport,
 };
 use probity_report::text;
 use probity_run::{
-    backend::{Answers, Backend, http},
     decide::Certainty,
     engine::{self, Outcome},
-    filter::Unmet,
-    plan::{Plan, PlannedLane, Surveyed, Used, survey},
+    plan::{Plan, PlannedLane, Used},
     process,
 };
-use probity_store::{Cache, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
+use probity_store::{NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use porcelain::Porcelain;
@@ -60,13 +57,16 @@ const WAITING_EVENTS: usize = 1024;
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
     if !args.porcelain {
-        return execute(args, printer, &mut porcelain);
+        let outcome = execute(args, printer, &mut porcelain);
+        porcelain.summarise(args, &outcome);
+        return outcome;
     }
     // Scripts get their lines on every path, also on one that is our fault.
     let outcome = catch_unwind(AssertUnwindSafe(|| execute(args, printer, &mut porcelain)));
     let outcome =
         outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
     porcelain.aborted |= !matches!(outcome, Ok(Exit::Success | Exit::Failed(_)));
+    porcelain.summarise(args, &outcome);
     let told = porcelain.print().map_err(|failure| match porcelain.total_calls {
         0 => failure,
         // Something was asked, so this is no wrong input.
@@ -90,15 +90,24 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     context.refuse_same_files(&runners)?;
     let surveyed = context.survey(&runners, &selection)?;
     if earlier.is_none() {
-        refuse_unmet(&surveyed)?;
+        prepare::refuse_unmet(&surveyed)?;
     }
-    let backends = context.open_backends(&runners)?;
-    let mut lanes = lanes(&runners, &surveyed, &backends, project.settings.errors_as_failures);
+    let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
+    let access = answers::access(args, &project);
+    let has_generations = lanes.iter().any(|lane| lane.info.kind.compares());
     if args.dry_run {
-        let text = dry_run::render(&backends, &lanes, &surveyed, &project.settings);
+        let cache = answers::open_if_there(&project, access, has_generations)?;
+        let text = dry_run::render(&dry_run::Plan {
+            backends: &backends,
+            lanes: &lanes,
+            surveyed: &surveyed,
+            settings: &project.settings,
+            cache: cache.as_deref(),
+            access,
+        });
         context.tell(&text)?;
         return Ok(Exit::Success);
     }
@@ -109,12 +118,13 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         run_id: String::new(),
         resumed: earlier.is_some(),
         settings: project.settings.clone(),
-        stages: stages(&lanes),
+        stages: prepare::stages(&lanes, project.suite.parallel || args.parallel),
         backends,
         lanes,
         budgets: surveyed.iter().map(|runner| runner.runner.budget).collect(),
         carried: Used::default(),
-        cache: open_cache(&project)?,
+        cache: answers::open(&project, access, has_generations)?,
+        access,
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
@@ -161,76 +171,6 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The runners that are asked for, with what the command line changes about them.
-    fn chosen_runners(&self, selection: &Selection) -> Result<Vec<RunnerConfig>, Failure> {
-        let project = self.project;
-        let all = &project.suite.runners;
-        if all.is_empty() {
-            return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
-                .hint("begin one with [[runners]]"));
-        }
-        for name in &selection.runners {
-            if !all.iter().any(|runner| runner.name == *name) {
-                let known: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
-                return Err(Failure::new(format!("there is no runner `{name}`"))
-                    .hint(format!("the suite has {}", known.join(", "))));
-            }
-        }
-        for name in &selection.backends {
-            if project.suite.backend(name).is_none() {
-                let known: Vec<&str> =
-                    project.suite.backends.iter().map(|backend| backend.name.as_str()).collect();
-                return Err(Failure::new(format!("there is no backend `{name}`"))
-                    .hint(format!("the suite has {}", known.join(", "))));
-            }
-        }
-        let asked = |runner: &&RunnerConfig| {
-            selection.runners.is_empty() || selection.runners.contains(&runner.name)
-        };
-        let runners: Vec<RunnerConfig> = all
-            .iter()
-            .filter(asked)
-            .map(|runner| RunnerConfig {
-                repeat: selection.repeat.unwrap_or(runner.repeat),
-                backends: runner
-                    .backends
-                    .iter()
-                    .filter(|name| {
-                        selection.backends.is_empty() || selection.backends.contains(name)
-                    })
-                    .cloned()
-                    .collect(),
-                ..runner.clone()
-            })
-            .filter(|runner| !runner.backends.is_empty())
-            .collect();
-        if runners.is_empty() {
-            return Err(Failure::new("no runner has a backend to ask").hint(
-                "describe one under [backends.NAME], and name it in `backends` of a runner",
-            ));
-        }
-        if let Some(runner) =
-            runners.iter().find(|it| it.min_pass.is_some_and(|least| least > it.repeat))
-        {
-            let RunnerConfig { name, repeat, .. } = runner;
-            return Err(Failure::new(format!(
-                "runner `{name}` wants more answers to pass than the {repeat} that are asked for"
-            ))
-            .hint("`min_pass` must not be more than --repeat"));
-        }
-        let later = |runner: &&RunnerConfig| {
-            !matches!(runner.kind, RunnerKind::Respond | RunnerKind::Command)
-        };
-        if let Some(runner) = runners.iter().find(later) {
-            let (name, kind) = (&runner.name, runner.kind.as_str());
-            return Err(Failure::new(format!(
-                "runner `{name}` is of kind `{kind}`, which this version cannot run"
-            ))
-            .hint("it runs the kinds `respond` and `command`"));
-        }
-        Ok(runners)
-    }
-
     /// The baseline that the run is held against. One of other cases is refused before
     /// anything is asked.
     fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {
@@ -287,7 +227,9 @@ impl Context<'_> {
             read.push(baseline::path_of(name, &project.settings.baseline));
         }
         read.extend(project.suite.prices.clone());
-        read.extend(runners.iter().flat_map(|runner| &runner.dataset).map(|it| folder.join(it)));
+        let datasets = runners.iter().flat_map(|runner| &runner.dataset);
+        // One that cannot be listed is told of when it is read.
+        read.extend(datasets.flat_map(|it| dataset::files(&folder.join(it)).unwrap_or_default()));
         let recordings = project.suite.backends.iter().filter_map(|backend| backend.file.as_ref());
         read.extend(recordings.map(|file| folder.join(file)));
         let written: Vec<&Path> = [&args.record, &args.events]
@@ -301,61 +243,6 @@ impl Context<'_> {
             refuse_same_file(&[input, output])?;
         }
         Ok(())
-    }
-
-    /// Reads all datasets through. Every problem is shown before the first call.
-    fn survey(
-        &self,
-        runners: &[RunnerConfig],
-        selection: &Selection,
-    ) -> Result<Vec<Surveyed>, Failure> {
-        let Self { project, store, printer, .. } = self;
-        let (filter, sample) = selection.resolve(store, project.settings.seed)?;
-        let mut shown = printer.problems();
-        let mut report = |problem: Problem| shown.show(&problem);
-        let surveyed: Vec<Option<Surveyed>> = runners
-            .iter()
-            .map(|runner| {
-                let folder = &project.suite.folder;
-                survey(runner, folder, project.rules, &filter, sample, &mut report)
-            })
-            .collect();
-        drop(shown);
-        surveyed
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
-    }
-
-    /// Makes the backends that are asked ready.
-    fn open_backends(&self, runners: &[RunnerConfig]) -> Result<Vec<Arc<Backend>>, Failure> {
-        let Self { args, project, printer, .. } = self;
-        let client =
-            http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
-        let used = |config: &&BackendConfig| {
-            runners.iter().any(|runner| runner.backends.contains(&config.name))
-        };
-        let mut backends: Vec<Arc<Backend>> = Vec::new();
-        for config in project.suite.backends.iter().filter(used) {
-            let backend = project.with_workshop(&client, |workshop| match &args.replay {
-                Some(recording) => workshop.open_replay(config, recording),
-                None => workshop.open(config),
-            });
-            let backend = backend.map_err(|error| {
-                let hint = error.hint();
-                let failure = Failure::new("a backend cannot be used").because(error);
-                match hint {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                }
-            })?;
-            if !backend.not_applied.is_empty() {
-                let (name, settings) = (&backend.name, backend.not_applied.join(", "));
-                printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
-            }
-            backends.push(Arc::new(backend));
-        }
-        Ok(backends)
     }
 
     /// Begins a new run.
@@ -430,8 +317,10 @@ impl Context<'_> {
             recording::write(&reader, &run, file)?;
         }
         let mut view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
+        super::consistency::add(&mut view, &reader, &run)?;
         porcelain.cost_usd = outcome.used.cost_usd;
-        porcelain.cases = view.lanes.iter().map(|lane| lane.metrics.results()).sum();
+        porcelain.cases = view.lanes.iter().map(LaneReport::cases).sum();
+        porcelain.planned = view.lanes.iter().map(LaneReport::planned).sum();
         porcelain.lanes(&outcome.lanes);
         if let Some(against) = against {
             view.against = Some(against.compare(&reader, &run, false)?);
@@ -444,6 +333,8 @@ impl Context<'_> {
             printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
         }
         reports.write(&reader, &run, &view)?;
+        porcelain.summarised = true;
+        summary::write(store, &view, printer);
         let annotate = !args.quiet && !args.porcelain;
         GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
         Ok(exit_of(&view, &args.gating))
@@ -458,19 +349,6 @@ impl Context<'_> {
             }
             false => self.printer.show(text),
         }
-    }
-}
-
-/// A name that no case has is a slip of the pen, and the run would be another one.
-fn refuse_unmet(surveyed: &[Surveyed]) -> Result<(), Failure> {
-    let unmet = surveyed.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
-        all.and(&next);
-        all
-    });
-    match unmet.iter().flat_map(Unmet::iter).next() {
-        None => Ok(()),
-        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` chooses no case"))
-            .hint("`probity dataset stats FILE` lists what a dataset has")),
     }
 }
 
@@ -492,57 +370,6 @@ fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
         flags.set("cache.enabled", Value::Flag(false), Origin::Flag("--no-cache"));
     }
     Ok(flags)
-}
-
-/// Lays out which runner runs on which backend.
-fn lanes(
-    runners: &[RunnerConfig],
-    surveyed: &[Surveyed],
-    backends: &[Arc<Backend>],
-    errors_as_failures: bool,
-) -> Vec<PlannedLane> {
-    let mut lanes = Vec::new();
-    for (at, (runner, surveyed)) in runners.iter().zip(surveyed).enumerate() {
-        for (place, backend) in backends.iter().enumerate() {
-            if runner.backends.contains(&backend.name) {
-                let mut lane = surveyed.lane(at, place, backend);
-                lane.info.judging.errors_as_failures = errors_as_failures;
-                lanes.push(lane);
-            }
-        }
-    }
-    lanes
-}
-
-/// Runner after runner, each on all its backends at once.
-fn stages(lanes: &[PlannedLane]) -> Vec<Vec<usize>> {
-    let mut stages: Vec<Vec<usize>> = Vec::new();
-    for (at, lane) in lanes.iter().enumerate() {
-        match stages.last_mut() {
-            Some(stage) if lanes[stage[0]].runner == lane.runner => stage.push(at),
-            Some(_) | None => stages.push(vec![at]),
-        }
-    }
-    stages
-}
-
-#[derive(Debug)]
-struct StoredAnswers(Cache);
-
-impl Answers for StoredAnswers {
-    fn get(&self, key: probity_core::record::InputDigest) -> Option<String> {
-        self.0.get(key.0)
-    }
-
-    fn put(&self, key: probity_core::record::InputDigest, answer: &str) {
-        self.0.put(key.0, answer, clock::now_ms());
-    }
-}
-
-fn open_cache(project: &Project) -> Result<Option<Arc<dyn Answers>>, Failure> {
-    let Some(path) = &project.settings.cache else { return Ok(None) };
-    let cache = Cache::open(Path::new(path)).map_err(store_failure)?;
-    Ok(Some(Arc::new(StoredAnswers(cache))))
 }
 
 /// The first signal stops the run in good order, the second ends the program at once.

@@ -7,7 +7,7 @@ use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
 
-use super::{project::settings_alone, run::store_failure, runs::open};
+use super::{consistency, project::settings_alone, run::store_failure, runs::open};
 use crate::{
     cli::run::ShowArgs,
     clock,
@@ -35,7 +35,9 @@ pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
 /// The summary, and the cases that did not pass.
 fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
-    let mut text = text::render(&reader.view(run, most).map_err(store_failure)?);
+    let mut view = reader.view(run, most).map_err(store_failure)?;
+    consistency::add(&mut view, reader, run)?;
+    let mut text = text::render(&view);
     for lane in reader.lanes(run).map_err(store_failure)? {
         let (mut listed, mut more) = (Vec::new(), 0);
         reader
@@ -170,6 +172,24 @@ fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
         (Some(reply), _) => block("reply", reply),
         (None, Some(error)) => block("error", &error.to_string()),
         (None, None) => {}
+    }
+    for asked in &case.asked {
+        let model = asked.model.as_deref().map(|it| format!(", {it}")).unwrap_or_default();
+        let source = asked.source.as_str();
+        let title = format!("asked: {} ({}{model}; {source})", asked.role, asked.backend);
+        block(&one_line(&title, 120), "");
+        // What the case shows above is not shown again.
+        if asked.system.as_deref().is_some_and(|it| case.system.as_deref() != Some(it)) {
+            block("  system", asked.system.as_deref().unwrap_or_default());
+        }
+        if asked.prompt != case.prompt {
+            block("  prompt", &asked.prompt);
+        }
+        match (&asked.reply, &asked.error) {
+            (Some(reply), _) => block("  reply", reply),
+            (None, Some(error)) => block("  error", error),
+            (None, None) => {}
+        }
     }
     let classification: serde_json::Value =
         serde_json::from_str(&case.classification).unwrap_or_default();

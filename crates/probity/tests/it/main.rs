@@ -9,6 +9,7 @@ mod check;
 mod check_command;
 mod classify;
 mod cli;
+mod consistency;
 mod dataset;
 mod gates;
 mod init;

@@ -66,6 +66,12 @@ impl Schema {
     }
 }
 
+/// Insists on a document being what a schema describes.
+#[track_caller]
+pub(crate) fn check(name: &str, document: &Value) {
+    Schema::named(name).check(document);
+}
+
 fn validator(document: &Value) -> Validator {
     jsonschema::options()
         .with_draft(Draft::Draft202012)

@@ -2,10 +2,10 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use probity_core::settings::Settings;
+use probity_core::{settings::Settings, suite::RunnerKind};
 use probity_run::{
-    backend::Backend,
-    plan::{PlannedLane, Surveyed},
+    backend::{Answers, Backend, CacheAccess},
+    plan::{Calls, PlannedLane, Surveyed},
 };
 
 /// Bytes of a token, roughly, in prose.
@@ -13,44 +13,118 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// Tokens of a reply where nothing limits it.
 const REPLY_TOKENS: u64 = 256;
 
+/// What is going to be run.
+pub(super) struct Plan<'a> {
+    pub(super) backends: &'a [Arc<Backend>],
+    pub(super) lanes: &'a [PlannedLane],
+    pub(super) surveyed: &'a [Surveyed],
+    pub(super) settings: &'a Settings,
+    /// Answers of earlier runs.
+    pub(super) cache: Option<&'a dyn Answers>,
+    pub(super) access: CacheAccess,
+}
+
+/// Sums over all lanes.
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    cost: f64,
+    unpriced: bool,
+    programs: u64,
+}
+
 /// The plan, for people.
-pub(super) fn render(
-    backends: &[Arc<Backend>],
-    lanes: &[PlannedLane],
-    surveyed: &[Surveyed],
-    settings: &Settings,
-) -> String {
+pub(super) fn render(plan: &Plan<'_>) -> String {
     let mut text = String::from("dry run: nothing is asked\n");
-    let (mut calls, mut cost, mut unpriced) = (0, 0.0, false);
-    let tries = settings.retry.max_retries.saturating_add(1);
-    for lane in lanes {
-        let backend = &backends[lane.backend];
-        let runner = &surveyed[lane.runner];
+    let mut sums = Sums::default();
+    let tries = plan.settings.retry.max_retries.saturating_add(1);
+    for lane in plan.lanes {
+        match lane.info.kind {
+            RunnerKind::Program => {
+                sums.programs += 1;
+                let info = &lane.info;
+                let command = plan.surveyed[lane.runner].runner.command.join(" ");
+                let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
+            }
+            RunnerKind::Respond
+            | RunnerKind::Command
+            | RunnerKind::Activation
+            | RunnerKind::Confusion
+            | RunnerKind::Effectiveness
+            | RunnerKind::SizeImpact => plan.lane(&mut text, lane, tries, &mut sums),
+        }
+    }
+    let Sums { calls, cost, unpriced, programs } = sums;
+    let unknown = if unpriced { " plus what has no price" } else { "" };
+    let programs = match programs {
+        0 => String::new(),
+        count => format!(", and what {count} programs ask for themselves"),
+    };
+    let _ = writeln!(text, "{calls} calls, {}{unknown}{programs}", at_most(cost, tries));
+    text
+}
+
+impl Plan<'_> {
+    fn lane(&self, text: &mut String, lane: &PlannedLane, tries: u64, sums: &mut Sums) {
+        let backend = &self.backends[lane.backend];
+        let runner = &self.surveyed[lane.runner];
         let info = &lane.info;
-        let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(info.planned);
-        calls += info.planned;
+        let Calls { answers, judgements, fallbacks } = lane.calls;
+        let known = match self.cache.filter(|_| self.access.generations.read) {
+            Some(cache) if info.kind.compares() => lane.known_generations(backend, cache),
+            Some(_) | None => 0,
+        };
+        let calls = answers - known + judgements;
+        sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ =
             writeln!(text, "{} on {} ({}, {model})", info.runner, info.backend, info.backend_kind);
         let _ = writeln!(
             text,
-            "  {} of {} cases, {} each: {} calls, at most {} with retries",
+            "  {} of {} cases, {} each: {calls} calls, at most {} with retries",
             runner.selected,
             runner.total,
             match info.repeat {
                 1 => "once".to_owned(),
                 repeat => format!("{repeat} times"),
             },
-            info.planned,
-            info.planned.saturating_mul(tries),
+            (calls + fallbacks).saturating_mul(tries),
         );
-        let _ = write!(text, "  about {input} tokens in, up to {output} out");
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        match backend.price {
-            Some(price) => {
-                let dollars = (price.input * input as f64 + price.output * output as f64) / 1e6;
-                cost += dollars;
+        if let Some(skills) = &info.skills {
+            let (count, characters) = (skills.count, skills.index_characters);
+            let _ = writeln!(text, "  {count} skills, an index of {characters} characters");
+        }
+        if let Some(judge) = &info.judge {
+            let model = judge.model.as_deref().unwrap_or("its default model");
+            let kept = if known > 0 { format!(", {known} more are kept") } else { String::new() };
+            let at_most = if info.kind.compares() { "" } else { "at most " };
+            let _ = writeln!(
+                text,
+                "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",
+                answers - known,
+                judge.backend
+            );
+        }
+        if fallbacks > 0 {
+            let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
+        }
+        // Each answer is read again by the judge, at its full length.
+        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS);
+        let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
+        let input = input * answers / info.planned.max(1);
+        let judge = lane.judge.map(|place| (&self.backends[place], judgements));
+        let all = output.saturating_mul(answers - known);
+        let _ = write!(text, "  about {input} tokens in, up to {all} out");
+        let mut dollars = price(backend, input, all);
+        if let Some((judge, judgements)) = judge {
+            let read = (2 * output).saturating_mul(judgements) + input;
+            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(judgements);
+            let _ = write!(text, ", and up to {} for judging", read.saturating_add(said));
+            dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
+        }
+        match dollars {
+            Some(dollars) => {
+                sums.cost += dollars;
                 let _ = write!(text, ": {}", at_most(dollars, tries));
                 if backend.max_tokens.is_none() {
                     let _ =
@@ -59,14 +133,17 @@ pub(super) fn render(
                 text.push('\n');
             }
             None => {
-                unpriced = true;
+                sums.unpriced = true;
                 text.push_str(": no price is known\n");
             }
         }
     }
-    let unknown = if unpriced { " plus what has no price" } else { "" };
-    let _ = writeln!(text, "{calls} calls, {}{unknown}", at_most(cost, tries));
-    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn price(backend: &Backend, input: u64, output: u64) -> Option<f64> {
+    let price = backend.price?;
+    Some((price.input * input as f64 + price.output * output as f64) / 1e6)
 }
 
 /// What calls cost, and what they would if each of them had to be made again each time.

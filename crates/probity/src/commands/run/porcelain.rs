@@ -17,6 +17,8 @@ pub(crate) struct Porcelain {
     /// The first lane that was given up.
     pub(crate) fail_fast: Option<(String, bool)>,
     pub(crate) result_file: String,
+    /// Whether the summary of the runners has been written.
+    pub(crate) summarised: bool,
 }
 
 impl Porcelain {

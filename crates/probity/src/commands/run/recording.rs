@@ -2,6 +2,7 @@
 
 use std::io;
 
+use probity_core::record::StoredCase;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
@@ -17,7 +18,9 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
         let mut written = Ok(());
         reader
             .cases(&lane, |case| {
-                if written.is_ok() {
+                if written.is_ok() && !case.asked.is_empty() {
+                    written = add_all(&mut writer, &case);
+                } else if written.is_ok() {
                     written = writer.add(&Answer {
                         backend: &lane.lane.backend,
                         case_id: &case.case_id,
@@ -38,4 +41,25 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
         written.map_err(failed)?;
     }
     writer.finish().map_err(failed)?.finish()
+}
+
+/// Every answer of a case that asked for several.
+fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &StoredCase) -> io::Result<()> {
+    let answers = case.asked.iter().filter(|it| it.reply.is_some());
+    for asked in answers {
+        writer.add(&Answer {
+            backend: &asked.backend,
+            case_id: &format!("{}/{}", case.case_id, asked.role),
+            repeat: case.repeat,
+            system: asked.system.as_deref(),
+            prompt: &asked.prompt,
+            reply: asked.reply.as_deref(),
+            error: None,
+            stop_reason: None,
+            model: asked.model.as_deref(),
+            latency_ms: asked.latency_ms,
+            usage: asked.usage,
+        })?;
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use probity_core::{case::Category, classification::Verdict};
 use probity_run::{
     filter::{Filter, Shard},
-    plan::SampleSize,
+    plan::{Choice, SampleSize},
 };
 use probity_store::Reader;
 use regex::RegexBuilder;
@@ -44,6 +44,16 @@ pub(super) struct Selection {
     pub(super) runners: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) backends: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skill: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    group: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) judge_model: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) swap: bool,
 }
 
 impl Selection {
@@ -60,6 +70,8 @@ impl Selection {
             seed: _,
             repeat,
             shard,
+            skill,
+            group,
         } = args.selection.clone();
         Self {
             limit,
@@ -74,6 +86,11 @@ impl Selection {
             repeat,
             runners: args.runners.clone(),
             backends: args.backends.clone(),
+            skill,
+            group,
+            model: args.model.clone(),
+            judge_model: args.judge_model.clone(),
+            swap: args.swap,
         }
     }
 
@@ -83,11 +100,7 @@ impl Selection {
     }
 
     /// The filter that it comes to.
-    pub(super) fn resolve(
-        &self,
-        store: &Path,
-        seed: u64,
-    ) -> Result<(Filter, Option<SampleSize>), Failure> {
+    pub(super) fn resolve(&self, store: &Path, seed: u64) -> Result<Choice, Failure> {
         let pattern = self.filter.as_ref().map(|pattern| {
             RegexBuilder::new(pattern).build().map_err(|error| {
                 Failure::new(format!("`--filter {pattern}` is no regular expression"))
@@ -114,6 +127,8 @@ impl Selection {
             categories: categories.collect::<Result<_, _>>()?,
             tags: self.tag.clone(),
             ids: self.cases.clone(),
+            skills: self.skill.clone(),
+            groups: self.group.clone(),
             only,
             shard: self.shard.as_deref().map(shard).transpose()?,
             limit: self.limit,
@@ -121,7 +136,7 @@ impl Selection {
         };
         let size = |sample: u64| usize::try_from(sample).unwrap_or(usize::MAX);
         let sample = self.sample.map(|sample| SampleSize { size: size(sample), seed });
-        Ok((filter, sample))
+        Ok(Choice { filter, sample, seed })
     }
 }
 

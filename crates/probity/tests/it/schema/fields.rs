@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_core::{
     case::Category,
     classification::{Primary, Rule},
+    consistency::{DivergenceKind, Without},
     criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
     failure::ErrorKind,
     gate::{GateStatus, Metric},
@@ -111,7 +112,9 @@ pub(super) fn check_whole(name: &str, documents: &[Value]) {
 #[test]
 fn an_evaluation_has_every_field_of_its_schema_and_no_other() {
     let one = serde_json::to_value(samples::evaluation()).unwrap();
-    check_whole("evaluation", &[one.clone(), json!({ "runners": [one.clone(), one] })]);
+    let found = probity_report::json::consistency::value(&samples::consistency());
+    let several = json!({ "runners": [one.clone(), one.clone()], "consistency": [found] });
+    check_whole("evaluation", &[one, several]);
 }
 
 #[test]
@@ -325,6 +328,10 @@ fn enums_have_every_name_that_there_is() {
         &rules.iter().filter_map(Value::as_str).collect::<Vec<_>>(),
     );
     let all_of = [GateStatus::Pass, GateStatus::Empty, GateStatus::Warn, GateStatus::Fail];
+    let kinds = DivergenceKind::ALL.map(DivergenceKind::as_str);
+    check_names("evaluation", "/$defs/divergence/properties/kind", &kinds);
+    let reasons = Without::ALL.map(Without::as_str);
+    check_names("evaluation", "/$defs/without_command/properties/why", &reasons);
     check_names("evaluation", "/$defs/gate_status", &all_of.map(GateStatus::as_str));
 }
 

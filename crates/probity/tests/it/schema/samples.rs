@@ -6,6 +6,9 @@ use probity_core::{
         Also, AssertionOutcome, Classification, CommandDetails, Details, PolicyHit, Primary, Rule,
         Verdict,
     },
+    consistency::{
+        Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
+    },
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
@@ -14,12 +17,13 @@ use probity_core::{
         RepeatsResult,
     },
     event::{CaseKey, Event, Stamped},
+    evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
     metrics::Flaky,
     record::{
-        Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus,
-        Source, Usage,
+        Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
+        LaneStatus, SkillsInfo, Source, Usage,
     },
     suite::RunnerKind,
 };
@@ -40,6 +44,27 @@ fn gates() -> Vec<Gate> {
     };
     let most = Bound::AtMost(Decimal::whole(3));
     vec![gate.clone(), Gate { bound: most, ..gate }]
+}
+
+/// The agreement of two backends with every field.
+pub(super) fn consistency() -> Consistency {
+    let group = Group { command: text("ls"), cut: 0, parsed: true, members: vec![(0, true)] };
+    Consistency {
+        runner: text("r"),
+        backends: vec![text("a"), text("b")],
+        repeats: 1,
+        agree: 1,
+        diverge: Diverging { mixed: 1, ..Diverging::default() },
+        uncompared: Uncompared::default(),
+        pairs: vec![Pair { backends: [0, 1], compared: 2, equal: 1, unknown: 0 }],
+        divergences: vec![Divergence {
+            case_id: text("a"),
+            repeat: 0,
+            kind: DivergenceKind::Mixed,
+            groups: vec![group.clone(), group],
+            without: vec![(1, Without::Missing)],
+        }],
+    }
 }
 
 /// The result of a runner with every field.
@@ -67,6 +92,7 @@ pub(super) fn evaluation() -> EvaluationResult {
         message: text("no"),
     });
     EvaluationResult {
+        figures: None,
         timestamp: text("2026-01-09T12:34:56Z"),
         caro_version: text("1"),
         backend: text("b"),
@@ -144,6 +170,7 @@ fn usage() -> Usage {
 /// Classifications that together have all the evidence that there can be.
 pub(super) fn classifications() -> Vec<Value> {
     let details = Details {
+        evidence: None,
         error_message: Some(text("e")),
         limit_seconds: Some(30.into()),
         policy_name: Some(text("p")),
@@ -236,8 +263,30 @@ fn records() -> Vec<CaseRecord> {
         primary: Primary::Fail,
         verdict: Verdict::Fail,
         classification: serde_json::value::to_raw_value(&classification).unwrap(),
+        asked: vec![asked()],
     };
     classifications().into_iter().map(record).collect()
+}
+
+fn judged_by() -> JudgedBy {
+    JudgedBy { backend: text("j"), model: Some(text("m")), own_answers: true }
+}
+
+fn asked() -> Asked {
+    Asked {
+        role: text("full"),
+        backend: text("b"),
+        system: Some("s".into()),
+        prompt: text("p"),
+        reply: Some(text("r")),
+        error: Some(text("e")),
+        model: Some(text("m")),
+        source: Source::Backend,
+        latency_ms: 1,
+        usage: usage(),
+        cost_usd: Some(0.1),
+        calls: 1,
+    }
 }
 
 fn lane() -> Lane {
@@ -252,6 +301,8 @@ fn lane() -> Lane {
         planned: 1,
         repeat: 1,
         replayed: true,
+        judge: Some(judged_by()),
+        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: text("d") }),
         judging: Judging {
             gates: gates(),
             min_pass: Some(1),
@@ -271,6 +322,8 @@ fn statuses() -> Vec<LaneStatus> {
         LaneStatus::Budget { reason: text("r") },
         LaneStatus::Decided { gates: GateStatus::Warn, reason: text("r") },
         LaneStatus::Interrupted,
+        LaneStatus::TimedOut { reason: text("r") },
+        LaneStatus::GaveUp { reason: text("r") },
         LaneStatus::Broken { reason: text("r") },
     ];
     for status in &all {
@@ -281,6 +334,8 @@ fn statuses() -> Vec<LaneStatus> {
             | LaneStatus::Budget { .. }
             | LaneStatus::Decided { .. }
             | LaneStatus::Interrupted
+            | LaneStatus::TimedOut { .. }
+            | LaneStatus::GaveUp { .. }
             | LaneStatus::Broken { .. } => {}
         }
     }
@@ -308,7 +363,13 @@ fn events() -> Vec<Event> {
     ];
     let record = |record| Event::CaseFinished { lane: 0, record: Box::new(record) };
     all.extend(records().into_iter().map(record));
-    for reason in [Aborted::FailFast, Aborted::Budget, Aborted::Interrupted, Aborted::Broken] {
+    for reason in [
+        Aborted::FailFast,
+        Aborted::Budget,
+        Aborted::Interrupted,
+        Aborted::TimedOut,
+        Aborted::Broken,
+    ] {
         all.push(Event::CaseAborted { case: case(), reason });
     }
     let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
@@ -347,6 +408,7 @@ pub(super) fn case() -> TestCase {
         members,
     };
     TestCase {
+        license: Some(text("MIT")),
         id: text("a"),
         prompt: text("p"),
         expected_command: Some(text("ls")),

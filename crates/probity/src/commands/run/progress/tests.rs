@@ -19,6 +19,8 @@ fn started() -> Board {
         planned: 10,
         repeat: 1,
         replayed: false,
+        judge: None,
+        skills: None,
         judging: probity_core::record::Judging::default(),
     };
     let event = Event::RunStarted {

@@ -1,0 +1,228 @@
+//! Which skills a reply chooses from an index, and whether they are the right ones.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use probity_core::{
+    criteria::JsonLevel,
+    evidence::{Choice, Detection, Evidence, Routed},
+};
+use serde_json::Value;
+
+use crate::json::{Wanted, extract};
+
+/// What a case expects to be chosen, and from what.
+#[derive(Clone, Debug)]
+pub struct RoutingExpectation {
+    /// Any of these is right.
+    pub expected: Vec<String>,
+    /// Any of these will do.
+    pub acceptable: Vec<String>,
+    /// False where nothing may be chosen.
+    pub should_activate: bool,
+    /// The group of look-alikes. Within one, exactly one skill has to be chosen.
+    pub group: Option<String>,
+    /// The skills that the index shows.
+    pub index: Arc<BTreeSet<String>>,
+    /// Whether look-alikes are to be told apart.
+    pub is_confusion: bool,
+}
+
+/// The outcome of a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Routing {
+    Right,
+    Wrong,
+    Unreadable,
+}
+
+impl RoutingExpectation {
+    /// What a reply chooses. `asked` are skills that were chosen when each was asked about.
+    pub(crate) fn judge(&self, reply: &str, asked: Option<&[String]>) -> (Routing, Evidence) {
+        let (names, detection) = match asked {
+            Some(names) => (Some(names.to_vec()), Detection::Fallback),
+            None => match read_names(reply) {
+                Some(names) => (Some(names), Detection::Structured),
+                None => (None, Detection::None),
+            },
+        };
+        let Some(names) = names else {
+            let routed = self.routed(Choice::Unreadable, Detection::None);
+            return (Routing::Unreadable, self.evidence(routed));
+        };
+        let known = |name: &String| self.index.iter().find(|it| it.eq_ignore_ascii_case(name));
+        let chosen: BTreeSet<String> = names.iter().filter_map(known).cloned().collect();
+        let outside: BTreeSet<String> =
+            names.iter().filter(|it| known(it).is_none()).cloned().collect();
+        let choice = match (chosen.len(), outside.len()) {
+            (0, 0) => Choice::None,
+            (1, 0) => Choice::Single,
+            (0, 1) => Choice::Outside,
+            (_, _) => Choice::Multi,
+        };
+        let routed = Routed {
+            chosen: chosen.into_iter().collect(),
+            outside: outside.into_iter().collect(),
+            ..self.routed(choice, detection)
+        };
+        let hit = routed.chosen.iter().any(|it| routed.accepts(it));
+        let right = match (self.should_activate, self.is_confusion) {
+            (false, _) => choice == Choice::None,
+            (true, false) => hit,
+            (true, true) => hit && choice == Choice::Single,
+        };
+        let routing = if right { Routing::Right } else { Routing::Wrong };
+        (routing, self.evidence(routed))
+    }
+
+    /// What is known of a case without a reply.
+    pub(crate) fn without_reply(&self) -> Evidence {
+        self.evidence(self.routed(Choice::Error, Detection::None))
+    }
+
+    /// The skills to ask about one by one where a reply cannot be read.
+    pub fn candidates(&self) -> impl Iterator<Item = &str> {
+        self.expected.iter().chain(&self.acceptable).map(String::as_str)
+    }
+
+    fn routed(&self, choice: Choice, detection: Detection) -> Routed {
+        Routed {
+            choice,
+            chosen: Vec::new(),
+            outside: Vec::new(),
+            expected: self.expected.clone(),
+            acceptable: self.acceptable.clone(),
+            should_activate: self.should_activate,
+            detection,
+            group: self.group.clone(),
+            axes: match self.is_confusion {
+                true => self.index.iter().cloned().collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    fn evidence(&self, routed: Routed) -> Evidence {
+        match self.is_confusion {
+            true => Evidence::Confusion(routed),
+            false => Evidence::Activation(routed),
+        }
+    }
+}
+
+/// The names in a reply such as `{"skills": ["a", "b"]}`; none if it cannot be read.
+///
+/// Also understood: a list alone, one name instead of a list, `skill` for `skills`, tables with a
+/// `name` or an `id`. `none` and blank names are no names.
+fn read_names(reply: &str) -> Option<Vec<String>> {
+    let value = extract(reply, JsonLevel::Lenient, Wanted::Any).value?;
+    let list = match &value {
+        Value::Object(fields) => fields.get("skills").or_else(|| fields.get("skill"))?,
+        Value::Array(_) => &value,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+    };
+    let items = match list {
+        Value::Null => &[],
+        Value::Array(items) => items.as_slice(),
+        Value::String(_) => std::slice::from_ref(list),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+    };
+    let name = |item: &Value| match item {
+        Value::String(name) => Some(name.trim().trim_matches('`').to_owned()),
+        Value::Object(fields) => {
+            let name = fields.get("name").or_else(|| fields.get("id"))?;
+            name.as_str().map(|name| name.trim().to_owned())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+    };
+    let names: Vec<String> = items.iter().map(name).collect::<Option<_>>()?;
+    let is_name = |name: &String| !name.is_empty() && !name.eq_ignore_ascii_case("none");
+    Some(names.into_iter().filter(is_name).collect())
+}
+
+/// Whether a reply to a question says yes. Anything that is not clearly a yes is a no.
+pub fn says_yes(reply: &str) -> bool {
+    let mut words = reply.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+    let first = words.next().unwrap_or("");
+    // `{"answer": "yes"}` and the like.
+    let word = match first.eq_ignore_ascii_case("answer") {
+        true => words.next().unwrap_or(""),
+        false => first,
+    };
+    word.eq_ignore_ascii_case("yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_out_of_what_models_write() {
+        let cases: &[(&str, Option<&[&str]>)] = &[
+            (r#"{"skills": ["a", "b"]}"#, Some(&["a", "b"])),
+            ("```json\n{\"skills\": [\"a\"]}\n```", Some(&["a"])),
+            ("Sure: {\"skills\": []}", Some(&[])),
+            (r#"{"skills": null}"#, Some(&[])),
+            (r#"{"skill": "a"}"#, Some(&["a"])),
+            (r#"["a"]"#, Some(&["a"])),
+            (r#"{"skills": [{"name": "a", "why": "x"}, {"id": "b"}]}"#, Some(&["a", "b"])),
+            (r#"{"skills": ["none"]}"#, Some(&[])),
+            (r#"{"skills": [" `a` "]}"#, Some(&["a"])),
+            (r#"{"skills": [1]}"#, None),
+            (r#"{"choice": "a"}"#, None),
+            ("I would use a.", None),
+            ("", None),
+            ("\"a\"", None),
+        ];
+        for (reply, expected) in cases {
+            let expected =
+                expected.map(|it| it.iter().map(|&it| it.to_owned()).collect::<Vec<_>>());
+            assert_eq!(read_names(reply), expected, "{reply}");
+        }
+    }
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        for reply in ["yes", "Yes.", "**Yes**, because", "{\"answer\": \"yes\"}", " YES\n"] {
+            assert!(says_yes(reply), "{reply}");
+        }
+        for reply in ["no", "", "yesterday", "maybe yes", "No, yes would be wrong"] {
+            assert!(!says_yes(reply), "{reply}");
+        }
+    }
+
+    fn expectation(expected: &[&str], is_confusion: bool) -> RoutingExpectation {
+        let names = |it: &[&str]| it.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        RoutingExpectation {
+            expected: names(expected),
+            acceptable: names(&["b"]),
+            should_activate: !expected.is_empty(),
+            group: None,
+            index: Arc::new(names(&["a", "b", "c"]).into_iter().collect()),
+            is_confusion,
+        }
+    }
+
+    #[test]
+    fn look_alikes_have_to_be_chosen_alone() {
+        let judge = |expected: &[&str], is_confusion, reply: &str| {
+            expectation(expected, is_confusion).judge(reply, None).0
+        };
+        let (right, wrong) = (Routing::Right, Routing::Wrong);
+        assert_eq!(judge(&["a"], false, r#"["A", "c"]"#), right);
+        assert_eq!(judge(&["a"], true, r#"["a", "c"]"#), wrong);
+        assert_eq!(judge(&["a"], true, r#"["b"]"#), right);
+        assert_eq!(judge(&["a"], true, r#"["x"]"#), wrong);
+        assert_eq!(judge(&["a"], false, "[]"), wrong);
+        assert_eq!(judge(&[], false, "[]"), right);
+        assert_eq!(judge(&[], false, r#"["x"]"#), wrong);
+        assert_eq!(judge(&[], true, "nothing fits"), Routing::Unreadable);
+    }
+
+    #[test]
+    fn what_was_asked_one_by_one_counts_instead() {
+        let (routing, evidence) = expectation(&["a"], false).judge("?", Some(&["b".to_owned()]));
+        assert_eq!(routing, Routing::Right);
+        let Evidence::Activation(routed) = evidence else { panic!("another kind") };
+        assert_eq!((routed.detection, routed.choice), (Detection::Fallback, Choice::Single));
+    }
+}

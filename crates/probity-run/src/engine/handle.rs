@@ -1,0 +1,332 @@
+//! How a case asks: with retries, limits, leave of the loop, and the cache.
+
+use std::{sync::Arc, time::Duration};
+
+use probity_core::{
+    failure::ErrorKind,
+    record::{Aborted, Asked, CallError, FailedAttempt, Source, Usage},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep},
+};
+
+use super::task::{Called, Came, Grant, Message, Shared};
+use crate::{
+    backend::{Ask, Backend, Failed, Kept, Reply},
+    clock::now_ms,
+    grade::{Spent, millis},
+    retry::{self, Situation},
+};
+
+/// A backend and its place in the plan.
+#[derive(Clone, Debug)]
+pub(super) struct Party {
+    pub(super) at: usize,
+    pub(super) backend: Arc<Backend>,
+}
+
+/// Whom a case asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// The backend whose answers are evaluated.
+    Subject,
+    /// The backend that judges them.
+    Judge,
+}
+
+/// What a case is to its backends.
+#[derive(Debug)]
+pub(super) struct Handle {
+    serial: u64,
+    pub(super) subject: Party,
+    pub(super) judge: Option<Party>,
+    shared: Arc<Shared>,
+    /// Leave for a call of the subject that has not been made yet.
+    leave: bool,
+    began: Instant,
+    deadline: Instant,
+    spent: Spent,
+    /// Every question so far.
+    asked: Vec<Asked>,
+}
+
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// The backend failed, and trying again did not help or makes no sense.
+    Failed {
+        error: CallError,
+        /// Its place in the plan.
+        backend: usize,
+    },
+    /// The case is given up.
+    Aborted(Aborted),
+}
+
+/// A question and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Query<'a> {
+    pub(super) whom: Whom,
+    /// What it is asked for, as it is recorded.
+    pub(super) role: &'a str,
+    /// Where its answer is kept.
+    pub(super) kept: Kept,
+    pub(super) prompt: &'a str,
+    pub(super) system: Option<&'a Arc<str>>,
+    pub(super) repeat: u32,
+}
+
+/// What a handle has seen, when the case is at its end.
+pub(super) struct Account {
+    pub(super) spent: Spent,
+    pub(super) asked: Vec<Asked>,
+}
+
+impl Handle {
+    /// The loop spawns a case when there is leave for its first call.
+    pub(super) fn new(
+        serial: u64,
+        subject: Party,
+        judge: Option<Party>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let began = Instant::now();
+        let deadline = began + shared.settings.timeouts.case;
+        let limit = subject.backend.timeout;
+        let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
+        let asked = Vec::new();
+        Self { serial, subject, judge, shared, leave: true, began, deadline, spent, asked }
+    }
+
+    pub(super) fn seed(&self) -> u64 {
+        self.shared.settings.seed
+    }
+
+    /// What was used so far.
+    pub(super) fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// Ends the work on the case.
+    pub(super) fn finish(self) -> Account {
+        let spent = Spent { elapsed: self.began.elapsed(), ..self.spent };
+        Account { spent, asked: self.asked }
+    }
+
+    /// Asks, and asks again as long as that makes sense. The question is recorded.
+    pub(super) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
+        let before = (self.spent.calls, self.spent.usage, self.spent.cost_usd);
+        let began = Instant::now();
+        let answer = self.ask(&query).await;
+        let party = self.party(query.whom);
+        let (reply, error) = match &answer {
+            Ok(reply) => (Some(reply), None),
+            Err(Unanswered::Failed { error, .. }) => (None, Some(error.to_string())),
+            Err(Unanswered::Aborted(_)) => return answer,
+        };
+        let latency = reply.and_then(|it| it.latency).unwrap_or_else(|| began.elapsed());
+        let (calls, usage, cost) = before;
+        self.asked.push(Asked {
+            role: query.role.to_owned(),
+            backend: party.backend.name.clone(),
+            system: query.system.cloned(),
+            prompt: query.prompt.to_owned(),
+            reply: reply.map(|it| it.text.clone()),
+            error,
+            model: reply.and_then(|it| it.model.clone()),
+            source: reply.map_or(Source::Backend, |it| it.source),
+            latency_ms: millis(latency),
+            usage: self.spent.usage.minus(usage),
+            cost_usd: self.spent.cost_usd.map(|all| all - cost.unwrap_or(0.0)),
+            calls: self.spent.calls - calls,
+        });
+        answer
+    }
+
+    /// Asks, and asks again as long as that makes sense.
+    pub(super) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
+        let Query { whom, kept, prompt, system, repeat, .. } = *query;
+        let ask = Ask { prompt, system: system.map(|it| &**it), repeat };
+        let party = self.party(whom).clone();
+        let access = self.shared.access.of(kept);
+        let cache = self.shared.cache.clone().filter(|_| access.any());
+        let cache = cache.map(|cache| (cache, party.backend.cache_key(&ask)));
+        let known = cache.as_ref().filter(|_| access.read);
+        let known = known.and_then(|(cache, key)| cached(&cache.get(kept, *key)?));
+        if let Some(reply) = known {
+            if whom == Whom::Subject {
+                self.spent.latency = reply.latency.unwrap_or_default();
+            }
+            self.spent.usage = self.spent.usage.plus(reply.usage);
+            return Ok(reply);
+        }
+        let mut attempts = 0;
+        loop {
+            self.take_leave(whom).await?;
+            attempts += 1;
+            match self.call(&party, whom, &ask, attempts).await {
+                Ok((reply, latency)) => {
+                    if let Some((cache, key)) = cache.filter(|_| access.write) {
+                        let copy = Reply { latency: Some(latency), ..reply.clone() };
+                        cache.put(kept, key, &serde_json::to_string(&copy).unwrap_or_default());
+                    }
+                    return Ok(reply);
+                }
+                Err((error, None)) => {
+                    return Err(Unanswered::Failed { error, backend: party.at });
+                }
+                Err((_, Some(wait))) => sleep(wait).await,
+            }
+        }
+    }
+
+    fn party(&self, whom: Whom) -> &Party {
+        match whom {
+            Whom::Subject => &self.subject,
+            // Without a judge of its own, a backend judges itself.
+            Whom::Judge => self.judge.as_ref().unwrap_or(&self.subject),
+        }
+    }
+
+    /// Waits for leave to make a call.
+    async fn take_leave(&mut self, whom: Whom) -> Result<(), Unanswered> {
+        if whom == Whom::Subject && std::mem::take(&mut self.leave) {
+            return Ok(());
+        }
+        // Leave that is not used goes back to the loop when another backend is wanted.
+        self.leave = false;
+        let (grant, granted) = oneshot::channel();
+        let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
+        let backend = self.party(whom).at;
+        let message = Message::Wants { serial: self.serial, backend, grant };
+        self.shared.to_loop.send(message).map_err(|_| interrupted())?;
+        match granted.await {
+            Ok(Grant::Go) => Ok(()),
+            Ok(Grant::NoBudget) => Err(Unanswered::Aborted(Aborted::Budget)),
+            Err(_) => Err(interrupted()),
+        }
+    }
+
+    /// Makes one call and reports it. An error comes with the wait before the next try.
+    async fn call(
+        &mut self,
+        party: &Party,
+        whom: Whom,
+        ask: &Ask<'_>,
+        attempts: u64,
+    ) -> Result<(Reply, Duration), (CallError, Option<Duration>)> {
+        let Party { at, backend } = party;
+        let began = Instant::now();
+        let left = self.deadline.saturating_duration_since(began);
+        let limit = backend.timeout.min(left);
+        let to_loop = Some(&self.shared.to_loop);
+        let mut report = Report { serial: self.serial, backend: *at, began, to_loop };
+        let answer = match limit.is_zero() {
+            false => backend.ask(ask, limit).await,
+            true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
+        };
+        let latency = match &answer {
+            Ok(Reply { latency: Some(latency), .. }) => *latency,
+            Ok(_) | Err(_) => began.elapsed(),
+        };
+        self.spent.calls += u32::from(!backend.is_replay());
+        if whom == Whom::Subject {
+            self.spent.latency = latency;
+            self.spent.limit = limit;
+        }
+        // A call that failed may have cost as much as one that did not.
+        let (usage, said) = match &answer {
+            Ok(Reply { usage, cost_usd, .. }) | Err(Failed { usage, cost_usd, .. }) => {
+                (*usage, *cost_usd)
+            }
+        };
+        let cost = backend.cost(usage, said);
+        self.spent.usage = self.spent.usage.plus(usage);
+        if let Some(cost) = cost {
+            *self.spent.cost_usd.get_or_insert(0.0) += cost;
+        }
+        match answer {
+            Ok(reply) => {
+                report.send(usage, cost, Came::Back { exhausted_for: reply.exhausted_for });
+                Ok((reply, latency))
+            }
+            Err(Failed { error, .. }) => {
+                let error = match whom {
+                    Whom::Subject => *error,
+                    Whom::Judge => of_judge(&backend.name, *error),
+                };
+                let situation = Situation {
+                    error: &error,
+                    attempts,
+                    left: self.deadline.saturating_duration_since(Instant::now()),
+                    chance: fastrand::f64(),
+                };
+                let wait = retry::wait(&self.shared.settings.retry, situation);
+                let failure = FailedAttempt {
+                    attempt: self.spent.calls,
+                    error: error.clone(),
+                    latency_ms: millis(latency),
+                    retry_in_ms: wait.map(millis),
+                };
+                self.spent.failures.push(failure.clone());
+                report.send(usage, cost, Came::Failed(failure));
+                Err((error, wait))
+            }
+        }
+    }
+
+    /// Reports what a program of its own did in place of a call.
+    pub(super) fn report_foreign(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
+        self.leave = false;
+        self.spent.calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        self.spent.latency = latency;
+        self.spent.cost_usd = (cost_usd > 0.0).then_some(cost_usd);
+        let called = Called {
+            serial: self.serial,
+            backend: self.subject.at,
+            began: self.began,
+            calls,
+            usage: Usage::default(),
+            cost_usd: self.spent.cost_usd,
+            outcome: Came::Back { exhausted_for: None },
+        };
+        // A loop that is gone has given this task up.
+        let _ = self.shared.to_loop.send(Message::Called(called));
+    }
+}
+
+/// An error of the judge says so, wherever it is shown.
+fn of_judge(name: &str, error: CallError) -> CallError {
+    CallError { message: format!("judge `{name}`: {}", error.message), ..error }
+}
+
+/// An answer as the cache keeps it; one that is not understood is none.
+fn cached(text: &str) -> Option<Reply> {
+    let reply: Reply = serde_json::from_str(text).ok()?;
+    Some(Reply { source: Source::Cache, ..reply })
+}
+
+/// Tells the loop of a call that was made, also of one that is dropped halfway.
+struct Report<'a> {
+    serial: u64,
+    backend: usize,
+    began: Instant,
+    to_loop: Option<&'a mpsc::UnboundedSender<Message>>,
+}
+
+impl Report<'_> {
+    fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: Came) {
+        let Some(to_loop) = self.to_loop.take() else { return };
+        let Self { serial, backend, began, .. } = *self;
+        let called = Called { serial, backend, began, calls: 1, usage, cost_usd, outcome };
+        // A loop that is gone has given this task up.
+        let _ = to_loop.send(Message::Called(called));
+    }
+}
+
+impl Drop for Report<'_> {
+    fn drop(&mut self) {
+        self.send(Usage::default(), None, Came::Abandoned);
+    }
+}

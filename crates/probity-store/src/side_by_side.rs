@@ -1,0 +1,117 @@
+//! The results of several lanes, case by case.
+
+use probity_core::consistency::{Answer, Asked};
+use rusqlite::{Row, Rows, Statement};
+use serde::Deserialize;
+
+use crate::{LaneView, Reader, StoreError, reader::verdict_of};
+
+impl Reader {
+    /// What each of several lanes made of each case, in the order of the cases' ids.
+    ///
+    /// The lanes are read along with each other, so that no more than a result of each is in memory. All are
+    /// seen as they are at the same moment, even if the run goes on: SQLite ends a connection's transaction with the
+    /// last of its statements.
+    pub fn side_by_side(
+        &self,
+        lanes: &[&LaneView],
+        mut each: impl FnMut(&Asked<'_>),
+    ) -> Result<(), StoreError> {
+        let mut read = || {
+            let mut statements = Vec::with_capacity(lanes.len());
+            for _ in lanes {
+                statements.push(self.connection.prepare(
+                    "SELECT case_id, repeat, verdict, classification FROM results
+                     WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
+                )?);
+            }
+            let mut cursors = Vec::with_capacity(lanes.len());
+            for (statement, lane) in statements.iter_mut().zip(lanes) {
+                cursors.push(Cursor::open(statement, lane)?);
+            }
+            while let Some((case_id, repeat)) = least(&cursors) {
+                let mut answers = Vec::with_capacity(cursors.len());
+                for cursor in &mut cursors {
+                    answers.push(cursor.take(&case_id, repeat)?);
+                }
+                each(&Asked { case_id: &case_id, repeat, answers: &answers });
+            }
+            Ok(())
+        };
+        read().map_err(StoreError::Read)
+    }
+}
+
+/// A lane that is being read.
+struct Cursor<'s> {
+    rows: Rows<'s>,
+    /// The result that comes next.
+    next: Option<Found>,
+}
+
+struct Found {
+    case_id: String,
+    repeat: u32,
+    answer: Answer,
+}
+
+impl<'s> Cursor<'s> {
+    fn open(statement: &'s mut Statement<'_>, lane: &LaneView) -> rusqlite::Result<Self> {
+        let mut rows = statement.query([lane.row])?;
+        let next = rows.next()?.map(found).transpose()?;
+        Ok(Self { rows, next })
+    }
+
+    /// The answer to a case, if it is the one that comes next.
+    fn take(&mut self, case_id: &str, repeat: u32) -> rusqlite::Result<Option<Answer>> {
+        let is_asked = |it: &mut Found| it.case_id == case_id && it.repeat == repeat;
+        let Some(taken) = self.next.take_if(is_asked) else { return Ok(None) };
+        self.next = self.rows.next()?.map(found).transpose()?;
+        Ok(Some(taken.answer))
+    }
+}
+
+/// The first case that any lane has left. SQLite and Rust both order texts by their bytes.
+fn least(cursors: &[Cursor<'_>]) -> Option<(String, u32)> {
+    let keys = cursors.iter().filter_map(|it| it.next.as_ref());
+    let (case_id, repeat) = keys.map(|it| (it.case_id.as_str(), it.repeat)).min()?;
+    Some((case_id.to_owned(), repeat))
+}
+
+fn found(row: &Row<'_>) -> rusqlite::Result<Found> {
+    let (verdict, classification): (String, String) = (row.get(2)?, row.get(3)?);
+    let answer = Answer { verdict: verdict_of(&verdict), command: command(&classification) };
+    Ok(Found { case_id: row.get(0)?, repeat: row.get(1)?, answer })
+}
+
+/// The command that a classification found in the reply.
+fn command(classification: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Classification {
+        details: Details,
+    }
+    #[derive(Deserialize)]
+    struct Details {
+        command: Option<Command>,
+    }
+    #[derive(Deserialize)]
+    struct Command {
+        command: Option<String>,
+    }
+    let read: Classification = serde_json::from_str(classification).ok()?;
+    read.details.command?.command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_taken_from_the_evidence() {
+        let text = r#"{"primary":"fail","details":{"command":{"command":"ls\u0000","safe":true}}}"#;
+        assert_eq!(command(text).as_deref(), Some("ls\0"));
+        for none in [r#"{"details":{"command":{"command":null}}}"#, r#"{"details":{}}"#, "{}", ""] {
+            assert_eq!(command(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What is run on what: runners, their cases, the backends that are asked and those that judge.
+
+use std::sync::Arc;
+
+use probity_core::{
+    problem::Problem,
+    suite::{BackendConfig, RunnerConfig, RunnerKind},
+};
+use probity_run::{
+    backend::{Backend, http},
+    filter::Unmet,
+    foreign,
+    plan::{JudgeSeat, PlannedLane, Surveyed, survey, survey_program},
+};
+
+use super::{Context, Selection};
+use crate::failure::Failure;
+
+impl Context<'_> {
+    /// The runners that are asked for, with what the command line changes about them.
+    pub(super) fn chosen_runners(
+        &self,
+        selection: &Selection,
+    ) -> Result<Vec<RunnerConfig>, Failure> {
+        let project = self.project;
+        let all = &project.suite.runners;
+        if all.is_empty() {
+            return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
+                .hint("begin one with [[runners]]"));
+        }
+        for name in &selection.runners {
+            if !all.iter().any(|runner| runner.name == *name) {
+                let known: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
+                return Err(Failure::new(format!("there is no runner `{name}`"))
+                    .hint(format!("the suite has {}", known.join(", "))));
+            }
+        }
+        for name in &selection.backends {
+            if project.suite.backend(name).is_none() {
+                let known: Vec<&str> =
+                    project.suite.backends.iter().map(|backend| backend.name.as_str()).collect();
+                return Err(Failure::new(format!("there is no backend `{name}`"))
+                    .hint(format!("the suite has {}", known.join(", "))));
+            }
+        }
+        let asked = |runner: &&RunnerConfig| {
+            selection.runners.is_empty() || selection.runners.contains(&runner.name)
+        };
+        let runners: Vec<RunnerConfig> = all
+            .iter()
+            .filter(asked)
+            .map(|runner| RunnerConfig {
+                repeat: selection.repeat.unwrap_or(runner.repeat),
+                swap: runner.swap || selection.swap,
+                backends: runner
+                    .backends
+                    .iter()
+                    .filter(|name| {
+                        selection.backends.is_empty() || selection.backends.contains(name)
+                    })
+                    .cloned()
+                    .collect(),
+                ..runner.clone()
+            })
+            .filter(|runner| {
+                let needs_none =
+                    runner.kind == RunnerKind::Program && selection.backends.is_empty();
+                !runner.backends.is_empty() || needs_none
+            })
+            .collect();
+        if runners.is_empty() {
+            return Err(Failure::new("no runner has a backend to ask").hint(
+                "describe one under [backends.NAME], and name it in `backends` of a runner",
+            ));
+        }
+        if let Some(runner) =
+            runners.iter().find(|it| it.min_pass.is_some_and(|least| least > it.repeat))
+        {
+            let RunnerConfig { name, repeat, .. } = runner;
+            return Err(Failure::new(format!(
+                "runner `{name}` wants more answers to pass than the {repeat} that are asked for"
+            ))
+            .hint("`min_pass` must not be more than --repeat"));
+        }
+        Ok(runners)
+    }
+
+    /// Reads all datasets through. Every problem is shown before the first call.
+    pub(super) fn survey(
+        &self,
+        runners: &[RunnerConfig],
+        selection: &Selection,
+    ) -> Result<Vec<Surveyed>, Failure> {
+        let Self { project, store, printer, .. } = self;
+        let choice = selection.resolve(store, project.settings.seed)?;
+        let mut shown = printer.problems();
+        let mut report = |problem: Problem| shown.show(&problem);
+        let surveyed: Vec<Option<Surveyed>> = runners
+            .iter()
+            .map(|runner| match runner.kind {
+                RunnerKind::Program => Some(survey_program(runner, self.program(runner))),
+                RunnerKind::Respond
+                | RunnerKind::Command
+                | RunnerKind::Activation
+                | RunnerKind::Confusion
+                | RunnerKind::Effectiveness
+                | RunnerKind::SizeImpact => {
+                    survey(runner, &project.suite.folder, project.rules, &choice, &mut report)
+                }
+            })
+            .collect();
+        drop(shown);
+        surveyed
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+    }
+
+    /// A runner that is a program.
+    fn program(&self, runner: &RunnerConfig) -> foreign::Program {
+        let project = self.project;
+        foreign::Program {
+            command: runner.command.clone(),
+            folder: std::path::absolute(project.suite.folder.join(".")).unwrap_or_default(),
+            env: project.environment.all(),
+            timeout: runner.timeout,
+            kill_grace: project.settings.timeouts.kill_grace,
+            runner: runner.name.clone(),
+            rules: project.rules,
+        }
+    }
+
+    /// Lays out which runner runs on which backend, and makes those ready.
+    pub(super) fn lanes(
+        &self,
+        surveyed: &[Surveyed],
+        selection: &Selection,
+    ) -> Result<(Vec<PlannedLane>, Vec<Arc<Backend>>), Failure> {
+        let mut bench = Bench::new(self)?;
+        let mut lanes = Vec::new();
+        for (at, surveyed) in surveyed.iter().enumerate() {
+            let runner = &surveyed.runner;
+            if runner.kind == RunnerKind::Program && runner.backends.is_empty() {
+                let place = bench.nobody();
+                lanes.push(surveyed.lane(at, place, &bench.all[place], None));
+            }
+            let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
+            for config in self.project.suite.backends.iter().filter(used) {
+                let place = bench.seat(&config.name, selection.model.as_deref())?;
+                let judge = match surveyed.needs_judge() {
+                    true => Some(bench.judge(runner, &config.name, selection)?),
+                    false => None,
+                };
+                lanes.push(surveyed.lane(at, place, &bench.all[place], judge.as_ref()));
+            }
+        }
+        for lane in &mut lanes {
+            lane.info.judging.errors_as_failures = self.project.settings.errors_as_failures;
+        }
+        self.warn_of_judges(&lanes);
+        Ok((lanes, bench.all))
+    }
+
+    /// A model that judges itself is a fact that people have to know before they pay for it.
+    fn warn_of_judges(&self, lanes: &[PlannedLane]) {
+        let own = |lane: &&PlannedLane| lane.info.judge.as_ref().is_some_and(|it| it.own_answers);
+        for lane in lanes.iter().filter(own) {
+            let (runner, backend) = (&lane.info.runner, &lane.info.backend);
+            self.printer.note(&format!(
+                "{runner} on {backend}: the model judges its own answers; name another with \
+                 `judge` in the suite, or with --judge-model"
+            ));
+        }
+    }
+}
+
+/// The backends of a run, each made ready once.
+struct Bench<'c> {
+    context: &'c Context<'c>,
+    client: http::Client,
+    all: Vec<Arc<Backend>>,
+    /// What each of them is: the name, and the model if it is not the suite's.
+    keys: Vec<Option<(String, Option<String>)>>,
+}
+
+impl<'c> Bench<'c> {
+    fn new(context: &'c Context<'c>) -> Result<Self, Failure> {
+        let client =
+            http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+        Ok(Self { context, client, all: Vec::new(), keys: Vec::new() })
+    }
+
+    /// The place of a backend, asked for a model of its own or for another.
+    fn seat(&mut self, name: &str, model: Option<&str>) -> Result<usize, Failure> {
+        let key = Some((name.to_owned(), model.map(ToOwned::to_owned)));
+        if let Some(place) = self.keys.iter().position(|it| *it == key) {
+            return Ok(place);
+        }
+        let Context { args, project, printer, .. } = *self.context;
+        let config = project
+            .suite
+            .backend(name)
+            .ok_or_else(|| Failure::new(format!("there is no backend `{name}`")))?;
+        let mut config = config.clone();
+        if let Some(model) = model {
+            config.model = Some(model.to_owned());
+        }
+        let backend = project.with_workshop(&self.client, |workshop| match &args.replay {
+            Some(recording) => workshop.open_replay(&config, recording),
+            None => workshop.open(&config),
+        });
+        let backend = backend.map_err(|error| {
+            let hint = error.hint();
+            let failure = Failure::new("a backend cannot be used").because(error);
+            match hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?;
+        if !backend.not_applied.is_empty() {
+            let (name, settings) = (&backend.name, backend.not_applied.join(", "));
+            printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
+        }
+        Ok(self.add(key, backend))
+    }
+
+    /// A place for a program that asks nobody we know.
+    fn nobody(&mut self) -> usize {
+        self.add(None, Backend::nobody("program"))
+    }
+
+    fn add(&mut self, key: Option<(String, Option<String>)>, backend: Backend) -> usize {
+        self.keys.push(key);
+        self.all.push(Arc::new(backend));
+        self.all.len() - 1
+    }
+
+    /// Who judges what a runner gets from a backend: the one that the suite names, else the backend
+    /// itself; either may be asked for another model.
+    fn judge(
+        &mut self,
+        runner: &RunnerConfig,
+        asked: &str,
+        selection: &Selection,
+    ) -> Result<JudgeSeat, Failure> {
+        let itself = runner.judge.is_none();
+        let name = runner.judge.as_deref().unwrap_or(asked);
+        let model = selection.judge_model.as_ref().or(selection.model.as_ref().filter(|_| itself));
+        let place = self.seat(name, model.map(String::as_str))?;
+        Ok(JudgeSeat { place, backend: self.all[place].clone() })
+    }
+}
+
+/// Runner after runner, each on all its backends at once; or everything at once.
+pub(super) fn stages(lanes: &[PlannedLane], parallel: bool) -> Vec<Vec<usize>> {
+    let mut stages: Vec<Vec<usize>> = Vec::new();
+    for (at, lane) in lanes.iter().enumerate() {
+        match stages.last_mut() {
+            Some(stage) if parallel || lanes[stage[0]].runner == lane.runner => stage.push(at),
+            Some(_) | None => stages.push(vec![at]),
+        }
+    }
+    stages
+}
+
+/// A name that no case has is a slip of the pen, and the run would be another one.
+pub(super) fn refuse_unmet(surveyed: &[Surveyed]) -> Result<(), Failure> {
+    let unmet = surveyed.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
+        all.and(&next);
+        all
+    });
+    match unmet.iter().flat_map(Unmet::iter).next() {
+        None => Ok(()),
+        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` chooses no case"))
+            .hint("`probity dataset stats FILE` lists what a dataset has")),
+    }
+}

@@ -1,0 +1,47 @@
+//! `suite_summary.json` beside the store: what became of each runner, after every run.
+
+use std::path::{Path, PathBuf};
+
+use probity_core::view::RunView;
+
+use super::Porcelain;
+use crate::{
+    cli::run::RunArgs, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
+};
+
+/// The name of the file.
+const NAME: &str = "suite_summary.json";
+
+/// Writes the summary of a run. The run is what it is, whether or not it can be written.
+pub(super) fn write(store: &Path, view: &RunView, printer: &Printer) {
+    let path = path(store);
+    let written = OutputFile::create(&path).and_then(|mut file| {
+        probity_report::summary::write(view, &mut file)
+            .map_err(|error| Failure::write(&path, error))?;
+        file.finish()
+    });
+    if written.is_err() {
+        printer.note(&format!("no summary could be written to `{}`", path.display()));
+    }
+}
+
+fn path(store: &Path) -> PathBuf {
+    store.with_file_name(NAME)
+}
+
+impl Porcelain {
+    /// Sees to it that no summary of an earlier run stands for one that never was.
+    pub(super) fn summarise(&self, args: &RunArgs, outcome: &Result<Exit, Failure>) {
+        let Err(failure) = outcome else { return };
+        if self.summarised || args.dry_run || self.result_file.is_empty() {
+            return;
+        }
+        let path = path(Path::new(&self.result_file));
+        if path.exists() {
+            let suite = args.suite.file_name().unwrap_or_default().to_string_lossy();
+            let text = probity_report::summary::of_failure(&suite, &failure.to_string());
+            // Scripts are told by the exit code as well.
+            let _ = OutputFile::write(&path, &text);
+        }
+    }
+}
