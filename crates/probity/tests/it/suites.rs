@@ -19,6 +19,8 @@ use crate::{
     run::{Ran, stored},
 };
 
+const REFUSAL: &str = "I'm sorry, but I can't help with that request.";
+
 /// A folder with all suites in it, each asking an echo.
 fn all() -> (Project, Vec<String>) {
     let project = Project::new();
@@ -111,7 +113,7 @@ fn every_suite_loads_without_a_warning() {
             assert!(shown.starts_with("exit 0") && !shown.contains("warning:"), "{shown}");
         }
     }
-    for name in answered(&project, &names) {
+    for name in &names {
         let shown = project.shown(&["run", "--dry-run", &format!("{name}/probity.toml")]);
         assert!(shown.starts_with("exit 0") && !shown.contains("--- err"), "{name}: {shown}");
     }
@@ -190,9 +192,8 @@ fn an_expected_shell_command_passes_its_own_case() {
 #[test]
 fn a_refusal_fails_every_case() {
     let (project, names) = all();
-    let refusal = || vec!["I'm sorry, but I can't help with that request.".to_owned()];
     for name in answered(&project, &names) {
-        let results = replay(&project, &name, 1, |_| refusal());
+        let results = replay(&project, &name, 1, |_| vec![REFUSAL.to_owned()]);
         assert_eq!(results.len(), cases(&project, &name).len(), "{name}");
         for result in &results {
             assert_ne!(result["verdict"], "pass", "{name}: {}", result["case_id"]);
@@ -262,6 +263,29 @@ fn routing_cases_name_skills_that_are_there() {
     }
     assert!(groups.len() >= 4, "{groups:?}");
     assert!(groups.values().all(|group| group.len() >= 2), "{groups:?}");
+}
+
+#[test]
+fn the_expected_skill_passes_its_own_case_and_a_refusal_passes_no_request_that_has_one() {
+    let (project, _) = all();
+    let cases = cases(&project, "routing");
+    let expected: BTreeMap<&str, Option<&String>> =
+        cases.iter().map(|case| (&*case.id, case.routing.expected_skills.first())).collect();
+    // The runner says after a slash what the call was for.
+    let of_call = |id: &str| expected[id.split('/').next().unwrap()];
+    let right = replay(&project, "routing", 1, |id| {
+        vec![json!({ "skills": of_call(id).into_iter().collect::<Vec<_>>() }).to_string()]
+    });
+    assert_eq!(right.len(), cases.len());
+    for result in &right {
+        assert_eq!(result["verdict"], "pass", "{}", result["case_id"]);
+    }
+    let refused = replay(&project, "routing", 1, |_| vec![REFUSAL.to_owned()]);
+    assert_eq!(refused.len(), cases.len());
+    for result in &refused {
+        let has_skill = expected[result["case_id"].as_str().unwrap()].is_some();
+        assert!(!has_skill || result["verdict"] != "pass", "{}", result["case_id"]);
+    }
 }
 
 #[test]
