@@ -1,6 +1,9 @@
 //! Which cases of a dataset are asked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use probity_core::{
     case::{Category, TestCase},
@@ -160,7 +163,6 @@ pub(crate) fn stratified(
 ) -> BTreeSet<String> {
     let total: u64 = groups.values().map(|it| it.len() as u64).sum();
     let most = most.min(total);
-    // The largest group first gets what is left over by rounding down.
     let mut shares: Vec<(&String, u64, u64)> = groups
         .iter()
         .map(|(name, cases)| {
@@ -170,7 +172,8 @@ pub(crate) fn stratified(
             (name, whole, rest)
         })
         .collect();
-    shares.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(b.0)));
+    // What rounding down leaves over goes to those that would have none, then by the largest rest.
+    shares.sort_by_key(|(name, whole, rest)| (*whole > 0, Reverse(*rest), *name));
     let mut left = most - shares.iter().map(|it| it.1).sum::<u64>();
     for share in &mut shares {
         let more = u64::from(left > 0);

@@ -443,6 +443,7 @@ mod tests {
             model: "m".to_owned(),
             prompt: String::new(),
             key: Some(key.to_owned()),
+            system: String::new(),
             stream: false,
         };
         for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Ollama] {

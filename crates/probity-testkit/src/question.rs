@@ -15,6 +15,8 @@ pub(crate) struct Question {
     pub(crate) prompt: String,
     /// The API key.
     pub(crate) key: Option<String>,
+    /// The instructions, where they are messages as well.
+    pub(crate) system: String,
     /// Ollama sends lines unless told not to.
     pub(crate) stream: bool,
 }
@@ -168,7 +170,9 @@ fn read_ollama(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> 
 impl Question {
     fn new(dialect: Dialect, model: String, messages: &[Message], headers: &HeaderMap) -> Self {
         let key = key(headers).map(str::to_owned);
-        Self { dialect, model, prompt: prompt(messages), key, stream: false }
+        let system = messages.iter().filter(|it| it.role == "system");
+        let system = system.filter_map(|it| it.content.as_str()).collect();
+        Self { dialect, model, prompt: prompt(messages), system, key, stream: false }
     }
 }
 
@@ -263,6 +267,7 @@ mod tests {
             model: "m".to_owned(),
             prompt: "second".to_owned(),
             key: Some("sk-1".to_owned()),
+            system: String::new(),
             stream: false,
         };
         assert_eq!(question, expected);

@@ -92,6 +92,8 @@ pub enum When {
     Any,
     /// The prompt (the last message of the user) has this in it.
     PromptContains(String),
+    /// A message of the system, which only the OpenAI dialect has among the others, has this in it.
+    SystemContains(String),
     /// The model asked for.
     ModelIs(String),
     /// The API key that was sent.
@@ -111,6 +113,11 @@ pub enum When {
 }
 
 impl When {
+    /// The instructions have this in them.
+    pub fn system_contains(text: &str) -> Self {
+        Self::SystemContains(text.to_owned())
+    }
+
     /// The prompt has this in it.
     pub fn prompt_contains(text: &str) -> Self {
         Self::PromptContains(text.to_owned())

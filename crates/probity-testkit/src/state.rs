@@ -248,6 +248,7 @@ fn holds(when: &When, question: &Question, number: u64, draw: u64) -> bool {
     match when {
         When::Any => true,
         When::PromptContains(text) => question.prompt.contains(text),
+        When::SystemContains(text) => question.system.contains(text),
         When::ModelIs(model) => question.model == *model,
         When::KeyIs(key) => question.key.as_ref() == Some(key),
         When::Every(every) => number.is_multiple_of(*every),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Notice, Seen, Share};
+use super::{Notice, Seen, Share, times};
 use crate::{
     classification::Verdict,
     evidence::{Choice, Routed},
@@ -89,6 +89,8 @@ struct Group {
     axes: BTreeSet<String>,
     /// By expected and chosen skill.
     cells: BTreeMap<(String, String), u64>,
+    /// The same, of choices that are neither expected nor acceptable.
+    wrong: BTreeMap<(String, String), u64>,
     expected: BTreeSet<String>,
     passed: u64,
     judged: u64,
@@ -139,8 +141,10 @@ impl Fold {
             (routed.choice, routed.expected.first(), routed.chosen.as_slice())
         {
             let cell = (expected.clone(), chosen.clone());
+            let wrong = u64::from(!routed.accepts(chosen));
+            *group.wrong.entry(cell.clone()).or_default() += wrong;
             *group.cells.entry(cell).or_default() += 1;
-            group.crossed += u64::from(!routed.accepts(chosen));
+            group.crossed += wrong;
         }
     }
 
@@ -161,7 +165,7 @@ impl Fold {
             notices.push(Notice::new("tempted", case_id, "nothing should be chosen"));
         }
         for (name, count) in foreign {
-            let message = format!("named {count} times, and not in the index it was shown");
+            let message = format!("named {}, and not in the index it was shown", times(count));
             notices.push(Notice::new("not-in-index", name, message));
         }
         let outside = Share::new(outside.0, outside.1);
@@ -216,8 +220,9 @@ impl Group {
         let Grid { axes, counts, .. } = grid;
         for (row, expected) in axes.iter().enumerate() {
             let all: u64 = counts[row].iter().sum();
-            for (column, chosen) in axes.iter().enumerate().filter(|(column, _)| *column != row) {
-                let share = Share::new(counts[row][column], all);
+            for chosen in axes {
+                let wrong = self.wrong.get(&(expected.clone(), chosen.clone()));
+                let share = Share::new(wrong.copied().unwrap_or(0), all);
                 if share.exceeds(1, ONE_IN) {
                     let message = format!(
                         "`{chosen}` was chosen {} of {} times where `{expected}` is expected",

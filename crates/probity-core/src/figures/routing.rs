@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Notice, Seen, Share};
+use super::{Notice, Seen, Share, times};
 use crate::{
     classification::Verdict,
     evidence::{Choice, Detection, Routed},
@@ -145,7 +145,7 @@ impl Fold {
         for (skill, SkillRouted { activated, .. }) in
             never.filter(|(_, it)| it.activated.count == 0)
         {
-            let message = format!("never chosen, though expected {} times", activated.of);
+            let message = format!("never chosen, though expected {}", times(activated.of));
             figures.notices.push(Notice::new("never-chosen", skill.as_str(), message));
         }
         for (case_id, chosen) in self.tempted {
@@ -153,7 +153,7 @@ impl Fold {
             figures.notices.push(Notice::new("tempted", case_id, message));
         }
         for (name, count) in self.outside {
-            let message = format!("named {count} times, and not in the index");
+            let message = format!("named {}, and not in the index", times(count));
             figures.notices.push(Notice::new("not-in-index", name, message));
         }
         figures

@@ -145,10 +145,10 @@ fn confusion_fills_a_grid_and_says_what_is_odd() {
     insta::assert_snapshot!(told.join("\n"), @"
     confused g: `b` was chosen 1 of 3 times where `a` is expected
     confused g: `a` was chosen 1 of 3 times where `b` is expected
-    confused g: `c` was chosen 2 of 3 times where `b` is expected
+    confused g: `c` was chosen 1 of 3 times where `b` is expected
     low-discrimination g: where `b` is expected, two others are chosen as often
     tempted case-10: nothing should be chosen
-    not-in-index x: named 1 times, and not in the index it was shown
+    not-in-index x: named once, and not in the index it was shown
     ");
 }
 

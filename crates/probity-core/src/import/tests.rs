@@ -172,15 +172,14 @@ tests:
     options: { provider: x }
   - file://more.csv
 "#, None), @r#"
-    {"id":"greets/prompt-1/1","prompt":"Translate {{text}} to {{lang}}","prompt_vars":{"lang":"French","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"French","weight":2.0},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
-    {"id":"greets/prompt-1/2","prompt":"Translate {{text}} to {{lang}}","prompt_vars":{"lang":"German","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"German","weight":2.0},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
-    {"id":"greets/prompt-2/1","prompt":"Answer {{question}}","prompt_vars":{"lang":"French","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"French","weight":2.0},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
-    {"id":"greets/prompt-2/2","prompt":"Answer {{question}}","prompt_vars":{"lang":"German","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"German","weight":2.0},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
+    {"id":"greets/prompt-1/1","prompt":"Translate {{text}} to {{lang}}","prompt_vars":{"lang":"French","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"French","weight":2.0},{"type":"llm-rubric","value":"is polite"},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
+    {"id":"greets/prompt-1/2","prompt":"Translate {{text}} to {{lang}}","prompt_vars":{"lang":"German","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"German","weight":2.0},{"type":"llm-rubric","value":"is polite"},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
+    {"id":"greets/prompt-2/1","prompt":"Answer {{question}}","prompt_vars":{"lang":"French","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"French","weight":2.0},{"type":"llm-rubric","value":"is polite"},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
+    {"id":"greets/prompt-2/2","prompt":"Answer {{question}}","prompt_vars":{"lang":"German","question":"q","text":"hello"},"assert":[{"type":"icontains","value":"German","weight":2.0},{"type":"llm-rubric","value":"is polite"},{"type":"assert-set","threshold":0.5,"assert":[{"type":"contains-any","value":["bonjour","hallo"]},{"type":"latency","threshold":2000.0}]},{"type":"not-is-refusal"}],"threshold":0.5}
     {"id":"test-2/prompt-1","prompt":"Translate {{text}} to {{lang}}","prompt_vars":{"lang":"","question":"sky?","text":""},"assert":[{"type":"icontains","value":"blue"},{"type":"not-is-refusal"}]}
     {"id":"test-2/prompt-2","prompt":"Answer {{question}}","prompt_vars":{"question":"sky?"},"assert":[{"type":"icontains","value":"blue"},{"type":"not-is-refusal"}]}
     file: `providers` of the configuration is left out
     greets: field `options` has no counterpart
-    greets: assertion `llm-rubric` is not supported: left out
     test-2/prompt-1: variable `lang` has no value: taken as empty
     test-2/prompt-1: variable `text` has no value: taken as empty
     "#);

@@ -11,6 +11,7 @@ fn question(prompt: &str) -> Question {
         model: "m".to_owned(),
         prompt: prompt.to_owned(),
         key: None,
+        system: String::new(),
         stream: false,
     }
 }

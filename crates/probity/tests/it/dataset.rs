@@ -286,7 +286,6 @@ tests:
     exit 0
     --- err
     note: `providers` of the configuration is left out
-    note: assertion `llm-rubric` is not supported: left out (1 case: test-1)
     note: assertion `similar` is not supported: left out (1 case: test-2)
     note: assertion `regex` is left out: the regular expression does not compile: look-around, including look-ahead and look-behind, is not supported (1 case: test-1)
     cases.toml: 2 cases, 1 without a criterion

@@ -20,3 +20,4 @@ mod resume;
 mod run;
 mod schema;
 mod suites;
+mod skills;

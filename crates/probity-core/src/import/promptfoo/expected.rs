@@ -51,6 +51,8 @@ fn parse(cell: &str, id: &str, imported: &mut Imported) -> Option<Assertion> {
         Some((name, threshold)) => (name, threshold.trim().parse::<f64>().ok()),
         None => (head.trim(), None),
     };
+    // Its older name.
+    let name = if name == "grade" { "llm-rubric" } else { name };
     let Some(kind) = AssertionKind::named(name) else {
         if is_foreign(name) && (cell.contains(':') || threshold.is_some()) {
             imported.note(id, format!("assertion `{name}` is not supported: left out"));
@@ -88,7 +90,6 @@ fn is_foreign(name: &str) -> bool {
         "fn",
         "g-eval",
         "gleu",
-        "grade",
         "guardrails",
         "is-html",
         "is-sql",
@@ -97,7 +98,6 @@ fn is_foreign(name: &str) -> bool {
         "is-valid-openai-tools-call",
         "is-xml",
         "javascript",
-        "llm-rubric",
         "meteor",
         "model-graded-closedqa",
         "model-graded-factuality",
