@@ -19,5 +19,5 @@ mod results;
 mod resume;
 mod run;
 mod schema;
-mod suites;
 mod skills;
+mod suites;
