@@ -1,5 +1,6 @@
 //! The command line. The comments are the help text.
 
+pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
+  probity init                                 write a suite to start from
   probity run                                  ask every case of the suite probity.toml
   probity dataset validate cases.toml          is the dataset sound?
   probity classify results.jsonl -o out.jsonl  what is each stored reply?
@@ -56,6 +58,21 @@ pub(crate) enum ColorArg {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a suite to start from, or one of those that come with the program
+    ///
+    /// The starter runs as it is, without a server and without a key. Files that are there
+    /// already are never overwritten without --force.
+    #[command(after_help = "\
+Examples:
+  probity init                                 probity.toml and cases.toml, here
+  probity init --list                          the built-in suites
+  probity init --suite shell --backend ollama:llama3.2
+  probity init --suite json,unicode evals      into evals/json and evals/unicode
+  probity init --suite long-context --size 100k --backend openai:default@http://127.0.0.1:8080/v1
+
+Exit codes: 0 everything is written, 2 it is not, and why")]
+    Init(init::InitArgs),
+
     /// Run a suite: ask its backends every case, and record what each answer is
     ///
     /// Every finished case is on the disk before it is counted, so a run that is stopped

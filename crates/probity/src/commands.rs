@@ -11,6 +11,7 @@ mod consistency;
 mod dataset;
 mod doctor;
 mod export;
+mod init;
 mod judge;
 mod merge;
 mod project;
@@ -22,6 +23,7 @@ mod schema;
 mod show;
 mod trend;
 
+pub(crate) use init::{BackendChoice, Size};
 pub(crate) use run::Porcelain;
 
 use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
@@ -29,6 +31,7 @@ use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
 /// Runs the command.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        Command::Init(args) => init::run(&args, printer),
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),

@@ -105,6 +105,6 @@ fn problem_json(problem: &Problem) -> serde_json::Value {
 }
 
 /// `1 case`, `2 cases`.
-fn counted(count: usize, noun: &str) -> String {
+pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -7,6 +7,7 @@ fn help_teaches_every_command() {
     let project = Project::new();
     for words in [
         vec!["--help"],
+        vec!["init", "--help"],
         vec!["classify", "--help"],
         vec!["check", "--help"],
         vec!["check", "refusal", "--help"],

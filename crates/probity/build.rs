@@ -1,0 +1,54 @@
+//! Puts the built-in suites into the binary: a table of every file below `suites/`.
+//!
+//! The table is made from what is there, so that no file can be forgotten in it.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+fn main() -> io::Result<()> {
+    let [home, out] = ["CARGO_MANIFEST_DIR", "OUT_DIR"]
+        .map(|name| PathBuf::from(env::var_os(name).expect("cargo sets it for build scripts")));
+    let root = home.join("suites");
+    // Cargo looks into all folders below.
+    println!("cargo::rerun-if-changed=suites");
+    let mut table = String::from("&[\n");
+    for folder in sorted(&root)? {
+        let name = name_of(&folder);
+        let _ = writeln!(table, "    Builtin {{\n        name: {name:?},\n        files: &[");
+        add_files(&folder, "", &mut table)?;
+        table.push_str("        ],\n    },\n");
+    }
+    table.push_str("]\n");
+    fs::write(out.join("suites.rs"), table)
+}
+
+/// Adds the files of a folder, and of the folders in it.
+fn add_files(folder: &Path, prefix: &str, table: &mut String) -> io::Result<()> {
+    for path in sorted(folder)? {
+        let name = format!("{prefix}{}", name_of(&path));
+        if path.is_dir() {
+            add_files(&path, &format!("{name}/"), table)?;
+        } else {
+            let path = path.display().to_string();
+            let _ = writeln!(table, "            ({name:?}, include_str!({path:?})),");
+        }
+    }
+    Ok(())
+}
+
+fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|it| it.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    // What editors and systems leave behind is no part of a suite.
+    paths.retain(|path| !name_of(path).starts_with('.'));
+    paths.sort();
+    Ok(paths)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

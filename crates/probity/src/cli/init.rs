@@ -1,0 +1,51 @@
+//! The words of `probity init`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::commands::{BackendChoice, Size};
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Where to write [default: here; with --suite a folder of the suite's name]
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Write these built-in suites instead of a starter, separated by commas
+    ///
+    /// Several go into a folder each.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) suite: Vec<String>,
+
+    /// List the built-in suites: what each measures, and how large it is
+    #[arg(
+        long,
+        conflicts_with_all = ["folder", "suite", "backend", "size", "seed", "force"]
+    )]
+    pub(crate) list: bool,
+
+    /// Print the list as JSON
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
+
+    /// The backend to ask: ollama:llama3.2, openai:MODEL@http://127.0.0.1:8080/v1, claude:haiku
+    ///
+    /// Replaces `[backends.local]` of the suite. The kinds are openai, anthropic, ollama, vllm,
+    /// mlx, claude, codex, copilot and echo. Keys are read from the environment and never
+    /// written.
+    #[arg(long, value_name = "KIND:MODEL[@URL]")]
+    pub(crate) backend: Option<BackendChoice>,
+
+    /// Characters of each prompt of `long-context`, from 2k to 4m [default: 32k]
+    #[arg(long, value_name = "N")]
+    pub(crate) size: Option<Size>,
+
+    /// The order of the text around the needles of `long-context` [default: 42]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Replace files that are there already
+    #[arg(long)]
+    pub(crate) force: bool,
+}
