@@ -313,7 +313,12 @@ impl Engine {
                 }
         };
         let mut open: Vec<usize> = stage.iter().copied().filter(may_begin).collect();
-        open.sort_by_key(|at| self.backends[self.lanes[*at].backend].pacer.in_flight());
+        // Lanes of one backend take turns.
+        let load = |at: &usize| {
+            let lane = &self.lanes[*at];
+            (self.backends[lane.backend].pacer.in_flight(), lane.live)
+        };
+        open.sort_by_key(load);
         open
     }
 

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod acceptance;
 mod around;
 mod backends;
 mod baseline;
+mod builtin;
 mod check;
 mod check_command;
 mod classify;

@@ -1,304 +1,331 @@
-//! The suites that come with the program: each is sound, and judges what it says it does.
+//! Suites of several runners and backends: order, parallel runs, foreign runners, time limits.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write as _, time::Duration};
 
-use probity_core::{
-    case::TestCase,
-    dataset::{self, Item},
-    suite::{RunnerKind, Suite},
-};
-use serde_json::{Value, json};
+use probity_testkit::{Answer, FakeServer, Latency, Rule, Script, Trouble, When};
+use serde_json::Value;
 
 use crate::{
     project::Project,
-    run::{Ran, stored},
+    run::{Ran, dataset, run, stored},
 };
 
-const REFUSAL: &str = "I'm sorry, but I can't help with that request.";
-
-/// A folder with all suites in it, each asking an echo.
-fn all() -> (Project, Vec<String>) {
-    let project = Project::new();
-    let list = project.run(&["init", "--list", "--json"]);
-    let list: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
-    let names: Vec<String> =
-        list.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect();
-    let words = ["init", "--suite", &names.join(","), "--backend", "echo", "--size", "4k"];
-    let shown = project.shown(&words);
-    assert!(shown.starts_with("exit 0"), "{shown}");
-    (project, names)
+/// A backend of the OpenAI dialect.
+pub(crate) fn backend(name: &str, server: &FakeServer) -> String {
+    format!(
+        "[backends.{name}]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"{name}\"\n",
+        server.url()
+    )
 }
 
-fn suite(project: &Project, name: &str) -> Suite {
-    let (suite, problems) =
-        Suite::load(&project.path(&format!("{name}/probity.toml")), &|_| Vec::new());
-    assert!(problems.is_empty(), "{name}: {problems:?}");
-    suite.unwrap()
-}
-
-fn datasets(project: &Project, name: &str) -> Vec<PathBuf> {
-    let runners = suite(project, name).runners;
-    runners.iter().flat_map(|it| &it.dataset).map(|it| project.path(name).join(it)).collect()
-}
-
-fn cases(project: &Project, name: &str) -> Vec<TestCase> {
-    let datasets = datasets(project, name);
-    let paths: Vec<&Path> = datasets.iter().map(PathBuf::as_path).collect();
-    let mut cases = Vec::new();
-    dataset::read(&paths, &|_| Vec::new(), &mut |item| match item {
-        Item::Case(at) => cases.push(at.case),
-        Item::Problem(problem) => panic!("{name}: {problem:?}"),
-    });
-    cases
-}
-
-/// Suites all of whose runners ask for answers and judge them without a judge.
-fn answered(project: &Project, names: &[String]) -> Vec<String> {
-    let is_answered = |name: &&String| {
-        let runners = suite(project, name).runners;
-        runners.iter().all(|it| matches!(it.kind, RunnerKind::Respond | RunnerKind::Command))
-    };
-    names.iter().filter(is_answered).cloned().collect()
-}
-
-/// Runs a suite on a recording in which the answers to each case are these.
-fn replay(
-    project: &Project,
-    name: &str,
-    repeat: usize,
-    replies: impl Fn(&str) -> Vec<String>,
-) -> Vec<Value> {
-    let file = format!("{name}/probity.toml");
-    let run = |words: &[&str]| {
-        let ran =
-            Ran::of(&project.run(&[&["run", &file, "--porcelain", "-q"][..], words].concat()));
-        assert!(matches!(ran.code, Some(0 | 1)), "{name}: {}", ran.err);
-    };
-    // What is asked is best known to the program itself.
-    run(&["--record", "echo.jsonl"]);
-    let recorded = project.read("echo.jsonl");
-    let (header, lines) = recorded.split_once('\n').unwrap();
-    let mut recording = format!("{header}\n");
-    for line in lines.lines() {
-        let entry: Value = serde_json::from_str(line).unwrap();
-        for (at, reply) in replies(entry["case_id"].as_str().unwrap()).into_iter().enumerate() {
-            let mut entry = entry.clone();
-            entry["repeat"] = json!(at);
-            entry["reply"] = json!(reply);
-            let _ = writeln!(recording, "{entry}");
-        }
+/// Runners of 20 cases on some backends.
+pub(crate) fn runners(names: &[&str], backends: &[&str]) -> String {
+    let mut text = String::from("[retry]\nbackoff_base = 0.01\n");
+    for name in names {
+        let _ = writeln!(
+            text,
+            "[[runners]]\nname = \"{name}\"\ndataset = \"cases.jsonl\"\nbackends = {backends:?}"
+        );
     }
-    fs::write(project.path("answers.jsonl"), recording).unwrap();
-    fs::remove_file(project.path("echo.jsonl")).unwrap();
-    run(&["--replay", "answers.jsonl", "--repeat", &repeat.to_string()]);
-    stored(project)
+    text
 }
 
-#[test]
-fn every_suite_loads_without_a_warning() {
-    let (project, names) = all();
-    for name in &names {
-        let file = format!("{name}/probity.toml");
-        let shown = project.run(&["config", "show", &file]);
-        assert!(shown.status.success() && shown.stderr.is_empty(), "{name}: {shown:?}");
-        for dataset in datasets(&project, name) {
-            let dataset = dataset.display().to_string();
-            let words = ["dataset", "validate", "--strict", "--require-criteria", &dataset];
-            let shown = project.shown(&words);
-            assert!(shown.starts_with("exit 0") && !shown.contains("warning:"), "{shown}");
-        }
-    }
-    for name in &names {
-        let shown = project.shown(&["run", "--dry-run", &format!("{name}/probity.toml")]);
-        assert!(shown.starts_with("exit 0") && !shown.contains("--- err"), "{name}: {shown}");
-    }
+pub(crate) fn project(head: &str, rest: &str) -> Project {
+    Project::new()
+        .file("cases.jsonl", dataset(20))
+        .file("probity.toml", format!("version = \"1\"\n{head}\n{rest}"))
 }
 
-#[test]
-fn every_case_has_a_criterion_a_licence_and_an_id_of_its_own() {
-    let (project, names) = all();
-    let mut seen = BTreeMap::new();
-    for name in &names {
-        for case in cases(&project, name) {
-            assert!(case.has_criteria(), "{name}: {}", case.id);
-            if let Some(other) = seen.insert(case.id.clone(), name) {
-                panic!("`{}` is in {other} and in {name}", case.id);
-            }
-        }
-    }
-    for name in &names {
-        for file in files(&project.path(name)) {
-            let text = fs::read_to_string(&file).unwrap();
-            let head: Vec<&str> = text.lines().take(8).collect();
-            let states = |line: &&str| {
-                line.contains("SPDX-License-Identifier: MIT OR Apache-2.0")
-                    || *line == "license: MIT OR Apache-2.0"
-            };
-            assert!(head.iter().any(states), "{} states no licence", file.display());
-        }
-    }
+pub(crate) fn summary(project: &Project) -> Value {
+    serde_json::from_str(&project.read(".probity/suite_summary.json")).unwrap()
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
-#[test]
-fn the_list_counts_what_is_there() {
-    let (project, names) = all();
-    let list = project.run(&["init", "--list", "--json"]);
-    let list: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
-    for (entry, name) in list.iter().zip(&names) {
-        assert_eq!(entry["cases"], cases(&project, name).len(), "{name}");
-        assert_eq!(entry["files"], files(&project.path(name)).len(), "{name}");
-        assert!(entry["about"].as_str().unwrap().ends_with('?'), "{name}");
-    }
-}
-
-#[test]
-fn the_documentation_describes_every_suite_and_shows_the_list() {
-    let page = include_str!("../../../../docs/suites-builtin.md");
-    let list = String::from_utf8(Project::new().run(&["init", "--list"]).stdout).unwrap();
-    let (list, _) = list.split_once("\n\n").unwrap();
-    assert!(page.contains(list), "{list}");
-    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
-        assert!(page.contains(&format!("\n## {name}\n")), "{name}");
-    }
-}
-
-#[test]
-fn an_expected_shell_command_passes_its_own_case() {
-    let (project, _) = all();
-    let cases = cases(&project, "shell");
-    assert!(cases.len() >= 120, "{}", cases.len());
-    let accepted: BTreeMap<&str, Vec<String>> = cases
+/// `runner on backend: status` of each lane.
+pub(crate) fn statuses(summary: &Value) -> Vec<String> {
+    let lanes = summary["runners"].as_array().unwrap();
+    let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_owned();
+    lanes
         .iter()
-        .map(|case| (&*case.id, case.accepted_commands().map(ToOwned::to_owned).collect()))
-        .collect();
-    let most = accepted.values().map(Vec::len).max().unwrap();
-    let results = replay(&project, "shell", most, |id| accepted[id].clone());
-    assert_eq!(results.len(), cases.len() * most);
-    for result in &results {
-        assert_eq!(result["verdict"], "pass", "{}: {}", result["case_id"], result["raw_response"]);
-    }
+        .map(|it| {
+            format!("{} on {}: {}", text(it, "runner"), text(it, "backend"), text(it, "status"))
+        })
+        .collect()
 }
 
 #[test]
-fn a_refusal_fails_every_case() {
-    let (project, names) = all();
-    for name in answered(&project, &names) {
-        let results = replay(&project, &name, 1, |_| vec![REFUSAL.to_owned()]);
-        assert_eq!(results.len(), cases(&project, &name).len(), "{name}");
-        for result in &results {
-            assert_ne!(result["verdict"], "pass", "{name}: {}", result["case_id"]);
-        }
+fn a_key_that_expires_half_way_ends_its_backend_and_leaves_the_other_whole() {
+    let good = FakeServer::start(Script::default());
+    // The key is good for 30 of 60 calls.
+    let expired = Rule::new(When::Requests(31..10_000), Answer::fault(Trouble::BadKey));
+    let expiring = FakeServer::start(Script::default().rule(expired));
+    // One call at a time, so that it is known which cases the key was good for.
+    let backends =
+        backend("good", &good) + &backend("expiring", &expiring) + "max_concurrency = 1\n";
+    let names = ["one", "two", "three"];
+    let project = project("", &(backends + &runners(&names, &["good", "expiring"])));
+    let ran = run(&project, &["-o", "suite_summary.json"]);
+    let reason = "auth: http <n>: incorrect api key provided";
+    ran.expect(
+        3,
+        &[("ABORTED", "1"), ("FAIL_FAST", "1"), ("FAIL_FAST_PERMANENT", "1"), ("N_PLANNED", "120")],
+    );
+    assert!(ran.keys["FAIL_FAST_REASON"].starts_with(reason), "{:?}", ran.keys);
+    let summary = summary(&project);
+    assert_eq!(
+        statuses(&summary),
+        [
+            "one on good: ok",
+            "one on expiring: ok",
+            "two on good: ok",
+            "two on expiring: aborted",
+            "three on good: ok",
+            "three on expiring: skipped",
+        ]
+    );
+    let lanes = summary["runners"].as_array().unwrap();
+    for lane in lanes.iter().filter(|it| it["backend"] == "good") {
+        assert_eq!((&lane["results"], &lane["passed"]), (&20.into(), &20.into()));
+        assert!(lane["duration_seconds"].as_f64().is_some());
     }
+    let (aborted, skipped) = (&lanes[3], &lanes[5]);
+    assert!(aborted["reason"].as_str().unwrap().starts_with(reason));
+    assert_eq!(aborted["permanent"], true);
+    assert_eq!(
+        (&aborted["passed"], &aborted["errors"], &aborted["failed"]),
+        (&10.into(), &3.into(), &0.into())
+    );
+    assert_eq!((&skipped["calls"], &skipped["results"]), (&0.into(), &0.into()));
+    assert!(skipped["reason"].as_str().unwrap().starts_with(reason));
+    assert_eq!(summary["fail_fast_runners"], serde_json::json!(["two on expiring"]));
+    assert_eq!((&summary["suite_fail_fast"], &summary["aborted"]), (&true.into(), &true.into()));
+    // What scripts are told is what the summary says, and what was really asked.
+    let calls: u64 = lanes.iter().map(|it| it["calls"].as_u64().unwrap()).sum();
+    assert_eq!(summary["total_calls"], calls);
+    assert_eq!(ran.keys["TOTAL_CALLS"], (good.seen().asked + expiring.seen().asked).to_string());
+    assert_eq!(ran.keys["N_CASES"], "93");
+    assert_eq!(project.read("suite_summary.json"), project.read(".probity/suite_summary.json"));
+    // A new key, and the run goes on where it was: nothing is asked twice.
+    let before = good.seen().asked;
+    let fresh = FakeServer::start(Script::default());
+    let suite = project.read("probity.toml").replace(&expiring.url(), &fresh.url());
+    let project = project.file("probity.toml", suite);
+    let ran = run(&project, &["--retry-errors"]);
+    ran.expect(
+        0,
+        &[("ABORTED", "0"), ("FAIL_FAST", "0"), ("N_CASES", "120"), ("TOTAL_CALLS", "30")],
+    );
+    assert_eq!(good.seen().asked, before);
 }
 
 #[test]
-fn long_context_takes_the_answer_and_not_those_of_distractors() {
-    let (project, _) = all();
-    let needles: toml::Table = toml::from_str(&project.read("long-context/needles.toml")).unwrap();
-    let needles = needles["needles"].as_array().unwrap();
-    let text = |id: &str, key: &str| {
-        let needle = needles.iter().find(|it| id == format!("{}-4k", it["id"].as_str().unwrap()));
-        needle.unwrap()[key].as_str().unwrap().to_owned()
+fn runners_run_one_after_the_other_or_at_the_same_time() {
+    let slow = || {
+        let latency = Latency { fixed: Duration::from_millis(30), ..Latency::default() };
+        FakeServer::start(Script { latency, ..Script::default() })
     };
-    let results = replay(&project, "long-context", 2, |id| {
-        vec![text(id, "answer"), format!("It says: {}", text(id, "needle"))]
-    });
-    assert!(results.iter().all(|it| it["verdict"] == "pass"));
-    // An echo has everything in it.
-    let echoed = project.run(&["run", "long-context/probity.toml", "--tag", "distractors", "-q"]);
-    assert_eq!(echoed.status.code(), Some(1));
-    assert!(stored(&project).iter().all(|it| it["verdict"] == "fail"));
-}
-
-/// The front matter of a skill.
-fn front_matter(path: &Path) -> BTreeMap<String, String> {
-    let text = fs::read_to_string(path).unwrap();
-    let (head, body) = text.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
-    assert!(!body.trim().is_empty(), "{}", path.display());
-    let pairs = head.lines().map(|line| line.split_once(": ").unwrap());
-    pairs.map(|(key, value)| (key.to_owned(), value.trim().to_owned())).collect()
-}
-
-/// The skills of a suite by name.
-fn skills(project: &Project, suite: &str) -> BTreeSet<String> {
-    let folders = fs::read_dir(project.path(suite).join("skills")).unwrap();
-    let skill = |entry: fs::DirEntry| {
-        let name = entry.file_name().into_string().unwrap();
-        let matter = front_matter(&entry.path().join("SKILL.md"));
-        assert_eq!(matter["name"], name);
-        assert!(matter["description"].len() >= 40, "{name}");
-        assert_eq!(matter["license"], "MIT OR Apache-2.0", "{name}");
-        name
+    let order = |head: &str, words: &[&str]| {
+        let server = slow();
+        let suite = backend("slow", &server) + &runners(&["one", "two"], &["slow"]);
+        let project = project(head, &suite);
+        let words: Vec<&str> = words.iter().copied().chain(["--events", "events.jsonl"]).collect();
+        run(&project, &words).expect(0, &[("N_CASES", "40")]);
+        let events = project.read("events.jsonl");
+        let lanes: Vec<u64> = events
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .filter(|it| it["event"] == "case-started")
+            .map(|it| it["data"]["lane"].as_u64().unwrap())
+            .collect();
+        // Whether any case of the second begins before the last of the first.
+        let first_of_second = lanes.iter().position(|it| *it == 1).unwrap();
+        lanes[first_of_second..].contains(&0)
     };
-    folders.map(|entry| skill(entry.unwrap())).collect()
+    assert!(!order("", &[]));
+    assert!(order("parallel = true", &[]));
+    assert!(order("", &["--parallel"]));
 }
 
 #[test]
-fn routing_cases_name_skills_that_are_there() {
-    let (project, _) = all();
-    let skills = skills(&project, "routing");
-    assert!(skills.len() >= 30, "{}", skills.len());
-    let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for case in cases(&project, "routing") {
-        let routing = &case.routing;
-        for skill in routing.expected_skills.iter().chain(&routing.acceptable_skills) {
-            assert!(skills.contains(skill), "{}: {skill}", case.id);
-        }
-        if let Some(group) = &routing.group {
-            groups.entry(group.clone()).or_default().extend(routing.expected_skills.clone());
-        } else {
-            let decided = routing.is_positive() != routing.expected_skills.is_empty();
-            assert!(decided, "{}", case.id);
+fn a_bad_key_in_a_parallel_suite_ends_every_runner_that_needs_it() {
+    let (good, bad) = (
+        FakeServer::start(Script::default()),
+        FakeServer::start(Script::always(Answer::fault(Trouble::BadKey))),
+    );
+    let backends = backend("good", &good) + &backend("bad", &bad);
+    let suite = backends + &runners(&["one", "two", "three"], &["good", "bad"]);
+    let project = project("parallel = true", &suite);
+    let ran = run(&project, &[]);
+    ran.expect(3, &[("FAIL_FAST_PERMANENT", "1")]);
+    let summary = summary(&project);
+    for lane in summary["runners"].as_array().unwrap() {
+        match lane["backend"] == "good" {
+            true => assert_eq!(lane["status"], "ok"),
+            false => assert_eq!(lane["status"], "aborted", "{lane}"),
         }
     }
-    assert!(groups.len() >= 4, "{groups:?}");
-    assert!(groups.values().all(|group| group.len() >= 2), "{groups:?}");
+    // Three cases show that it is hopeless, whichever runner they are of.
+    assert!(bad.seen().asked <= 6, "{}", bad.seen().asked);
 }
 
 #[test]
-fn the_expected_skill_passes_its_own_case_and_a_refusal_passes_no_request_that_has_one() {
-    let (project, _) = all();
-    let cases = cases(&project, "routing");
-    let expected: BTreeMap<&str, Option<&String>> =
-        cases.iter().map(|case| (&*case.id, case.routing.expected_skills.first())).collect();
-    // The runner says after a slash what the call was for.
-    let of_call = |id: &str| expected[id.split('/').next().unwrap()];
-    let right = replay(&project, "routing", 1, |id| {
-        vec![json!({ "skills": of_call(id).into_iter().collect::<Vec<_>>() }).to_string()]
-    });
-    assert_eq!(right.len(), cases.len());
-    for result in &right {
-        assert_eq!(result["verdict"], "pass", "{}", result["case_id"]);
-    }
-    let refused = replay(&project, "routing", 1, |_| vec![REFUSAL.to_owned()]);
-    assert_eq!(refused.len(), cases.len());
-    for result in &refused {
-        let has_skill = expected[result["case_id"].as_str().unwrap()].is_some();
-        assert!(!has_skill || result["verdict"] != "pass", "{}", result["case_id"]);
-    }
+fn some_runners_are_picked_by_name() {
+    let server = FakeServer::start(Script::default());
+    let suite = backend("fake", &server) + &runners(&["one", "two", "three"], &["fake"]);
+    let project = project("", &suite);
+    run(&project, &["probity.toml", "three", "one"]).expect(0, &[("N_CASES", "40")]);
+    assert_eq!(statuses(&summary(&project)), ["one on fake: ok", "three on fake: ok"]);
+    let ran = run(&project, &["probity.toml", "four"]);
+    ran.expect(2, &[("ABORTED", "1")]);
+    assert!(ran.err.contains("there is no runner `four`"), "{}", ran.err);
+    // A summary of an earlier run does not stand for one that never was.
+    let summary = summary(&project);
+    assert_eq!((&summary["run_id"], &summary["aborted"]), (&Value::Null, &true.into()));
+    assert!(summary["error"].as_str().unwrap().contains("there is no runner `four`"));
+}
+
+/// A program that prints some lines and ends.
+fn program(name: &str, lines: &str, code: u8) -> String {
+    let script = format!(
+        "printf '%b' '{}'; echo a word to people >&2; exit {code}",
+        lines.replace('\n', "\\\\n")
+    );
+    format!(
+        "[[runners]]\nname = \"{name}\"\nkind = \"program\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n"
+    )
 }
 
 #[test]
-fn skill_cases_name_skills_that_are_there() {
-    let (project, _) = all();
-    let skills = skills(&project, "skills");
-    let mut judged = BTreeSet::new();
-    for case in cases(&project, "skills") {
-        let skill = case.routing.skill.unwrap_or_else(|| panic!("{} is about no skill", case.id));
-        assert!(skills.contains(&skill), "{}: {skill}", case.id);
-        if !case.rubric.is_empty() {
-            judged.insert(skill);
-        }
+fn foreign_runners_speak_the_contract() {
+    let server = FakeServer::start(Script::default());
+    let whole = "TOTAL_CALLS=73\nCOST_USD=0.4300\nABORTED=0\nN_CASES=70\nN_PLANNED=73\nFAIL_FAST=0\nRESULT_FILE=out.json\n";
+    let suite = backend("fake", &server)
+        + &runners(&["own"], &["fake"])
+        + &program("whole", whole, 0)
+        + &program("sparse", "TOTAL_CALLS=2\n", 0)
+        + &program("tired", "TOTAL_CALLS=5\nABORTED=1\nN_CASES=4\n", 0)
+        + &program("silent", "all is well\n", 0)
+        + &program("broken", "TOTAL_CALLS=1\n", 7);
+    let project = project("", &suite);
+    let ran = run(&project, &[]);
+    // 20 of our own, and what they say of theirs.
+    ran.expect(
+        3,
+        &[("TOTAL_CALLS", "101"), ("COST_USD", "0.4300"), ("N_CASES", "94"), ("N_PLANNED", "97")],
+    );
+    let summary = summary(&project);
+    assert_eq!(
+        statuses(&summary),
+        [
+            "own on fake: ok",
+            "whole on program: ok",
+            "sparse on program: ok",
+            "tired on program: aborted",
+            "silent on program: error",
+            "broken on program: error",
+        ]
+    );
+    let lanes = summary["runners"].as_array().unwrap();
+    assert_eq!((&lanes[1]["results"], &lanes[1]["planned"]), (&70.into(), &73.into()));
+    assert_eq!(lanes[1]["figures"]["result_files"][0], "out.json");
+    assert_eq!(lanes[5]["reason"], "it ended with exit code 7: a word to people");
+    let kept = stored(&project);
+    let of_whole = kept.iter().find(|it| it["runner"] == "whole").unwrap();
+    assert_eq!(of_whole["raw_response"], whole);
+}
+
+#[test]
+fn a_foreign_runner_that_gives_a_backend_up_skips_the_rest_of_that_backend_alone() {
+    let (a, b) = (FakeServer::start(Script::default()), FakeServer::start(Script::default()));
+    let first = |more: &str| {
+        let lines = format!("FAIL_FAST=1\\nFAIL_FAST_REASON=authentication_error\\n{more}");
+        let script = format!("printf '%b' '{}'", lines.replace("\\n", "\\\\n"));
+        format!(
+            "[[runners]]\nname = \"foreign\"\nkind = \"program\"\nbackends = [\"a\"]\n\
+             command = [\"sh\", \"-c\", \"{script}\", \"{{{{ backend }}}}\"]\n"
+        )
+    };
+    let suite = |more: &str| {
+        backend("a", &a) + &backend("b", &b) + &first(more) + &runners(&["own"], &["a", "b"])
+    };
+    // Its words say that nothing can mend it.
+    let permanent = project("", &suite(""));
+    run(&permanent, &[]).expect(3, &[("FAIL_FAST_PERMANENT", "1"), ("N_CASES", "20")]);
+    assert_eq!(
+        statuses(&summary(&permanent)),
+        ["foreign on a: aborted", "own on a: skipped", "own on b: ok"]
+    );
+    // It says itself that it may pass.
+    let passing = project("", &suite("FAIL_FAST_PERMANENT=0\\n"));
+    run(&passing, &[]).expect(3, &[("FAIL_FAST_PERMANENT", "0"), ("N_CASES", "40")]);
+    assert_eq!(
+        statuses(&summary(&passing)),
+        ["foreign on a: aborted", "own on a: ok", "own on b: ok"]
+    );
+}
+
+#[test]
+fn a_runner_may_be_another_probity() {
+    let server = FakeServer::start(Script::default());
+    let inner = backend("fake", &server) + &runners(&["inner"], &["fake"]);
+    let program = env!("CARGO_BIN_EXE_probity");
+    let outer = format!(
+        "[[runners]]\nname = \"nested\"\nkind = \"program\"\n\
+         command = [\"{program}\", \"run\", \"inner.toml\", \"--porcelain\", \"-q\", \"--store\", \"inner.db\"]\n"
+    );
+    let project = project("", &outer).file("inner.toml", inner);
+    let ran = run(&project, &[]);
+    ran.expect(
+        0,
+        &[("TOTAL_CALLS", "20"), ("N_CASES", "20"), ("N_PLANNED", "20"), ("ABORTED", "0")],
+    );
+}
+
+#[test]
+fn a_runner_that_takes_too_long_is_stopped_and_says_so() {
+    let hanging = FakeServer::start(Script::always(Answer::Hang));
+    let quick = FakeServer::start(Script::default());
+    let suite = backend("hanging", &hanging)
+        + &backend("quick", &quick)
+        + &runners(&["slow"], &["hanging"])
+        + "timeout = \"300ms\"\n[[runners]]\nname = \"sleeper\"\nkind = \"program\"\ntimeout = \"300ms\"\n\
+           command = [\"sh\", \"-c\", \"echo TOTAL_CALLS=3; sleep 600\"]\n\
+           [[runners]]\nname = \"next\"\ndataset = \"cases.jsonl\"\nbackends = [\"quick\"]\n";
+    let project = project("", &suite);
+    let ran = run(&project, &[]);
+    ran.expect(3, &[("ABORTED", "1"), ("FAIL_FAST", "0"), ("N_CASES", "20")]);
+    let summary = summary(&project);
+    assert_eq!(
+        statuses(&summary),
+        ["slow on hanging: timeout", "sleeper on program: timeout", "next on quick: ok"]
+    );
+    let lanes = summary["runners"].as_array().unwrap();
+    assert_eq!(lanes[0]["reason"], "it took longer than 300ms");
+    assert_eq!(lanes[1]["calls"], 3, "what it had said until then counts");
+}
+
+#[test]
+fn every_path_has_its_lines_and_its_summary() {
+    let server = FakeServer::start(Script::default());
+    let suite = backend("fake", &server) + &runners(&["one"], &["fake"]);
+    let keys = |ran: &Ran| ran.keys.keys().cloned().collect::<Vec<_>>();
+    let project = project("", &suite);
+    let whole = run(&project, &[]);
+    whole.expect(0, &[]);
+    let all = keys(&whole);
+    assert_eq!(all.len(), 9, "{all:?}");
+    let paths: [(&[&str], i32); 5] = [
+        (&["--dry-run"], 0),
+        (&["--max-calls", "3"], 3),
+        (&["--case", "no-such-case"], 2),
+        (&["--filter", "("], 2),
+        (&["nowhere.toml"], 2),
+    ];
+    for (words, code) in paths {
+        let ran = run(&project, words);
+        ran.expect(code, &[]);
+        assert_eq!(keys(&ran), all, "{words:?}");
+        assert!(
+            serde_json::from_str::<Value>(&project.read(".probity/suite_summary.json")).is_ok()
+        );
     }
-    assert_eq!(judged, skills);
 }
