@@ -13,6 +13,7 @@ use std::{
 
 use probity_core::{
     case::TestCase,
+    criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
     record::CallError,
     settings::{Budget, FailFast, Resolved, Retry, Settings},
@@ -33,14 +34,20 @@ static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 #[derive(Clone, Debug)]
 enum Act {
     Reply,
+    /// Content with what it judges.
+    Judge,
     Fail(ErrorKind, Option<f64>),
     Hang,
 }
+
+const JUDGED: &str = r#"{"criteria": [{"name": "rubric", "score": 5, "reason": ""}]}"#;
 
 /// A backend that plays a list of acts for each prompt, the last one again and again.
 #[derive(Debug, Default)]
 pub struct Scripted {
     acts: BTreeMap<String, Vec<(Duration, Act)>>,
+    /// For prompts that have none of their own, such as those for a judge.
+    otherwise: Vec<(Duration, Act)>,
     asked: Mutex<BTreeMap<String, usize>>,
     in_flight: AtomicU64,
     peak: AtomicU64,
@@ -60,7 +67,7 @@ impl Scripted {
         let (latency, act) = {
             let mut asked = self.asked.lock().unwrap();
             let count = asked.entry(ask.prompt.to_owned()).or_default();
-            let acts = &self.acts[ask.prompt];
+            let acts = self.acts.get(ask.prompt).unwrap_or(&self.otherwise);
             let act = acts[(*count).min(acts.len() - 1)].clone();
             *count += 1;
             act
@@ -72,6 +79,7 @@ impl Scripted {
             tokio::time::sleep(latency).await;
             match act {
                 Act::Reply => Ok(Reply { text: "yes".to_owned(), ..Reply::default() }),
+                Act::Judge => Ok(Reply { text: JUDGED.to_owned(), ..Reply::default() }),
                 Act::Fail(kind, retry_after) => {
                     Err(CallError { retry_after, ..CallError::new(kind, kind.as_str()) })
                 }
@@ -169,6 +177,39 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         cache: None,
         access: crate::backend::CacheAccess::default(),
     }
+}
+
+/// A backend that judges: these acts, again and again.
+fn judge(acts: Vec<(Duration, Act)>, max_concurrency: u64) -> Arc<Backend> {
+    let wire = Wire::Scripted(Scripted { otherwise: acts, ..Scripted::default() });
+    Arc::new(Backend {
+        max_concurrency,
+        timeout: Duration::from_secs(10),
+        wire,
+        ..Backend::nobody("judge")
+    })
+}
+
+/// Has the answers of some lanes judged.
+fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
+    let place = plan.backends.len();
+    plan.backends.push(judge.clone());
+    for at in lanes {
+        let lane = &mut plan.lanes[*at];
+        lane.judge = Some(place);
+        for case in &mut lane.cases.given {
+            let kind = AssertionKind { negated: false, test: AssertionTest::LlmRubric };
+            case.criteria.assertions = vec![Assertion {
+                kind,
+                value: Some("is good".into()),
+                weight: None,
+                threshold: None,
+                metric: None,
+                members: Vec::new(),
+            }];
+        }
+    }
+    plan
 }
 
 /// Runs a plan, and stops it after a time if one is given.
@@ -346,6 +387,58 @@ async fn a_repeat_begins_its_streak_anew() {
     assert_eq!((outcome.lanes, finished(&events, 0)), (vec![LaneStatus::Complete], 10));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_dead_judge_costs_three_answers_and_spares_what_needs_no_judge() {
+    let (one, two) = (backend("one", replies(50), 64), backend("two", replies(50), 64));
+    let judge = judge(vec![(SOON, Act::Fail(ErrorKind::Auth, None))], 64);
+    let plan = plan(&[one.clone(), two], settings(), 1);
+    let (outcome, events) = trace(judged(plan, &judge, &[0]), None).await;
+    let reason = "auth: judge `judge`: auth".to_owned();
+    assert_eq!(
+        outcome.lanes,
+        [LaneStatus::FailFast { reason, permanent: true }, LaneStatus::Complete]
+    );
+    assert_eq!((script(&one).calls(), script(&judge).calls()), (3, 3));
+    assert_eq!((finished(&events, 0), finished(&events, 1)), (3, 50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_judge_is_not_flooded() {
+    let fast = backend("fast", replies(200), 64);
+    let judge = judge(vec![(Duration::from_secs(1), Act::Judge)], 2);
+    let plan = plan(std::slice::from_ref(&fast), settings(), 1);
+    let (outcome, events) = trace(judged(plan, &judge, &[0]), None).await;
+    assert_eq!((outcome.used.calls, finished(&events, 0)), (400, 200));
+    assert_eq!(script(&judge).peak.load(Ordering::SeqCst), 2);
+    let (mut open, mut most) = (0, 0);
+    for event in &events {
+        match event {
+            Event::CaseStarted(_) => open += 1,
+            Event::CaseFinished { .. } => open -= 1,
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    assert!(most < 100, "{most} answers waited for the judge at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_takes_too_long_ends_and_the_next_stage_begins() {
+    let (slow, fast) = (
+        backend("slow", vec![vec![(Duration::from_secs(5), Act::Reply)]; 10], 1),
+        backend("fast", replies(5), 4),
+    );
+    let mut plan = plan(&[slow, fast], settings(), 1);
+    plan.stages = vec![vec![0], vec![1]];
+    plan.lanes[0].timeout = Some(Duration::from_secs(12));
+    let begun = Instant::now();
+    let (outcome, events) = trace(plan, None).await;
+    assert!(matches!(outcome.lanes[0], LaneStatus::TimedOut { .. }));
+    assert_eq!((finished(&events, 0), finished(&events, 1)), (2, 5));
+    assert!(begun.elapsed() < Duration::from_secs(13));
+    check_stream(&events);
+}
+
 fn act() -> impl Strategy<Value = (Duration, Act)> {
     let act = prop_oneof![
         6 => Just(Act::Reply),
@@ -368,11 +461,14 @@ proptest! {
         max_calls in prop::option::of(1_u64..60),
         stop_after in prop::option::of(0_u64..20_000),
         repeat in 1_u32..3,
+        judging in prop::collection::vec((act(), any::<bool>()), 0..4),
+        timeout in prop::option::of(0_u64..15_000),
+        is_parallel in any::<bool>(),
     ) {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let run_once = || {
-            let backends: Vec<_> = scripts
+            let mut backends: Vec<_> = scripts
                 .iter()
                 .enumerate()
                 .map(|(at, acts)| backend(&format!("b{at}"), acts.clone(), own))
@@ -383,8 +479,22 @@ proptest! {
                 Settings { max_concurrency: total, fail_fast, budget, ..settings() };
             let runtime = runtime.as_ref().unwrap();
             let stop_after = stop_after.map(Duration::from_millis);
-            let (outcome, events) =
-                runtime.block_on(trace(plan(&backends, settings, repeat), stop_after));
+            let mut plan = plan(&backends, settings, repeat);
+            // Some answers of the judge can be read and some cannot.
+            let says = |((wait, act), content): &((Duration, Act), bool)| match act {
+                Act::Reply if *content => (*wait, Act::Judge),
+                act => (*wait, act.clone()),
+            };
+            let judge = judge(judging.iter().map(says).collect(), own);
+            if !judging.is_empty() {
+                plan = judged(plan, &judge, &[0]);
+            }
+            if !is_parallel {
+                plan.stages = (0..backends.len()).map(|at| vec![at]).collect();
+            }
+            plan.lanes[0].timeout = timeout.map(Duration::from_millis);
+            let (outcome, events) = runtime.block_on(trace(plan, stop_after));
+            backends.push(judge);
             let peaks: Vec<u64> =
                 backends.iter().map(|it| script(it).peak.load(Ordering::SeqCst)).collect();
             let calls: usize = backends.iter().map(|it| script(it).calls()).sum();
@@ -402,7 +512,10 @@ proptest! {
             let planned = scripts[lane].len() * repeat as usize;
             let all = finished(&events, lane) == planned;
             // The last case may be the one too many, or the one that somebody stops.
-            let explained = matches!(status, LaneStatus::FailFast { .. } | LaneStatus::Interrupted);
+            let explained = matches!(
+                status,
+                LaneStatus::FailFast { .. } | LaneStatus::Interrupted | LaneStatus::TimedOut { .. }
+            );
             prop_assert!(status.is_complete() == all || all && explained,
                 "{:?} with {} of {}", status, finished(&events, lane), planned);
         }
