@@ -178,7 +178,7 @@ fn compared(name: &str, stats: &CompareStats) -> Vec<String> {
 }
 
 fn compare_head(first: &str) -> Vec<String> {
-    texts([first, "won", "won/tied/lost", "errors", "points", "deviation", "95 %"])
+    texts([first, "won", "w/t/l", "errors", "points", "sd", "95 %"])
 }
 
 fn judged(sheet: &mut Sheet, judge: &JudgeStats) {
@@ -246,10 +246,18 @@ fn size_impact(it: &SizeImpact) -> Sheet {
         head: compare_head("size: comparison"),
         rows: tiers.collect(),
     });
-    let skills = it.skills.iter().flat_map(|(skill, of)| {
-        let size = of.size;
-        rows(&of.comparisons, &format!("{skill} ({} B): ", size.full))
+    let sizes = it.skills.iter().map(|(skill, of)| {
+        let bytes = [of.size.full, of.size.summary, of.size.companions].map(|it| it.to_string());
+        let names = [skill.clone(), of.size.tier.as_str().to_owned()];
+        names.into_iter().chain(bytes).collect()
     });
+    sheet.tables.push(Table {
+        title: "bytes".to_owned(),
+        head: texts(["skill", "size", "whole", "summary", "companions"]),
+        rows: sizes.collect(),
+    });
+    let skills =
+        it.skills.iter().flat_map(|(skill, of)| rows(&of.comparisons, &format!("{skill}: ")));
     sheet.tables.push(Table {
         title: "by skill".to_owned(),
         head: compare_head("skill: comparison"),

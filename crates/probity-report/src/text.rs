@@ -150,7 +150,7 @@ fn write_table(text: &mut String, table: &Table) {
     }
     let rows: Vec<Vec<String>> = std::iter::once(&table.head)
         .chain(table.rows.iter().take(MOST_ROWS))
-        .map(|row| row.iter().map(|cell| one_line(cell, 40)).collect())
+        .map(|row| row.iter().map(|cell| one_line(cell, 44)).collect())
         .collect();
     let width = |column: usize| {
         rows.iter()
