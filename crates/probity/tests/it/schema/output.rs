@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use probity_core::gate::{Metric, Unit};
+use probity_core::{
+    gate::{Metric, Unit},
+    suite::RunnerKind,
+};
 use probity_testkit::{
     Answer, FakeServer, Fault, Finish, Latency, Reply, RetryAfter, Rule, Script, Text, Trouble,
     When,
@@ -172,9 +175,13 @@ fn cases() -> String {
 }
 
 /// A gate on everything there is, in all the ways to write one.
-pub(super) fn all_gates() -> String {
+pub(super) fn all_gates(kind: RunnerKind) -> String {
     let mut text = String::new();
-    for (at, (metric, name)) in Metric::all().enumerate() {
+    let has = |metric: Metric| {
+        let Metric::Skill(rate) = metric else { return true };
+        rate.kinds().contains(&kind)
+    };
+    for (at, (metric, name)) in Metric::all().filter(|(it, _)| has(*it)).enumerate() {
         let limit = match metric.unit() {
             Unit::Share => "\"50%\"",
             Unit::Count => "3",
@@ -209,7 +216,7 @@ fn varied(server: &FakeServer, repeat: &str) -> Project {
          [[policies]]\nname = \"magic\"\nseverity = \"critical\"\nwords = \"xyzzy\"\n",
         backend("one", "price = { input = 1, output = 2 }"),
         backend("two", ""),
-        all_gates(),
+        all_gates(RunnerKind::Respond),
     );
     Project::new()
         .file("cases.jsonl", cases())
