@@ -619,7 +619,7 @@ fn a_run_that_takes_too_long_is_described() {
     let script = Script { latency: Latency::fixed(Duration::from_secs(30)), ..Script::default() };
     let server = FakeServer::start(script);
     let suite = crate::run::suite(&[("fake", &server)], "");
-    let suite = suite.replace("[[runners]]\n", "[[runners]]\ntimeout = \"500ms\"\n");
+    let suite = suite.replace("[[runners]]\n", "[[runners]]\ntimeout = \"1s\"\n");
     let project = Project::new().file("cases.jsonl", dataset(10)).file("probity.toml", suite);
     let written = check_run(&project, 3, &["-j", "2"]);
     assert!(written.statuses()[0].contains("timed_out"));
