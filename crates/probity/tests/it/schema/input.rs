@@ -35,23 +35,37 @@ fn files(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn the_suites_and_datasets_of_the_examples_satisfy_their_schemas() {
-    let (mut suites, mut cases) = (0, 0);
-    for (path, text) in files("examples", "toml") {
-        let document: Value = toml::from_str(&text).unwrap();
-        match document["test_cases"].as_array() {
-            Some(items) => {
+fn the_suites_and_datasets_that_come_with_the_program_satisfy_their_schemas() {
+    let (mut suites, mut cases, mut rubrics) = (0, 0, 0);
+    let case = Schema::named("case");
+    for folder in ["examples", "crates/probity/starter", "crates/probity/suites"] {
+        for (path, text) in files(folder, "toml") {
+            let document: Value = toml::from_str(&text).unwrap();
+            if let Some(items) = document["test_cases"].as_array() {
                 cases += items.len();
-                items.iter().for_each(|case| Schema::named("case").check(case));
-            }
-            None => {
+                items.iter().for_each(|it| case.check(it));
+            } else if document.get("test_prompts").is_some() {
+                rubrics += 1;
+                case.check(&document);
+            } else if document.get("runners").is_some() {
                 suites += 1;
-                assert!(document.get("runners").is_some(), "what is {}?", path.display());
                 Schema::named("suite").check(&document);
+            } else {
+                // What the cases of long contexts are made of.
+                assert!(path.ends_with("long-context/needles.toml"), "what is {}?", path.display());
             }
         }
     }
-    assert!(suites >= 2 && cases >= 50, "{suites} suites and {cases} cases");
+    for (_, text) in files("crates/probity/suites", "jsonl") {
+        for line in text.lines().filter(|it| !it.starts_with('#') && !it.trim().is_empty()) {
+            cases += 1;
+            case.check(&serde_json::from_str(line).unwrap());
+        }
+    }
+    assert!(
+        suites >= 8 && cases >= 400 && rubrics >= 1,
+        "{suites} suites, {cases} cases and {rubrics} rubrics"
+    );
 }
 
 #[test]
