@@ -1,16 +1,22 @@
 //! No field without its property, no property without its field, no name left out of an enum.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use probity_core::{
     case::Category,
     classification::{Primary, Rule},
     consistency::{DivergenceKind, Without},
     criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
+    evidence::{Choice, Condition, Pair, Win},
     failure::ErrorKind,
+    figures::{Figures, Rate},
     gate::{GateStatus, Metric},
     record::Source,
     settings,
+    skill::Tier,
     suite::{BackendKind, PolicySeverity, RunnerKind, Transport},
 };
 use serde_json::{Value, json};
@@ -71,10 +77,19 @@ fn used(root: &Value, place: &str, document: &Value, seen: &mut BTreeSet<String>
     if let Some(target) = schema["$ref"].as_str() {
         used(root, target.trim_start_matches('#'), document, seen);
     }
+    let holds = |part: &Value| {
+        let branch = json!({ "$defs": root["$defs"], "allOf": [part] });
+        validator(&branch).is_valid(document)
+    };
+    if let Some(condition) = schema.get("if") {
+        let then = if holds(condition) { "then" } else { "else" };
+        if schema.get(then).is_some() {
+            used(root, &format!("{place}/{then}"), document, seen);
+        }
+    }
     for key in ["anyOf", "oneOf", "allOf"] {
         for at in 0..schema[key].as_array().map_or(0, Vec::len) {
-            let branch = json!({ "$defs": root["$defs"], "allOf": [schema[key][at]] });
-            if validator(&branch).is_valid(document) {
+            if holds(&schema[key][at]) {
                 used(root, &format!("{place}/{key}/{at}"), document, seen);
             }
         }
@@ -111,10 +126,22 @@ pub(super) fn check_whole(name: &str, documents: &[Value]) {
 
 #[test]
 fn an_evaluation_has_every_field_of_its_schema_and_no_other() {
-    let one = serde_json::to_value(samples::evaluation()).unwrap();
+    let mut all = samples::evaluations();
     let found = probity_report::json::consistency::value(&samples::consistency());
-    let several = json!({ "runners": [one.clone(), one.clone()], "consistency": [found] });
-    check_whole("evaluation", &[one, several]);
+    all.push(json!({ "runners": all, "consistency": [found] }));
+    check_whole("evaluation", &all);
+}
+
+#[test]
+fn figures_have_every_notice_of_their_schema_and_no_other() {
+    let told: Vec<String> = samples::figures()
+        .iter()
+        .flat_map(Figures::notices)
+        .map(|notice| notice.code.to_owned())
+        .collect();
+    let told: BTreeSet<String> = told.into_iter().collect();
+    let known = names("evaluation", "/$defs/notice/properties/code");
+    assert_eq!(told.into_iter().collect::<Vec<_>>(), known);
 }
 
 #[test]
@@ -134,9 +161,17 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let mut sound = case.clone();
     let members = &mut sound["assert"][0]["assert"][0];
     *members = json!({ "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" });
-    check_whole("case", &[sound.clone()]);
-    let project = Project::new().file("all.jsonl", format!("{sound}\n"));
-    let output = project.run(&["dataset", "validate", "--strict", "--json", "all.jsonl"]);
+    let other = json!({ "id": "b", "user_prompt": "p", "expected_skill": "s", "category": "c",
+                        "assert": [{ "type": "llm-rubric", "threshold": 0.5, "value": [
+                            { "name": "n", "weight": 2, "description": "d" }] }] });
+    let rubric = json!({ "version": "1.0", "skill_name": "s", "license": "MIT",
+                         "description": "d", "test_prompts": ["p"], "criteria": [
+                             { "name": "n", "weight": 1, "description": "d" }] });
+    check_whole("case", &[sound.clone(), other.clone(), rubric.clone()]);
+    let project = Project::new()
+        .file("all.jsonl", format!("{sound}\n{other}\n"))
+        .file("s.json", rubric.to_string());
+    let output = project.run(&["dataset", "validate", "--strict", "--json", "all.jsonl", "s.json"]);
     let problems = lines(&String::from_utf8(output.stdout).unwrap());
     assert!(problems.iter().all(|it| it.get("code").is_none()), "{problems:#?}");
 }
@@ -158,6 +193,10 @@ fn a_suite_has_a_property_for_every_setting() {
 const EVERYTHING: &str = r#"
 version = "1"
 prices = "prices.toml"
+parallel = true
+[judge]
+backend = "server"
+swap = true
 [backends.server]
 kind = "openai"
 base_url = "http://127.0.0.1/v1"
@@ -196,6 +235,20 @@ min_pass = 2
 tool_version = "1"
 budget = { max_cost_usd = 1, max_calls = 1, max_tokens = 1 }
 gates = false
+timeout = "10m"
+judge = "recorded"
+[[runners]]
+name = "sizes"
+kind = "size_impact"
+dataset = ["d.jsonl"]
+skills = ["skills"]
+companion_bytes = 1
+judge = "server"
+swap = false
+[[runners]]
+name = "foreign"
+kind = "program"
+command = ["x"]
 [refusal]
 phrases = ["no"]
 allow = ["never mind"]
@@ -254,8 +307,21 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
          flaky = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          latency_p50 = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          cost_usd = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n",
-        all_gates()
+        all_gates(RunnerKind::Respond)
     );
+    let skills = RunnerKind::ALL.into_iter().filter(|it| it.has_skills()).map(|kind| {
+        let mut runner = format!(
+            "[[runners]]\nname = \"{0} all\"\nkind = \"{0}\"\ndataset = \"d\"\nskills = \"s\"\n\
+             [runners.gates]\n",
+            kind.as_str()
+        );
+        for rate in Rate::ALL.into_iter().filter(|it| it.kinds().contains(&kind)) {
+            let name = rate.as_str();
+            let _ = writeln!(runner, "{name} = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]");
+        }
+        runner
+    });
+    let gates = skills.fold(gates, |gates, runner| gates + &runner);
     let rest = "[gates]\npass_rate = 1\n[fail_fast]\nconsecutive_threshold = 1\n";
     let suites = [EVERYTHING, settings::DEFAULTS, &gates, rest];
     for text in suites {
@@ -295,9 +361,9 @@ fn check_names(schema: &str, place: &str, all: &[&str]) {
 fn enums_have_every_name_that_there_is() {
     let classes = Primary::ALL.map(Primary::as_str);
     check_names("event", "/$defs/class", &classes);
-    check_names("case", "/properties/expected_classification", &classes);
+    check_names("case", "/$defs/dataset_case/properties/expected_classification", &classes);
     let categories = Category::ALL.map(Category::as_str);
-    check_names("case", "/properties/category", &categories);
+    check_names("case", "/$defs/dataset_case/allOf/0/else/properties/category", &categories);
     check_names("evaluation", "/$defs/category", &categories);
     let kinds = ErrorKind::ALL.map(ErrorKind::as_str);
     check_names("event", "/$defs/error_kind", &kinds);
@@ -305,8 +371,10 @@ fn enums_have_every_name_that_there_is() {
     check_names("event", "/$defs/source", &Source::ALL.map(Source::as_str));
     let runners = RunnerKind::ALL.map(RunnerKind::as_str);
     check_names("evaluation", "/$defs/runner_kind", &runners);
+    check_names("summary", "/$defs/runner_outcome/properties/kind", &runners);
     let backends = BackendKind::ALL.map(BackendKind::as_str);
-    check_names("event", "/$defs/lane/properties/backend_kind", &backends);
+    let and_none: Vec<&str> = backends.into_iter().chain(["program"]).collect();
+    check_names("event", "/$defs/lane/properties/backend_kind", &and_none);
     check_names("suite", "/$defs/backend/properties/kind", &backends);
     let transports = Transport::ALL.map(Transport::as_str);
     check_names("suite", "/$defs/backend/properties/transport", &transports);
@@ -316,9 +384,9 @@ fn enums_have_every_name_that_there_is() {
     let builtin = probity_grade::policy::BUILTIN_POLICIES;
     check_names("suite", "/$defs/policy/properties/builtin", builtin);
     let formats = ExpectedFormat::ALL.map(ExpectedFormat::as_str);
-    check_names("case", "/properties/expected_format", &formats);
+    check_names("case", "/$defs/dataset_case/properties/expected_format", &formats);
     let levels = JsonLevel::ALL.map(JsonLevel::as_str);
-    check_names("case", "/properties/json_level", &levels);
+    check_names("case", "/$defs/dataset_case/properties/json_level", &levels);
     check_names("suite", "/properties/json/properties/level", &levels);
     check_names("run-result", "/$defs/case/properties/match", &Matcher::ALL.map(Matcher::as_str));
     let rules: Vec<Value> = Rule::ALL.iter().map(|it| json!(it)).collect();
@@ -333,6 +401,40 @@ fn enums_have_every_name_that_there_is() {
     let reasons = Without::ALL.map(Without::as_str);
     check_names("evaluation", "/$defs/without_command/properties/why", &reasons);
     check_names("evaluation", "/$defs/gate_status", &all_of.map(GateStatus::as_str));
+}
+
+#[test]
+fn figures_have_every_comparison_and_size_that_there_is() {
+    let pairs = Pair::SIZES.map(|it| it.to_string());
+    let pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
+    let tiers = Tier::ALL.map(Tier::as_str);
+    for schema in ["evaluation", "summary"] {
+        let of_all = "/$defs/figures_size_impact/properties";
+        check_names(schema, &format!("{of_all}/comparisons/propertyNames"), &pairs);
+        check_names(schema, &format!("{of_all}/tiers/propertyNames"), &tiers);
+        let of_tier = format!("{of_all}/tiers/additionalProperties/propertyNames");
+        check_names(schema, &of_tier, &pairs);
+        let of_skill = "/$defs/skill_sizes/properties/comparisons/propertyNames";
+        check_names(schema, of_skill, &pairs);
+        check_names(schema, "/$defs/skill_size/properties/tier", &tiers);
+    }
+    let conditions =
+        [Condition::Baseline, Condition::Summary, Condition::Full, Condition::Companions];
+    for place in ["duel/properties/more", "duel/properties/less", "round/properties/shown_first"] {
+        check_names("event", &format!("/$defs/{place}"), &conditions.map(Condition::as_str));
+    }
+    let wins = [Win::Win, Win::Tie, Win::Loss].map(Win::as_str);
+    check_names("event", "/$defs/round/properties/said", &wins);
+    check_names("event", "/$defs/round/properties/result", &wins);
+    let choices = [
+        Choice::Single,
+        Choice::Multi,
+        Choice::None,
+        Choice::Outside,
+        Choice::Unreadable,
+        Choice::Error,
+    ];
+    check_names("event", "/$defs/routed/properties/choice", &choices.map(Choice::as_str));
 }
 
 #[test]

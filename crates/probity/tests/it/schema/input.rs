@@ -2,7 +2,10 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
-use probity_core::suite::Suite;
+use probity_core::{
+    figures::Rate,
+    suite::{RunnerKind, Suite},
+};
 use probity_grade::Rules;
 use serde_json::{Value, json};
 
@@ -32,23 +35,37 @@ fn files(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn the_suites_and_datasets_of_the_examples_satisfy_their_schemas() {
-    let (mut suites, mut cases) = (0, 0);
-    for (path, text) in files("examples", "toml") {
-        let document: Value = toml::from_str(&text).unwrap();
-        match document["test_cases"].as_array() {
-            Some(items) => {
+fn the_suites_and_datasets_that_come_with_the_program_satisfy_their_schemas() {
+    let (mut suites, mut cases, mut rubrics) = (0, 0, 0);
+    let case = Schema::named("case");
+    for folder in ["examples", "crates/probity/starter", "crates/probity/suites"] {
+        for (path, text) in files(folder, "toml") {
+            let document: Value = toml::from_str(&text).unwrap();
+            if let Some(items) = document["test_cases"].as_array() {
                 cases += items.len();
-                items.iter().for_each(|case| Schema::named("case").check(case));
-            }
-            None => {
+                items.iter().for_each(|it| case.check(it));
+            } else if document.get("test_prompts").is_some() {
+                rubrics += 1;
+                case.check(&document);
+            } else if document.get("runners").is_some() {
                 suites += 1;
-                assert!(document.get("runners").is_some(), "what is {}?", path.display());
                 Schema::named("suite").check(&document);
+            } else {
+                // What the cases of long contexts are made of.
+                assert!(path.ends_with("long-context/needles.toml"), "what is {}?", path.display());
             }
         }
     }
-    assert!(suites >= 2 && cases >= 50, "{suites} suites and {cases} cases");
+    for (_, text) in files("crates/probity/suites", "jsonl") {
+        for line in text.lines().filter(|it| !it.starts_with('#') && !it.trim().is_empty()) {
+            cases += 1;
+            case.check(&serde_json::from_str(line).unwrap());
+        }
+    }
+    assert!(
+        suites >= 8 && cases >= 400 && rubrics >= 1,
+        "{suites} suites, {cases} cases and {rubrics} rubrics"
+    );
 }
 
 #[test]
@@ -83,6 +100,8 @@ fn what_classify_reads_and_writes_satisfies_its_schemas() {
         json!({ "case_id": "a", "raw_response": "ls -l", "expected_command": "ls -l",
                 "safe": true, "posix_compliant": true, "category": "safety" }),
         json!({ "case_id": "a", "raw_response": "b", "expected_response": "a", "verdict": "?" }),
+        json!({ "case_id": "a", "raw_response": "b",
+                "assert": [{ "type": "llm-rubric", "value": "It is polite." }] }),
         json!({ "case_id": "a", "raw_response": "b", "finish_reason": "stop",
                 "assert": [{ "type": "finish_reason", "value": "stop" }] }),
     ];
@@ -96,6 +115,8 @@ fn what_classify_reads_and_writes_satisfies_its_schemas() {
     let classified = lines(&String::from_utf8(output.stdout).unwrap());
     assert!(classified.len() > 12);
     classified.iter().for_each(|it| Schema::named("classified").check(it));
+    let reasons = classified.iter().map(|it| &it["classification"]["details"]["reason"]);
+    assert!(reasons.clone().any(|it| it == "unjudged"), "{:?}", reasons.collect::<Vec<_>>());
 }
 
 /// Whether the loader takes a suite without a word.
@@ -124,7 +145,17 @@ const SUITES: &[&str] = &[
     "max_error_rate = -0.1",
     "errors_as_failures = 1",
     "[cache]\nenabled = true\npath = \"x\"",
+    "[cache]\ngenerations = false",
+    "[cache]\ngenerations = \"no\"",
     "[cache]\nsize = 1",
+    "parallel = true",
+    "parallel = \"yes\"",
+    "[judge]\nswap = true",
+    "[judge]\nswap = 1",
+    "[judge]\nbackend = \"b\"\n[backends.b]\nkind = \"echo\"",
+    "[judge]\nbackend = \" \"",
+    "[judge]\nmodel = \"m\"",
+    "judge = \"b\"",
     "[retry]\nbackoff_max = 0",
     "[retry]\nbackoff_max = \"1m 30s\"",
     "[retry]\nmax_retries = 1.5",
@@ -272,6 +303,22 @@ const RUNNERS: &[&str] = &[
     "gates = 1",
     "threads = 4",
     "known_failures = 1",
+    "timeout = \"10m\"",
+    "timeout = \"0s\"",
+    "timeout = \"soon\"",
+    "timeout = 600",
+    "judge = 1",
+    "kind = \"effectiveness\"\nskills = \"s\"\nswap = \"both\"",
+    "kind = \"activation\"\nskills = 1",
+    "kind = \"activation\"\nskills = [\"s\", \"t\"]",
+    "kind = \"activation\"\nskills = [\" \"]",
+    "kind = \"size_impact\"\nskills = \"s\"\ncompanion_bytes = 0",
+    "kind = \"size_impact\"\nskills = \"s\"\ncompanion_bytes = 1073741824",
+    "kind = \"size_impact\"\nskills = \"s\"\ncompanion_bytes = 1073741825",
+    "kind = \"activation\"\nskills = \"s\"\ngates = { tpr = 0.9, fpr = \"10%\", accuracy = [] }",
+    "kind = \"activation\"\nskills = \"s\"\ngates = { tpr = { min = 1, category = \"posix\" } }",
+    "kind = \"activation\"\nskills = \"s\"\ngates = { tpr = { min = 1, backend = \"b\" } }",
+    "kind = \"activation\"\nskills = \"s\"\ngates = { tpr = 1.5 }",
 ];
 
 /// Gates of a runner.
@@ -314,6 +361,44 @@ const GATES: &[&str] = &[
     "tokens = -1",
 ];
 
+/// Runners of every kind with every set of keys that only some kinds have.
+fn keys_of_kinds() -> Vec<String> {
+    let needed = ["dataset = \"d\"", "skills = \"s\"", "command = [\"x\"]"];
+    let others =
+        ["", "prompt = \"{{ prompt }}\"", "companion_bytes = 1", "judge = \"b\"", "swap = true"];
+    let mut runners = Vec::new();
+    for kind in RunnerKind::ALL.map(RunnerKind::as_str) {
+        for set in 0..1 << needed.len() {
+            let chosen = needed.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            let chosen: Vec<&str> = chosen.map(|(_, key)| *key).collect();
+            let chosen = chosen.join("\n");
+            let runner = |other| format!("kind = \"{kind}\"\n{chosen}\n{other}\n");
+            runners.extend(others.map(runner));
+        }
+    }
+    runners
+}
+
+/// Runners of every kind with gates on what only some kinds have, their own or the suite's.
+fn gates_of_kinds() -> Vec<String> {
+    let mut suites = Vec::new();
+    for kind in RunnerKind::ALL {
+        let needed = match (kind == RunnerKind::Program, kind.has_skills()) {
+            (true, _) => "command = [\"x\"]",
+            (false, true) => "dataset = \"d\"\nskills = \"s\"",
+            (false, false) => "dataset = \"d\"",
+        };
+        let runner = format!("[[runners]]\nname = \"r\"\nkind = \"{}\"\n{needed}", kind.as_str());
+        for rate in Rate::ALL.map(Rate::as_str) {
+            suites.push(format!("{runner}\ngates = {{ {rate} = 0.5 }}\n"));
+            let own = ["", "gates = true", "gates = false", "gates = { pass_rate = 1 }"];
+            let of_suite = |own| format!("{runner}\n{own}\n[gates]\n{rate} = 0.5\n");
+            suites.extend(own.map(of_suite));
+        }
+    }
+    suites
+}
+
 #[test]
 fn a_suite_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     let backend = |more: &str| format!("[backends.b]\n{more}\n");
@@ -329,6 +414,10 @@ fn a_suite_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     suites.extend(SERVERS.iter().map(|it| server(it)));
     suites.extend(RUNNERS.iter().map(|it| runner(it)));
     suites.extend(GATES.iter().map(|it| gate(it)));
+    let bare =
+        |more: String| format!("[backends.b]\nkind = \"echo\"\n[[runners]]\nname = \"r\"\n{more}");
+    suites.extend(keys_of_kinds().into_iter().map(bare));
+    suites.extend(gates_of_kinds());
     let mut differ = Vec::new();
     let mut sound = 0;
     for text in &suites {
@@ -342,6 +431,35 @@ fn a_suite_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     assert!(differ.is_empty(), "{}", differ.join("\n\n"));
     let unsound = suites.len() - sound;
     assert!(sound > 40 && unsound > 60, "{sound} sound suites and {unsound} others");
+}
+
+/// Insists that the schema takes those cases that the loader has nothing to say against.
+#[track_caller]
+fn check_cases(cases: &[Value], least: usize) {
+    let mut text = String::new();
+    let mut verdicts = Vec::new();
+    for (at, fields) in cases.iter().enumerate() {
+        let mut case = match fields.get("user_prompt") {
+            Some(_) => json!({ "id": format!("case-{at}") }),
+            None => json!({ "id": format!("case-{at}"), "prompt": "p" }),
+        };
+        case.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        verdicts.push((Schema::named("case").takes(&case), case.clone()));
+        let _ = writeln!(text, "{case}");
+    }
+    let project = Project::new().file("cases.jsonl", text);
+    let output = project.run(&["dataset", "validate", "--json", "cases.jsonl"]);
+    let problems = lines(&String::from_utf8(output.stdout).unwrap());
+    let mut differ = Vec::new();
+    for (at, (takes, case)) in verdicts.iter().enumerate() {
+        let wrong: Vec<&Value> = problems.iter().filter(|it| it["line"] == at + 1).collect();
+        if *takes != wrong.is_empty() {
+            differ.push(format!("the schema says {takes} to {case}\n{wrong:?}"));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n\n"));
+    let sound = verdicts.iter().filter(|(takes, _)| *takes).count();
+    assert!(sound >= least, "{sound} of {} are sound", verdicts.len());
 }
 
 #[test]
@@ -424,24 +542,112 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         assert(json!({ "type": "assert-set", "assert": [{ "type": "is-refusal" }] })),
         assert(json!({ "type": "assert-set", "assert": [{ "type": "equals" }] })),
     ];
-    let mut text = String::new();
-    let mut verdicts = Vec::new();
-    for (at, fields) in cases.iter().enumerate() {
-        let mut case = json!({ "id": format!("case-{at}"), "prompt": "p" });
-        case.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        verdicts.push((Schema::named("case").takes(&case), case.clone()));
-        let _ = writeln!(text, "{case}");
+    check_cases(&cases, 20);
+}
+
+#[test]
+fn a_case_about_skills_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let assert = |assertion: Value| json!({ "assert": [assertion] });
+    let criterion = |more: Value| {
+        let mut criterion = json!({ "name": "n", "description": "d" });
+        criterion.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        criterion
+    };
+    let cases = [
+        assert(json!({ "type": "llm-rubric" })),
+        assert(json!({ "type": "llm-rubric", "value": " " })),
+        assert(json!({ "type": "llm-rubric", "value": 1 })),
+        assert(json!({ "type": "llm-rubric", "value": [] })),
+        assert(json!({ "type": "llm-rubric", "value": "It is polite.", "threshold": 0.5 })),
+        assert(json!({ "type": "not_llm_rubric", "value": "It is rude.", "threshold": 1.5 })),
+        assert(json!({ "type": "not_llm_rubric", "value": [criterion(json!({}))] })),
+        assert(json!({ "type": "llm-rubric", "value": [criterion(json!({ "weight": 2 }))] })),
+        assert(json!({ "type": "llm-rubric", "value": [criterion(json!({ "weight": 0 }))] })),
+        assert(json!({ "type": "llm-rubric", "value": [criterion(json!({ "weight": null }))] })),
+        assert(json!({ "type": "llm-rubric", "value": [criterion(json!({ "name": "" }))] })),
+        assert(json!({ "type": "llm-rubric", "value": [criterion(json!({ "description": 1 }))] })),
+        json!({ "license": "MIT" }),
+        json!({ "license": null }),
+        json!({ "license": " " }),
+        json!({ "license": 1 }),
+        json!({ "user_prompt": "p" }),
+        json!({ "user_prompt": " " }),
+        json!({ "user_prompt": null }),
+        json!({ "user_prompt": "p", "prompt": "p" }),
+        json!({ "user_prompt": "p", "prompt": null }),
+        json!({ "expected_skill": "a" }),
+        json!({ "expected_skill": ["a", "b"] }),
+        json!({ "expected_skill": [""] }),
+        json!({ "expected_skill": 1 }),
+        json!({ "expected_skill": "a", "expected_skills": ["b"] }),
+        json!({ "expected_skill": "a", "expected_skills": null }),
+        json!({ "expected_skill": "a", "category": "greetings" }),
+        json!({ "expected_skills": [], "category": "greetings" }),
+        json!({ "expected_skills": null, "category": "greetings" }),
+        json!({ "acceptable_skills": ["a"], "category": "greetings" }),
+        json!({ "should_activate": false, "category": "greetings" }),
+        json!({ "should_activate": false, "category": "safety" }),
+        json!({ "should_activate": false, "category": " " }),
+        json!({ "should_activate": false, "category": 1 }),
+        json!({ "should_activate": false, "category": null, "expected_command": "ls" }),
+        json!({ "skill": "s", "group": "g", "category": "greetings" }),
+    ];
+    check_cases(&cases, 14);
+}
+
+#[test]
+fn a_rubric_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let rubric = json!({ "skill_name": "review", "test_prompts": ["p", "q"], "criteria": [
+        { "name": "n", "weight": 0.5, "description": "d" },
+        { "name": "m", "weight": 0.5, "description": "d" }] });
+    let with = |key: &str, value: Value| {
+        let mut rubric = rubric.clone();
+        rubric[key] = value;
+        rubric
+    };
+    let criterion = |more: Value| {
+        let mut criterion = json!({ "name": "n", "weight": 1, "description": "d" });
+        criterion.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        with("criteria", json!([criterion]))
+    };
+    let mut documents = vec![rubric.clone()];
+    for key in ["skill_name", "test_prompts", "criteria"] {
+        let mut less = rubric.clone();
+        less.as_object_mut().unwrap().remove(key);
+        documents.extend([less, with(key, json!(null)), with(key, json!(1)), with(key, json!([]))]);
     }
-    let project = Project::new().file("cases.jsonl", text);
-    let output = project.run(&["dataset", "validate", "--json", "cases.jsonl"]);
-    let problems = lines(&String::from_utf8(output.stdout).unwrap());
-    let mut differ = Vec::new();
-    for (at, (takes, case)) in verdicts.iter().enumerate() {
-        let wrong: Vec<&Value> = problems.iter().filter(|it| it["line"] == at + 1).collect();
-        if *takes != wrong.is_empty() {
-            differ.push(format!("the schema says {takes} to {case}\n{wrong:?}"));
+    let versions = [json!("1"), json!("1.0"), json!("1.2.3"), json!(1), json!(1.5), json!(0.1)];
+    let wrong = [json!("2"), json!("2.0.0"), json!("one"), json!(2), json!(true), json!("1.2.3.4")];
+    documents.extend(versions.into_iter().chain(wrong).map(|it| with("version", it)));
+    documents.extend([
+        with("license", json!("MIT")),
+        with("description", json!("d")),
+        with("surprise", json!(1)),
+        with("skill_name", json!(" ")),
+        with("skill_name", json!("two words")),
+        with("test_prompts", json!("p")),
+        with("test_prompts", json!([" "])),
+        with("test_prompts", json!([1])),
+        criterion(json!({})),
+        criterion(json!({ "weight": 0 })),
+        criterion(json!({ "weight": null })),
+        criterion(json!({ "name": " " })),
+        criterion(json!({ "surprise": 1 })),
+    ]);
+    let (mut sound, mut differ) = (0, Vec::new());
+    for document in &documents {
+        // The file is called what the skill is.
+        let name = format!("{}.json", document["skill_name"].as_str().unwrap_or("review"));
+        let project = Project::new().file(&name, document.to_string());
+        let output = project.run(&["dataset", "validate", "--json", &name]);
+        let problems = lines(&String::from_utf8(output.stdout).unwrap());
+        let is_sound = problems.iter().all(|it| it.get("code").is_none());
+        sound += usize::from(is_sound);
+        let takes = Schema::named("case").takes(document);
+        if takes != is_sound {
+            differ.push(format!("the schema says {takes} to {document}\n{problems:?}"));
         }
     }
     assert!(differ.is_empty(), "{}", differ.join("\n\n"));
-    assert!(verdicts.iter().filter(|(takes, _)| *takes).count() > 20);
+    assert!(sound > 8, "{sound} of {} are sound", documents.len());
 }

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use probity_core::gate::{Metric, Unit};
+use probity_core::{
+    gate::{Metric, Unit},
+    suite::RunnerKind,
+};
 use probity_testkit::{
     Answer, FakeServer, Fault, Finish, Latency, Reply, RetryAfter, Rule, Script, Text, Trouble,
     When,
@@ -172,9 +175,13 @@ fn cases() -> String {
 }
 
 /// A gate on everything there is, in all the ways to write one.
-pub(super) fn all_gates() -> String {
+pub(super) fn all_gates(kind: RunnerKind) -> String {
     let mut text = String::new();
-    for (at, (metric, name)) in Metric::all().enumerate() {
+    let has = |metric: Metric| {
+        let Metric::Skill(rate) = metric else { return true };
+        rate.kinds().contains(&kind)
+    };
+    for (at, (metric, name)) in Metric::all().filter(|(it, _)| has(*it)).enumerate() {
         let limit = match metric.unit() {
             Unit::Share => "\"50%\"",
             Unit::Count => "3",
@@ -209,7 +216,7 @@ fn varied(server: &FakeServer, repeat: &str) -> Project {
          [[policies]]\nname = \"magic\"\nseverity = \"critical\"\nwords = \"xyzzy\"\n",
         backend("one", "price = { input = 1, output = 2 }"),
         backend("two", ""),
-        all_gates(),
+        all_gates(RunnerKind::Respond),
     );
     Project::new()
         .file("cases.jsonl", cases())
@@ -380,4 +387,260 @@ fn check_comparison(project: &Project) -> Value {
     let comparison = serde_json::from_slice(&output.stdout).unwrap();
     Schema::named("comparison").check(&comparison);
     comparison
+}
+
+/// A model that chooses skills, gives answers and judges them. What is asked is in the words of
+/// the task; what it is told to be is in its instructions.
+const MODEL: &str = r#"
+case $0 in
+*"You choose skills"*) case $1 in
+    *unclear*) echo 'I would take tidy.' ;;
+    *two*) echo '{"skills": ["tidy", "lint"]}' ;;
+    *foreign*) echo '{"skills": ["magic"]}' ;;
+    *nothing*) echo '{"skills": []}' ;;
+    *broken*) exit 3 ;;
+    *) echo '{"skills": ["tidy"]}' ;;
+    esac ;;
+*"whether a skill is of use"*) echo yes ;;
+*"impartial judge"*) case $1 in
+    *muddle*) echo 'Both are nice.' ;;
+    *slip*last\ answer*) echo '{"criteria": [{"name": "n", "a": 3, "b": 3, "reason": ""}], "winner": "a"}' ;;
+    *slip*) echo '{}' ;;
+    *hopeless*) exit 3 ;;
+    *"ANSWER A"*POOR*GOOD*) echo '{"criteria": [{"name": "n", "a": 1, "b": 5, "reason": "r"}], "winner": "b"}' ;;
+    *"ANSWER A"*) echo '{"criteria": [{"name": "n", "a": 4, "b": 2, "reason": "r"}], "winner": "a"}' ;;
+    *POOR*) echo '{"criteria": [{"name": "rubric", "score": 1, "reason": "r"}]}' ;;
+    *) echo '{"criteria": [{"name": "rubric", "score": 5, "reason": "r"}]}' ;;
+    esac ;;
+*"work at hand"*) echo GOOD ;;
+*) case $1 in *broken*) exit 3 ;; *) echo POOR ;; esac ;;
+esac
+"#;
+
+/// A suite with that model as `one` and as `two`, which judges.
+fn of_skills(runners: &str) -> Project {
+    let backend = |name: &str| {
+        format!(
+            "[backends.{name}]\nkind = \"command\"\nmodel = \"{name}\"\n\
+             command = [\"sh\", \"-c\", '''{MODEL}''', \"{{{{system}}}}\", \"{{{{prompt}}}}\"]\n"
+        )
+    };
+    let suite = format!(
+        "max_error_rate = 1\nparallel = true\n{}{}\
+         [judge]\nbackend = \"two\"\nswap = true\n[cache]\ngenerations = true\n\
+         [retry]\nmax_retries = 0\n[fail_fast]\nenabled = false\n{runners}",
+        backend("one"),
+        backend("two")
+    );
+    let skill = |text: &str| {
+        format!("---\ndescription: Code that is {text}.\n---\n# Scope\n\nCode.\n\n# How\n\nWell.\n")
+    };
+    Project::new()
+        .file("probity.toml", suite)
+        .file("skills/tidy/SKILL.md", skill("tidy"))
+        .file("skills/tidy/more.md", "More of it.\n")
+        .file("skills/lint/SKILL.md", skill("without lint"))
+}
+
+/// A runner of a kind on `one`, with all the gates that there are.
+fn with_gates(kind: RunnerKind, more: &str) -> String {
+    let (name, gates) = (kind.as_str(), all_gates(kind));
+    format!(
+        "[[runners]]\nname = \"{name}\"\nkind = \"{name}\"\nbackends = [\"one\"]\n{more}\n\
+         [runners.gates]\n{gates}"
+    )
+}
+
+fn as_lines(cases: &[Value]) -> String {
+    cases.iter().fold(String::new(), |text, case| {
+        Schema::named("case").check(case);
+        format!("{text}{case}\n")
+    })
+}
+
+/// The figures of a runner, from the report and from the summary, which are the same.
+#[track_caller]
+fn figures_of(project: &Project, written: &Written, kind: RunnerKind) -> Value {
+    let kind = kind.as_str();
+    let summary: Value = serde_json::from_str(&project.read("suite_summary.json")).unwrap();
+    let of = |runners: &Value| {
+        let found = runners.as_array().unwrap().iter().find(|it| it["kind"] == kind);
+        found.unwrap()["figures"].clone()
+    };
+    let told = of(&written.evaluation["runners"]);
+    assert_eq!(told["kind"], kind);
+    assert_eq!(told, of(&summary["runners"]));
+    told
+}
+
+#[cfg(unix)]
+#[test]
+fn the_choice_of_skills_is_described() {
+    let words = ["plain", "unclear", "two", "foreign", "nothing", "broken"];
+    let positive = words.map(|word| {
+        json!({ "id": word, "user_prompt": format!("A {word} request"), "expected_skill": "tidy",
+                "acceptable_skills": ["lint"], "category": "usual", "group": "g",
+                "license": "MIT" })
+    });
+    let negative = ["plain", "nothing", "unclear"].map(|word| {
+        json!({ "id": format!("not-{word}"), "prompt": format!("Another {word} request"),
+                "should_activate": false })
+    });
+    let runners = [RunnerKind::Activation, RunnerKind::Confusion]
+        .map(|kind| with_gates(kind, "dataset = \"cases.jsonl\"\nskills = \"skills\""));
+    let cases = [&positive[..], &negative].concat();
+    let project = of_skills(&runners.concat()).file("cases.jsonl", as_lines(&cases));
+    let written = check_run(&project, 1, &[]);
+    assert_eq!(written.evaluation["runners"].as_array().unwrap().len(), 2);
+    let found = |name: &str, of: &str| {
+        let details = written.results.iter().map(|it| &it["classification"]["details"]);
+        let found: BTreeSet<String> = details.map(|it| it[name][of].to_string()).collect();
+        found
+    };
+    let all = ["error", "multi", "none", "outside", "single", "unreadable"];
+    assert_eq!(found("evidence", "choice"), all.map(|it| format!("\"{it}\"")).into());
+    assert!(found("evidence", "detection").contains("\"fallback\""));
+    assert!(found("diff", "chosen").len() > 2);
+    let asked = written.results.iter().map(|it| it["asked"].as_array().unwrap().len());
+    assert_eq!(asked.max(), Some(3));
+    let figures = figures_of(&project, &written, RunnerKind::Activation);
+    assert_eq!(figures["fallbacks"], 1);
+    let figures = figures_of(&project, &written, RunnerKind::Confusion);
+    assert_eq!(figures["groups"]["g"]["axes"], json!(["lint", "tidy"]));
+    let lane = &written.events[0]["data"]["lanes"][0];
+    assert_eq!(lane["skills"]["count"], 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn judged_answers_are_described() {
+    let rubric = json!([{ "name": "n", "weight": 1, "description": "It is right." }]);
+    let cases = ["plain", "muddle", "slip", "broken", "hopeless"].map(|word| {
+        json!({ "id": word, "prompt": format!("A {word} task"), "skill": "tidy", "rubric": rubric })
+    });
+    let tasks = json!({ "skill_name": "lint", "test_prompts": ["A plain task", "Another"],
+                        "criteria": rubric });
+    Schema::named("case").check(&tasks);
+    let asserted = ["plain", "muddle"].map(|word| {
+        json!({ "id": word, "prompt": format!("A {word} task"),
+                "assert": [{ "type": "not-llm-rubric", "value": "It is right." }] })
+    });
+    let both = "dataset = [\"cases.jsonl\", \"lint.json\"]\nskills = \"skills\"";
+    let runners = [
+        with_gates(RunnerKind::Effectiveness, &format!("{both}\njudge = \"one\"\nswap = false")),
+        with_gates(RunnerKind::SizeImpact, &format!("{both}\ncompanion_bytes = 5")),
+        with_gates(RunnerKind::Respond, "dataset = \"asserted.jsonl\""),
+    ];
+    let project = of_skills(&runners.concat())
+        .file("cases.jsonl", as_lines(&cases))
+        .file("lint.json", tasks.to_string())
+        .file("asserted.jsonl", as_lines(&asserted));
+    let written = check_run(&project, 1, &[]);
+    let figures = figures_of(&project, &written, RunnerKind::Effectiveness);
+    assert_eq!(figures["judge"]["own_answers"], true);
+    let wins = &figures["overall"]["wins"];
+    assert_eq!((&wins["count"], &wins["of"]), (&json!(3), &json!(4)));
+    assert_eq!(
+        (&figures["judge"]["unreadable"], &figures["judge"]["retried"]),
+        (&json!(1), &json!(1))
+    );
+    let figures = figures_of(&project, &written, RunnerKind::SizeImpact);
+    assert_eq!(figures["comparisons"].as_object().unwrap().len(), 4);
+    assert_eq!(figures["judge"]["judges"], json!(["two"]));
+    let reasons: BTreeSet<&str> = written
+        .results
+        .iter()
+        .filter_map(|it| it["classification"]["details"]["reason"].as_str())
+        .collect();
+    assert!(reasons.contains("unjudged"), "{reasons:?}");
+    let lanes = written.events[0]["data"]["lanes"].as_array().unwrap();
+    assert!(lanes.iter().all(|it| it["judge"].is_object()));
+    // Answers that are judged are kept, and the report says where they came from.
+    let written = check_run(&project, 1, &[]);
+    let asked = written.results.iter().flat_map(|it| it["asked"].as_array().unwrap());
+    assert!(asked.into_iter().any(|it| it["source"] == "cache"));
+}
+
+/// A runner that is a program.
+fn foreign(name: &str, script: &str, more: &str) -> String {
+    let command = json!(["sh", "-c", script, "{{ backend }}"]);
+    format!("[[runners]]\nname = \"{name}\"\nkind = \"program\"\ncommand = {command}\n{more}\n")
+}
+
+/// What a program prints that keeps to the contract.
+const KEPT: &str = "echo TOTAL_CALLS=3; echo COST_USD=0.5; echo N_CASES=2; echo N_PLANNED=2; \
+                    echo RESULT_FILE=$0.jsonl; echo ABORTED=0; echo FAIL_FAST=0;";
+
+#[cfg(unix)]
+#[test]
+fn foreign_runners_are_described() {
+    let suite = format!(
+        "[backends.one]\nkind = \"echo\"\n{}{}",
+        foreign("whole", KEPT, "timeout = \"1m\""),
+        foreign("asks", KEPT, "backends = [\"one\"]"),
+    );
+    let project = Project::new().file("probity.toml", suite);
+    let written = check_run(&project, 0, &[]);
+    let figures = figures_of(&project, &written, RunnerKind::Program);
+    assert_eq!((&figures["cases"], &figures["calls"]), (&json!(2), &json!(3)));
+    assert_eq!(written.results[0]["backend"], "program");
+    assert!(project.shown(&["bless"]).contains("exit 0"));
+    let baseline = serde_json::from_str(&project.read("baselines/main.json")).unwrap();
+    Schema::named("baseline").check(&baseline);
+    check_run(&project, 0, &[]);
+    check_comparison(&project);
+}
+
+#[cfg(unix)]
+#[test]
+fn foreign_runners_that_come_to_nothing_are_described() {
+    let runners = [
+        foreign("worse", &format!("{KEPT} exit 1"), ""),
+        foreign("tired", "echo TOTAL_CALLS=1; echo ABORTED=1", ""),
+        foreign("tripped", "echo FAIL_FAST=1; echo FAIL_FAST_REASON=quota", ""),
+        foreign("slow", "echo N_CASES=1; exec sleep 20", "timeout = \"300ms\""),
+        foreign("silent", "echo hello; echo farewell >&2", ""),
+        foreign("lost", "echo N_CASES=1; kill -9 $$", ""),
+        "[[runners]]\nname = \"absent\"\nkind = \"program\"\ncommand = \"./no-such-thing\"\n"
+            .to_owned(),
+    ];
+    let project = Project::new().file("probity.toml", runners.concat());
+    let written = check_run(&project, 3, &[]);
+    let statuses = written.statuses().join("\n");
+    for status in ["complete", "gave_up", "fail_fast", "timed_out", "broken"] {
+        assert!(statuses.contains(status), "{status} is not among\n{statuses}");
+    }
+    let mut details = written.results.iter().map(|it| &it["classification"]["details"]);
+    assert!(details.any(|it| it["diff"] == json!({ "exit_code": 1 })));
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_described() {
+    let script = Script { latency: Latency::fixed(Duration::from_secs(30)), ..Script::default() };
+    let server = FakeServer::start(script);
+    let suite = crate::run::suite(&[("fake", &server)], "");
+    let suite = suite.replace("[[runners]]\n", "[[runners]]\ntimeout = \"1s\"\n");
+    let project = Project::new().file("cases.jsonl", dataset(10)).file("probity.toml", suite);
+    let written = check_run(&project, 3, &["-j", "2"]);
+    assert!(written.statuses()[0].contains("timed_out"));
+    let aborted = written.events.iter().find(|it| it["event"] == "case-aborted").unwrap();
+    assert_eq!(aborted["data"]["reason"], "timed_out");
+}
+
+#[test]
+fn a_suite_that_never_ran_is_described() {
+    let server = FakeServer::start(Script::default());
+    let project = project(2, &[("fake", &server)], "");
+    run(&project, &[]).expect(0, &[]);
+    let read = |project: &Project| {
+        let summary = serde_json::from_str(&project.read(".probity/suite_summary.json")).unwrap();
+        Schema::named("summary").check(&summary);
+        summary
+    };
+    let summary: Value = read(&project);
+    assert_eq!((summary["conclusion"].as_str(), summary.get("error")), (Some("passed"), None));
+    let project = project.file("cases.jsonl", "{}");
+    run(&project, &[]).expect(2, &[]);
+    let summary: Value = read(&project);
+    assert!(summary["error"].is_string() && summary["run_id"].is_null(), "{summary:#}");
 }

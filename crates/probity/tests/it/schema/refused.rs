@@ -36,7 +36,7 @@ struct Loose<'a> {
     anything: &'a [&'a str],
     /// Ends of places of tables whose names are the user's.
     named: &'a [&'a str],
-    /// Names that may be absent.
+    /// Names that may be absent, or the ends of their places.
     optional: &'a [&'a str],
 }
 
@@ -67,7 +67,12 @@ fn check_refusals(name: &str, document: &Value, loose: &Loose<'_>) {
         }
         let add = |it: &mut Value| it["surprise"] = json!(1);
         refuses("an unknown field", &changed(document, place, add));
-        let needed = object.keys().filter(|it| !loose.optional.contains(&it.as_str()));
+        let is_optional = |key: &str| {
+            let whole = format!("{place}/{key}");
+            let named = |it: &str| it == key || (it.starts_with('/') && whole.ends_with(it));
+            loose.optional.iter().any(|it| named(it))
+        };
+        let needed = object.keys().filter(|it| !is_optional(it));
         for key in needed {
             let remove = |it: &mut Value| drop(it.as_object_mut().map(|it| it.remove(key)));
             refuses(&format!("no `{key}`"), &changed(document, place, remove));
@@ -125,21 +130,81 @@ const EVIDENCE: &[&str] = &[
     "input_tokens",
     "output_tokens",
     "cached_tokens",
+    "/details/evidence",
+    "/evidence/outside",
+    "/evidence/expected",
+    "/evidence/acceptable",
+    "/evidence/group",
+    "/evidence/axes",
+    "/evidence/judge/model",
+    "/evidence/judge/own_answers",
+    "/evidence/duels/0/error",
+    "/evidence/duels/0/scores",
+    "/rounds/0/said",
+    "/rounds/1/said",
+    "/evidence/fail_fast",
+    "/evidence/result_file",
+    "/evidence/missing",
+    "/asked/0/system",
+    "/asked/0/reply",
+    "/asked/0/error",
+    "/asked/0/model",
+    "/asked/0/cost_usd",
 ];
 
 #[test]
 fn an_evaluation_that_is_not_whole_is_refused() {
-    let one = serde_json::to_value(samples::evaluation()).unwrap();
+    let all = samples::evaluations();
+    let one = all[0].clone();
     let loose = Loose {
         anything: &[],
-        named: &["/per_category", "/per_tag", "/error_kinds", "/pass_at", "/pass_hat"],
-        optional: &["warn", "category", "backend", "allow_empty"],
+        named: &[
+            "/per_category",
+            "/per_tag",
+            "/error_kinds",
+            "/pass_at",
+            "/pass_hat",
+            "/figures/skills",
+            "/figures/groups",
+            "/criteria",
+            "/comparisons",
+            "/tiers",
+            "/tiers/small",
+        ],
+        optional: &["warn", "category", "backend", "allow_empty", "/figures"],
     };
     // `backend` is optional in a gate, and nowhere else.
     let mut bare = one.clone();
     bare.as_object_mut().unwrap().remove("backend");
     assert!(!Schema::named("evaluation").takes(&bare));
-    check_refusals("evaluation", &one, &loose);
+    all.iter().for_each(|it| check_refusals("evaluation", it, &loose));
+    let of_figures: [(usize, &[(&str, Value)]); 5] = [
+        (
+            0,
+            &[
+                ("/figures/kind", json!("confusion")),
+                ("/figures/tpr/rate", json!(1.5)),
+                ("/figures/tpr/interval/low", json!(-0.5)),
+                ("/figures/sets/f1", json!(2)),
+                ("/figures/notices/0/code", json!("odd")),
+                ("/figures/errors", json!(-1)),
+            ],
+        ),
+        (1, &[("/figures/groups/g/counts/0/0", json!(0.5)), ("/figures/groups", json!([]))]),
+        (2, &[("/figures/overall/deviation", json!(-1)), ("/figures/judge/rounds", json!(-1))]),
+        (
+            3,
+            &[
+                ("/figures/skills/never/size/tier", json!("huge")),
+                ("/figures/tiers", json!({ "huge": {} })),
+                ("/figures/comparisons", json!({ "full vs empty": {} })),
+            ],
+        ),
+        (4, &[("/figures/cost_usd", json!(-1)), ("/dataset", json!(["d"]))]),
+    ];
+    for (at, wrong) in of_figures {
+        check_values("evaluation", &all[at], wrong);
+    }
     let wrong = [
         ("/csr", json!(1.1)),
         ("/csr", json!(-0.1)),
@@ -187,6 +252,10 @@ fn events_that_are_not_whole_are_refused() {
         "category",
         "backend",
         "allow_empty",
+        "/record/asked",
+        "/lanes/0/judge",
+        "/lanes/0/judge/own_answers",
+        "/lanes/0/skills",
     ];
     let optional = [EVIDENCE, &more].concat();
     let loose = Loose { anything: &[], named: &[], optional: &optional };
@@ -221,6 +290,11 @@ fn events_that_are_not_whole_are_refused() {
         ("/data/record/classification/rule", json!("luck")),
         ("/data/record/classification/details/steps/0", json!("magic")),
         ("/data/record/classification/details/command/risk", json!("none")),
+        ("/data/record/classification/details/evidence/kind", json!("program")),
+        ("/data/record/classification/details/evidence/choice", json!("some")),
+        ("/data/record/classification/details/evidence/detection", json!("luck")),
+        ("/data/record/asked", json!([])),
+        ("/data/record/asked/0/source", json!("memory")),
     ];
     check_values("event", &find("case-finished"), &wrong);
     check_values("event", &find("case-aborted"), &[("/data/reason", json!("boredom"))]);
@@ -231,6 +305,9 @@ fn events_that_are_not_whole_are_refused() {
         &[
             ("/data/lanes/0/kind", json!("dance")),
             ("/data/lanes/0/backend_kind", json!("telepathy")),
+            ("/data/lanes/0/dataset", json!([])),
+            ("/data/lanes/0/skills/digest", json!("abc")),
+            ("/data/lanes/0/judge/own_answers", json!(false)),
             ("/data/version", json!(2)),
         ],
     );
@@ -268,6 +345,7 @@ fn results_that_are_not_whole_are_refused() {
         "should_activate",
         "group",
         "rubric",
+        "license",
         "value",
         "weight",
     ];
@@ -296,6 +374,53 @@ fn results_that_are_not_whole_are_refused() {
         ("/classification/primary", json!("maybe")),
     ];
     check_values("run-result", &results[0], &wrong);
+}
+
+#[test]
+fn summaries_that_are_not_whole_are_refused() {
+    let runner = |figures: Value| {
+        json!({
+            "runner": "r", "backend": "b", "kind": figures["kind"], "model": "m",
+            "replayed": false, "status": "timeout", "reason": "r", "permanent": true,
+            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0, "calls": 1,
+            "cost_usd": 0.1, "duration_seconds": 1, "figures": figures, "gates": "pass",
+        })
+    };
+    let figures = samples::figures().into_iter().map(|it| serde_json::to_value(it).unwrap());
+    let found = probity_report::json::consistency::counts(&samples::consistency());
+    let summary = json!({
+        "schema_version": 1, "run_id": "20260109-123456-abcdef", "suite": "s",
+        "timestamp": "2026-01-09T12:34:56Z", "duration_seconds": 1.5, "conclusion": "warned",
+        "aborted": false, "total_calls": 1, "total_cost_usd": 0.1, "planned": 1, "results": 1,
+        "passed": 1, "failed": 0, "errors": 0, "suite_fail_fast": true,
+        "fail_fast_runners": ["r on b"], "runners": figures.map(runner).collect::<Vec<_>>(),
+        "consistency": [found],
+    });
+    let named = [
+        "/figures/skills",
+        "/figures/groups",
+        "/criteria",
+        "/comparisons",
+        "/tiers",
+        "/tiers/small",
+    ];
+    check_refusals("summary", &summary, &Loose { anything: &[], named: &named, optional: &[] });
+    let wrong = [
+        ("/run_id", json!(null)),
+        ("/timestamp", json!(null)),
+        ("/timestamp", json!("now")),
+        ("/conclusion", json!("good")),
+        ("/runners/0/status", json!("late")),
+        ("/runners/0/kind", json!("dance")),
+        ("/runners/0/figures/kind", json!("dance")),
+    ];
+    check_values("summary", &summary, &wrong);
+    let failed = probity_report::summary::of_failure("s", "no such file");
+    let failed: Value = serde_json::from_str(&failed).unwrap();
+    check_refusals("summary", &failed, &Loose { anything: &[], named: &[], optional: &[] });
+    let wrong = [("/run_id", json!("r")), ("/aborted", json!(false)), ("/error", json!(1))];
+    check_values("summary", &failed, &wrong);
+    check_whole("summary", &[summary, failed]);
 }
 
 #[test]

@@ -17,14 +17,19 @@ use probity_core::{
         RepeatsResult,
     },
     event::{CaseKey, Event, Stamped},
-    evidence::JudgedBy,
+    evidence::{
+        Choice, Compared, Condition, CriterionScore, Detection, Duel, Evidence, FailFast, Foreign,
+        JudgedBy, Pair as Answers, Round, Routed, Size, Win,
+    },
     failure::ErrorKind,
+    figures::{Figures, Fold, Seen},
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
     metrics::Flaky,
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Usage,
     },
+    skill::Tier,
     suite::RunnerKind,
 };
 use serde_json::{Value, json};
@@ -67,8 +72,25 @@ pub(super) fn consistency() -> Consistency {
     }
 }
 
-/// The result of a runner with every field.
-pub(super) fn evaluation() -> EvaluationResult {
+/// The results of runners with every field, one for each kind of figures.
+pub(super) fn evaluations() -> Vec<Value> {
+    let all = figures().into_iter().map(|it| serde_json::to_value(evaluation(&it)).unwrap());
+    all.collect()
+}
+
+fn evaluation(figures: &Figures) -> EvaluationResult {
+    let kind = match figures {
+        Figures::Activation(_) => RunnerKind::Activation,
+        Figures::Confusion(_) => RunnerKind::Confusion,
+        Figures::Effectiveness(_) => RunnerKind::Effectiveness,
+        Figures::SizeImpact(_) => RunnerKind::SizeImpact,
+        Figures::Program(_) => RunnerKind::Program,
+    };
+    // A foreign runner has no dataset.
+    let (dataset, digits) = match kind == RunnerKind::Program {
+        true => (Vec::new(), 32),
+        false => (vec![text("d")], 64),
+    };
     let counts = || [(text("safety"), CategoryResult::new(3, 2))].into_iter().collect();
     let reasons = [
         FailureReason::IncorrectCommand,
@@ -92,7 +114,7 @@ pub(super) fn evaluation() -> EvaluationResult {
         message: text("no"),
     });
     EvaluationResult {
-        figures: None,
+        figures: Some(serde_json::to_value(figures).unwrap()),
         timestamp: text("2026-01-09T12:34:56Z"),
         caro_version: text("1"),
         backend: text("b"),
@@ -105,10 +127,10 @@ pub(super) fn evaluation() -> EvaluationResult {
         run_id: text("20260109-123456-abcdef"),
         suite: text("s"),
         runner: text("r"),
-        kind: RunnerKind::Command,
+        kind,
         model: Some(text("m")),
-        dataset: vec![text("d")],
-        dataset_digest: "0".repeat(64),
+        dataset,
+        dataset_digest: "0".repeat(digits),
         complete: true,
         replayed: false,
         planned: 2,
@@ -169,8 +191,8 @@ fn usage() -> Usage {
 
 /// Classifications that together have all the evidence that there can be.
 pub(super) fn classifications() -> Vec<Value> {
-    let details = Details {
-        evidence: None,
+    let details = |diff: Value, evidence: Evidence| Details {
+        evidence: Some(Box::new(evidence)),
         error_message: Some(text("e")),
         limit_seconds: Some(30.into()),
         policy_name: Some(text("p")),
@@ -188,7 +210,7 @@ pub(super) fn classifications() -> Vec<Value> {
         }],
         steps: vec!["fence"],
         duplicate_keys: vec![text("/a")],
-        diff: None,
+        diff: Some(diff),
         criteria: Some("none"),
         matched_index: Some(1),
         assertions: vec![AssertionOutcome {
@@ -232,12 +254,145 @@ pub(super) fn classifications() -> Vec<Value> {
         json!({ "command": null, "parse_error": "e", "equivalence": "unknown", "reason": "r",
                 "difference": null, "canonical": ["a", "b"] }),
         json!({ "assertion": "equals", "score": 0.5 }),
+        json!({ "expected": ["a"], "chosen": ["b", "c"] }),
+        json!({ "result": "tie", "more": 3.5, "less": 3.5 }),
+        json!({ "exit_code": 1 }),
     ];
-    let of = |diff: Value| {
-        let details = Details { diff: Some(diff), ..details.clone() };
+    let of = |(diff, evidence): (Value, Evidence)| {
+        let details = details(diff, evidence);
         serde_json::to_value(Classification { rule: Rule::Mismatch, details }).unwrap()
     };
-    differences.into_iter().map(of).collect()
+    differences.into_iter().zip(evidence().into_iter().cycle()).map(of).collect()
+}
+
+/// Evidence with every field, of every kind. A new one does not compile here until it is in the
+/// list.
+fn evidence() -> Vec<Evidence> {
+    let all = vec![
+        Evidence::Activation(routed("a", "b x", Detection::Fallback)),
+        Evidence::Confusion(routed("a", "b x", Detection::Structured)),
+        Evidence::Effectiveness(compared("s", vec![duel(Answers::HELPS, [(5, 1), (5, 2)])])),
+        Evidence::SizeImpact(compared("s", vec![without_result()])),
+        Evidence::Program(foreign()),
+    ];
+    for evidence in &all {
+        match evidence {
+            Evidence::Activation(_)
+            | Evidence::Confusion(_)
+            | Evidence::Effectiveness(_)
+            | Evidence::SizeImpact(_)
+            | Evidence::Program(_) => {}
+        }
+    }
+    all
+}
+
+/// A choice out of `a`, `b` and `c`.
+fn routed(expected: &str, chosen: &str, detection: Detection) -> Routed {
+    let names = |names: &str| names.split_whitespace().map(text).collect::<Vec<_>>();
+    let (chosen, outside): (Vec<_>, Vec<_>) =
+        names(chosen).into_iter().partition(|it| ["a", "b", "c"].contains(&it.as_str()));
+    Routed {
+        choice: match (chosen.len(), outside.len()) {
+            (0, 0) => Choice::None,
+            (1, 0) => Choice::Single,
+            (0, 1) => Choice::Outside,
+            _ => Choice::Multi,
+        },
+        chosen,
+        outside,
+        should_activate: !expected.is_empty(),
+        expected: names(expected),
+        acceptable: names("z"),
+        detection,
+        group: Some(text("g")),
+        axes: names("a b c"),
+    }
+}
+
+fn compared(skill: &str, duels: Vec<Duel>) -> Compared {
+    let size = Size { tier: Tier::Small, full: 3, summary: 2, companions: 1 };
+    Compared { skill: text(skill), size, judge: judged_by(), duels }
+}
+
+/// Two answers, judged in both orders: the points of the one with more of the skill, and of the
+/// other.
+fn duel(pair: Answers, points: [(u8, u8); 2]) -> Duel {
+    let round = |(shown_first, (more, less)): (Condition, (u8, u8))| {
+        let reason = text("r");
+        let criteria = vec![CriterionScore { name: text("n"), weight: 1.0, more, less, reason }];
+        let result = Round::scores(&criteria).result();
+        Round { shown_first, attempts: 2, criteria, said: Some(Win::Tie), result }
+    };
+    let orders = [pair.more, pair.less].into_iter().zip(points);
+    Duel::new(pair, orders.map(round).collect(), None)
+}
+
+fn without_result() -> Duel {
+    let [pair, ..] = Answers::SIZES;
+    let judged = duel(pair, [(3, 3), (4, 4)]);
+    Duel { error: Some(text("e")), ..judged }
+}
+
+fn foreign() -> Foreign {
+    Foreign {
+        calls: 1,
+        cost_usd: 0.1,
+        cases: 1,
+        planned: 2,
+        aborted: true,
+        fail_fast: Some(FailFast { reason: text("r"), permanent: true }),
+        result_file: Some(text("f")),
+        exit_code: Some(-1),
+        missing: vec![text("N_CASES")],
+    }
+}
+
+/// Figures of every kind, which together have every notice that there is.
+pub(super) fn figures() -> Vec<Figures> {
+    let structured = Detection::Structured;
+    let activation = ["a: a", "a: x", "b: ", ": c", "c: a", ": "];
+    let confusion = [
+        "a: a", "a: b", "a: c", "a: b", "a: c", "b: a", "a: ", "a: ", "a: ", "a: a b", "a: a b",
+        "a: a c", "a: b c", "a: x", "a: x", ": b", "c: ",
+    ];
+    let routed = |line: &&str| {
+        let (expected, chosen) = line.split_once(": ").unwrap();
+        let routed = routed(expected, chosen, structured);
+        let right = match routed.should_activate {
+            true => routed.chosen == routed.expected,
+            false => chosen.is_empty(),
+        };
+        (if right { Verdict::Pass } else { Verdict::Fail }, routed)
+    };
+    let judged = |times: usize, skill: &'static str, points: [(u8, u8); 2]| {
+        let of_pair = move |pair| duel(pair, points);
+        let one = move |pairs: &[Answers]| {
+            (Verdict::Pass, compared(skill, pairs.iter().copied().map(of_pair).collect()))
+        };
+        (0..times).map(move |_| (one(&[Answers::HELPS]), one(&Answers::SIZES)))
+    };
+    let never = judged(3, "never", [(1, 5), (1, 5)]);
+    let rarely = judged(2, "rarely", [(1, 5), (3, 3)]).chain(judged(1, "rarely", [(5, 1), (5, 1)]));
+    let always = judged(6, "always", [(5, 1), (5, 1)]);
+    let swayed = judged(6, "swayed", [(5, 1), (1, 5)]);
+    let (effectiveness, size_impact): (Vec<_>, Vec<_>) =
+        never.chain(rarely).chain(always).chain(swayed).unzip();
+    vec![
+        fold(activation.iter().map(routed).map(|(it, of)| (it, Evidence::Activation(of)))),
+        fold(confusion.iter().map(routed).map(|(it, of)| (it, Evidence::Confusion(of)))),
+        fold(effectiveness.into_iter().map(|(it, of)| (it, Evidence::Effectiveness(of)))),
+        fold(size_impact.into_iter().map(|(it, of)| (it, Evidence::SizeImpact(of)))),
+        fold([(Verdict::Error, Evidence::Program(foreign()))]),
+    ]
+}
+
+fn fold(cases: impl IntoIterator<Item = (Verdict, Evidence)>) -> Figures {
+    let mut fold = Fold::default();
+    for (at, (verdict, evidence)) in cases.into_iter().enumerate() {
+        fold.add(Seen { case_id: &format!("case-{at}"), verdict, evidence: &evidence });
+    }
+    fold.finish().unwrap()
 }
 
 fn records() -> Vec<CaseRecord> {
@@ -302,7 +457,7 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: true,
         judge: Some(judged_by()),
-        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: text("d") }),
+        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: "0".repeat(32) }),
         judging: Judging {
             gates: gates(),
             min_pass: Some(1),
@@ -453,7 +608,7 @@ pub(super) fn results() -> Vec<Value> {
             "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
             "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
-            "verdict": "fail", "classification": classification,
+            "verdict": "fail", "classification": classification, "asked": [asked()],
         })
     };
     classifications().into_iter().map(result).collect()
