@@ -347,6 +347,10 @@ impl Context<'_> {
             return self.problem("threshold", "out-of-range", message);
         }
         let criterion = |item: &Value| {
+            const KNOWN: [&str; 3] = ["name", "weight", "description"];
+            if !item.as_object()?.keys().all(|key| KNOWN.contains(&key.as_str())) {
+                return None;
+            }
             let text = |key: &str| item.get(key)?.as_str().filter(|it| !it.trim().is_empty());
             let weight = item.get("weight").map_or(Some(1.0), Value::as_f64);
             Some(RubricCriterion {
@@ -365,7 +369,9 @@ impl Context<'_> {
             Some(_) | None => None,
         };
         let Some(criteria) = criteria else {
-            return self.wrong("a text, or a list of criteria with `name` and `description`");
+            return self.wrong(
+                "a text, or a list of criteria with `name`, `description` and maybe `weight`",
+            );
         };
         let mut names: Vec<&str> = criteria.iter().map(|it| it.name.as_str()).collect();
         names.sort_unstable();

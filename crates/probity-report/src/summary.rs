@@ -44,6 +44,7 @@ pub fn of_failure(suite: &str, why: &str) -> String {
         "errors": 0,
         "suite_fail_fast": false,
         "fail_fast_runners": [],
+        "consistency": [],
         "runners": [],
     });
     format!("{:#}\n", sorted(summary))

@@ -302,7 +302,16 @@ impl Engine {
                 let most = usize::try_from(it.pacer.limit()).unwrap_or(usize::MAX);
                 it.pacer.may_enter() && it.waiting.len() < most
             };
-            let has_room = room && asked.pacer.may_begin(now) && judge.is_none_or(is_ready);
+            // Cases that ask several times are brought to their end before others begin, so that
+            // a budget is not used up by many that are half done.
+            let most = judge.map_or(u64::MAX, |it| {
+                let both = asked.pacer.limit() + it.pacer.limit();
+                both.min(self.shared.settings.max_concurrency)
+            });
+            let has_room = room
+                && (lane.live as u64) < most
+                && asked.pacer.may_begin(now)
+                && judge.is_none_or(is_ready);
             lane.wants_cases()
                 && asked.waiting.is_empty()
                 && match self.budget_left(*at) {

@@ -9,7 +9,7 @@ use std::{
 
 use probity_core::{
     case::{Category, TestCase},
-    dataset::Item,
+    dataset::{DigestBuilder, Item},
     evidence::JudgedBy,
     problem::{Problem, Severity},
     record::{InputDigest, Lane, SkillsInfo},
@@ -254,8 +254,10 @@ pub fn survey(
 /// The survey of a runner that is a program: it runs once, and what it does is its own affair.
 pub fn survey_program(runner: &RunnerConfig, program: foreign::Program) -> Surveyed {
     let mut cases = Cases::of(runner, &program.folder, Filter::default());
-    cases.digest = InputDigest::of(runner.command.iter().map(String::as_bytes)).to_string();
     cases.program = Some(Arc::new(program));
+    let mut digest = DigestBuilder::default();
+    cases.of_program().iter().for_each(|case| digest.add(case));
+    cases.digest = digest.finish().to_string();
     Surveyed {
         runner: runner.clone(),
         selected: 1,

@@ -362,7 +362,7 @@ impl Cases {
     }
 
     /// The one case of a program.
-    fn of_program(&self) -> Option<TestCase> {
+    pub(crate) fn of_program(&self) -> Option<TestCase> {
         let program = self.program.as_ref()?;
         let prompt = program.command.join(" ");
         Some(TestCase { id: "program".to_owned(), prompt, ..TestCase::default() })

@@ -422,7 +422,8 @@ fn refuse_keys(node: &Node, findings: &mut Findings) {
     }
 }
 
-fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {
+/// A limit of time, of a backend or of a runner.
+pub(super) fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {
     let parsed = parse_duration(fields.digits("timeout")?).filter(|limit| !limit.is_zero());
     if parsed.is_none() {
         let span = fields.span("timeout");

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     JudgeConfig,
-    backend::{BackendConfig, is_plain},
+    backend::{BackendConfig, decode_timeout, is_plain},
 };
 use crate::{
     case::{Fields, Findings, did_you_mean},
     gate::{self, Gate},
     located::{Node, NodeValue},
     record::Judging,
-    settings::{Budget, parse_duration},
+    settings::Budget,
     skill, template,
 };
 
@@ -286,7 +286,11 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const OF_SOME: &[&str] =
         &["dataset", "prompt", "skills", "companion_bytes", "judge", "swap", "command"];
     let own = kind.keys();
-    for key in NEEDED.iter().filter(|key| own.contains(key) && node.get(key).is_none()) {
+    let is_missing = |key: &str| {
+        let value = node.get(key).map(|it| &it.value);
+        value.is_none_or(|it| matches!(it, NodeValue::Array(items) if items.is_empty()))
+    };
+    for key in NEEDED.iter().filter(|key| own.contains(key) && is_missing(key)) {
         let message = format!("field `{key}` is missing");
         let help = match *key {
             "skills" => "name the folder of the skills",
@@ -318,17 +322,6 @@ pub(super) fn check_backend(
             .unwrap_or_else(|| format!("describe it under [backends.{name}]"));
         fields.findings().error_with_help("unknown-backend", &span, message, help);
     }
-}
-
-fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<Duration> {
-    let text = fields.text("timeout")?;
-    let timeout = parse_duration(&text).filter(|it| !it.is_zero());
-    if timeout.is_none() {
-        let span = fields.span("timeout");
-        let message = "`timeout` must be a duration such as \"10m\"".to_owned();
-        fields.findings().error("wrong-type", &span, message);
-    }
-    timeout
 }
 
 /// A list of cases that are known to fail: an id a line, and a backend behind `@` where

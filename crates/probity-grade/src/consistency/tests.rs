@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use probity_core::stats::Interval;
 
 use super::*;
@@ -30,10 +32,11 @@ fn shown(divergence: &Divergence) -> String {
     for group in &divergence.groups {
         let members: Vec<String> = group.members.iter().map(|(at, _)| at.to_string()).collect();
         let sign = if group.parsed { "=" } else { "?" };
-        text += &format!(" [{} {} {sign} {}]", members.join(","), group.outcome(), group.command);
+        let (members, outcome) = (members.join(","), group.outcome());
+        let _ = write!(text, " [{members} {outcome} {sign} {}]", group.command);
     }
     for (at, why) in &divergence.without {
-        text += &format!(" {at}:{}", why.as_str());
+        let _ = write!(text, " {at}:{}", why.as_str());
     }
     text
 }

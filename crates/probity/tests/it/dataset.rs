@@ -297,7 +297,7 @@ tests:
     id = "test-1"
     prompt = "Translate {{text}}"
     prompt_vars = { "text" = "hello" }
-    assert = [{ "type" = "contains", "value" = "bonjour" }]
+    assert = [{ "type" = "contains", "value" = "bonjour" }, { "type" = "llm-rubric", "value" = "polite" }]
 
     [[test_cases]]
     id = "test-2"
