@@ -28,6 +28,14 @@ pub(crate) struct Table {
     pub(crate) title: String,
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// Whether rows and columns are the same things.
+    pub(crate) is_grid: bool,
+}
+
+impl Table {
+    fn new(title: &str, head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Self {
+        Self { title: title.to_owned(), head, rows: rows.collect(), is_grid: false }
+    }
 }
 
 impl Sheet {
@@ -98,11 +106,11 @@ fn activation(it: &Activation) -> Sheet {
             routed.wrongly.to_string(),
         ]
     });
-    sheet.tables.push(Table {
-        title: "by skill".to_owned(),
-        head: texts(["skill", "chosen", "of expected", "95 %", "wrongly"]),
-        rows: rows.collect(),
-    });
+    sheet.tables.push(Table::new(
+        "by skill",
+        texts(["skill", "chosen", "of expected", "95 %", "wrongly"]),
+        rows,
+    ));
     sheet
 }
 
@@ -136,13 +144,11 @@ fn confusion(it: &Confusion) -> Sheet {
             unread,
         ]
     });
-    sheet.tables.push(Table {
-        title: "by group".to_owned(),
-        head: texts([
-            "group", "right", "", "95 %", "cross", "several", "none", "outside", "unread",
-        ]),
-        rows: rows.collect(),
-    });
+    sheet.tables.push(Table::new(
+        "by group",
+        texts(["group", "right", "", "95 %", "cross", "several", "none", "outside", "unread"]),
+        rows,
+    ));
     for (name, grid) in &it.groups {
         let letters: Vec<String> = (1..=grid.axes.len()).map(|at| at.to_string()).collect();
         let mut head = vec!["expected, chosen".to_owned()];
@@ -153,7 +159,8 @@ fn confusion(it: &Confusion) -> Sheet {
                 cells.extend(row.iter().map(ToString::to_string));
                 cells
             });
-        sheet.tables.push(Table { title: format!("group {name}"), head, rows: rows.collect() });
+        let table = Table::new(&format!("group {name}"), head, rows);
+        sheet.tables.push(Table { is_grid: true, ..table });
     }
     sheet
 }
@@ -209,21 +216,17 @@ fn effectiveness(it: &Effectiveness) -> Sheet {
         sheet.fact("points gained", format!("{mean:+.2} of 4{spread}"));
     }
     judged(&mut sheet, &it.judge);
-    sheet.tables.push(Table {
-        title: "by skill".to_owned(),
-        head: compare_head("skill"),
-        rows: it.skills.iter().map(|(skill, of)| compared(skill, &of.stats)).collect(),
-    });
+    sheet.tables.push(Table::new(
+        "by skill",
+        compare_head("skill"),
+        it.skills.iter().map(|(skill, of)| compared(skill, &of.stats)),
+    ));
     let criteria = it.skills.iter().flat_map(|(skill, of)| {
         let row =
             |(name, mean): (&String, &f64)| vec![format!("{skill}: {name}"), points(Some(*mean))];
         of.criteria.iter().map(row).collect::<Vec<_>>()
     });
-    sheet.tables.push(Table {
-        title: "by criterion".to_owned(),
-        head: texts(["criterion", "points"]),
-        rows: criteria.collect(),
-    });
+    sheet.tables.push(Table::new("by criterion", texts(["criterion", "points"]), criteria));
     sheet
 }
 
@@ -235,34 +238,23 @@ fn size_impact(it: &SizeImpact) -> Sheet {
             |(pair, stats): (&String, &CompareStats)| compared(&format!("{prefix}{pair}"), stats);
         of.iter().map(row).collect::<Vec<_>>()
     };
-    sheet.tables.push(Table {
-        title: "by comparison".to_owned(),
-        head: compare_head("comparison"),
-        rows: rows(&it.comparisons, ""),
-    });
+    let all = rows(&it.comparisons, "").into_iter();
+    sheet.tables.push(Table::new("by comparison", compare_head("comparison"), all));
     let tiers = it.tiers.iter().flat_map(|(tier, of)| rows(of, &format!("{}: ", tier.as_str())));
-    sheet.tables.push(Table {
-        title: "by size".to_owned(),
-        head: compare_head("size: comparison"),
-        rows: tiers.collect(),
-    });
+    sheet.tables.push(Table::new("by size", compare_head("size: comparison"), tiers));
     let sizes = it.skills.iter().map(|(skill, of)| {
         let bytes = [of.size.full, of.size.summary, of.size.companions].map(|it| it.to_string());
         let names = [skill.clone(), of.size.tier.as_str().to_owned()];
         names.into_iter().chain(bytes).collect()
     });
-    sheet.tables.push(Table {
-        title: "bytes".to_owned(),
-        head: texts(["skill", "size", "whole", "summary", "companions"]),
-        rows: sizes.collect(),
-    });
+    sheet.tables.push(Table::new(
+        "bytes",
+        texts(["skill", "size", "whole", "summary", "companions"]),
+        sizes,
+    ));
     let skills =
         it.skills.iter().flat_map(|(skill, of)| rows(&of.comparisons, &format!("{skill}: ")));
-    sheet.tables.push(Table {
-        title: "by skill".to_owned(),
-        head: compare_head("skill: comparison"),
-        rows: skills.collect(),
-    });
+    sheet.tables.push(Table::new("by skill", compare_head("skill: comparison"), skills));
     sheet
 }
 

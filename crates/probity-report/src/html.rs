@@ -8,6 +8,7 @@ mod charts;
 mod consistency;
 mod island;
 mod overview;
+mod sheet;
 
 use std::io;
 
@@ -35,8 +36,8 @@ const MOST_LABEL: usize = 200;
 const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
-const STYLE_DIGEST: &str = "4X3s9XiWoR0wlnLXcYyGlcBZUsnVG2BbJ2hLMWzhSuo=";
-const SCRIPT_DIGEST: &str = "YU2CQEfzU47tng3cqrBA0YN9tw+AK0TmK94o0oHURmg=";
+const STYLE_DIGEST: &str = "4om3Xbi+A72v7AvaJ10tVTLE8zcg1sOuDG1HZTwBKYY=";
+const SCRIPT_DIGEST: &str = "T+BkeTCBAJmW64Px3gxLFHQ/lR7xDEYbKSxm/V2hc2w=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
@@ -45,6 +46,7 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     out.write_all(top(run).into_string().as_bytes())?;
     out.write_all(b"<main>")?;
     out.write_all(overview::render(run).into_string().as_bytes())?;
+    out.write_all(sheet::render(run).into_string().as_bytes())?;
     out.write_all(consistency::render(run).into_string().as_bytes())?;
     let written = island::write(run, cases, cap, out)?;
     out.write_all(table(run, &written).into_string().as_bytes())?;

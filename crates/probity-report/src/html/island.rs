@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io};
 
 use probity_core::{
     classification::Verdict,
-    record::StoredCase,
+    record::{Asked, StoredCase},
     view::{Cases, LaneReport, RunView},
 };
 use serde_json::{Map, Value, json};
@@ -167,7 +167,27 @@ impl Island {
             let value = self.shared(system);
             map.insert("system".to_owned(), value);
         }
+        if !case.asked.is_empty() {
+            let asked: Vec<Value> = case.asked.iter().map(|it| self.asked(it)).collect();
+            map.insert("asked".to_owned(), asked.into());
+        }
         Value::Object(map)
+    }
+
+    /// One question of a case that asks several.
+    fn asked(&mut self, asked: &Asked) -> Value {
+        let system = asked.system.as_deref().map(|it| self.shared(it));
+        let text = |text: &str| capped(text, self.cap).into_owned();
+        json!({
+            "role": one_line(&asked.role, 120),
+            "backend": one_line(&asked.backend, 60),
+            "model": asked.model.as_deref().map(|it| one_line(it, 60)),
+            "source": asked.source.as_str(),
+            "system": system,
+            "prompt": text(&asked.prompt),
+            "reply": asked.reply.as_deref().map(text),
+            "error": asked.error.as_deref().map(text),
+        })
     }
 
     /// The number of instructions that many cases have, or the text of others.

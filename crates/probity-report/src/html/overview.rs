@@ -10,7 +10,6 @@ use probity_core::{
 use super::charts;
 use crate::{
     conclusion::{self, Conclusion},
-    figures::Sheet,
     plain::one_line,
     text::{millis, shown_interval, told},
 };
@@ -33,51 +32,7 @@ pub(super) fn render(run: &RunView) -> Markup {
         section.cards aria-label="Lanes" {
             @for (at, report) in run.lanes.iter().enumerate() { (card(at, report)) }
         }
-        @for report in &run.lanes {
-            @if let Some(figures) = &report.metrics.figures {
-                (sheet(&report.title(), &Sheet::of(figures)))
-            }
-        }
         (charts::render(run))
-    }
-}
-
-/// What only some kinds of runners have.
-fn sheet(title: &str, sheet: &Sheet) -> Markup {
-    html! {
-        section.panel.sheet {
-            div.bar { h2 dir="auto" { (one_line(title, 80)) } }
-            dl.figures {
-                @for (name, value) in &sheet.facts {
-                    div { dt { (name) } dd dir="auto" { (one_line(value, 200)) } }
-                }
-            }
-            @if !sheet.notices.is_empty() {
-                ul.notices {
-                    @for (about, message) in &sheet.notices {
-                        li { b dir="auto" { (one_line(about, 80)) } ": " span dir="auto" { (one_line(message, 300)) } }
-                    }
-                }
-            }
-            @for table in sheet.tables.iter().filter(|it| !it.rows.is_empty()) {
-                div.scroll {
-                    table.grid {
-                        caption { (table.title) }
-                        thead { tr { @for name in &table.head { th scope="col" { (name) } } } }
-                        tbody {
-                            @for row in &table.rows {
-                                tr {
-                                    @for (at, cell) in row.iter().enumerate() {
-                                        @if at == 0 { th scope="row" dir="auto" { (one_line(cell, 80)) } }
-                                        @else { td { (cell) } }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -188,7 +188,7 @@
 
   // ---- One case.
   const section = (body, title, text, tone) => {
-    if (text === undefined) return;
+    if (text === undefined || text === null) return;
     body.append(make("h3", "", title), fill(make("pre", tone || ""), text));
     body.lastElementChild.dir = "auto";
   };
@@ -309,6 +309,17 @@
     if (system !== undefined) {
       const fold = make("details");
       fold.append(make("summary", "", "System prompt"), fill(make("pre"), system));
+      body.append(fold);
+    }
+    for (const asked of it.asked || []) {
+      const fold = make("details");
+      const who = [asked.backend, asked.model, asked.source].filter(Boolean).join(", ");
+      fold.append(fill(make("summary"), line(`Asked: ${asked.role} (${who})`, 160)));
+      const own = typeof asked.system === "number" ? systems[asked.system] : asked.system;
+      section(fold, "System prompt", own);
+      section(fold, "Prompt", asked.prompt);
+      section(fold, "Reply", asked.reply);
+      section(fold, "Error", asked.error, "bad");
       body.append(fold);
     }
     section(body, "Notes", it.notes);
