@@ -271,6 +271,24 @@ fn decode_runner(
         let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
         fields.findings().error("bad-value", &span, message);
     }
+    if let Some(system) = &runner.system
+        && matches!(kind, RunnerKind::Activation | RunnerKind::Confusion)
+    {
+        let unknown = template::undefined_variables(system, |name| name == "index");
+        let problem = match unknown {
+            Err(error) => Some(format!("`system`: {error}")),
+            Ok(names) if !names.is_empty() => {
+                Some(format!("variable `{}` of `system` has no value", names[0]))
+            }
+            // Without the index there would be nothing to choose from.
+            Ok(_) => (!uses_index(system))
+                .then(|| "`system` does not say where the index goes: `{{ index }}`".to_owned()),
+        };
+        if let Some(message) = problem {
+            let span = fields.span("system");
+            fields.findings().error("bad-template", &span, message);
+        }
+    }
     if let Some(prompt) = &runner.prompt
         && let Err(error) = template::undefined_variables(prompt, |_| true)
     {
@@ -278,6 +296,12 @@ fn decode_runner(
         fields.findings().error("bad-template", &span, format!("`prompt`: {error}"));
     }
     Some(runner)
+}
+
+/// Whether a template has the index in it.
+fn uses_index(system: &str) -> bool {
+    let all = template::undefined_variables(system, |_| false);
+    all.is_ok_and(|names| names.iter().any(|name| name == "index"))
 }
 
 /// Keys that a kind of runner needs, and those that would do nothing.
