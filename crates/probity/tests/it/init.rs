@@ -174,6 +174,7 @@ fn the_backend_is_put_into_the_suite() {
     base_url = "http://127.0.0.1:9/v1"
     model = "gpt-x"
     temperature = 0
+    max_tokens = 2048
     "#);
     assert!(project.run(&["config", "show", "skills/probity.toml"]).stderr.is_empty());
 

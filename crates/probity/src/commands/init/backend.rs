@@ -108,10 +108,20 @@ impl BackendChoice {
         let Some(start) = suite.find(TABLE).map(|at| at + TABLE.len()) else {
             return suite.to_owned();
         };
-        let keys = suite[start..].split_inclusive('\n');
-        let keys = keys.take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
-        let end = start + keys.map(str::len).sum::<usize>();
-        format!("{}{}{}", &suite[..start], self.keys(), &suite[end..])
+        let lines = suite[start..].split_inclusive('\n');
+        let lines = lines.take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
+        let lines: Vec<&str> = lines.collect();
+        let end = start + lines.iter().map(|line| line.len()).sum::<usize>();
+        // How the model is to answer is the suite's affair, whichever model it is.
+        let kept =
+            lines.iter().filter(|line| self.takes_limits() && line.starts_with("max_tokens"));
+        let kept: String = kept.copied().collect();
+        format!("{}{}{kept}{}", &suite[..start], self.keys(), &suite[end..])
+    }
+
+    /// Programs cannot be told how to answer, and an echo has no choice.
+    fn takes_limits(&self) -> bool {
+        !self.kind.is_program() && self.kind != BackendKind::Echo
     }
 
     fn keys(&self) -> String {
@@ -122,8 +132,7 @@ impl BackendChoice {
                 let _ = writeln!(keys, "{key} = {}", toml::Value::from(value.as_str()));
             }
         }
-        // Programs cannot be told, and an echo has no choice.
-        if !kind.is_program() && *kind != BackendKind::Echo {
+        if self.takes_limits() {
             keys.push_str("temperature = 0\n");
         }
         keys
