@@ -13,7 +13,8 @@ static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
 fuzz_target!(|input: (&str, &str, Option<u16>, Option<i32>, u8)| {
     let (text, stdout, status, exit_code, backend) = input;
-    let backends = [None, Some("claude"), Some("codex"), Some("gemini"), Some("azure"), Some("shell")];
+    let backends =
+        [None, Some("claude"), Some("codex"), Some("gemini"), Some("azure"), Some("shell")];
     let input = ErrorInput {
         backend: backends[usize::from(backend) % backends.len()],
         status,

@@ -68,21 +68,33 @@ pub struct Calibration {
     pub table: Vec<Vec<u64>>,
 }
 
-/// Labels of two kinds cannot be compared.
+/// Labels that cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("some labels are points and some are names")]
-pub struct Mixed;
+pub enum Incomparable {
+    /// They are of two kinds.
+    #[error("some labels are points and some are names")]
+    Mixed,
+    /// There are hardly two of a kind.
+    #[error("there are more than {MOST_LABELS} different labels: round the points")]
+    TooMany,
+}
+
+/// How many different labels there may be.
+const MOST_LABELS: usize = 1000;
 
 impl Calibration {
     /// Compares what was said.
-    pub fn of(all: &[Judged]) -> Result<Self, Mixed> {
+    pub fn of(all: &[Judged]) -> Result<Self, Incomparable> {
         let everyone = || all.iter().flat_map(|it| it.people.iter().chain([&it.judge])).flatten();
         let is_points = |label: &Label| matches!(label, Label::Points(_));
         let points = everyone().all(is_points);
         if !points && everyone().any(is_points) {
-            return Err(Mixed);
+            return Err(Incomparable::Mixed);
         }
         let scale = Codes::new(everyone());
+        if scale.names.len() > MOST_LABELS {
+            return Err(Incomparable::TooMany);
+        }
         let coded: Vec<(Option<usize>, Vec<Option<usize>>)> = all
             .iter()
             .map(|it| {
@@ -111,7 +123,8 @@ impl Calibration {
         let alpha = |units: &[Vec<f64>]| {
             krippendorff_alpha(units, if points { Scale::Ordinal } else { Scale::Nominal })
         };
-        let weighted = |weights| points.then(|| cohen_kappa(&table, weights)).flatten();
+        // Weights go by places, which say how far apart points are only where all are there.
+        let weighted = |weights| scale.is_even.then(|| cohen_kappa(&table, weights)).flatten();
         let differences: Vec<f64> =
             pairs.iter().map(|(human, judge)| scale.value(*judge) - scale.value(*human)).collect();
         let bias = mean_difference(&differences, USUAL_LEVEL).filter(|_| points);
@@ -156,6 +169,8 @@ fn reference(people: &[Option<usize>], points: bool) -> Option<usize> {
 struct Codes {
     names: Vec<String>,
     values: Vec<f64>,
+    /// Whether they are points at equal distances.
+    is_even: bool,
 }
 
 impl Codes {
@@ -163,16 +178,19 @@ impl Codes {
         let (mut points, mut names) = (Vec::new(), Vec::new());
         for label in labels {
             match label {
-                Label::Points(value) => points.push(*value),
+                // Adding 0 makes one zero of two.
+                Label::Points(value) => points.push(*value + 0.0),
                 Label::Name(name) => names.push(name.clone()),
             }
         }
         points.sort_by(f64::total_cmp);
         points.dedup();
+        let mut is_even = points.len() == 1;
         // Points that nobody gave lie between those that somebody did, and count for weights.
         if points.iter().all(|it| it.fract() == 0.0) && points.len() > 1 {
             let (low, high) = (points[0], points[points.len() - 1]);
             if high - low <= 100.0 {
+                is_even = true;
                 points =
                     std::iter::successors(Some(low), |it| (it + 1.0 <= high).then_some(it + 1.0))
                         .collect();
@@ -182,19 +200,22 @@ impl Codes {
         names.dedup();
         match names.is_empty() {
             true => {
-                Self { names: points.iter().map(ToString::to_string).collect(), values: points }
+                let names = points.iter().map(ToString::to_string).collect();
+                Self { names, values: points, is_even }
             }
             false => {
                 #[expect(clippy::cast_precision_loss, reason = "a handful of names")]
                 let values = (0..names.len()).map(|at| at as f64).collect();
-                Self { names, values }
+                Self { names, values, is_even: false }
             }
         }
     }
 
     fn code(&self, label: Option<&Label>) -> Option<usize> {
         match label? {
-            Label::Points(value) => self.values.iter().position(|it| it.total_cmp(value).is_eq()),
+            Label::Points(value) => {
+                self.values.iter().position(|it| it.total_cmp(&(value + 0.0)).is_eq())
+            }
             Label::Name(name) => self.names.iter().position(|it| it == name),
         }
     }
@@ -277,6 +298,6 @@ mod tests {
             judge: Some(Label::Points(1.0)),
             people: vec![Some(Label::Name("good".to_owned()))],
         };
-        assert_eq!(Calibration::of(&[mixed]), Err(Mixed));
+        assert_eq!(Calibration::of(&[mixed]), Err(Incomparable::Mixed));
     }
 }

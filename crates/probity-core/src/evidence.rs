@@ -202,6 +202,9 @@ pub struct JudgedBy {
     pub own_answers: bool,
 }
 
+/// Why a comparison has no result that it never came to.
+pub const NOT_JUDGED: &str = "it was not judged";
+
 /// One comparison of two answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Duel {

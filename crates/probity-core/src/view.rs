@@ -139,6 +139,12 @@ impl LaneReport {
     }
 }
 
+/// A list of names on one line.
+fn listed(names: &serde_json::Value) -> Option<String> {
+    let names: Option<Vec<&str>> = names.as_array()?.iter().map(|it| it.as_str()).collect();
+    names.map(|it| it.join(", "))
+}
+
 /// Where reports get their cases from.
 pub trait Cases {
     /// The results of a lane one by one, in the order of their ids.
@@ -164,10 +170,17 @@ impl StoredCase {
     pub fn expected(&self) -> Option<String> {
         let definition = self.definition();
         let text = |key: &str| definition.get(key).and_then(|it| it.as_str()).map(str::to_owned);
-        text("expected_command").or_else(|| text("expected_response")).or_else(|| {
+        let first = || {
             let first = definition.get("expected_commands")?.get(0)?;
             first.as_str().map(str::to_owned)
-        })
+        };
+        let skills = || match definition.get("should_activate").and_then(serde_json::Value::as_bool)
+        {
+            Some(false) => Some("no skill".to_owned()),
+            Some(true) | None => listed(definition.get("expected_skills")?),
+        };
+        let command = text("expected_command").or_else(|| text("expected_response"));
+        command.or_else(first).or_else(skills)
     }
 
     /// The command that was taken out of the reply, or the reply itself.
@@ -191,7 +204,21 @@ impl StoredCase {
         {
             return format!("{reason}: {}", command["command"].as_str().unwrap_or("no command"));
         }
+        let diff = &details["diff"];
+        let choice = || {
+            let chosen = listed(&diff["chosen"])?;
+            let expected = self.expected().unwrap_or_default();
+            let chosen = if chosen.is_empty() { "nothing" } else { &chosen };
+            Some(format!("chosen: {chosen}; expected: {expected}"))
+        };
+        let compared = || {
+            let points = |key: &str| diff[key].as_f64().map(|it| format!("{it:.2}"));
+            let (result, more, less) = (diff["result"].as_str()?, points("more")?, points("less")?);
+            Some(format!("{result}: {more} points with the skill, {less} without"))
+        };
         text(&details["error_message"])
+            .or_else(choice)
+            .or_else(compared)
             .or_else(|| text(&details["phrase"]))
             .or_else(|| text(&details["policy_name"]))
             .or_else(|| text(&command["difference"]))

@@ -77,7 +77,7 @@ pub(crate) fn evaluate(
     reply: &Reply<'_, '_>,
 ) -> SetOutcome {
     let mut unjudged = None;
-    let outcomes: Vec<AssertionOutcome> =
+    let mut outcomes: Vec<AssertionOutcome> =
         assertions.iter().map(|it| it.outcome(reply, &mut unjudged)).collect();
     let weight: f64 = outcomes.iter().map(|it| it.weight).sum();
     let weighted: f64 = outcomes.iter().map(|it| it.weight * it.score).sum();
@@ -87,6 +87,13 @@ pub(crate) fn evaluate(
         // An assertion without weight is there to be reported.
         None => outcomes.iter().all(|it| it.pass || it.weight == 0.0),
     };
+    // What nobody has judged is taken to hold, and not recorded so.
+    for (outcome, assertion) in outcomes.iter_mut().zip(assertions) {
+        if assertion.is_unjudged(reply) {
+            outcome.pass = false;
+            outcome.score = 0.0;
+        }
+    }
     SetOutcome { pass, score, outcomes, unjudged }
 }
 
@@ -95,6 +102,12 @@ impl CompiledAssertion {
     pub(crate) fn wants_refusal(&self) -> bool {
         self.kind == AssertionKind { negated: false, test: AssertionTest::IsRefusal }
             && self.weight > 0.0
+    }
+
+    /// Whether a judge has to say, and has not.
+    fn is_unjudged(&self, reply: &Reply<'_, '_>) -> bool {
+        let Test::LlmRubric { number, .. } = self.test else { return false };
+        !matches!(reply.result.assessments.get(number), Some(Ok(_)))
     }
 
     fn outcome(&self, reply: &Reply<'_, '_>, unjudged: &mut Option<String>) -> AssertionOutcome {
@@ -203,7 +216,8 @@ impl Test {
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
             Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
                 Some(Ok(Assessment { score, reason })) => Check::Scored {
-                    pass: score >= least,
+                    // Sums of weights are off in their last digits, which nobody meant.
+                    pass: score + 1e-9 >= *least,
                     score: *score,
                     reason: format!("the judge gave {score:.2}: {}", excerpt(reason, 0)),
                 },

@@ -36,7 +36,9 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
     }
     let mut facts = Facts::default();
     if let Some(routing) = &expectation.routing {
-        facts.evidence = Some(Box::new(routing.without_reply()));
+        let is_filter = |error: &RunError<'_>| error.kind == Some(ErrorKind::ContentFilter);
+        let declined = blocked.is_some() || result.error.as_ref().is_some_and(is_filter);
+        facts.evidence = Some(Box::new(routing.without_reply(declined)));
     }
     if let Some(reason) = blocked {
         fired.push(Fired {

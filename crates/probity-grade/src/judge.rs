@@ -9,7 +9,11 @@ use std::fmt::Write as _;
 use probity_core::{case::RubricCriterion, criteria::JsonLevel, record::InputDigest};
 use serde_json::{Map, Value};
 
-use crate::json::{Wanted, extract};
+use crate::{
+    excerpt::excerpt,
+    json::{Wanted, extract},
+    refusal::quoted::after_thinking,
+};
 
 /// How often a judge is asked for an answer that can be read.
 pub const ATTEMPTS: u32 = 3;
@@ -140,6 +144,7 @@ impl Question<'_> {
 
     /// Reads the judge's reply. An error says what is wrong with it, for the judge and for people.
     pub fn read(&self, reply: &str) -> Result<Judgement, String> {
+        let reply = &reply[after_thinking(reply)..];
         let found = extract(reply, JsonLevel::Lenient, Wanted::Object);
         let Some(Value::Object(fields)) = &found.value else {
             return Err("it is no JSON object".to_owned());
@@ -187,7 +192,7 @@ impl Question<'_> {
         only(fields, &[&["name", "reason"], names].concat())?;
         let name = fields.get("name").and_then(Value::as_str).ok_or("a criterion has no name")?;
         let at = self.criteria.iter().position(|it| it.name == name);
-        let at = at.ok_or_else(|| format!("there is no criterion {}", json(name)))?;
+        let at = at.ok_or_else(|| format!("there is no criterion {}", json(&excerpt(name, 0))))?;
         let whole = |key: &&str| {
             let points = fields.get(*key).and_then(Value::as_u64).filter(|it| POINTS.contains(it));
             let points = points.and_then(|it| u8::try_from(it).ok());
@@ -205,7 +210,8 @@ impl Question<'_> {
 /// Refuses names that nobody asked for.
 fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     match fields.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(format!("nobody asked for {}", json(key))),
+        // It is shown to the judge again, among our instructions.
+        Some(key) => Err(format!("nobody asked for {}", json(&excerpt(key, 0)))),
         None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ mod automaton;
 mod grammar;
 mod layout;
 mod list;
-mod quoted;
+pub(crate) mod quoted;
 mod weigh;
 mod words;
 

@@ -8,7 +8,10 @@ use probity_core::{
 };
 use serde_json::Value;
 
-use crate::json::{Wanted, extract};
+use crate::{
+    json::{Wanted, extract},
+    refusal::quoted::after_thinking,
+};
 
 /// What a case expects to be chosen, and from what.
 #[derive(Clone, Debug)]
@@ -49,7 +52,10 @@ impl RoutingExpectation {
             let routed = self.routed(Choice::Unreadable, Detection::None);
             return (Routing::Unreadable, self.evidence(routed));
         };
-        let known = |name: &String| self.index.iter().find(|it| it.eq_ignore_ascii_case(name));
+        let known = |name: &String| {
+            let exact = self.index.get(name);
+            exact.or_else(|| self.index.iter().find(|it| it.eq_ignore_ascii_case(name)))
+        };
         let chosen: BTreeSet<String> = names.iter().filter_map(known).cloned().collect();
         let outside: BTreeSet<String> =
             names.iter().filter(|it| known(it).is_none()).cloned().collect();
@@ -75,8 +81,10 @@ impl RoutingExpectation {
     }
 
     /// What is known of a case without a reply.
-    pub(crate) fn without_reply(&self) -> Evidence {
-        self.evidence(self.routed(Choice::Error, Detection::None))
+    pub(crate) fn without_reply(&self, declined: bool) -> Evidence {
+        // A service that declines has answered, and its answer cannot be read.
+        let choice = if declined { Choice::Unreadable } else { Choice::Error };
+        self.evidence(self.routed(choice, Detection::None))
     }
 
     /// The skills to ask about one by one where a reply cannot be read.
@@ -114,7 +122,14 @@ impl RoutingExpectation {
 /// Also understood: a list alone, one name instead of a list, `skill` for `skills`, tables with a
 /// `name` or an `id`. `none` and blank names are no names.
 fn read_names(reply: &str) -> Option<Vec<String>> {
-    let value = extract(reply, JsonLevel::Lenient, Wanted::Any).value?;
+    let reply = &reply[after_thinking(reply)..];
+    let found = extract(reply, JsonLevel::Lenient, Wanted::Any);
+    // Of two choices nobody can say which is meant.
+    let span = found.span.unwrap_or(0..reply.len());
+    if reply[..span.start].contains('{') || reply[span.end..].contains('{') {
+        return None;
+    }
+    let value = found.value?;
     let list = match &value {
         Value::Object(fields) => fields.get("skills").or_else(|| fields.get("skill"))?,
         Value::Array(_) => &value,
@@ -141,7 +156,9 @@ fn read_names(reply: &str) -> Option<Vec<String>> {
 
 /// Whether a reply to a question says yes. Anything that is not clearly a yes is a no.
 pub fn says_yes(reply: &str) -> bool {
-    let mut words = reply.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+    let mut words = reply[after_thinking(reply)..]
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|it| !it.is_empty());
     let first = words.next().unwrap_or("");
     // `{"answer": "yes"}` and the like.
     let word = match first.eq_ignore_ascii_case("answer") {
@@ -170,6 +187,8 @@ mod tests {
             (r#"{"skills": [1]}"#, None),
             (r#"{"choice": "a"}"#, None),
             ("I would use a.", None),
+            ("<think>maybe {\"skills\": [\"b\"]}?</think>{\"skills\": [\"a\"]}", Some(&["a"])),
+            ("{\"skills\": [\"a\"]} or rather {\"skills\": [\"b\"]}", None),
             ("", None),
             ("\"a\"", None),
         ];

@@ -92,10 +92,19 @@ fn write_cell(cell: &str, out: &mut dyn io::Write) -> io::Result<()> {
     write!(out, "\"{}\"", cell.replace('"', "\"\""))
 }
 
-/// A text as a cell: without NUL, which many readers take for the end, and never a formula.
+/// A text as a cell: without NUL, which many readers take for the end, without what moves the
+/// cursor of whoever looks at the file in a terminal, and never a formula.
 fn text(text: &str) -> Cow<'_, str> {
-    let shown = match text.contains('\0') {
-        true => Cow::Owned(text.replace('\0', "␀")),
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let picture = |c: char| match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('␀'),
+        0x7f => '␡',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    let shown = match text.contains(is_harmful) {
+        true => {
+            Cow::Owned(text.chars().map(|c| if is_harmful(c) { picture(c) } else { c }).collect())
+        }
         false => Cow::Borrowed(text),
     };
     match is_formula(&shown) {

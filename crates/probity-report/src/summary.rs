@@ -65,7 +65,7 @@ fn summary(run: &RunView) -> Value {
         "timestamp": time(run.started_ms),
         "duration_seconds": milliseconds.map(seconds),
         "conclusion": Conclusion::of(run).as_str(),
-        "aborted": !run.is_sound(),
+        "aborted": Conclusion::of(run) == Conclusion::Unsound,
         "total_calls": metrics().map(|it| it.calls).sum::<u64>(),
         "total_cost_usd": priced.then(|| metrics().map(|it| it.cost_usd).sum::<f64>()),
         "planned": run.lanes.iter().map(LaneReport::planned).sum::<u64>(),

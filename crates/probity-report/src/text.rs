@@ -265,7 +265,7 @@ pub fn told(status: &LaneStatus, aborted: u64) -> Option<String> {
             format!("given up: {} (it may pass)", one_line(reason, 200))
         }
         LaneStatus::Skipped { reason } => {
-            format!("skipped: the backend was given up before: {}", one_line(reason, 200))
+            format!("skipped: what it needs was given up before: {}", one_line(reason, 200))
         }
         LaneStatus::Budget { reason } => format!("stopped by the budget: {reason}"),
         LaneStatus::Decided { gates, reason } => {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_core::{case::RubricCriterion, record::CallError, settings::Settings};
+use probity_core::{
+    case::RubricCriterion, failure::ErrorKind, record::CallError, settings::Settings,
+};
 use probity_grade::judge::{ATTEMPTS, Judgement, Question};
 use tokio::{
     sync::Semaphore,
@@ -55,7 +57,7 @@ pub async fn ask_all(
         results[at] = Some(match result {
             Ok(judgement) => Ok(judgement),
             Err(Unjudged::Unreadable(why)) => Err(why),
-            Err(Unjudged::Failed(error)) if error.permanent => return Err(error),
+            Err(Unjudged::Failed(error)) if is_hopeless(error.kind) => return Err(error),
             Err(Unjudged::Failed(error)) => Err(error.to_string()),
         });
         done += 1;
@@ -63,6 +65,19 @@ pub async fn ask_all(
     }
     let lost = || Err("the question was lost".to_owned());
     Ok(results.into_iter().map(|it| it.unwrap_or_else(lost)).collect())
+}
+
+/// Whether an error is about every question, and not about this one.
+const fn is_hopeless(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Auth
+            | ErrorKind::Quota
+            | ErrorKind::NotFound
+            | ErrorKind::NotInstalled
+            | ErrorKind::BadFlag
+            | ErrorKind::Network
+    )
 }
 
 enum Unjudged {

@@ -148,6 +148,7 @@ impl Engine {
             stages,
             budgets,
             carried,
+            carried_by_runner,
             cache,
             access,
         } = plan;
@@ -178,7 +179,15 @@ impl Engine {
             stages,
             meter,
             carried,
-            runner_meters: budgets.into_iter().map(Meter::new).collect(),
+            runner_meters: budgets
+                .into_iter()
+                .enumerate()
+                .map(|(at, budget)| {
+                    let mut meter = Meter::new(budget);
+                    meter.carry_over(&carried_by_runner.get(at).copied().unwrap_or_default());
+                    meter
+                })
+                .collect(),
             tasks: JoinSet::new(),
             live: BTreeMap::new(),
             next_serial: 0,

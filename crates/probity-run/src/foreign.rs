@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::{
     backend::Backend,
     process::{self, Command, End, Finished, Limits, Room, Stdin},
+    redact::Redactor,
 };
 
 /// The lines that a runner is to print.
@@ -38,6 +39,8 @@ const KEYS: [&str; 9] = [
 const TELLING: [&str; 4] = ["TOTAL_CALLS", "ABORTED", "N_CASES", "FAIL_FAST"];
 /// Longest reason that is kept, in characters.
 const LONGEST_REASON: usize = 200;
+/// More calls or cases than this are a slip of the pen.
+const MOST: u64 = 1_000_000_000;
 /// How long a program may run that has no limit: longer than anybody waits.
 const NO_LIMIT: Duration = Duration::from_hours(7 * 24);
 
@@ -58,6 +61,8 @@ pub struct Program {
     pub runner: String,
     /// How error texts are read.
     pub rules: &'static Rules,
+    /// Hides keys that it may print.
+    pub redactor: Redactor,
 }
 
 /// What a program came to.
@@ -121,9 +126,12 @@ impl Program {
 
     /// Reads what it printed. Whatever is missing is zero.
     fn read(&self, finished: &Finished) -> Ran {
-        let output = String::from_utf8_lossy(&finished.stdout).into_owned();
+        let output = self.redactor.cleaned(String::from_utf8_lossy(&finished.stdout).into_owned());
         let lines = Lines::of(&output);
-        let flag = |key: &str| matches!(lines.get(key), "1" | "true" | "yes");
+        let flag = |key: &str| {
+            let value = lines.get(key);
+            ["1", "true", "yes"].iter().any(|it| it.eq_ignore_ascii_case(value))
+        };
         let fail_fast = flag("FAIL_FAST").then(|| {
             let reason = one_line(lines.get("FAIL_FAST_REASON"));
             let permanent = match lines.get("FAIL_FAST_PERMANENT") {
@@ -142,7 +150,7 @@ impl Program {
                 .get("COST_USD")
                 .parse()
                 .ok()
-                .filter(|it: &f64| *it >= 0.0 && it.is_finite())
+                .filter(|it: &f64| (0.0..1e9).contains(it))
                 .unwrap_or(0.0),
             cases: lines.number("N_CASES"),
             planned: match lines.get("N_PLANNED") {
@@ -156,7 +164,7 @@ impl Program {
             missing: KEYS.iter().filter(|key| !lines.has(key)).map(|it| (*it).to_owned()).collect(),
         };
         let said_something = TELLING.iter().any(|key| lines.has(key));
-        let last_words = || last_line(&finished.stderr);
+        let last_words = || self.redactor.cleaned(last_line(&finished.stderr));
         if finished.end == End::Time {
             let limit = Span(self.timeout.unwrap_or(NO_LIMIT));
             let reason = format!("it took longer than {limit}");
@@ -169,6 +177,16 @@ impl Program {
         }
         if evidence.aborted {
             let reason = "it says that it gave up (ABORTED=1)".to_owned();
+            return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
+        }
+        if finished.end == End::Output {
+            let reason = "it printed more than it may".to_owned();
+            return ran(evidence, Some(Rule::Error), LaneStatus::Broken { reason }, output);
+        }
+        if evidence.cases < evidence.planned {
+            let (cases, planned) = (evidence.cases, evidence.planned);
+            let reason = format!("{cases} of {planned} cases came to an end");
+            let evidence = Foreign { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
         match finished.code() {
@@ -225,7 +243,7 @@ struct Lines<'t>(BTreeMap<&'static str, &'t str>);
 impl<'t> Lines<'t> {
     fn of(text: &'t str) -> Self {
         let pairs = text.lines().filter_map(|line| {
-            let (key, value) = line.trim().split_once('=')?;
+            let (key, value) = line.trim_start_matches('\u{feff}').trim().split_once('=')?;
             Some((*KEYS.iter().find(|it| **it == key.trim())?, value.trim()))
         });
         Self(pairs.collect())
@@ -240,7 +258,7 @@ impl<'t> Lines<'t> {
     }
 
     fn number(&self, key: &str) -> u64 {
-        self.get(key).parse().unwrap_or(0)
+        self.get(key).parse().ok().filter(|it| *it <= MOST).unwrap_or(0)
     }
 }
 
@@ -283,6 +301,7 @@ mod tests {
             kill_grace: Duration::ZERO,
             runner: "r".to_owned(),
             rules: Box::leak(Box::default()),
+            redactor: Redactor::default(),
         };
         program.read(&Finished {
             end: End::Itself,
@@ -304,6 +323,12 @@ mod tests {
         let ran = read("TOTAL_CALLS=\nCOST_USD=NaN\nN_CASES=-3\n", 0);
         assert_eq!((ran.evidence.calls, ran.evidence.cases, ran.status), (0, 0, None));
         assert_eq!(ran.evidence.cost_usd.to_bits(), 0);
+        let huge =
+            read("TOTAL_CALLS=18446744073709551615\nCOST_USD=1e308\nN_CASES=9\n", 0).evidence;
+        assert_eq!((huge.calls, huge.cases, huge.cost_usd.to_bits()), (0, 9, 0));
+        let short = read("N_CASES=1\nN_PLANNED=10\nABORTED=0\n", 0);
+        assert!(matches!(short.status, Some(LaneStatus::GaveUp { .. })) && short.evidence.aborted);
+        assert!(read("\u{feff}FAIL_FAST=True\n", 0).evidence.fail_fast.is_some());
     }
 
     #[test]

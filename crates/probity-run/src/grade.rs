@@ -87,8 +87,6 @@ pub(crate) fn record(case: Prepared, outcome: Outcome, spent: Spent) -> CaseReco
         Some(reply) => (Some(reply.text), reply.stop_reason, reply.model, reply.source),
         None => (None, None, None, Source::Backend),
     };
-    // Only a case whose every answer was known before says nothing about the backend.
-    let asked_anew = asked.iter().find(|it| it.source != Source::Cache);
     CaseRecord {
         case_id: case.case_id,
         repeat: case.repeat,
@@ -100,7 +98,7 @@ pub(crate) fn record(case: Prepared, outcome: Outcome, spent: Spent) -> CaseReco
         error,
         stop_reason,
         model,
-        source: asked_anew.map_or(source, |it| it.source),
+        source,
         latency_ms: millis(spent.latency),
         usage: spent.usage,
         cost_usd: spent.cost_usd,

@@ -12,7 +12,7 @@ use probity_core::{
     dataset::{DigestBuilder, Item},
     evidence::JudgedBy,
     problem::{Problem, Severity},
-    record::{InputDigest, Lane, SkillsInfo},
+    record::{InputDigest, Lane, LaneStatus, SkillsInfo},
     settings::{Budget, Settings},
     skill,
     suite::{RunnerConfig, RunnerKind},
@@ -48,6 +48,8 @@ pub struct Plan {
     pub budgets: Vec<Budget>,
     /// What earlier sittings have used.
     pub carried: Used,
+    /// The same of each runner.
+    pub carried_by_runner: Vec<Used>,
     /// Answers of earlier calls that may be used.
     pub cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
@@ -72,6 +74,8 @@ pub struct PlannedLane {
     pub(crate) cases: Cases,
     /// Cases that came to an end before.
     pub done: Done,
+    /// How it ended before, if there is nothing left to ask.
+    pub ended: Option<LaneStatus>,
     /// How many results there are to be.
     pub(crate) planned: Planned,
     /// How sure one has to be of the gates to end the lane early; none: it is not ended.
@@ -201,6 +205,7 @@ pub fn survey(
             }
         }
     });
+    errors += refuse_empty_groups(runner, &groups, report);
     if errors > 0 {
         return None;
     }
@@ -251,16 +256,46 @@ pub fn survey(
     })
 }
 
+/// A group that no skill belongs to would have nothing to choose from. Returns how many there are.
+fn refuse_empty_groups(
+    runner: &RunnerConfig,
+    groups: &BTreeMap<String, BTreeSet<String>>,
+    report: &mut dyn FnMut(Problem),
+) -> usize {
+    if runner.kind != RunnerKind::Confusion {
+        return 0;
+    }
+    let empty: Vec<&String> =
+        groups.iter().filter(|(_, shown)| shown.is_empty()).map(|(group, _)| group).collect();
+    for group in &empty {
+        report(Problem {
+            severity: Severity::Error,
+            code: "empty-group",
+            message: format!("no case of the group `{group}` names a skill to choose from"),
+            file: runner.dataset.join(", ").into(),
+            place: None,
+            case_id: None,
+            help: Some("a case that expects no skill belongs to a group of others".to_owned()),
+        });
+    }
+    empty.len()
+}
+
 /// The survey of a runner that is a program: it runs once, and what it does is its own affair.
-pub fn survey_program(runner: &RunnerConfig, program: foreign::Program) -> Surveyed {
-    let mut cases = Cases::of(runner, &program.folder, Filter::default());
+pub fn survey_program(
+    runner: &RunnerConfig,
+    program: foreign::Program,
+    choice: &Choice,
+) -> Surveyed {
+    let mut cases = Cases::of(runner, &program.folder, choice.filter.clone());
     cases.program = Some(Arc::new(program));
     let mut digest = DigestBuilder::default();
-    cases.of_program().iter().for_each(|case| digest.add(case));
+    let case = cases.of_program();
+    case.iter().for_each(|case| digest.add(case));
     cases.digest = digest.finish().to_string();
     Surveyed {
         runner: runner.clone(),
-        selected: 1,
+        selected: u64::from(case.is_some_and(|case| choice.filter.matches(&case))),
         categories: BTreeMap::new(),
         total: 1,
         prompt_bytes: 0,
@@ -368,10 +403,14 @@ impl Surveyed {
             judge: judge.map(|seat| seat.place),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
-            // A program keeps to its limit itself, and says what it had done until then.
-            timeout: self.runner.timeout.filter(|_| self.runner.kind != RunnerKind::Program),
+            // A program that runs once keeps to its limit itself, and says what it had done by then.
+            timeout: self
+                .runner
+                .timeout
+                .filter(|_| self.runner.kind != RunnerKind::Program || self.runner.repeat > 1),
             cases,
             done: Done::default(),
+            ended: None,
             planned: {
                 let times = |count: u64| count * u64::from(self.runner.repeat);
                 let categories = self.categories.iter().map(|(it, count)| (*it, times(*count)));

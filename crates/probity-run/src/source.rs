@@ -300,8 +300,10 @@ impl Cases {
         if self.kind.compares() {
             let by = &self.judge.as_ref()?.by;
             let comparison = skills.comparison(case, self.swap, by)?;
+            // The answer with the whole skill is the case's own.
+            let system = comparison.conditions.first().and_then(|(_, system)| system.clone());
             let work = Work::Compare(Box::new(comparison));
-            return Some(Questions { prompt, system: own(), work });
+            return Some(Questions { prompt, system, work });
         }
         let (system, _) = skills.index_of(case)?;
         let work = Work::Route { skills: skills.library.clone() };
@@ -494,6 +496,9 @@ impl Cases {
     /// Goes through the chosen cases of a dataset that was checked before.
     fn reread(&self, mut each: impl FnMut(&TestCase) -> Result<(), Stopped>) -> Result<(), Reread> {
         if let Some(case) = self.of_program() {
+            if !self.filter.matches(&case) {
+                return Ok(());
+            }
             return each(&case).map_err(|Stopped| Reread::Unwanted);
         }
         let mut chooser = Chooser::new(&self.filter);

@@ -170,8 +170,8 @@ impl Skills {
         let (_, index) = self.index_of(case)?;
         let routing = &case.routing;
         Some(RoutingExpectation {
-            expected: routing.expected_skills.clone(),
-            acceptable: routing.acceptable_skills.clone(),
+            expected: unique(&routing.expected_skills, &[]),
+            acceptable: unique(&routing.acceptable_skills, &routing.expected_skills),
             should_activate: routing.is_positive(),
             group: routing.group.clone(),
             index,
@@ -220,7 +220,8 @@ impl Skills {
     pub(crate) fn calls(&self, case: &TestCase, swap: bool) -> Calls {
         if !self.kind.compares() {
             let routing = &case.routing;
-            let candidates = routing.expected_skills.len() + routing.acceptable_skills.len();
+            let acceptable = unique(&routing.acceptable_skills, &routing.expected_skills);
+            let candidates = unique(&routing.expected_skills, &[]).len() + acceptable.len();
             let asks = self.kind == RunnerKind::Activation && routing.is_positive();
             let fallbacks = if asks { candidates as u64 } else { 0 };
             return Calls { answers: 1, judgements: 0, fallbacks };
@@ -301,6 +302,12 @@ impl Skills {
         };
         name.clone().unwrap_or_default()
     }
+}
+
+/// Names that stand there once, and not among others.
+fn unique(names: &[String], others: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.iter().filter(|it| !others.contains(it) && seen.insert(*it)).cloned().collect()
 }
 
 fn conditions(kind: RunnerKind, skill: &Skill) -> &'static [Condition] {

@@ -393,7 +393,7 @@ pub(crate) fn criteria_of_rubric(
         criteria.push(RubricCriterion { name, weight, description });
     }
     let sum: f64 = criteria.iter().map(|it| it.weight).sum();
-    if criteria.len() == items.len() && (sum - 1.0).abs() > WEIGHT_TOLERANCE {
+    if criteria.len() == items.len() && (sum - 1.0).abs() > WEIGHT_TOLERANCE + 1e-9 {
         let message = format!("the weights of the rubric add up to {sum:.3}, not to 1");
         findings.error("weights", &node.span, message);
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Notice, Seen, Share};
 use crate::{
     classification::Verdict,
-    evidence::{Compared, Condition, Duel, Pair, Size, Win},
+    evidence::{Compared, Condition, Duel, NOT_JUDGED, Pair, Size, Win},
     skill::Tier,
     stats::{Interval, USUAL_LEVEL, paired::mean_difference, spread::Moments},
 };
@@ -174,12 +174,15 @@ impl Fold {
         }
         for duel in duels {
             self.count(duel.pair, skill, size.tier, Some(duel));
-            self.judge.unreadable += u64::from(duel.error.is_some());
+            let is_unreadable = |why: &String| why != NOT_JUDGED;
+            self.judge.unreadable += u64::from(duel.error.as_ref().is_some_and(is_unreadable));
             if let Some(agree) = duel.orders_agree() {
                 self.agree = (self.agree.0 + u64::from(agree), self.agree.1 + 1);
             }
-            for round in &duel.rounds {
-                self.judge.rounds += 1;
+            self.judge.rounds += duel.rounds.len() as u64;
+            // One order of two says nothing.
+            let rounds = if duel.scores.is_some() { duel.rounds.as_slice() } else { &[] };
+            for round in rounds {
                 self.judge.retried += u64::from(round.attempts > 1);
                 self.judge.contradicts_itself +=
                     u64::from(round.said.is_some_and(|said| said != round.result));

@@ -89,7 +89,14 @@ impl Loader<'_> {
             Ok(root) => {
                 if let Some(mut fields) = Fields::open(&root, "front matter", &mut findings) {
                     let id = fields.text("name").unwrap_or_else(|| name.to_owned());
-                    if let Some(bad) = id.chars().find(|c| c.is_whitespace() || c.is_control()) {
+                    if id.eq_ignore_ascii_case("none") {
+                        let span = fields.span("name");
+                        let message =
+                            "a skill must not be called `none`, which is the name of no skill";
+                        fields.findings().error("bad-name", &span, message.to_owned());
+                    }
+                    let is_bad = |c: &char| c.is_whitespace() || c.is_control() || *c == '`';
+                    if let Some(bad) = id.chars().find(is_bad) {
                         let span = fields.span("name");
                         let message =
                             format!("the name of a skill must not have the character {bad:?}");
@@ -170,7 +177,9 @@ fn add_companions(
         } else if own != main && companions.len() < MOST_COMPANIONS {
             let small = fs::metadata(&path).is_ok_and(|found| found.len() <= LARGEST);
             // What is no text is nothing for a model that reads.
-            if let Some(text) = small.then(|| fs::read_to_string(&path).ok()).flatten() {
+            let text = small.then(|| fs::read_to_string(&path).ok()).flatten();
+            let is_text = |text: &String| !text.trim().is_empty() && !text.contains('\0');
+            if let Some(text) = text.filter(is_text) {
                 companions.push(Companion { name: own, text });
             }
         }
@@ -201,9 +210,9 @@ fn entries(folder: &Path) -> io::Result<Vec<Found>> {
 
 fn has_front_matter(path: &Path) -> bool {
     use io::Read as _;
-    let mut beginning = [0; 4];
+    let mut beginning = [0; 7];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok()
-        && beginning.starts_with(b"---")
+        && beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning).starts_with(b"---")
 }
 
 /// The front matter and what follows it.

@@ -103,3 +103,28 @@ fn tiers_are_by_bytes() {
     let tiers = [0, 4_999, 5_000, 15_000, 15_001].map(|bytes| Tier::of(bytes).as_str());
     assert_eq!(tiers, ["small", "small", "medium", "medium", "large"]);
 }
+
+proptest::proptest! {
+    /// Any Markdown at all: no panic, and nothing longer than it may be.
+    #[test]
+    fn any_text_has_a_summary(
+        body in "(#{1,3} |Scope|```|~~~|\\[skill:a\\]|\\[x\\]\\(y|\\n|[a-zä\u{1F600} ]){0,60}",
+        description in "[a-zä ]{0,300}",
+        limit in 0_u64..40,
+    ) {
+        let companions = vec![Companion { name: "c".to_owned(), text: body.clone() }];
+        let skill = Skill {
+            id: "a".to_owned(),
+            description,
+            bytes: body.len() as u64,
+            body: body.into(),
+            path: PathBuf::new(),
+            companions,
+        };
+        proptest::prop_assert!(skill.short().chars().count() <= INDEX_CHARACTERS);
+        proptest::prop_assert!(!skill.short().contains('\n'));
+        let of_scope = skill.summary();
+        proptest::prop_assert!(of_scope.lines().skip(1).all(|line| !line.starts_with("```")));
+        let _ = skill.with_companions(limit);
+    }
+}

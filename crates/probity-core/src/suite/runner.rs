@@ -271,8 +271,14 @@ fn decode_runner(
         let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
         fields.findings().error("bad-value", &span, message);
     }
+    check_templates(&runner, &mut fields);
+    Some(runner)
+}
+
+/// Templates have to be such, and an index has to have its place.
+fn check_templates(runner: &RunnerConfig, fields: &mut Fields<'_, '_>) {
     if let Some(system) = &runner.system
-        && matches!(kind, RunnerKind::Activation | RunnerKind::Confusion)
+        && matches!(runner.kind, RunnerKind::Activation | RunnerKind::Confusion)
     {
         let unknown = template::undefined_variables(system, |name| name == "index");
         let problem = match unknown {
@@ -295,7 +301,6 @@ fn decode_runner(
         let span = fields.span("prompt");
         fields.findings().error("bad-template", &span, format!("`prompt`: {error}"));
     }
-    Some(runner)
 }
 
 /// Whether a template has the index in it.

@@ -104,3 +104,44 @@ fn one_answer_is_scored_by_weight() {
     assert_eq!(judgement.said, None);
     assert!((score(&criteria, &judgement) - 0.75).abs() < 1e-12);
 }
+
+proptest::proptest! {
+    /// Whatever a judge writes: no panic, and what is believed has points from 1 to 5 for every criterion.
+    #[test]
+    fn only_whole_points_are_believed(
+        names in proptest::collection::vec("[a-z\"\\\\{}]{0,6}", 1..4),
+        points in proptest::collection::vec(-1_i64..8, 8),
+        noise in "\\PC{0,20}",
+        both in proptest::bool::ANY,
+    ) {
+        let criteria = criteria(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let answers: &[&str] = if both { &["one", "two"] } else { &["one"] };
+        let question = Question { task: &noise, criteria: &criteria, answers };
+        let items: Vec<Value> = names
+            .iter()
+            .zip(points.chunks(2))
+            .map(|(name, it)| match both {
+                true => serde_json::json!({ "name": name, "a": it[0], "b": it[1], "reason": noise }),
+                false => serde_json::json!({ "name": name, "score": it[0], "reason": noise }),
+            })
+            .collect();
+        let mut reply = serde_json::json!({ "criteria": items });
+        if both {
+            reply["winner"] = "tie".into();
+        }
+        for text in [reply.to_string(), format!("{noise}{reply}"), format!("{reply}{noise}"), noise.clone()] {
+            if let Ok(judgement) = question.read(&text) {
+                proptest::prop_assert_eq!(judgement.criteria.len(), criteria.len());
+                let all = judgement.criteria.iter().flat_map(|it| &it.points);
+                proptest::prop_assert!(all.clone().count() == criteria.len() * answers.len());
+                proptest::prop_assert!(all.into_iter().all(|it| (1..=5).contains(it)));
+                let score = score(&criteria, &judgement);
+                proptest::prop_assert!((0.0..=1.0).contains(&score));
+            }
+        }
+        let marker = question.marker(3);
+        let prompt = question.prompt(&marker, 2, Some(&noise));
+        let ends = prompt.matches(&format!("END TASK {marker}")).count();
+        proptest::prop_assert_eq!(ends, 1);
+    }
+}

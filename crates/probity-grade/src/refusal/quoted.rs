@@ -9,7 +9,7 @@ use memchr::{memchr, memmem};
 const LONGEST_QUOTATION: usize = 600;
 
 /// Where the reply begins after the thoughts of a reasoning model.
-pub(super) fn after_thinking(text: &str) -> usize {
+pub(crate) fn after_thinking(text: &str) -> usize {
     if memchr(b'<', text.as_bytes()).is_none() {
         return 0;
     }

@@ -167,9 +167,10 @@ impl Handle {
             attempts += 1;
             match self.call(&party, whom, &ask, attempts).await {
                 Ok((reply, latency)) => {
-                    if let Some((cache, key)) = cache.filter(|_| access.write) {
-                        let copy = Reply { latency: Some(latency), ..reply.clone() };
-                        cache.put(kept, key, &serde_json::to_string(&copy).unwrap_or_default());
+                    let reply = Reply { latency: Some(latency), ..reply };
+                    // What a judge says is kept when it turns out that it can be used.
+                    if kept != Kept::Judgement {
+                        self.keep(query, &reply);
                     }
                     return Ok(reply);
                 }
@@ -179,6 +180,16 @@ impl Handle {
                 Err((_, Some(wait))) => sleep(wait).await,
             }
         }
+    }
+
+    /// Keeps an answer for later runs, unless that is where it comes from.
+    pub(super) fn keep(&self, query: &Query<'_>, reply: &Reply) {
+        let Query { whom, kept, prompt, system, repeat, .. } = *query;
+        let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
+        let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
+        let ask = Ask { prompt, system: system.map(|it| &**it), repeat };
+        let key = self.party(whom).backend.cache_key(&ask);
+        cache.put(kept, key, &serde_json::to_string(reply).unwrap_or_default());
     }
 
     fn party(&self, whom: Whom) -> &Party {

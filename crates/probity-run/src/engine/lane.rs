@@ -42,6 +42,8 @@ pub(super) struct LaneState {
     /// Results that there are.
     ended: u64,
     stage: Stage,
+    /// How it ended in an earlier sitting that left nothing to ask.
+    before: Option<LaneStatus>,
     /// What to say at the end instead of "complete".
     flaw: Option<String>,
 }
@@ -67,6 +69,7 @@ impl LaneState {
             timeout,
             cases,
             done,
+            ended: before,
             planned,
             certainty,
         } = lane;
@@ -84,6 +87,7 @@ impl LaneState {
             calls: 0,
             tracker: Tracker::new(settings.fail_fast),
             stage: Stage::Waiting(Box::new((cases, done))),
+            before,
             flaw: None,
         }
     }
@@ -120,7 +124,8 @@ impl LaneState {
     /// There are no more cases.
     pub(super) fn exhausted(&mut self) {
         if matches!(self.stage, Stage::Open(_)) {
-            self.stage = Stage::Ending(LaneStatus::Complete);
+            // The same records are the same end.
+            self.stage = Stage::Ending(self.before.take().unwrap_or(LaneStatus::Complete));
         }
     }
 
@@ -192,7 +197,8 @@ impl LaneState {
     pub(super) fn judge(&mut self, record: &CaseRecord) -> Option<Breach> {
         let ending = !matches!(self.stage, Stage::Open(_) | Stage::Ending(LaneStatus::Complete));
         match &record.error {
-            _ if ending || record.source == Source::Cache => None,
+            None if ending || record.source == Source::Cache => None,
+            Some(_) if ending => None,
             Some(error) if error.kind != ErrorKind::ContentFilter => {
                 self.tracker.failure(record.repeat, error)
             }

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 use probity_core::{
     classification::{Classification, Verdict},
     evidence::Evidence,
+    failure::ErrorKind,
     record::{Aborted, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::Assessment,
     settings::Settings,
@@ -178,18 +179,27 @@ async fn ask_judge(
     let mut failure: Option<String> = None;
     for attempt in 0..judge::ATTEMPTS {
         let prompt = question.prompt(&marker, attempt, failure.as_deref());
-        let reply = handle
-            .query(Query {
-                whom: Whom::Judge,
-                role,
-                kept: Kept::Judgement,
-                prompt: &prompt,
-                system: Some(&system),
-                repeat,
-            })
-            .await?;
+        let query = Query {
+            whom: Whom::Judge,
+            role,
+            kept: Kept::Judgement,
+            prompt: &prompt,
+            system: Some(&system),
+            repeat,
+        };
+        let reply = match handle.query(query).await {
+            Ok(reply) => reply,
+            // A judge that declines says nothing about the answer, nor about other answers.
+            Err(Unanswered::Failed { error, .. }) if error.kind == ErrorKind::ContentFilter => {
+                return Ok(Err(format!("the judge declined: {}", error.message)));
+            }
+            Err(unanswered) => return Err(unanswered),
+        };
         match question.read(&reply.text) {
-            Ok(judgement) => return Ok(Ok((judgement, attempt + 1))),
+            Ok(judgement) => {
+                handle.keep(&query, &reply);
+                return Ok(Ok((judgement, attempt + 1)));
+            }
             Err(why) => failure = Some(why),
         }
     }
@@ -246,7 +256,14 @@ fn finish_with(
     classification: Classification,
 ) -> Ended {
     let verdict = case.expectation.verdict(&classification);
-    let Account { spent, asked } = handle.finish();
+    let Account { spent, mut asked } = handle.finish();
+    // The one question of a case stands in its record.
+    if let [only] = asked.as_slice()
+        && only.prompt == case.prompt
+        && only.error.is_none()
+    {
+        asked.clear();
+    }
     let outcome = grade::Outcome { reply, error, classification, verdict, asked };
     let record = Box::new(grade::record(case, outcome, spent));
     Ended { record, at_fault: None, ends_lane: None }

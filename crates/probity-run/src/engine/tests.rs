@@ -161,6 +161,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
             timeout: None,
             cases: Cases { repeat, given, ..Cases::default() },
             done: Done::default(),
+            ended: None,
             planned: crate::decide::Planned::default(),
             certainty: None,
         }
@@ -174,6 +175,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         stages: vec![(0..backends.len()).collect()],
         budgets: vec![Budget::default()],
         carried: Used::default(),
+        carried_by_runner: Vec::new(),
         cache: None,
         access: crate::backend::CacheAccess::default(),
     }

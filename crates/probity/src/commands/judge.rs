@@ -38,11 +38,14 @@ pub(super) fn run(command: &JudgeCommand, printer: &Printer) -> Result<Exit, Fai
 
 /// Read the labels, hear the judge, compare.
 fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if args.min_kappa.is_some_and(|least| !(-1.0..=1.0).contains(&least)) {
+        return Err(Failure::new("`--min-kappa` must lie between -1 and 1"));
+    }
     let items = labels::read(&args.labels, printer)?;
     let mut said: Vec<Result<Option<Label>, String>> = Vec::with_capacity(items.len());
     for item in &items {
         said.push(match &item.said {
-            Said::Known(label) => Ok(Some(label.clone())),
+            Said::Known(label) => Ok(label.clone()),
             Said::Stored(_) | Said::Asked(_) => Ok(None),
         });
     }
@@ -69,8 +72,18 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
         false => told::render(&calibration),
     };
     printer.show(&shown)?;
-    let enough = args.min_kappa.is_none_or(|least| calibration.kappa.is_some_and(|it| it >= least));
-    Ok(if enough { Exit::Success } else { Exit::Failed(1) })
+    match (args.min_kappa, calibration.kappa) {
+        (None, _) => Ok(Exit::Success),
+        (Some(least), Some(kappa)) if kappa >= least => Ok(Exit::Success),
+        (Some(least), Some(kappa)) => {
+            printer.note(&format!("kappa is {kappa:.3}, below {least}"));
+            Ok(Exit::Failed(1))
+        }
+        (Some(_), None) => {
+            printer.note("kappa is not defined: judge and people gave one and the same label only");
+            Ok(Exit::Failed(1))
+        }
+    }
 }
 
 /// What a judge said in a run of the store.
@@ -89,12 +102,17 @@ fn hear_from_store(
     let lanes = reader.lanes(&run).map_err(store_failure)?;
     for (item, said) in items.iter().zip(said) {
         let Said::Stored(wanted) = &item.said else { continue };
-        let mut found = None;
+        let mut found = Vec::new();
         for lane in lanes.iter().filter(|lane| wanted.is_of(&lane.lane)) {
             let cases = reader.case(lane, &wanted.case_id).map_err(store_failure)?;
-            found = cases.iter().find_map(|case| wanted.find(case)).or(found);
+            found.extend(cases.iter().filter_map(|case| wanted.find(case)));
         }
-        *said = found.map(Some).ok_or_else(|| "the run has no such judgement".to_owned());
+        if found.len() > 1 {
+            let (id, count) = (&item.id, found.len());
+            return Err(Failure::new(format!("label `{id}` may mean {count} judgements"))
+                .hint("say which with `runner`, `backend` and `repeat`"));
+        }
+        *said = found.pop().map(Some).ok_or_else(|| "the run has no such judgement".to_owned());
     }
     Ok(())
 }

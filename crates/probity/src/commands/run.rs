@@ -14,6 +14,7 @@ mod summary;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -23,6 +24,7 @@ use probity_core::{
 };
 use probity_report::text;
 use probity_run::{
+    backend::Backend,
     decide::Certainty,
     engine::{self, Outcome},
     plan::{Plan, PlannedLane, Used},
@@ -123,6 +125,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         lanes,
         budgets: surveyed.iter().map(|runner| runner.runner.budget).collect(),
         carried: Used::default(),
+        carried_by_runner: Vec::new(),
         cache: answers::open(&project, access, has_generations)?,
         access,
     };
@@ -207,7 +210,9 @@ impl Context<'_> {
         if !limited(&plan.settings.budget) && !plan.budgets.iter().any(limited) {
             return;
         }
-        for backend in plan.backends.iter().filter(|it| it.price.is_none() && !it.reports_cost()) {
+        let is_unknown =
+            |it: &&Arc<Backend>| it.price.is_none() && !it.reports_cost() && it.kind != "program";
+        for backend in plan.backends.iter().filter(is_unknown) {
             let name = &backend.name;
             self.printer.note(&format!(
                 "no price is known for backend `{name}`: its calls do not count against max_cost_usd"
@@ -261,6 +266,7 @@ impl Context<'_> {
             "selection": selection,
             "settings": settings,
         });
+        summary::forget(store);
         let suite = project.name.clone();
         let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
         Recorder::create(store, &run).map_err(store_failure)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_core::{
-    evidence::{Compared, Condition, CriterionScore, Duel, Evidence, Pair, Round, Win},
+    evidence::{Compared, Condition, CriterionScore, Duel, Evidence, NOT_JUDGED, Pair, Round, Win},
     failure::ErrorKind,
     record::{Aborted, CallError, InputDigest},
     suite::RunnerKind,
@@ -46,6 +46,11 @@ pub(super) async fn run(
             Ok(reply) => {
                 answers.insert(*condition, reply);
             }
+            // What a service will not answer is judged as what it is: no answer.
+            Err(Unanswered::Failed { error, .. }) if error.kind == ErrorKind::ContentFilter => {
+                let text = "(The service blocked its own answer.)".to_owned();
+                answers.insert(*condition, Reply { text, ..Reply::default() });
+            }
             Err(unanswered) => return unjudged(case, &work, Vec::new(), None, handle, unanswered),
         }
     }
@@ -73,6 +78,10 @@ fn unjudged(
     handle: Handle,
     unanswered: Unanswered,
 ) -> Result<Ended, Aborted> {
+    let mut duels = duels;
+    for pair in &work.pairs[duels.len()..] {
+        duels.push(Duel::new(*pair, Vec::new(), Some(NOT_JUDGED.to_owned())));
+    }
     failed_with(case, reply, Some(work.evidence(duels)), handle, unanswered)
 }
 

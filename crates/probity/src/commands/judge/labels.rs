@@ -27,7 +27,7 @@ pub(super) struct Item {
 /// Where to find what the judge said.
 pub(super) enum Said {
     /// It stands beside the label.
-    Known(Label),
+    Known(Option<Label>),
     /// In a run of the store.
     Stored(Stored),
     /// It has to be asked, and this is the criterion that the label is about.
@@ -53,6 +53,7 @@ pub(super) struct Asked {
 /// Reads all labels. Every problem is shown.
 pub(super) fn read(path: &Path, printer: &Printer) -> Result<Vec<Item>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::read(path, error))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let file: Arc<str> = path.display().to_string().into();
     let mut items = Vec::new();
     let mut usable = true;
@@ -97,6 +98,7 @@ fn decode(node: &Node, line: usize, findings: &mut Findings) -> Vec<Item> {
         "pair",
         "criterion",
         "notes",
+        "error",
     ];
     let Some(mut fields) = Fields::new(node, "a label", KNOWN, findings) else { return Vec::new() };
     let id = fields.text("id").unwrap_or_else(|| format!("line {line}"));
@@ -106,10 +108,14 @@ fn decode(node: &Node, line: usize, findings: &mut Findings) -> Vec<Item> {
         return Vec::new();
     };
     if let Some(judge) = fields.get("judge") {
-        let said = label(judge).map(Said::Known);
+        let said = match judge.value == NodeValue::Null {
+            true => Some(None),
+            false => label(judge).map(Some),
+        };
         return match (said, people(human)) {
-            (Some(said), Some(people)) => vec![Item { id, people, said }],
-            _ => wrong_label(&mut fields, human),
+            (Some(said), Some(people)) => vec![Item { id, people, said: Said::Known(said) }],
+            (None, _) => wrong_label(&mut fields, judge),
+            (_, None) => wrong_label(&mut fields, human),
         };
     }
     if fields.get("case_id").is_some() {

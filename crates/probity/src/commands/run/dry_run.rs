@@ -88,7 +88,8 @@ impl Plan<'_> {
                 1 => "once".to_owned(),
                 repeat => format!("{repeat} times"),
             },
-            (calls + fallbacks).saturating_mul(tries),
+            // A judge that cannot be read is asked twice more.
+            (calls + fallbacks + 2 * judgements).saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);

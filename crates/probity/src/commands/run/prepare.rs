@@ -1,6 +1,6 @@
 //! What is run on what: runners, their cases, the backends that are asked and those that judge.
 
-use std::sync::Arc;
+use std::{ffi::OsStr, sync::Arc};
 
 use probity_core::{
     problem::Problem,
@@ -11,10 +11,14 @@ use probity_run::{
     filter::Unmet,
     foreign,
     plan::{JudgeSeat, PlannedLane, Surveyed, survey, survey_program},
+    redact::Redactor,
 };
 
 use super::{Context, Selection};
 use crate::failure::Failure;
+
+/// What is shorter is no key, and would be found everywhere.
+const SHORTEST_KEY: usize = 8;
 
 impl Context<'_> {
     /// The runners that are asked for, with what the command line changes about them.
@@ -73,6 +77,14 @@ impl Context<'_> {
                 "describe one under [backends.NAME], and name it in `backends` of a runner",
             ));
         }
+        let program = runners.iter().find(|it| it.kind == RunnerKind::Program);
+        if let Some(runner) = program.filter(|_| self.args.replay.is_some()) {
+            let name = &runner.name;
+            return Err(Failure::new(format!(
+                "runner `{name}` is a program, and a recording cannot stand for it"
+            ))
+            .hint("name the other runners behind the suite"));
+        }
         if let Some(runner) =
             runners.iter().find(|it| it.min_pass.is_some_and(|least| least > it.repeat))
         {
@@ -98,7 +110,10 @@ impl Context<'_> {
         let surveyed: Vec<Option<Surveyed>> = runners
             .iter()
             .map(|runner| match runner.kind {
-                RunnerKind::Program => Some(survey_program(runner, self.program(runner))),
+                RunnerKind::Program => {
+                    self.note_missing(runner);
+                    Some(survey_program(runner, self.program(runner), &choice))
+                }
                 RunnerKind::Respond
                 | RunnerKind::Command
                 | RunnerKind::Activation
@@ -116,6 +131,16 @@ impl Context<'_> {
             .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
     }
 
+    /// A program that is not there is worth a word before anything is paid for.
+    fn note_missing(&self, runner: &RunnerConfig) {
+        let path = self.project.environment.all().remove(OsStr::new("PATH"));
+        let folder = &self.project.suite.folder;
+        if let Err(why) = foreign::is_there(&runner.command, folder, path.as_deref()) {
+            let name = &runner.name;
+            self.printer.note(&format!("warning: runner `{name}` cannot be started: {why}"));
+        }
+    }
+
     /// A runner that is a program.
     fn program(&self, runner: &RunnerConfig) -> foreign::Program {
         let project = self.project;
@@ -127,7 +152,27 @@ impl Context<'_> {
             kill_grace: project.settings.timeouts.kill_grace,
             runner: runner.name.clone(),
             rules: project.rules,
+            redactor: self.redactor(),
         }
+    }
+
+    /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
+    /// like one by its name.
+    fn redactor(&self) -> Redactor {
+        const MARKS: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSW"];
+        let mut redactor = Redactor::default();
+        let backends = &self.project.suite.backends;
+        let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
+        for (name, value) in self.project.environment.all() {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            let upper = name.to_uppercase();
+            let looks =
+                MARKS.iter().any(|mark| upper.contains(mark)) && value.len() >= SHORTEST_KEY;
+            if looks || named.contains(&&*name) {
+                redactor.add(&value);
+            }
+        }
+        redactor
     }
 
     /// Lays out which runner runs on which backend, and makes those ready.

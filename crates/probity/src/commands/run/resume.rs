@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use probity_core::record::Lane;
+use probity_core::{
+    record::{Lane, LaneStatus},
+    suite::RunnerKind,
+};
 use probity_run::{
     plan::{Plan, Used},
     source::{Done, DoneCase},
@@ -83,6 +86,7 @@ impl Earlier {
         let reader = Reader::open(store).map_err(store_failure)?;
         let known = reader.lanes(run).map_err(store_failure)?;
         let mut used = Used::default();
+        let mut by_runner = vec![Used::default(); plan.budgets.len()];
         for lane in &mut plan.lanes {
             let same = |it: &&probity_store::LaneView| {
                 it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
@@ -93,11 +97,21 @@ impl Earlier {
             used.calls += tally.calls.max(view.calls);
             used.tokens += tally.input_tokens + tally.output_tokens;
             used.cost_usd += tally.cost_usd;
+            if let Some(own) = by_runner.get_mut(lane.runner) {
+                own.calls += tally.calls.max(view.calls);
+                own.tokens += tally.input_tokens + tally.output_tokens;
+                own.cost_usd += tally.cost_usd;
+            }
             let mut stored = Done::default();
             reader
-                .done(view, !retry_errors, |case_id, repeat, input, (primary, verdict)| {
-                    stored.insert(case_id, repeat, DoneCase { input, primary, verdict });
-                })
+                // A program that failed is run again: nobody else can bring its cases to an end.
+                .done(
+                    view,
+                    !retry_errors && lane.info.kind != RunnerKind::Program,
+                    |case_id, repeat, input, (primary, verdict)| {
+                        stored.insert(case_id, repeat, DoneCase { input, primary, verdict });
+                    },
+                )
                 .map_err(store_failure)?;
             let mut planned = BTreeSet::new();
             let mut changed = 0;
@@ -116,6 +130,9 @@ impl Earlier {
             if !self.quiet {
                 tell(&lane.info, changed, vanished, done.len(), printer);
             }
+            let has_rest = (done.len() as u64) < lane.info.planned;
+            let gave_up = |it: &LaneStatus| matches!(it, LaneStatus::FailFast { .. });
+            lane.ended = view.status.clone().filter(|it| !has_rest && gave_up(it));
             lane.done = done;
         }
         let of_plan = |it: &&probity_store::LaneView| {
@@ -130,6 +147,7 @@ impl Earlier {
             ));
         }
         plan.carried = used;
+        plan.carried_by_runner = by_runner;
         Ok(recorder)
     }
 }

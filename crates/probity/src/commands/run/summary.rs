@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use probity_core::view::RunView;
+use probity_report::Format;
 
 use super::Porcelain;
 use crate::{
@@ -25,6 +26,13 @@ pub(super) fn write(store: &Path, view: &RunView, printer: &Printer) {
     }
 }
 
+/// Takes the summary of an earlier run away: whoever finds one after a crash must not take it for
+/// that of the run that crashed.
+pub(super) fn forget(store: &Path) {
+    // One that cannot be removed is replaced when the run ends.
+    let _ = std::fs::remove_file(path(store));
+}
+
 fn path(store: &Path) -> PathBuf {
     store.with_file_name(NAME)
 }
@@ -33,15 +41,23 @@ impl Porcelain {
     /// Sees to it that no summary of an earlier run stands for one that never was.
     pub(super) fn summarise(&self, args: &RunArgs, outcome: &Result<Exit, Failure>) {
         let Err(failure) = outcome else { return };
-        if self.summarised || args.dry_run || self.result_file.is_empty() {
+        if self.summarised || args.dry_run {
             return;
         }
-        let path = path(Path::new(&self.result_file));
-        if path.exists() {
-            let suite = args.suite.file_name().unwrap_or_default().to_string_lossy();
-            let text = probity_report::summary::of_failure(&suite, &failure.to_string());
+        // A suite that cannot be read does not say where its store is.
+        let usual =
+            args.place.store.clone().unwrap_or_else(|| PathBuf::from(".probity/probity.db"));
+        let store = match self.result_file.as_str() {
+            "" => usual,
+            known => PathBuf::from(known),
+        };
+        let suite = args.suite.file_name().unwrap_or_default().to_string_lossy();
+        let text = probity_report::summary::of_failure(&suite, &failure.to_string());
+        let beside = Some(path(&store)).filter(|it| it.parent().is_some_and(Path::is_dir));
+        let asked = args.outputs.iter().filter(|it| Format::of(it) == Some(Format::Summary));
+        for path in beside.iter().chain(asked) {
             // Scripts are told by the exit code as well.
-            let _ = OutputFile::write(&path, &text);
+            let _ = OutputFile::write(path, &text);
         }
     }
 }
