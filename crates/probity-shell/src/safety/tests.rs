@@ -282,6 +282,24 @@ fn telling_is_not_doing() {
         check(command, Risk::Safe);
     }
     check("kubectl delete pod web --dry-run=none", Risk::High);
+    for command in [
+        "rsync -ain --delete src/ dst/",
+        "rsync -avPn --delete src/ dst/",
+        "rsync -naclS --delete src/ dst/",
+        "rsync -e ssh -Fin --delete src/ dst/",
+    ] {
+        check(command, Risk::Safe);
+    }
+    for command in [
+        "rsync -ai --delete src/ dst/",
+        "rsync -aP --delete src/ dst/",
+        // The letter is another option's value.
+        "rsync -aTn --delete src/ dst/",
+        "rsync -a -e n --delete src/ dst/",
+        "rsync -a --exclude -n --delete src/ dst/",
+    ] {
+        check(command, Risk::High);
+    }
     check("find . -exec echo --help \\; -delete", Risk::High);
 }
 
