@@ -17,8 +17,8 @@ pub(crate) enum Token<'p> {
 
 /// Operators of more than one character, the longest first.
 const OPERATORS: &[&str] = &[
-    "**=", "**", "|&", ">>", "&&", "||", "==", "!=", "!~", "<=", ">=", "++", "--", "+=", "-=", "*=",
-    "/=", "%=", "^=",
+    "**=", "**", "|&", ">>", "&&", "||", "==", "!=", "!~", "<=", ">=", "++", "--", "+=", "-=",
+    "*=", "/=", "%=", "^=",
 ];
 
 /// A longer pattern is taken for a division, so that reading stays linear.
@@ -42,7 +42,9 @@ pub(crate) fn placed(program: &str) -> Vec<(Token<'_>, Range<usize>)> {
                 let (text, length) = quoted(rest, '"');
                 (Some(Token::Text(text)), length)
             }
-            '/' if pattern_may_follow(tokens.last().map(|it| &it.0)) && pattern_length(rest).is_some() => {
+            '/' if pattern_may_follow(tokens.last().map(|it| &it.0))
+                && pattern_length(rest).is_some() =>
+            {
                 let length = pattern_length(rest).unwrap_or(1);
                 (Some(Token::Pattern(&rest[1..length - 1])), length)
             }

@@ -150,7 +150,10 @@ const PAIRS: &[(&str, &str)] = &[
     ("awk '{sum+=$3} END{print sum}' f", "awk '{ sum += $3 } END { print sum }' f"),
     ("awk '/1/&&/line 2/' f", "awk '/1/ && /line 2/' f"),
     ("awk '$3>3' f", "awk '$3 > 3' f"),
-    ("awk '$1!~/x/&&$2==1{print $3-1,-$2}' f", "awk '$1 !~ /x/ && $2 == 1 { print $3 - 1, -$2 }' f"),
+    (
+        "awk '$1!~/x/&&$2==1{print $3-1,-$2}' f",
+        "awk '$1 !~ /x/ && $2 == 1 { print $3 - 1, -$2 }' f",
+    ),
     ("awk '{print ($2+$3)/2 \" a = b\"}' f", "awk '{ print ( $2 + $3 ) / 2 \" a = b\" }' f"),
     ("awk '{print NR%2?\"odd\":\"even\"}' f", "awk '{ print NR % 2 ? \"odd\" : \"even\" }' f"),
     ("ls d nothing |& sort", "ls d nothing 2>&1 | sort"),

@@ -11,8 +11,8 @@ use crate::{
 
 /// Marks that blanks on either side say nothing about.
 const LOOSE: &[&str] = &[
-    "{", "}", ";", ",", "\n", "=", "+=", "-=", "*=", "/=", "%=", "^=", "**=", "==", "!=", "<=", ">=",
-    "<", ">", "&&", "||", "~", "!~", "*", "/", "%", "^", "**", "?", ":", "|", "|&", ">>",
+    "{", "}", ";", ",", "\n", "=", "+=", "-=", "*=", "/=", "%=", "^=", "**=", "==", "!=", "<=",
+    ">=", "<", ">", "&&", "||", "~", "!~", "*", "/", "%", "^", "**", "?", ":", "|", "|&", ">>",
 ];
 
 /// Names that are no value: what follows them begins an expression.
@@ -41,7 +41,9 @@ fn without_blanks(program: &str) -> Option<String> {
     // Whether there are blanks before each token, and after the last.
     let mut gaps = Vec::with_capacity(placed.len() + 1);
     let mut end = 0;
-    for place in placed.iter().map(|it| it.1.clone()).chain([program.len()..program.len()]) {
+    for place in
+        placed.iter().map(|it| it.1.clone()).chain(std::iter::once(program.len()..program.len()))
+    {
         let gap = &program[end..place.start];
         if !gap.bytes().all(|it| matches!(it, b' ' | b'\t')) {
             return None;
