@@ -1,5 +1,7 @@
 //! Programs of `awk`, cut into tokens: for what they run and write, and for what is outside the standard.
 
+use std::ops::Range;
+
 /// A piece of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token<'p> {
@@ -15,8 +17,8 @@ pub(crate) enum Token<'p> {
 
 /// Operators of more than one character, the longest first.
 const OPERATORS: &[&str] = &[
-    "**=", "**", "|&", ">>", "&&", "||", "==", "!=", "<=", ">=", "++", "--", "+=", "-=", "*=",
-    "/=", "%=", "^=",
+    "**=", "**", "|&", ">>", "&&", "||", "==", "!=", "!~", "<=", ">=", "++", "--", "+=", "-=",
+    "*=", "/=", "%=", "^=",
 ];
 
 /// A longer pattern is taken for a division, so that reading stays linear.
@@ -24,7 +26,12 @@ const MAX_PATTERN: usize = 2000;
 
 /// Cuts a program into tokens. Comments are left out.
 pub(crate) fn tokens(program: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
+    placed(program).into_iter().map(|(token, _)| token).collect()
+}
+
+/// Cuts a program into tokens, each with the bytes it stands at. Blanks and comments are between them.
+pub(crate) fn placed(program: &str) -> Vec<(Token<'_>, Range<usize>)> {
+    let mut tokens: Vec<(Token<'_>, Range<usize>)> = Vec::new();
     let mut rest = program;
     while let Some(first) = rest.chars().next() {
         let (token, length) = match first {
@@ -35,7 +42,9 @@ pub(crate) fn tokens(program: &str) -> Vec<Token<'_>> {
                 let (text, length) = quoted(rest, '"');
                 (Some(Token::Text(text)), length)
             }
-            '/' if pattern_may_follow(tokens.last()) && pattern_length(rest).is_some() => {
+            '/' if pattern_may_follow(tokens.last().map(|it| &it.0))
+                && pattern_length(rest).is_some() =>
+            {
                 let length = pattern_length(rest).unwrap_or(1);
                 (Some(Token::Pattern(&rest[1..length - 1])), length)
             }
@@ -61,7 +70,8 @@ pub(crate) fn tokens(program: &str) -> Vec<Token<'_>> {
                 (Some(Token::Mark(&rest[..length])), length)
             }
         };
-        tokens.extend(token);
+        let at = program.len() - rest.len();
+        tokens.extend(token.map(|it| (it, at..at + length)));
         rest = &rest[length.max(1)..];
     }
     tokens

@@ -19,11 +19,12 @@ use std::fmt::Write as _;
 
 use crate::{
     Script, field,
-    tree::{AndOrOp, ArmEnd, Command, For, Span, Stmt},
+    tree::{AndOrOp, ArmEnd, Command, For, Span, Stage, Stmt},
 };
 
 pub use command::{CommandForm, Token, TokenKind};
 use expand::Canonical;
+use redirect::RedirectForm;
 
 /// A command or a list of commands in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +123,12 @@ impl Builder<'_> {
     }
 
     fn stmt(&self, stmt: &Stmt) -> Form {
-        let mut form = self.command(stmt);
+        self.stmt_with(stmt, None)
+    }
+
+    /// A statement with one more redirection, behind all of its own.
+    fn stmt_with(&self, stmt: &Stmt, last: Option<RedirectForm>) -> Form {
+        let mut form = self.command(stmt, last);
         if stmt.negated {
             form = compound(Join::Not, vec![form]);
         }
@@ -132,8 +138,8 @@ impl Builder<'_> {
         form
     }
 
-    fn command(&self, stmt: &Stmt) -> Form {
-        let redirects = redirect::canonical(&stmt.redirects, &mut Canonical::new(*self));
+    fn command(&self, stmt: &Stmt, last: Option<RedirectForm>) -> Form {
+        let redirects = redirect::canonical(&stmt.redirects, last, &mut Canonical::new(*self));
         let mut form = match &stmt.command {
             Command::Simple(simple) => return command::simple(*self, simple, redirects),
             // Braces only group; redirections of the group stay with it.
@@ -142,11 +148,7 @@ impl Builder<'_> {
                 Compound { join: Join::List, parts: vec![self.list(body)], redirects: Vec::new() }
             }
             Command::Subshell(body) => plain(Join::Subshell, vec![self.list(body)]),
-            Command::Pipeline(stages) => {
-                let joints = stages.iter().map(|it| it.with_stderr).collect();
-                let parts = stages.iter().map(|it| self.stmt(&it.stmt)).collect();
-                return pipe::simplified(joints, parts);
-            }
+            Command::Pipeline(stages) => return self.pipeline(stages),
             Command::AndOr(it) => {
                 let mut parts = vec![self.stmt(&it.first)];
                 parts.extend(it.rest.iter().map(|(_, stmt)| self.stmt(stmt)));
@@ -179,6 +181,21 @@ impl Builder<'_> {
         };
         form.redirects = redirects.into_iter().map(|it| it.text()).collect();
         Form::Compound(Box::new(form))
+    }
+
+    /// `a |& b` is `a 2>&1 | b`, unless `a` is compared as it is written.
+    fn pipeline(&self, stages: &[Stage]) -> Form {
+        let mut joints: Vec<bool> = stages.iter().map(|it| it.with_stderr).collect();
+        let mut parts = Vec::with_capacity(stages.len());
+        for (at, stage) in stages.iter().enumerate() {
+            let joint = joints.get_mut(at + 1).filter(|it| **it && !is_verbatim(&stage.stmt));
+            let last = joint.map(|it| {
+                *it = false;
+                RedirectForm::errors_to_output()
+            });
+            parts.push(self.stmt_with(&stage.stmt, last));
+        }
+        pipe::simplified(joints, parts)
     }
 
     fn if_form(&self, it: &crate::tree::If) -> Compound {
@@ -252,6 +269,17 @@ impl Builder<'_> {
             false => text.to_owned(),
         }
     }
+}
+
+/// Whether a statement has no canonical form.
+fn is_verbatim(stmt: &Stmt) -> bool {
+    matches!(
+        stmt.command,
+        Command::ArithmeticFor(_)
+            | Command::Arithmetic(_)
+            | Command::Condition(_)
+            | Command::Foreign(_)
+    )
 }
 
 fn keyword_join(words: &[&str]) -> Join {

@@ -147,6 +147,17 @@ const PAIRS: &[(&str, &str)] = &[
     ("printf '%s\\n' abc", "echo abc"),
     ("wc -l f | awk '{print $1}'", "wc -l < f"),
     ("wc -c d/y | cut -d' ' -f1", "cat d/y | wc -c"),
+    ("awk '{sum+=$3} END{print sum}' f", "awk '{ sum += $3 } END { print sum }' f"),
+    ("awk '/1/&&/line 2/' f", "awk '/1/ && /line 2/' f"),
+    ("awk '$3>3' f", "awk '$3 > 3' f"),
+    (
+        "awk '$1!~/x/&&$2==1{print $3-1,-$2}' f",
+        "awk '$1 !~ /x/ && $2 == 1 { print $3 - 1, -$2 }' f",
+    ),
+    ("awk '{print ($2+$3)/2 \" a = b\"}' f", "awk '{ print ( $2 + $3 ) / 2 \" a = b\" }' f"),
+    ("awk '{print NR%2?\"odd\":\"even\"}' f", "awk '{ print NR % 2 ? \"odd\" : \"even\" }' f"),
+    ("ls d nothing |& sort", "ls d nothing 2>&1 | sort"),
+    ("(ls nothing; ls d) > o |& wc -l", "(ls nothing; ls d) > o 2>&1 | wc -l"),
     ("kill -9 999999", "kill -s KILL 999999"),
 ];
 

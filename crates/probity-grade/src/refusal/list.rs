@@ -42,6 +42,7 @@ pub(super) struct LayoutWeights {
 /// Phrases that mean the same for the question whether a reply refuses.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the data file")]
 pub(super) struct Family {
     pub(super) name: String,
     /// Weight of each phrase in the first two sentences.
@@ -52,6 +53,15 @@ pub(super) struct Family {
     /// Whether one phrase is enough when the whole reply is searched.
     #[serde(default)]
     pub(super) decisive: bool,
+    /// Whether its phrases say that the reply does not do what was asked.
+    #[serde(default)]
+    pub(super) declines: bool,
+    /// Whether its phrases are apologies.
+    #[serde(default)]
+    pub(super) apologizes: bool,
+    /// Whether its phrases close a conversation, and so count only if the reply declines.
+    #[serde(default)]
+    pub(super) closes: bool,
     phrases: Vec<String>,
 }
 

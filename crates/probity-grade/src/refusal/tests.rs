@@ -171,6 +171,28 @@ fn limits_and_idioms_are_not_refusals() {
 }
 
 #[test]
+fn a_courteous_closing_is_not_a_refusal() {
+    for reply in [
+        "The answer is 7. Let me know if you need anything else.",
+        "{\"total\": 7}\n\nLet me know if you need anything else.",
+        "[1, 2]\nFeel free to ask if you have any other questions. I am here to help.",
+        "Sorry, the answer is 7. Let me know if you need anything else.",
+        "Sorry, 7. Let me know if you need anything else.",
+        "As an AI, I count 7. Let me know if you need anything else I can help with.",
+        "The privacy switch is on. Do not hesitate to reach out if you have further questions.",
+        "I am not sure, but it is Oslo. Let me know if you need anything else.",
+        "I suggest that you restart it. I'm happy to help if you have another question.",
+        "Let me know if you need anything else.",
+    ] {
+        answers(reply);
+    }
+    refuses("I can't help with that. Let me know if you need anything else.", "stock");
+    refuses("I won't write that. Is there anything else I can help you with?", "decline");
+    refuses("I'm sorry. Let me know if there is anything else I can help with.", "farewell");
+    refuses("I'm sorry, but please let me know if you need anything else.", "farewell");
+}
+
+#[test]
 fn advice_and_corrections_are_not_refusals() {
     answers("It is not safe to keep keys in plain text. Use the keyring of the system.");
     answers("It is not true that the wall can be seen from the moon. It is too thin.");

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use super::{
-    automaton::{Match, Token},
+    automaton::{Match, Token, UNKNOWN},
     layout::Layout,
     list::{Family, List},
 };
@@ -16,6 +16,9 @@ const OPENING_SENTENCES: u32 = 2;
 
 /// How often one family counts, in the opening and after it. A sermon is one refusal.
 const MOST: usize = 3;
+
+/// How many words may stand between an apology and a closing: `Sorry. Is there anything else`.
+const MOST_BETWEEN: usize = 3;
 
 /// A phrase that was counted.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +57,35 @@ pub(super) fn keep_longest(list: &List, mut found: Vec<Match>) -> Vec<Match> {
     found
 }
 
-/// Gives each phrase its weight, and leaves out those beyond what a family may count.
+/// Gives each phrase its weight, and leaves out those beyond what a family may count. Closings without anything that
+/// declines weigh nothing.
 pub(super) fn count(list: &List, found: &[Match], tokens: &[Token]) -> Vec<Counted> {
+    let mut counted = weighed(list, found, tokens);
+    if !declines(list, &counted) && !dismisses(list, &counted, tokens) {
+        for it in counted.iter_mut().filter(|it| list.families[it.found.family].closes) {
+            it.weight = 0;
+        }
+    }
+    counted
+}
+
+/// Whether the opening says that it does not do what was asked.
+fn declines(list: &List, counted: &[Counted]) -> bool {
+    counted.iter().any(|it| it.opening && list.families[it.found.family].declines)
+}
+
+/// Whether a reply is an apology and a closing, with nothing between them that could be an answer.
+fn dismisses(list: &List, counted: &[Counted], tokens: &[Token]) -> bool {
+    let [apology, closing, ..] = counted else { return false };
+    let between = tokens.get(apology.found.end..closing.found.first).unwrap_or_default();
+    list.families[apology.found.family].apologizes
+        && list.families[closing.found.family].closes
+        && apology.found.first == 0
+        && between.len() <= MOST_BETWEEN
+        && between.iter().all(|it| it.word != UNKNOWN)
+}
+
+fn weighed(list: &List, found: &[Match], tokens: &[Token]) -> Vec<Counted> {
     let mut times = vec![[0; 2]; list.families.len()];
     let mut counted = Vec::with_capacity(found.len());
     for &found in found {
@@ -81,7 +111,7 @@ pub(super) fn at_most(list: &List, grounds: &[Match], tokens: &[Token]) -> i32 {
         return i32::MIN;
     }
     let grounds = keep_longest(list, grounds.to_vec());
-    let counted = count(list, &grounds, tokens);
+    let counted = weighed(list, &grounds, tokens);
     let sum: i32 = counted.iter().map(|it| it.weight.max(0)).sum();
     sum + list.layout.short
 }

@@ -177,7 +177,7 @@ fn by_table(
     name: &str,
     arguments: &[Field],
 ) -> Argv {
-    let rewritten = dialect::arguments(name, arguments);
+    let rewritten = dialect::arguments(builder, name, arguments);
     let arguments = rewritten.as_deref().unwrap_or(arguments);
     let invocation = Invocation::read(utility, arguments);
     let countless = invocation.options.len() > MAX_OPTIONS;

@@ -1,5 +1,6 @@
 //! Utilities whose arguments are a small language of their own.
 
+mod awk;
 mod echo;
 mod lines;
 mod program_text;
@@ -7,6 +8,7 @@ mod signal;
 mod size;
 mod synonym;
 mod text;
+mod unzip;
 
 use super::{
     Builder, MAX_DEPTH,
@@ -51,7 +53,11 @@ pub(super) fn special(builder: Builder<'_>, name: &str, arguments: &[Field]) -> 
 }
 
 /// Arguments rewritten before their table reads them.
-pub(super) fn arguments(name: &str, arguments: &[Field]) -> Option<Vec<Field>> {
+pub(super) fn arguments(
+    builder: Builder<'_>,
+    name: &str,
+    arguments: &[Field],
+) -> Option<Vec<Field>> {
     match name {
         "kill" => signal::rewritten(&["-s", "-n"], arguments),
         "killall" => signal::rewritten(&["-s", "--signal"], arguments),
@@ -60,6 +66,7 @@ pub(super) fn arguments(name: &str, arguments: &[Field]) -> Option<Vec<Field>> {
             Some(vec![Field { text: home(), span: crate::Span::default() }])
         }
         "ps" => bundle_sorted(arguments),
+        "unzip" if builder.wrapped <= 1 => unzip::rewritten(arguments),
         _ => None,
     }
 }
@@ -118,7 +125,7 @@ pub(super) fn refine(
             .filter(|it| it.text.starts_with('+'))
             .for_each(|it| date_format(&mut it.text)),
         "sed" => script_operand(invocation, parts, program_text::sed),
-        "awk" | "gawk" | "mawk" | "nawk" => script_operand(invocation, parts, program_text::awk),
+        "awk" | "gawk" | "mawk" | "nawk" => script_operand(invocation, parts, awk::tidied),
         _ => {}
     }
 }
@@ -217,9 +224,11 @@ fn shell(builder: Builder<'_>, name: &str, arguments: &[Field]) -> Option<Argv> 
     if flag.text != "-c" {
         return None;
     }
-    let script = nested_script(builder, text.literal()?)?;
-    // What other shells make of bash's own syntax is not known here.
-    let plain = matches!(name, "bash" | "zsh" | "ksh")
+    let text = text.literal()?;
+    let script = nested_script(builder, text)?;
+    // What other shells make of bash's own syntax is not known here. In ksh, `|&` starts a process to talk to.
+    let plain = matches!(name, "bash" | "zsh")
+        || name == "ksh" && !text.contains("|&")
         || posix::check(&script, posix::Edition::default()).is_compliant();
     let (text, known) = plain.then(|| canonical_text(builder, &script))?;
     let mut tokens = vec![

@@ -42,6 +42,11 @@ impl RedirectForm {
         Self { fd: String::new(), op: "<<<", target: Target::Word(text.to_owned()) }
     }
 
+    /// `2>&1`
+    pub(super) fn errors_to_output() -> Self {
+        Self { fd: "2".to_owned(), op: ">&", target: Target::Word("1".to_owned()) }
+    }
+
     pub(super) fn is_input(&self) -> bool {
         self.op.starts_with('<') && matches!(&*self.fd, "" | "0")
     }
@@ -68,11 +73,17 @@ impl std::fmt::Display for RedirectForm {
     }
 }
 
-pub(super) fn canonical(redirects: &[Redirect], expand: &mut Canonical<'_>) -> Vec<RedirectForm> {
+/// Redirections in the order that counts, with `last` behind all that are written.
+pub(super) fn canonical(
+    redirects: &[Redirect],
+    last: Option<RedirectForm>,
+    expand: &mut Canonical<'_>,
+) -> Vec<RedirectForm> {
     let mut forms = Vec::with_capacity(redirects.len());
     for redirect in redirects {
         one(redirect, expand, &mut forms);
     }
+    forms.extend(last);
     // Files on different descriptors can be opened in any order; copies of descriptors cannot.
     if forms.iter().all(|it| !it.op.contains('&')) {
         forms.sort_by(|a, b| a.fd.cmp(&b.fd));
@@ -125,11 +136,7 @@ fn one(redirect: &Redirect, expand: &mut Canonical<'_>, forms: &mut Vec<Redirect
     }
     forms.push(RedirectForm { fd, op, target: Target::Word(std::mem::take(&mut target)) });
     if both {
-        forms.push(RedirectForm {
-            fd: "2".to_owned(),
-            op: ">&",
-            target: Target::Word("1".to_owned()),
-        });
+        forms.push(RedirectForm::errors_to_output());
     }
 }
 

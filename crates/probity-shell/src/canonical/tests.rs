@@ -175,6 +175,10 @@ fn habits_of_single_utilities() {
         ("sed -n 1,5p f", "head -n 5 f"),
         ("cut -d= -f1 f", "cut -d '=' -f 1 f"),
         ("awk '{ print $1, $2 }' f", "awk '{print $1,$2}' f"),
+        ("unzip -d p a.zip", "unzip a.zip -d p"),
+        ("unzip -o -d p a.zip m", "unzip -o a.zip m -d p"),
+        ("unzip -q a.zip -dp m n", "unzip -q -d p a.zip m n"),
+        ("unzip -P x a.zip -d p", "unzip -d p -P x a.zip"),
         ("date +%F", "date +%Y-%m-%d"),
         ("bash -c 'ls -la'", "bash -c \"ls -a -l\""),
         ("ssh host ls -la", "ssh host 'ls -a -l'"),
@@ -209,8 +213,78 @@ fn habits_of_single_utilities() {
         ("sed -n 1,5p a b", "head -n 5 a b"),
         ("awk '{print $1 $2}' f", "awk '{print $1,$2}' f"),
         ("awk '{print \"a  b\"}'", "awk '{print \"a b\"}'"),
+        ("unzip a.zip -o", "unzip -o a.zip"),
+        ("unzip a.zip -d p", "unzip -d q a.zip"),
+        ("unzip a.zip m -d p n", "unzip -d p a.zip m n"),
+        ("unzip -d p a.zip -d q", "unzip -d q -d p a.zip"),
+        ("unzip a.zip -x m -d p", "unzip -d p a.zip -x m"),
+        ("unzip a.zip -d", "unzip -d a.zip"),
+        ("unzip $x -d p", "unzip -d p $x"),
+        ("xargs unzip a.zip m -d p", "xargs unzip -d p a.zip m"),
         ("dd if=a of=b", "dd if=b of=a"),
         ("/opt/bin/rm f", "rm f"),
+    ]);
+}
+
+#[test]
+fn blanks_around_operators_of_awk() {
+    equal(&[
+        ("awk '{sum+=$3} END{print sum}' f", "awk '{ sum += $3 } END { print sum }' f"),
+        ("awk '/a/&&/b/' f", "awk '/a/ && /b/' f"),
+        ("awk '$3>30' f", "awk '$3 > 30' f"),
+        ("awk '$1==-1||$2!=\"a b\"' f", "awk '$1 == -1 || $2 != \"a b\"' f"),
+        ("awk '$0!~/a  b/' f", "awk ' $0 !~ /a  b/ ' f"),
+        ("awk '!/x/' f", "awk '! /x/' f"),
+        ("awk '/a/,/b/{n++}' f", "awk '/a/, /b/ { n++ }' f"),
+        ("awk '{print ($1+$2)/2}' f", "awk '{ print ( $1 + $2 ) / 2 }' f"),
+        ("awk '{print a-1}' f", "awk '{print a - 1}' f"),
+        ("awk '{print NR%2?\"x\":\"y\"}' f", "awk '{ print NR % 2 ? \"x\" : \"y\" }' f"),
+        ("awk '{a[$1]=a[$1] $2}' f", "awk '{ a[ $1 ] = a[$1] $2 }' f"),
+        ("awk '{if($1>2)print}' f", "awk '{ if ($1 > 2)print }' f"),
+        ("awk '{print>\"a\"}' f", "awk '{ print > \"a\" }' f"),
+        ("awk '{\n  x = 1\n}' f", "awk '{\nx=1\n}' f"),
+        ("awk '$1 ~ /^[/ ]/' f", "awk '$1~/^[/ ]/' f"),
+    ]);
+    not_equal(&[
+        ("awk '{print a b}' f", "awk '{print ab}' f"),
+        ("awk '{print a -1}' f", "awk '{print a - 1}' f"),
+        ("awk '{print a -1}' f", "awk '{print a-1}' f"),
+        ("awk '{print a \" = \" b}' f", "awk '{print a \"=\" b}' f"),
+        ("awk '/a && b/' f", "awk '/a&&b/' f"),
+        ("awk '/a = b/' f", "awk '/a=b/' f"),
+        ("awk '{if (x) / y/ }' f", "awk '{if (x) /y/ }' f"),
+        ("awk '{print 1e+5}' f", "awk '{print 1e + 5}' f"),
+        ("awk '{print f (x)}' f", "awk '{print f(x)}' f"),
+        ("awk '{print a + +b}' f", "awk '{print a ++b}' f"),
+        ("awk '{print a ++b}' f", "awk '{print a++ b}' f"),
+        ("awk '{print a ! ~ b}' f", "awk '{print a !~ b}' f"),
+        ("awk '{a = = b}' f", "awk '{a == b}' f"),
+        ("awk '{print > > \"x\"}' f", "awk '{print >> \"x\"}' f"),
+        ("awk '{print 1 .5}' f", "awk '{print 1.5}' f"),
+        ("awk '{x=1\ny=2}' f", "awk '{x=1 y=2}' f"),
+        ("awk '{x=1 # y = 2\n}' f", "awk '{x=1 # y=2\n}' f"),
+    ]);
+}
+
+#[test]
+fn errors_go_down_the_pipe() {
+    equal(&[
+        ("make |& tee log", "make 2>&1 | tee log"),
+        ("make > o |& tee log", "make > o 2>&1 | tee log"),
+        ("a 2> e < i |& b |& c", "a 2> e < i 2>&1 | b 2>&1 | c"),
+        ("{ a; b; } |& c", "{ a; b; } 2>&1 | c"),
+        ("(a) |& c", "(a) 2>&1 | c"),
+        ("bash -c 'a |& b'", "bash -c 'a 2>&1 | b'"),
+    ]);
+    not_equal(&[
+        ("make |& tee log", "make | tee log"),
+        ("make |& tee log", "make 2> log | tee log"),
+        ("make 2>&1 > o | tee log", "make > o |& tee log"),
+        ("cat f |& wc", "cat f | wc"),
+        ("a | b |& c", "a |& b | c"),
+        ("ksh -c 'a |& b'", "ksh -c 'a 2>&1 | b'"),
+        ("sh -c 'a |& b'", "sh -c 'a 2>&1 | b'"),
+        ("[[ -f a ]] |& b", "[[ -f a ]] | b"),
     ]);
 }
 

@@ -4,7 +4,11 @@ use super::{
     Found, Step, begins_as_command, is_comment, is_heading, is_keyword, is_sentence, is_warned_of,
     trimmed,
 };
-use crate::{Script, Span};
+use crate::{
+    Script, Span,
+    tree::{Command, Stmt},
+    utility,
+};
 
 /// Words that introduce a command.
 const LABELS: &[&str] = &[
@@ -36,6 +40,9 @@ fn lines(reply: &str, span: Span) -> impl Iterator<Item = Span> + '_ {
 /// The whole reply, if it is nothing but a command.
 pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
     let text = whole.of(reply);
+    if empties_file(text) {
+        return Some(Found::at(reply, whole, &[]));
+    }
     let first = text.lines().next().unwrap_or_default();
     if is_introduced(text) || is_heading(first) || Script::parse(text).is_err() {
         return None;
@@ -51,6 +58,25 @@ pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
     let plausible =
         begins && !sentences || one_line && !sentences && !first.starts_with(char::is_uppercase);
     (plausible && !wrapped).then(|| Found::at(reply, whole, &[]))
+}
+
+/// `> notes.txt`, which makes the file empty. A quotation looks the same: of a program, of a sentence, of a name.
+fn empties_file(text: &str) -> bool {
+    let Some(file) = text.strip_prefix("> ").map(str::trim_start) else { return false };
+    let Ok(script) = Script::parse(text) else { return false };
+    let [Stmt { command: Command::Simple(simple), background: false, .. }] = &*script.body else {
+        return false;
+    };
+    let redirects_only = simple.words.is_empty() && simple.assignments.is_empty();
+    let word = file.split_whitespace().next().unwrap_or_default();
+    let name = if word.starts_with('/') { word.rsplit('/').next() } else { Some(word) };
+    // `file` without a file to look at says only how it is used.
+    let is_program = word.starts_with("./")
+        || word != "file" && name.is_some_and(utility::is_known)
+        || word.contains('=');
+    let is_prose = file.ends_with(['.', ',', ':', ';', '!', '?'])
+        || word.starts_with(char::is_uppercase) && word.chars().all(char::is_alphabetic);
+    redirects_only && !text.contains('\n') && !is_program && !is_prose
 }
 
 /// Whether a text begins with the mark of a quotation, a prompt or a label.

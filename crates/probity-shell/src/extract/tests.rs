@@ -8,6 +8,35 @@ fn check(reply: &str, command: &str, steps: &[&str]) {
 }
 
 #[test]
+fn a_redirection_alone_is_a_command() {
+    for reply in [
+        "> file",
+        "> notes.txt",
+        "> /var/log/app.log",
+        "> ~/notes",
+        "> \"my file\"",
+        "> \"$LOG\"",
+        "> app.log 2>&1",
+        ">notes.txt",
+        ">> notes.txt",
+        "2> errors.txt",
+    ] {
+        check(reply, reply, &[]);
+    }
+    for reply in [
+        "> Paris",
+        "> done.",
+        "> The file is empty now.",
+        "> notes.txt is empty now",
+        "> notes.txt\n> more.txt",
+        "> notes.txt\n\nThat is the name.",
+        ">",
+    ] {
+        assert_eq!(extract(reply), None, "{reply}");
+    }
+}
+
+#[test]
 fn a_bare_command_is_taken_whole() {
     check("ls -la", "ls -la", &[]);
     check("  find . -name '*.txt'\n", "find . -name '*.txt'", &[]);
@@ -74,6 +103,9 @@ fn thoughts_and_warnings_are_passed_over() {
     check("```bash ls -la```", "ls -la", &["fence"]);
     check("Run it:\n\n    grep -r foo .\n", "grep -r foo .", &["prose"]);
     check("> ls -la", "ls -la", &["prose"]);
+    check("> ls", "ls", &["prose"]);
+    check("> /bin/ls", "/bin/ls", &["prose"]);
+    check("> ./build.sh", "./build.sh", &["prose"]);
 }
 
 #[test]

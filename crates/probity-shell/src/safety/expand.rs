@@ -30,7 +30,7 @@ impl Expand for Walker<'_> {
                 match printed {
                     Feed::Known(text) => push_value(text.trim_end_matches('\n'), it.quoted, out),
                     Feed::Download => push_unknown(DOWNLOAD, it.quoted, out),
-                    Feed::Nothing | Feed::Secret | Feed::Unknown => {
+                    Feed::Found(_) | Feed::Nothing | Feed::Secret | Feed::Unknown => {
                         push_unknown(PRINTED, it.quoted, out);
                     }
                 }
@@ -43,7 +43,11 @@ impl Expand for Walker<'_> {
                 let printed = self.substitution(&it.body);
                 match printed {
                     Feed::Download => push_unknown(DOWNLOAD, true, out),
-                    Feed::Known(_) | Feed::Nothing | Feed::Secret | Feed::Unknown => {
+                    Feed::Known(_)
+                    | Feed::Found(_)
+                    | Feed::Nothing
+                    | Feed::Secret
+                    | Feed::Unknown => {
                         let name = format!("{PROCESS}{}", self.processes.len());
                         self.processes.push(printed);
                         push_unknown(&name, true, out);

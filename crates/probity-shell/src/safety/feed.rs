@@ -1,6 +1,6 @@
 //! What flows through a pipe, as far as the text says.
 
-use super::{decode, target};
+use super::{decode, find::Found, target};
 use crate::field::{self, Field};
 
 /// What a command reads or writes.
@@ -10,6 +10,8 @@ pub(super) enum Feed {
     Nothing,
     /// This text, markers included.
     Known(String),
+    /// Paths, as `find` prints them.
+    Found(Found),
     /// What was fetched from elsewhere.
     Download,
     /// A secret.
@@ -47,6 +49,7 @@ impl Feed {
         match name {
             "echo" => echo(arguments),
             "printf" => printf(arguments),
+            "tr" if matches!(stdin, Self::Found(_)) && ends_with_null(arguments) => stdin.clone(),
             "base64" | "base32" | "xxd" | "rev" | "tr" | "openssl" => {
                 decoded(name, arguments, stdin)
             }
@@ -56,6 +59,7 @@ impl Feed {
                 [one] if !one.text.starts_with('-') => Self::Known(format!("{}\n", one.text)),
                 _ => Self::Unknown,
             },
+            "find" | "gfind" => Found::printed(arguments).map_or(Self::Unknown, Self::Found),
             "env" | "printenv" if arguments.is_empty() => Self::Secret,
             "cat" if reads_nothing(arguments) => stdin.clone(),
             _ if FETCHERS.contains(&name) && !arguments.is_empty() => fetched(name, arguments),
@@ -63,16 +67,35 @@ impl Feed {
             _ if FILTERS.contains(&name) => match stdin {
                 Self::Download => Self::Download,
                 Self::Secret => Self::Secret,
-                Self::Known(text)
+                Self::Known(_) | Self::Found(_)
                     if matches!(name, "cat" | "tee" | "sort" | "uniq" | "pv" | "tac") =>
                 {
-                    Self::Known(text.clone())
+                    stdin.clone()
                 }
+                Self::Found(found) => chosen(found.clone(), name, arguments),
                 Self::Known(_) | Self::Nothing | Self::Unknown => Self::Unknown,
             },
             _ => Self::Unknown,
         }
     }
+}
+
+/// Paths that a filter lets pass.
+fn chosen(found: Found, name: &str, arguments: &[Field]) -> Feed {
+    let options = || arguments.iter().map(|it| it.text.as_str()).filter(|it| it.starts_with('-'));
+    let inverts =
+        options().any(|it| it == "--invert-match" || !it.starts_with("--") && it.contains('v'));
+    match name {
+        "grep" if inverts => Feed::Found(found.chosen()),
+        "grep" => Feed::Found(found.chosen_by_name()),
+        "head" | "tail" => Feed::Found(found.chosen()),
+        _ => Feed::Unknown,
+    }
+}
+
+/// `tr '\n' '\0'` only ends each path in another way.
+fn ends_with_null(arguments: &[Field]) -> bool {
+    matches!(arguments, [from, to] if from.text == "\\n" && matches!(&*to.text, "\\0" | "\\000"))
 }
 
 fn reads_nothing(arguments: &[Field]) -> bool {
@@ -212,7 +235,9 @@ fn decoded(name: &str, arguments: &[Field], stdin: &Feed) -> Feed {
         Feed::Download if decodes => return Feed::Download,
         Feed::Secret => return Feed::Secret,
         _ if names_secret(name, arguments) => return Feed::Secret,
-        Feed::Known(_) | Feed::Nothing | Feed::Download | Feed::Unknown => return Feed::Unknown,
+        Feed::Known(_) | Feed::Found(_) | Feed::Nothing | Feed::Download | Feed::Unknown => {
+            return Feed::Unknown;
+        }
     };
     let output = match (name, decodes) {
         ("base64" | "openssl", true) => decode::base64(input),

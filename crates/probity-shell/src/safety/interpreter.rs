@@ -183,7 +183,7 @@ impl Walker<'_> {
         match stdin {
             Feed::Known(text) => return self.text(text, span),
             Feed::Download => self.report_check(self.download_rule(), span),
-            Feed::Secret | Feed::Unknown => {
+            Feed::Found(_) | Feed::Secret | Feed::Unknown => {
                 self.opaque(span, "a shell runs what another command prints");
             }
             Feed::Nothing => {}
@@ -237,7 +237,7 @@ impl Walker<'_> {
             match stdin {
                 Feed::Known(text) => self.code(text, span),
                 Feed::Download => self.report_check(self.download_rule(), span),
-                Feed::Nothing | Feed::Secret | Feed::Unknown => {}
+                Feed::Found(_) | Feed::Nothing | Feed::Secret | Feed::Unknown => {}
             }
         }
         None

@@ -244,14 +244,25 @@ impl Walker<'_> {
         if fields.is_empty() {
             return;
         }
+        let reads_file = call.args[..start].iter().any(|it| names_arguments_file(it.text));
         let given: Vec<String> = match stdin {
-            Feed::Known(text) if !call.has_any(&["-a", "--arg-file"]) => text
+            Feed::Found(found) if !reads_file => {
+                let words: Vec<&str> = fields.iter().map(|it| it.text.as_str()).collect();
+                self.found_are_removed(call, &words, found);
+                found.paths()
+            }
+            Feed::Known(text) if !reads_file => text
                 .split([' ', '\n', '\t', '\0'])
                 .filter(|it| !it.is_empty())
                 .take(64)
                 .map(str::to_owned)
                 .collect(),
-            Feed::Known(_) | Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => {
+            Feed::Known(_)
+            | Feed::Found(_)
+            | Feed::Nothing
+            | Feed::Download
+            | Feed::Secret
+            | Feed::Unknown => {
                 vec![expand::unknown(expand::INPUT)]
             }
         };
@@ -283,6 +294,9 @@ impl Walker<'_> {
     fn parallel(&mut self, call: &Call<'_>, stdin: &Feed) {
         let words: Vec<&str> =
             call.args.iter().filter(|it| it.kind != Kind::Value).map(|it| it.text).collect();
+        if words.contains(&"--dry-run") {
+            return;
+        }
         let colons = words.iter().position(|it| it.starts_with(":::"));
         let (command, given) = words.split_at(colons.unwrap_or(words.len()));
         let command: Vec<&str> =
@@ -292,13 +306,14 @@ impl Walker<'_> {
         if given.is_empty() && colons.is_none() {
             given = match stdin {
                 Feed::Known(text) => text.lines().take(16).map(str::to_owned).collect(),
+                Feed::Found(found) => {
+                    self.found_are_removed(call, &command, found);
+                    found.paths()
+                }
                 Feed::Nothing | Feed::Download | Feed::Secret | Feed::Unknown => {
                     vec![expand::unknown(expand::INPUT)]
                 }
             };
-        }
-        if words.contains(&"--dry-run") {
-            return;
         }
         // A shell puts the words together again; one that holds blanks was meant as one.
         let whole = |it: &&str| match it.contains(' ') && command.len() > 1 {
@@ -354,6 +369,12 @@ fn quoted(text: &str) -> String {
         true => format!("'{}'", text.replace('\'', "'\\''")),
         false => text.to_owned(),
     }
+}
+
+/// `-a FILE`, alone or behind letters without a value: `xargs` does not read what is piped to it.
+fn names_arguments_file(option: &str) -> bool {
+    let letters = option.trim_start_matches(['-', '0', 'r', 't', 'x', 'p', 'o']);
+    option.starts_with("--arg-file") || !option.starts_with("--") && letters.starts_with('a')
 }
 
 /// Where the command begins after the options of `xargs`.

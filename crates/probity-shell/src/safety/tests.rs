@@ -282,7 +282,60 @@ fn telling_is_not_doing() {
         check(command, Risk::Safe);
     }
     check("kubectl delete pod web --dry-run=none", Risk::High);
+    for command in [
+        "rsync -ain --delete src/ dst/",
+        "rsync -avPn --delete src/ dst/",
+        "rsync -naclS --delete src/ dst/",
+        "rsync -e ssh -Fin --delete src/ dst/",
+    ] {
+        check(command, Risk::Safe);
+    }
+    for command in [
+        "rsync -ai --delete src/ dst/",
+        "rsync -aP --delete src/ dst/",
+        // The letter is another option's value.
+        "rsync -aTn --delete src/ dst/",
+        "rsync -a -e n --delete src/ dst/",
+        "rsync -a --exclude -n --delete src/ dst/",
+    ] {
+        check(command, Risk::High);
+    }
     check("find . -exec echo --help \\; -delete", Risk::High);
+}
+
+#[test]
+fn what_find_feeds_to_xargs_is_where_find_starts() {
+    for (pipe, exec) in [
+        ("find ~ -name '*.bak' -print0 | xargs -0 rm -f", "find ~ -name '*.bak' -exec rm -f {} +"),
+        ("find / -name core | sort | xargs -I% rm %", "find / -name core -exec rm {} +"),
+        ("sudo find /etc -type f | xargs sudo rm", "find /etc -type f -exec rm {} +"),
+        ("find -L ~ -name '*.bak' | xargs rm", "find -L ~ -name '*.bak' -exec rm {} +"),
+        ("find ~ -name '*.bak' | grep old | xargs rm", "find ~ -name '*.bak' -exec rm {} +"),
+        ("find ~ -name a | tr '\\n' '\\0' | xargs -0 rm", "find ~ -name a -exec rm {} +"),
+        ("find ~ -name '*.bak' | parallel rm", "find ~ -name '*.bak' -exec rm {} +"),
+        ("find . -mtime +30 | xargs -r rm", "find . -mtime +30 -exec rm {} +"),
+        ("find . | xargs rm -rf", "find . -exec rm -rf {} +"),
+        ("find . -name '*.txt' | xargs rm", "find . -name '*.txt' -exec rm {} +"),
+        ("find /tmp/work -type f | xargs rm", "find /tmp/work -type f -exec rm {} +"),
+        ("find ~ -name '*.bak' | xargs ls -l", "find ~ -name '*.bak' -exec ls -l {} +"),
+        ("find / -type f | xargs grep -l rm", "find / -type f -exec grep -l rm {} +"),
+        ("find ~ -type f | xargs wc -l", "find ~ -type f -exec wc -l {} +"),
+    ] {
+        assert_eq!(judge(pipe).risk, judge(exec).risk, "`{pipe}`: {:#?}", judge(pipe).findings);
+    }
+    check("find ~ -name '*.bak' -print0 | xargs -0 rm -f", Risk::Critical);
+    check("find / -type f | xargs grep -l rm", Risk::Safe);
+    // What is read is not what was found.
+    for command in [
+        "find ~ -name '*.bak' | xargs -a list rm",
+        "find ~ -name '*.bak' | xargs -0ra list rm",
+        "find ~ -name '*.bak' | wc -l | xargs rm",
+        "find ~ -name '*.bak' -exec basename {} \\; | xargs rm",
+        "find ~ -name '*.bak' -printf '%f\\n' | xargs rm",
+    ] {
+        check(command, Risk::Moderate);
+    }
+    check("find ~ -name '*.bak' | parallel --dry-run rm", Risk::Safe);
 }
 
 #[test]

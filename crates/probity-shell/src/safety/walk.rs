@@ -293,7 +293,10 @@ impl<'r> Walker<'r> {
                 (Feed::Known(a), Feed::Known(b)) => Feed::Known(a + &b),
                 (Feed::Download, _) | (_, Feed::Download) => Feed::Download,
                 (Feed::Secret, _) | (_, Feed::Secret) => Feed::Secret,
-                (Feed::Known(_) | Feed::Unknown, Feed::Known(_) | Feed::Unknown) => Feed::Unknown,
+                (
+                    Feed::Known(_) | Feed::Found(_) | Feed::Unknown,
+                    Feed::Known(_) | Feed::Found(_) | Feed::Unknown,
+                ) => Feed::Unknown,
             };
         }
         written

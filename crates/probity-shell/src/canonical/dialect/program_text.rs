@@ -1,4 +1,4 @@
-//! Programs of `sed` and `awk`: spellings that cannot matter.
+//! Programs of `sed`: spellings that cannot matter.
 
 use crate::field;
 
@@ -21,33 +21,4 @@ pub(super) fn sed(script: &mut String) {
     if plain(pattern) && plain(replacement) && flagged {
         *script = format!("s/{pattern}/{replacement}/{flags}");
     }
-}
-
-/// Blanks next to braces, semicolons and commas. Programs with patterns are left alone: a blank there is text.
-pub(super) fn awk(program: &mut String) {
-    if !field::is_literal(program) || program.contains(['/', '\n', '\\', '#', '~']) {
-        return;
-    }
-    let mut tidy = String::with_capacity(program.len());
-    let mut quoted = false;
-    let mut pending = false;
-    for character in program.chars() {
-        if character == '"' {
-            quoted = !quoted;
-        }
-        if !quoted && character.is_ascii_whitespace() {
-            pending = true;
-            continue;
-        }
-        if pending {
-            let joins = |it: char| matches!(it, '{' | '}' | ';' | ',');
-            let needless = tidy.is_empty() || tidy.ends_with(joins) || joins(character);
-            if !needless {
-                tidy.push(' ');
-            }
-            pending = false;
-        }
-        tidy.push(character);
-    }
-    *program = tidy;
 }
