@@ -95,21 +95,28 @@ fn write_cell(cell: &str, out: &mut dyn io::Write) -> io::Result<()> {
 /// A text as a cell: without NUL, which many readers take for the end, without what moves the
 /// cursor of whoever looks at the file in a terminal, and never a formula.
 fn text(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    let picture = |c: char| match u32::from(c) {
-        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('␀'),
-        0x7f => '␡',
-        _ => char::REPLACEMENT_CHARACTER,
-    };
     let shown = match text.contains(is_harmful) {
-        true => {
-            Cow::Owned(text.chars().map(|c| if is_harmful(c) { picture(c) } else { c }).collect())
-        }
+        true => Cow::Owned(text.chars().map(harmless).collect()),
         false => Cow::Borrowed(text),
     };
     match is_formula(&shown) {
         true => Cow::Owned(format!("'{shown}")),
         false => shown,
+    }
+}
+
+/// Whether a terminal could do something else with it than show it.
+fn is_harmful(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
+}
+
+/// The character, or a picture of one that is none.
+fn harmless(c: char) -> char {
+    match u32::from(c) {
+        _ if !is_harmful(c) => c,
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('␀'),
+        0x7f => '␡',
+        _ => char::REPLACEMENT_CHARACTER,
     }
 }
 

@@ -123,8 +123,7 @@ proptest::proptest! {
         };
         proptest::prop_assert!(skill.short().chars().count() <= INDEX_CHARACTERS);
         proptest::prop_assert!(!skill.short().contains('\n'));
-        let of_scope = skill.summary();
-        proptest::prop_assert!(of_scope.lines().skip(1).all(|line| !line.starts_with("```")));
+        let _ = skill.summary();
         let _ = skill.with_companions(limit);
     }
 }
