@@ -289,9 +289,15 @@ impl Context<'_> {
             .build()
             .map_err(|error| Failure::new("failed to start").because(error))?;
         let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
+        let farewell = Farewell {
+            porcelain: args.porcelain,
+            planned: plan.lanes.iter().map(|lane| lane.info.planned).sum(),
+            store: self.store.to_owned(),
+            run_id: plan.run_id.clone(),
+        };
         let outcome = runtime.block_on(async {
             let (stop, stopped) = watch::channel(false);
-            let signals = tokio::spawn(watch_signals(stop));
+            let signals = tokio::spawn(watch_signals(stop, farewell));
             let outcome = engine::run(plan, rules, sender, stopped).await;
             // Programs that were given up are ended before we are.
             process::drained(grace + Duration::from_secs(1)).await;
@@ -379,7 +385,7 @@ fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
 }
 
 /// The first signal stops the run in good order, the second ends the program at once.
-async fn watch_signals(stop: watch::Sender<bool>) {
+async fn watch_signals(stop: watch::Sender<bool>, farewell: Farewell) {
     use tokio::signal::unix::{SignalKind, signal};
     let interrupt = signal(SignalKind::interrupt());
     let terminate = signal(SignalKind::terminate());
@@ -395,15 +401,43 @@ async fn watch_signals(stop: watch::Sender<bool>) {
         }
         count += 1;
         if count > 1 {
-            leave_at_once();
+            farewell.leave();
         }
         let _ = stop.send(true);
     }
 }
 
-#[expect(clippy::disallowed_methods, clippy::exit, reason = "asked for twice, and nothing is lost")]
-fn leave_at_once() {
-    std::process::exit(i32::from(Exit::Interrupted.code()));
+/// What scripts are told when a run is left at once.
+struct Farewell {
+    porcelain: bool,
+    planned: u64,
+    store: PathBuf,
+    run_id: String,
+}
+
+impl Farewell {
+    /// Ends the program, with the lines for scripts from what was recorded.
+    #[expect(clippy::disallowed_methods, reason = "asked for twice, and nothing is lost")]
+    fn leave(&self) {
+        let tally = Reader::open(&self.store)
+            .and_then(|reader| reader.run_tally(&reader.find(&self.run_id)?))
+            .unwrap_or_default();
+        summary::write_failure(&self.store, "the run was stopped at once");
+        if self.porcelain {
+            let porcelain = Porcelain {
+                aborted: true,
+                cases: tally.total(),
+                planned: self.planned,
+                total_calls: tally.calls,
+                cost_usd: tally.cost_usd,
+                result_file: self.store.display().to_string(),
+                ..Porcelain::default()
+            };
+            // Whoever does not read them any more has gone too.
+            let _ = porcelain.print();
+        }
+        std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
 }
 
 /// Where a suite file really is, which tells it from others of the same name.

@@ -91,6 +91,33 @@ fn a_run_that_is_killed_again_and_again_loses_nothing_and_asks_nothing_twice() {
 }
 
 #[test]
+fn a_second_ctrl_c_ends_at_once_and_scripts_get_their_lines() {
+    let server = FakeServer::start(Script::default());
+    // A program that does not end when it is told to keeps the run busy.
+    let stubborn = "[[runners]]\nname = \"stubborn\"\nkind = \"program\"\n\
+                    command = [\"sh\", \"-c\", \"trap '' TERM INT; touch here; while :; do sleep 1; done\"]\n\
+                    [timeouts]\nkill_grace = \"60s\"\n";
+    let project = project(5, &[("fake", &server)], stubborn);
+    let child = start(&project, &["--events", "events.jsonl"]);
+    wait_until("the program has begun", || project.path("here").exists());
+    signal("-INT", child.id());
+    wait_until("the run is being stopped", || {
+        let events = fs::read_to_string(project.path("events.jsonl")).unwrap_or_default();
+        events.contains("cancel-started")
+    });
+    let begun = Instant::now();
+    signal("-INT", child.id());
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    ran.expect(
+        130,
+        &[("ABORTED", "1"), ("N_CASES", "5"), ("N_PLANNED", "6"), ("TOTAL_CALLS", "5")],
+    );
+    assert_eq!(ran.keys.len(), 9, "{:?}", ran.keys);
+    assert!(project.read(".probity/suite_summary.json").contains("the run was stopped at once"));
+}
+
+#[test]
 fn ctrl_c_cancels_saves_and_says_how_to_go_on() {
     for name in ["-INT", "-TERM"] {
         let rule = Rule::new(When::Requests(6..1000), Answer::Hang);

@@ -33,6 +33,12 @@ pub(super) fn forget(store: &Path) {
     let _ = std::fs::remove_file(path(store));
 }
 
+/// Says beside the store why there is no summary of a run.
+pub(super) fn write_failure(store: &Path, why: &str) {
+    // Scripts are told by the exit code as well.
+    let _ = OutputFile::write(&path(store), &probity_report::summary::of_failure("", why));
+}
+
 fn path(store: &Path) -> PathBuf {
     store.with_file_name(NAME)
 }
