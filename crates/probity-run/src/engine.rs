@@ -6,6 +6,7 @@
 
 mod handle;
 mod lane;
+mod schedule;
 mod task;
 
 #[cfg(test)]
@@ -247,12 +248,6 @@ impl Engine {
         }
     }
 
-    /// The backends that a lane asks.
-    fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judge, .. } = self.lanes[lane];
-        std::iter::once(backend).chain(judge)
-    }
-
     /// Tells of the lanes that have just ended.
     async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Unrecorded> {
         for &at in stage {
@@ -294,74 +289,6 @@ impl Engine {
             () = until(resume_at), if resume_at.is_some() => Wake::PauseOver,
             () = until(due), if due.is_some() => Wake::Late,
         }
-    }
-
-    /// The lanes that may begin a case now, the one whose backend has least to do first.
-    ///
-    /// The fewest in flight first is what keeps a slow backend from taking all slots.
-    fn open_lanes(&self, stage: &[usize]) -> Vec<usize> {
-        let now = Instant::now();
-        let room = self.has_room();
-        let may_begin = |at: &usize| {
-            let lane = &self.lanes[*at];
-            let asked = &self.backends[lane.backend];
-            // A judge that is slow, or not proven, must not be flooded with answers to judge.
-            let judge = lane.judge.map(|it| &self.backends[it]);
-            let is_ready = |it: &BackendState| {
-                let most = usize::try_from(it.pacer.limit()).unwrap_or(usize::MAX);
-                it.pacer.may_enter() && it.waiting.len() < most
-            };
-            // Cases that ask several times are brought to their end before others begin, so that
-            // a budget is not used up by many that are half done.
-            let most = judge.map_or(u64::MAX, |it| {
-                let both = asked.pacer.limit() + it.pacer.limit();
-                both.min(self.shared.settings.max_concurrency)
-            });
-            let has_room = room
-                && (lane.live as u64) < most
-                && asked.pacer.may_begin(now)
-                && judge.is_none_or(is_ready);
-            lane.wants_cases()
-                && asked.waiting.is_empty()
-                && match self.budget_left(*at) {
-                    Left::Enough => has_room,
-                    Left::Pending => false,
-                    // Only a case that is really there is kept from being asked.
-                    Left::Nothing(_) => true,
-                }
-        };
-        let mut open: Vec<usize> = stage.iter().copied().filter(may_begin).collect();
-        // Lanes of one backend take turns.
-        let load = |at: &usize| {
-            let lane = &self.lanes[*at];
-            (self.backends[lane.backend].pacer.in_flight(), lane.live)
-        };
-        open.sort_by_key(load);
-        open
-    }
-
-    fn has_room(&self) -> bool {
-        let in_flight: u64 = self.backends.iter().map(|it| it.pacer.in_flight()).sum();
-        in_flight < self.shared.settings.max_concurrency
-    }
-
-    /// What is left for a lane, of the run's budget and of its runner's own.
-    fn budget_left(&self, lane: usize) -> Left {
-        let LaneState { runner, info, .. } = &self.lanes[lane];
-        match (self.meter.left(), self.runner_meters[*runner].left()) {
-            (Left::Nothing(reason), _) => Left::Nothing(reason),
-            (_, Left::Nothing(reason)) => {
-                Left::Nothing(format!("{reason} for runner `{}`", info.runner))
-            }
-            (Left::Pending, _) | (_, Left::Pending) => Left::Pending,
-            (Left::Enough, Left::Enough) => Left::Enough,
-        }
-    }
-
-    /// When the first paused backend that has something to do may be asked again.
-    fn next_resume(&self) -> Option<Instant> {
-        let now = Instant::now();
-        self.backends.iter().filter_map(|it| it.pacer.paused_until()).filter(|at| *at > now).min()
     }
 
     async fn handle(&mut self, wake: Wake) -> Result<(), Unrecorded> {
@@ -445,54 +372,6 @@ impl Engine {
         };
         self.live.insert(serial, live);
         self.emit(Event::CaseStarted(key)).await
-    }
-
-    /// A case wants to make another call.
-    fn wants(&mut self, serial: u64, backend: usize, grant: oneshot::Sender<Grant>) {
-        let Some(live) = self.live.get_mut(&serial) else { return };
-        if let Some(again) = live.backing_off.take() {
-            self.backends[again].pacer.back();
-        }
-        // It had leave to ask another one, and did not need it.
-        if let Some(other) = live.calling.take() {
-            let runner = self.lanes[live.key.lane].runner;
-            self.backends[other].pacer.dropped();
-            self.meter.forgo();
-            self.runner_meters[runner].forgo();
-        }
-        self.backends[backend].waiting.push_back((serial, grant));
-    }
-
-    /// Gives leave to cases that wait for their next call. They go before new cases.
-    fn grant_waiting(&mut self) {
-        let now = Instant::now();
-        for backend in 0..self.backends.len() {
-            while let Some((serial, _)) = self.backends[backend].waiting.front() {
-                let lane = self.live.get(serial).map(|live| live.key.lane);
-                let answer = match lane.map(|at| self.budget_left(at)) {
-                    // A task that is gone wants nothing.
-                    Some(Left::Nothing(_)) | None => Grant::NoBudget,
-                    Some(Left::Enough)
-                        if self.has_room() && self.backends[backend].pacer.has_room(now) =>
-                    {
-                        Grant::Go
-                    }
-                    Some(Left::Pending | Left::Enough) => break,
-                };
-                let waiting = self.backends[backend].waiting.pop_front();
-                let Some((serial, grant)) = waiting else { break };
-                let go = matches!(answer, Grant::Go);
-                if grant.send(answer).is_err() || !go {
-                    continue;
-                }
-                self.backends[backend].pacer.begin();
-                self.meter.begin();
-                if let Some(live) = self.live.get_mut(&serial) {
-                    self.runner_meters[self.lanes[live.key.lane].runner].begin();
-                    live.calling = Some(backend);
-                }
-            }
-        }
     }
 
     /// A call came back.
