@@ -325,7 +325,10 @@ struct Sums {
 
 impl Sums {
     fn of(case: &TestCase, runner: &RunnerConfig, skills: Option<&Skills>) -> Self {
-        let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
+        let plain = || {
+            let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
+            case.prompt.len() as u64 + system.len() as u64
+        };
         let calls = match skills {
             Some(skills) => skills.calls(case, runner.swap),
             None => {
@@ -336,7 +339,7 @@ impl Sums {
         Self {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
-            prompt_bytes: case.prompt.len() as u64 + system.len() as u64,
+            prompt_bytes: skills.map_or_else(plain, |it| it.sent_bytes(case)),
             calls,
         }
     }

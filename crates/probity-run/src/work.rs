@@ -236,6 +236,25 @@ impl Skills {
         }
     }
 
+    /// Bytes of everything that is sent for the answers to a case.
+    pub(crate) fn sent_bytes(&self, case: &TestCase) -> u64 {
+        let prompt = case.prompt.len() as u64;
+        let length = |text: Option<&Arc<str>>| text.map_or(0, |it| it.len() as u64);
+        if !self.kind.compares() {
+            return prompt + length(self.index_of(case).map(|(system, _)| system).as_ref());
+        }
+        let own = self.system.as_ref().map_or(0, |it| it.len() as u64);
+        let skill = case.routing.skill.as_deref().and_then(|id| self.library.skills.get(id));
+        let Some(skill) = skill else { return prompt };
+        let of = |condition: &Condition| match condition {
+            Condition::Baseline => own,
+            Condition::Summary | Condition::Full | Condition::Companions => {
+                length(self.texts.get(&(skill.id.clone(), *condition)))
+            }
+        };
+        conditions(self.kind, skill).iter().map(|it| prompt + of(it)).sum()
+    }
+
     /// What is wrong with a case of such a runner.
     pub(crate) fn check(&self, case: &TestCase) -> Vec<CriteriaProblem> {
         let mut problems = Vec::new();

@@ -112,7 +112,6 @@ impl Plan<'_> {
         // Each answer is read again by the judge, at its full length.
         let output = backend.max_tokens.unwrap_or(REPLY_TOKENS);
         let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let input = input * answers / info.planned.max(1);
         let judge = lane.judge.map(|place| (&self.backends[place], judgements));
         let all = output.saturating_mul(answers - known);
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
