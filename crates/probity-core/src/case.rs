@@ -11,8 +11,7 @@ use serde_json::Value;
 use crate::criteria::Criteria;
 pub(crate) use decode::{CASE_FIELDS, criteria as criteria_of, criteria_of_rubric};
 pub use decode::{Decoded, decode};
-pub(crate) use fields::did_you_mean;
-pub use fields::{Fields, Finding, Findings};
+pub use fields::{Fields, Finding, Findings, did_you_mean};
 
 /// One example: what is asked, and how to tell whether the answer is right.
 ///

@@ -180,6 +180,31 @@ pub struct Asked {
     pub calls: u32,
 }
 
+/// What an answer is kept as for later runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The answer to a case.
+    Answer,
+    /// One of several answers to a case that are going to be judged.
+    Generation,
+    /// What a judge said.
+    Judgement,
+}
+
+impl Kept {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Answer, Self::Generation, Self::Judgement];
+
+    /// What many of them are called.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Answer => "answers",
+            Self::Generation => "generations",
+            Self::Judgement => "judgements",
+        }
+    }
+}
+
 /// What one case came to on one backend.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseRecord {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use probity_core::{
-    case::RubricCriterion,
     classification::AssertionOutcome,
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem, JsonLevel},
     json::Limits,
@@ -20,6 +19,7 @@ use crate::{
     compile::Compiler,
     excerpt::excerpt,
     json::{Wanted, extract},
+    judge,
     matching::json_equal,
     reply::Reply,
     schema,
@@ -360,39 +360,12 @@ impl Context<'_> {
             let message = "the threshold must be from 0 to 1".to_owned();
             return self.problem("threshold", "out-of-range", message);
         }
-        let criterion = |item: &Value| {
-            const KNOWN: [&str; 3] = ["name", "weight", "description"];
-            if !item.as_object()?.keys().all(|key| KNOWN.contains(&key.as_str())) {
-                return None;
-            }
-            let text = |key: &str| item.get(key)?.as_str().filter(|it| !it.trim().is_empty());
-            let weight = item.get("weight").map_or(Some(1.0), Value::as_f64);
-            Some(RubricCriterion {
-                name: text("name")?.to_owned(),
-                weight: weight.filter(|it| *it > 0.0 && it.is_finite())?,
-                description: text("description")?.to_owned(),
-            })
-        };
-        let criteria: Option<Vec<RubricCriterion>> = match &self.assertion.value {
-            Some(Value::String(text)) if !text.trim().is_empty() => Some(vec![RubricCriterion {
-                name: "rubric".to_owned(),
-                weight: 1.0,
-                description: text.clone(),
-            }]),
-            Some(Value::Array(items)) if !items.is_empty() => items.iter().map(criterion).collect(),
-            Some(_) | None => None,
-        };
-        let Some(criteria) = criteria else {
+        let Some(criteria) = self.assertion.value.as_ref().and_then(judge::rubric_of) else {
             return self.wrong(
-                "a text, or a list of criteria with `name`, `description` and maybe `weight`",
+                "a text, or a list of criteria with `name`, `description` and maybe `weight`, each \
+                 name once",
             );
         };
-        let mut names: Vec<&str> = criteria.iter().map(|it| it.name.as_str()).collect();
-        names.sort_unstable();
-        if names.windows(2).any(|it| it[0] == it[1]) {
-            let message = "two criteria have the same name".to_owned();
-            return self.problem("value", "bad-assertion", message);
-        }
         Some(Test::LlmRubric { number: compiler.rubric(criteria), least })
     }
 

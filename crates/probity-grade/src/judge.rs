@@ -4,7 +4,7 @@
 //! known, and nothing in them is to be followed. Of what comes back only points for the criteria
 //! are believed, and only if all of it has the form that was asked for.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use probity_core::{case::RubricCriterion, criteria::JsonLevel, record::InputDigest};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How often a judge is asked for an answer that can be read.
-pub const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// The fewest and the most points.
 const POINTS: std::ops::RangeInclusive<u64> = 1..=5;
 /// The names that answers have in the judge's reply, in the order they are shown.
@@ -31,6 +31,56 @@ pub struct Question<'a> {
     pub criteria: &'a [RubricCriterion],
     /// The answers in the order they are shown: one or two.
     pub answers: &'a [&'a str],
+}
+
+/// The talk with a judge until its answer can be read, but not for ever.
+#[derive(Debug)]
+pub struct Dialogue<'a> {
+    question: Question<'a>,
+    marker: String,
+    attempt: u32,
+    failure: Option<String>,
+}
+
+/// What comes after an answer of a judge.
+#[derive(Debug)]
+pub enum Next {
+    /// It can be believed.
+    Done(Judgement),
+    /// It is asked again.
+    Again,
+    /// It is not, and this is why.
+    GiveUp(String),
+}
+
+impl<'a> Dialogue<'a> {
+    /// A talk about a question.
+    pub fn new(question: Question<'a>, seed: u64) -> Self {
+        Self { marker: question.marker(seed), question, attempt: 0, failure: None }
+    }
+
+    /// What the judge is asked next.
+    pub fn prompt(&self) -> String {
+        self.question.prompt(&self.marker, self.attempt, self.failure.as_deref())
+    }
+
+    /// How often it has answered.
+    pub const fn attempts(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Takes its answer in.
+    pub fn hear(&mut self, reply: &str) -> Next {
+        self.attempt += 1;
+        match self.question.read(reply) {
+            Ok(judgement) => Next::Done(judgement),
+            Err(why) if self.attempt < ATTEMPTS => {
+                self.failure = Some(why);
+                Next::Again
+            }
+            Err(why) => Next::GiveUp(format!("the judge's answer cannot be used: {why}")),
+        }
+    }
 }
 
 /// What a judge said.
@@ -218,6 +268,42 @@ fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
 
 fn json(text: &str) -> String {
     Value::from(text).to_string()
+}
+
+/// The criteria of a rubric: a text is one, a list has a name, a description and maybe a weight for each.
+pub fn rubric_of(value: &Value) -> Option<Vec<RubricCriterion>> {
+    const KNOWN: [&str; 3] = ["name", "weight", "description"];
+    let criterion = |item: &Value| {
+        if !item.as_object()?.keys().all(|key| KNOWN.contains(&key.as_str())) {
+            return None;
+        }
+        let text = |key: &str| item.get(key)?.as_str().filter(|it| !it.trim().is_empty());
+        let weight = item.get("weight").map_or(Some(1.0), Value::as_f64);
+        Some(RubricCriterion {
+            name: text("name")?.to_owned(),
+            weight: weight.filter(|it| *it > 0.0 && it.is_finite())?,
+            description: text("description")?.to_owned(),
+        })
+    };
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(vec![RubricCriterion {
+            name: "rubric".to_owned(),
+            weight: 1.0,
+            description: text.clone(),
+        }]),
+        Value::Array(items) if !items.is_empty() => {
+            let criteria: Vec<RubricCriterion> =
+                items.iter().map(criterion).collect::<Option<_>>()?;
+            let names: BTreeSet<&str> = criteria.iter().map(|it| it.name.as_str()).collect();
+            (names.len() == criteria.len()).then_some(criteria)
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
+    }
 }
 
 /// The mean of points by weight, from 0 (all 1) to 1 (all 5), of one answer.

@@ -11,7 +11,7 @@ mod openai;
 use std::time::Duration;
 
 use probity_core::{
-    record::{CallError, InputDigest, Source, Usage},
+    record::{CallError, InputDigest, Kept, Source, Usage},
     suite::Price,
 };
 
@@ -78,17 +78,6 @@ pub trait Answers: Send + Sync + std::fmt::Debug {
     fn get(&self, kept: Kept, key: InputDigest) -> Option<String>;
     /// Keeps an answer.
     fn put(&self, kept: Kept, key: InputDigest, answer: &str);
-}
-
-/// What an answer is kept as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// The answer to a case.
-    Answer,
-    /// One of several answers to a case that are going to be judged.
-    Generation,
-    /// What a judge said.
-    Judgement,
 }
 
 /// What is done with answers of one kind.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use probity_core::{
     case::RubricCriterion, failure::ErrorKind, record::CallError, settings::Settings,
 };
-use probity_grade::judge::{ATTEMPTS, Judgement, Question};
+use probity_grade::judge::{Dialogue, Judgement, Next, Question};
 use tokio::{
     sync::Semaphore,
     task::JoinSet,
@@ -93,19 +93,19 @@ async fn ask_one(
     let answers: Vec<&str> = labelled.answers.iter().map(String::as_str).collect();
     let Labelled { task, criteria, .. } = labelled;
     let question = Question { task, criteria, answers: &answers };
-    let (system, marker) = (question.system(), question.marker(settings.seed));
+    let system = question.system();
     let deadline = Instant::now() + settings.timeouts.case;
-    let mut failure: Option<String> = None;
-    for attempt in 0..ATTEMPTS {
-        let prompt = question.prompt(&marker, attempt, failure.as_deref());
+    let mut dialogue = Dialogue::new(question, settings.seed);
+    loop {
+        let prompt = dialogue.prompt();
         let ask = Ask { prompt: &prompt, system: Some(&system), repeat: 0 };
         let reply = call(judge, settings, &ask, deadline).await.map_err(Unjudged::Failed)?;
-        match question.read(&reply) {
-            Ok(judgement) => return Ok(judgement),
-            Err(why) => failure = Some(why),
+        match dialogue.hear(&reply) {
+            Next::Done(judgement) => return Ok(judgement),
+            Next::Again => {}
+            Next::GiveUp(why) => return Err(Unjudged::Unreadable(why)),
         }
     }
-    Err(Unjudged::Unreadable(failure.unwrap_or_default()))
 }
 
 /// One answer, with retries.

@@ -348,7 +348,7 @@ impl Engine {
         let LaneState { backend, judge, .. } = self.lanes[at];
         let (subject, judge) = (party(backend), judge.map(party));
         self.backends[backend].pacer.begin_case();
-        if let Some(judge) = &judge {
+        if let Some(judge) = judge.as_ref().filter(|it| it.at != backend) {
             self.backends[judge.at].pacer.enter();
         }
         let lane = &mut self.lanes[at];

@@ -12,7 +12,7 @@ use probity_core::{
     dataset::{DigestBuilder, Item},
     evidence::JudgedBy,
     problem::{Problem, Severity},
-    record::{InputDigest, Lane, LaneStatus, SkillsInfo},
+    record::{InputDigest, Kept, Lane, LaneStatus, SkillsInfo},
     settings::{Budget, Settings},
     skill,
     suite::{RunnerConfig, RunnerKind},
@@ -20,7 +20,7 @@ use probity_core::{
 use probity_grade::Rules;
 
 use crate::{
-    backend::{Answers, Backend, CacheAccess, Kept},
+    backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     foreign,

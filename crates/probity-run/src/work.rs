@@ -59,6 +59,7 @@ pub(crate) struct Skills {
     indices: BTreeMap<Option<String>, Index>,
     /// Texts of skills, by skill and condition.
     texts: BTreeMap<(String, Condition), Arc<str>>,
+    sizes: BTreeMap<String, Size>,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +110,7 @@ impl Skills {
             companion_bytes: runner.companion_bytes,
             indices: BTreeMap::new(),
             texts: BTreeMap::new(),
+            sizes: BTreeMap::new(),
         };
         match runner.kind.compares() {
             false => {
@@ -147,10 +149,18 @@ impl Skills {
             self.texts.insert((skill.id.clone(), condition), text.into());
         };
         add(Condition::Full, &skill.body);
-        add(Condition::Summary, &skill.summary());
+        let summary = skill.summary();
+        add(Condition::Summary, &summary);
         if !skill.companions.is_empty() {
             add(Condition::Companions, &skill.with_companions(self.companion_bytes));
         }
+        let size = Size {
+            tier: Tier::of(skill.bytes),
+            full: skill.bytes,
+            summary: summary.len() as u64,
+            companions: skill.companion_bytes(),
+        };
+        self.sizes.insert(skill.id.clone(), size);
     }
 
     /// Characters of the longest index.
@@ -199,12 +209,7 @@ impl Skills {
         Some(Comparison {
             kind: self.kind,
             skill: skill.id.clone(),
-            size: Size {
-                tier: Tier::of(skill.bytes),
-                full: skill.bytes,
-                summary: skill.summary().len() as u64,
-                companions: skill.companion_bytes(),
-            },
+            size: *self.sizes.get(&skill.id)?,
             conditions: conditions.collect(),
             pairs: pairs(self.kind, skill).to_vec(),
             rubric: match case.rubric.is_empty() {

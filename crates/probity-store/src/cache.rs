@@ -7,6 +7,7 @@ use std::{
     sync::Mutex,
 };
 
+use probity_core::record::Kept;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{
@@ -18,31 +19,6 @@ use crate::{
 #[derive(Debug)]
 pub struct Cache {
     connection: Mutex<Connection>,
-}
-
-/// What answers are kept as, each in a table of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheKind {
-    /// Answers to cases.
-    Answers,
-    /// Answers that are judged.
-    Generations,
-    /// What judges said.
-    Judgements,
-}
-
-impl CacheKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Answers, Self::Generations, Self::Judgements];
-
-    /// The name that people and tables use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Answers => "answers",
-            Self::Generations => "generations",
-            Self::Judgements => "judgements",
-        }
-    }
 }
 
 /// What is in a cache.
@@ -66,14 +42,14 @@ impl Cache {
             return Err(StoreError::ForeignCache { path: path.to_owned() });
         }
         let ready = schema::prepare(&connection).and_then(|()| {
-            for kept in CacheKind::ALL {
+            for kept in Kept::ALL {
                 connection.execute_batch(&format!(
                     "CREATE TABLE IF NOT EXISTS {} (
                         key BLOB PRIMARY KEY,
                         answer TEXT NOT NULL,
                         at_ms INTEGER NOT NULL
                      ) STRICT;",
-                    kept.as_str()
+                    kept.plural()
                 ))?;
             }
             let id = Content::Cache.application_id();
@@ -98,10 +74,10 @@ impl Cache {
     }
 
     /// The answer of a key. A cache that cannot be read has none.
-    pub fn get(&self, kept: CacheKind, key: [u8; 16]) -> Option<String> {
+    pub fn get(&self, kept: Kept, key: [u8; 16]) -> Option<String> {
         self.with(|connection| {
             connection
-                .prepare_cached(&format!("SELECT answer FROM {} WHERE key = ?", kept.as_str()))?
+                .prepare_cached(&format!("SELECT answer FROM {} WHERE key = ?", kept.plural()))?
                 .query_row([key], |row| row.get(0))
                 .optional()
         })
@@ -110,18 +86,18 @@ impl Cache {
     }
 
     /// Keeps an answer. One that cannot be kept is asked for again another time.
-    pub fn put(&self, kept: CacheKind, key: [u8; 16], answer: &str, at_ms: i64) {
-        let sql = format!("INSERT OR REPLACE INTO {} VALUES (?, ?, ?)", kept.as_str());
+    pub fn put(&self, kept: Kept, key: [u8; 16], answer: &str, at_ms: i64) {
+        let sql = format!("INSERT OR REPLACE INTO {} VALUES (?, ?, ?)", kept.plural());
         let _ = self.with(|connection| {
             connection.prepare_cached(&sql)?.execute(params![key, answer, at_ms])
         });
     }
 
     /// What is in it of one kind.
-    pub fn stats(&self, kept: CacheKind) -> Result<CacheStats, StoreError> {
+    pub fn stats(&self, kept: Kept) -> Result<CacheStats, StoreError> {
         let sql = format!(
             "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM {}",
-            kept.as_str()
+            kept.plural()
         );
         self.with(|connection| {
             connection.query_row(&sql, [], |row| {
@@ -148,11 +124,11 @@ impl Cache {
     }
 
     /// Forgets everything of some kinds. Returns how many answers that were.
-    pub fn clear(&self, kinds: &[CacheKind]) -> Result<usize, StoreError> {
+    pub fn clear(&self, kinds: &[Kept]) -> Result<usize, StoreError> {
         self.with(|connection| {
             let mut removed = 0;
             for kept in kinds {
-                removed += connection.execute(&format!("DELETE FROM {}", kept.as_str()), [])?;
+                removed += connection.execute(&format!("DELETE FROM {}", kept.plural()), [])?;
             }
             connection.execute_batch("VACUUM")?;
             Ok(removed)

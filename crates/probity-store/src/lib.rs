@@ -20,7 +20,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use cache::{Cache, CacheKind, CacheStats};
+pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
 pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, Tally};

@@ -423,11 +423,7 @@ fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
         model: row.get(9)?,
         source: source_of(&source),
         latency_ms: row.get(11)?,
-        usage: Usage {
-            input_tokens: row.get(12)?,
-            output_tokens: row.get(13)?,
-            cached_tokens: row.get(14)?,
-        },
+        usage: read_usage(row, 12)?,
         cost_usd: row.get(15)?,
         calls: row.get(16)?,
         failures: failures.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
@@ -437,6 +433,15 @@ fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
         verdict: verdict_of(&verdict),
         classification: row.get(22)?,
         asked: Vec::new(),
+    })
+}
+
+/// Tokens, whose three columns begin at one.
+pub(crate) fn read_usage(row: &Row<'_>, first: usize) -> rusqlite::Result<Usage> {
+    Ok(Usage {
+        input_tokens: row.get(first)?,
+        output_tokens: row.get(first + 1)?,
+        cached_tokens: row.get(first + 2)?,
     })
 }
 
@@ -453,11 +458,7 @@ fn read_asked(row: &Row<'_>) -> rusqlite::Result<Asked> {
         model: row.get(6)?,
         source: source_of(&source),
         latency_ms: row.get(8)?,
-        usage: Usage {
-            input_tokens: row.get(9)?,
-            output_tokens: row.get(10)?,
-            cached_tokens: row.get(11)?,
-        },
+        usage: read_usage(row, 9)?,
         cost_usd: row.get(12)?,
         calls: row.get(13)?,
     })

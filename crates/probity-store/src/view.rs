@@ -7,7 +7,7 @@ use probity_core::{
     classification::{Primary, Verdict},
     evidence::Evidence,
     metrics::{Fold, Metrics, Outcome},
-    record::{Lane, StoredCase, Usage},
+    record::{Lane, StoredCase},
     standing::Standings,
     suite::RunnerKind,
     view::{Cases, LaneReport, RunView},
@@ -16,7 +16,7 @@ use rusqlite::Row;
 
 use crate::{
     LaneView, Reader, RunRow, StoreError,
-    reader::{source_of, verdict_of},
+    reader::{read_usage, source_of, verdict_of},
 };
 
 impl Reader {
@@ -132,11 +132,7 @@ fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         error: error.and_then(kind),
         source: source_of(&source),
         latency_ms: row.get(10)?,
-        usage: Usage {
-            input_tokens: row.get(11)?,
-            output_tokens: row.get(12)?,
-            cached_tokens: row.get(13)?,
-        },
+        usage: read_usage(row, 11)?,
         cost_usd: row.get(14)?,
         calls: row.get(15)?,
         started_ms: row.get(16)?,

@@ -308,7 +308,7 @@ fn warn_of_unknown(entry: &Entry, known: &[&str], findings: &mut Findings) {
 }
 
 /// The known name that a mistyped one is nearest to, as a question.
-pub(crate) fn did_you_mean(text: &str, names: &[&str]) -> Option<String> {
+pub fn did_you_mean(text: &str, names: &[&str]) -> Option<String> {
     let score = |name: &str| strsim::jaro_winkler(&text.to_lowercase(), name);
     let nearest = names.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
     (score(nearest) > 0.8).then(|| format!("did you mean `{nearest}`?"))

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     failure::ErrorKind,
-    record::{Aborted, Asked, CallError, FailedAttempt, Source, Usage},
+    record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -13,7 +13,7 @@ use tokio::{
 
 use super::task::{Called, Came, Grant, Message, Shared};
 use crate::{
-    backend::{Ask, Backend, Failed, Kept, Reply},
+    backend::{Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
     grade::{Spent, millis},
     retry::{self, Situation},
@@ -169,8 +169,11 @@ impl Handle {
                 Ok((reply, latency)) => {
                     let reply = Reply { latency: Some(latency), ..reply };
                     // What a judge says is kept when it turns out that it can be used.
-                    if kept != Kept::Judgement {
-                        self.keep(query, &reply);
+                    if let Some((cache, key)) = cache
+                        && access.write
+                        && kept != Kept::Judgement
+                    {
+                        put(&*cache, kept, key, &reply);
                     }
                     return Ok(reply);
                 }
@@ -182,14 +185,14 @@ impl Handle {
         }
     }
 
-    /// Keeps an answer for later runs, unless that is where it comes from.
+    /// Keeps a judgement for later runs, unless that is where it comes from.
     pub(super) fn keep(&self, query: &Query<'_>, reply: &Reply) {
         let Query { whom, kept, prompt, system, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
         let ask = Ask { prompt, system: system.map(|it| &**it), repeat };
         let key = self.party(whom).backend.cache_key(&ask);
-        cache.put(kept, key, &serde_json::to_string(reply).unwrap_or_default());
+        put(&**cache, kept, key, reply);
     }
 
     fn party(&self, whom: Whom) -> &Party {
@@ -304,6 +307,13 @@ impl Handle {
         };
         // A loop that is gone has given this task up.
         let _ = self.shared.to_loop.send(Message::Called(called));
+    }
+}
+
+fn put(cache: &dyn Answers, kept: Kept, key: InputDigest, reply: &Reply) {
+    // One that could not be written down is asked for again.
+    if let Ok(text) = serde_json::to_string(reply) {
+        cache.put(kept, key, &text);
     }
 }
 

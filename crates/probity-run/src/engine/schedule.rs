@@ -9,7 +9,8 @@ impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
         let LaneState { backend, judge, .. } = self.lanes[lane];
-        std::iter::once(backend).chain(judge)
+        // One that judges itself is there once.
+        std::iter::once(backend).chain(judge.filter(|it| *it != backend))
     }
 
     /// The lanes that may begin a case now, the one whose backend has least to do first.

@@ -9,7 +9,7 @@ use probity_core::{
     classification::{Classification, Verdict},
     evidence::Evidence,
     failure::ErrorKind,
-    record::{Aborted, CallError, CaseRecord, FailedAttempt, Usage},
+    record::{Aborted, CallError, CaseRecord, FailedAttempt, Kept, Usage},
     run_result::Assessment,
     settings::Settings,
 };
@@ -21,7 +21,7 @@ use tokio::{
 
 use super::handle::{Account, Handle, Query, Unanswered, Whom};
 use crate::{
-    backend::{Answers, CacheAccess, Kept, Reply},
+    backend::{Answers, CacheAccess, Reply},
     foreign,
     grade::{self, Heard},
     source::Prepared,
@@ -175,10 +175,9 @@ async fn ask_judge(
     handle: &mut Handle,
 ) -> Result<Result<(judge::Judgement, u32), String>, Unanswered> {
     let system: Arc<str> = question.system().into();
-    let marker = question.marker(handle.seed());
-    let mut failure: Option<String> = None;
-    for attempt in 0..judge::ATTEMPTS {
-        let prompt = question.prompt(&marker, attempt, failure.as_deref());
+    let mut dialogue = judge::Dialogue::new(*question, handle.seed());
+    loop {
+        let prompt = dialogue.prompt();
         let query = Query {
             whom: Whom::Judge,
             role,
@@ -195,16 +194,15 @@ async fn ask_judge(
             }
             Err(unanswered) => return Err(unanswered),
         };
-        match question.read(&reply.text) {
-            Ok(judgement) => {
+        match dialogue.hear(&reply.text) {
+            judge::Next::Done(judgement) => {
                 handle.keep(&query, &reply);
-                return Ok(Ok((judgement, attempt + 1)));
+                return Ok(Ok((judgement, dialogue.attempts())));
             }
-            Err(why) => failure = Some(why),
+            judge::Next::Again => {}
+            judge::Next::GiveUp(why) => return Ok(Err(why)),
         }
     }
-    let why = failure.unwrap_or_default();
-    Ok(Err(format!("the judge's answer cannot be used: {why}")))
 }
 
 /// A case that ends because a backend failed, or because nobody wants it any more.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use probity_core::settings::Layer;
-use probity_store::{Cache, CacheKind, CacheStats, StoreError};
+use probity_core::{record::Kept, settings::Layer};
+use probity_store::{Cache, CacheStats, StoreError};
 
 use super::project::{Project, settings_alone};
 use crate::{
@@ -22,24 +22,24 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
                 true => Some(Cache::open(Path::new(&path)).map_err(unusable)?),
                 false => None,
             };
-            for kind in CacheKind::ALL {
+            for kind in Kept::ALL {
                 let stats = cache.as_ref().map(|it| it.stats(kind)).transpose();
                 let stats = stats.map_err(unusable)?.unwrap_or_default();
                 let CacheStats { entries, bytes, oldest_ms } = stats;
                 let since = oldest_ms
                     .map_or_else(String::new, |it| format!(", since {}", clock::shown(it)));
-                let name = kind.as_str();
+                let name = kind.plural();
                 printer.show(&format!("{path}: {entries} {name}, {bytes} bytes{since}\n"))?;
             }
         }
         CacheCommand::Clear { generations, judgements, place } => {
             let path = path(place, printer)?;
             let place = Path::new(&path);
-            let kinds: Vec<CacheKind> = match (generations, judgements) {
-                (false, false) => CacheKind::ALL.to_vec(),
-                (true, false) => vec![CacheKind::Generations],
-                (false, true) => vec![CacheKind::Judgements],
-                (true, true) => vec![CacheKind::Generations, CacheKind::Judgements],
+            let kinds: Vec<Kept> = match (generations, judgements) {
+                (false, false) => Kept::ALL.to_vec(),
+                (true, false) => vec![Kept::Generation],
+                (false, true) => vec![Kept::Judgement],
+                (true, true) => vec![Kept::Generation, Kept::Judgement],
             };
             let cleared = match place.exists() {
                 true => Cache::open(place).and_then(|cache| cache.clear(&kinds)),

@@ -95,6 +95,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         prepare::refuse_unmet(&surveyed)?;
     }
     let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
+    refuse_idle(args, &lanes, project.settings.cache.is_some())?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
@@ -361,6 +362,21 @@ impl Context<'_> {
             }
             false => self.printer.show(text),
         }
+    }
+}
+
+/// An option that would do nothing is a misunderstanding.
+fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
+    let judges = lanes.iter().any(|lane| lane.judge.is_some());
+    let compares = lanes.iter().any(|lane| lane.info.kind.compares());
+    let idle = [
+        ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
+        ("--swap", args.swap && !compares, "no answers are compared"),
+        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are kept"),
+    ];
+    match idle.iter().find(|(_, is_idle, _)| *is_idle) {
+        None => Ok(()),
+        Some((flag, _, why)) => Err(Failure::new(format!("`{flag}` does nothing here: {why}"))),
     }
 }
 

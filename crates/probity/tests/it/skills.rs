@@ -370,6 +370,19 @@ fn generations_are_kept_apart_from_judgements() {
 }
 
 #[test]
+fn an_option_that_would_do_nothing_is_refused() {
+    let (server, cases) = activation();
+    let project = project(&server, ACTIVATION, &cases);
+    let options: [&[&str]; 3] = [&["--swap"], &["--regenerate"], &["--judge-model", "x"]];
+    for words in options {
+        let ran = run(&project, words);
+        ran.expect(2, &[("TOTAL_CALLS", "0")]);
+        assert!(ran.err.contains("does nothing here"), "{words:?}: {}", ran.err);
+    }
+    assert_eq!(server.seen().asked, 0);
+}
+
+#[test]
 fn a_judge_that_likes_the_first_answer_is_found_out() {
     let reply = json!({
         "criteria": [

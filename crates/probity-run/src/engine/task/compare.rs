@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use probity_core::{
     evidence::{Compared, Condition, CriterionScore, Duel, Evidence, NOT_JUDGED, Pair, Round, Win},
     failure::ErrorKind,
-    record::{Aborted, CallError, InputDigest},
+    record::{Aborted, CallError, InputDigest, Kept},
     suite::RunnerKind,
 };
 use probity_grade::judge::{Judgement, Question};
 
 use super::{Ended, Handle, Prepared, Query, Unanswered, Whom, ask_judge, failed_with, finish};
-use crate::{
-    backend::{Kept, Reply},
-    work::Comparison,
-};
+use crate::{backend::Reply, work::Comparison};
 
 /// Generates an answer under each condition, and has them judged pair by pair.
 pub(super) async fn run(

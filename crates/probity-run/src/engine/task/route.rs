@@ -5,14 +5,13 @@ use std::sync::Arc;
 use probity_core::{
     classification::Primary,
     evidence::{Choice, Evidence},
-    record::Aborted,
+    record::{Aborted, Kept},
     skill::Library,
 };
 use probity_grade::routing::says_yes;
 
 use super::{Ended, Handle, Prepared, Query, Unanswered, Whom, failed, finish};
 use crate::{
-    backend::Kept,
     grade::{self, Heard},
     work,
 };

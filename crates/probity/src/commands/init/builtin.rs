@@ -3,6 +3,7 @@
 use std::{borrow::Cow, path::Path};
 
 use probity_core::{
+    case::did_you_mean,
     dataset::{Format, read_bytes},
     suite::Suite,
 };
@@ -49,13 +50,9 @@ pub(super) fn find(name: &str) -> Result<&'static Builtin, Failure> {
     if let Some(builtin) = ALL.iter().find(|it| it.name == name) {
         return Ok(builtin);
     }
-    let score = |it: &&str| strsim::jaro_winkler(&name.to_lowercase(), it);
     let names: Vec<&str> = ALL.iter().map(|it| it.name).collect();
-    let nearest = names.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b)));
-    let meant = match nearest.filter(|it| score(it) > 0.8) {
-        Some(meant) => format!("did you mean `{meant}`? "),
-        None => String::new(),
-    };
+    let meant = did_you_mean(name, &names);
+    let meant = meant.map(|meant| format!("{meant} ")).unwrap_or_default();
     let known = names.join(", ");
     Err(Failure::new(format!("there is no built-in suite `{name}`"))
         .hint(format!("{meant}there are {known}; `probity init --list` says what each is for")))

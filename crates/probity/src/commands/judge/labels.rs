@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use probity_core::{
     calibration::Label,
-    case::{Fields, Findings, RubricCriterion},
+    case::{Fields, Findings},
     evidence::{Evidence, Pair},
     json::{Limits, parse_located},
     located::{Node, NodeValue},
     problem::Source,
     record::{Lane, StoredCase},
 };
-use probity_grade::judge::{Judgement, Points};
+use probity_grade::judge::{self, Judgement, Points};
 use probity_run::calibrate::Labelled;
 
 use crate::{failure::Failure, printer::Printer};
@@ -167,7 +167,7 @@ fn asked(fields: &mut Fields<'_, '_>, id: &str, human: &Node) -> Vec<Item> {
         fields.findings().error("bad-label", &span, message);
         return Vec::new();
     }
-    let Some(criteria) = rubric.and_then(criteria) else {
+    let Some(criteria) = rubric.and_then(|it| judge::rubric_of(&it.to_json())) else {
         let span = rubric.map_or_else(|| fields.span(""), |it| it.span.clone());
         let message =
             "`rubric` must be a text, or a list of criteria with `name` and `description`";
@@ -196,38 +196,6 @@ fn asked(fields: &mut Fields<'_, '_>, id: &str, human: &Node) -> Vec<Item> {
             vec![Item { id: id.to_owned(), people, said: Said::Asked((question, None)) }]
         }
         None => wrong_label(fields, human),
-    }
-}
-
-fn criteria(node: &Node) -> Option<Vec<RubricCriterion>> {
-    let text = |node: &Node, key: &str| node.get(key)?.as_str().map(ToOwned::to_owned);
-    match &node.value {
-        NodeValue::String(text) if !text.trim().is_empty() => Some(vec![RubricCriterion {
-            name: "rubric".to_owned(),
-            weight: 1.0,
-            description: text.clone(),
-        }]),
-        NodeValue::Array(items) if !items.is_empty() => items
-            .iter()
-            .map(|item| {
-                let weight = match item.get("weight").map(|it| &it.value) {
-                    Some(NodeValue::Number(digits)) => digits.parse().ok(),
-                    None => Some(1.0),
-                    Some(_) => None,
-                };
-                Some(RubricCriterion {
-                    name: text(item, "name")?,
-                    weight: weight.filter(|it: &f64| *it > 0.0 && it.is_finite())?,
-                    description: text(item, "description")?,
-                })
-            })
-            .collect(),
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Array(_)
-        | NodeValue::Object(_) => None,
     }
 }
 

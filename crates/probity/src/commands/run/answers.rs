@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use probity_core::record::InputDigest;
-use probity_run::backend::{Access, Answers, CacheAccess, Kept};
-use probity_store::{Cache, CacheKind};
+use probity_core::record::{InputDigest, Kept};
+use probity_run::backend::{Access, Answers, CacheAccess};
+use probity_store::Cache;
 
 use super::store_failure;
 use crate::{cli::run::RunArgs, clock, commands::project::Project, failure::Failure};
@@ -14,19 +14,11 @@ struct StoredAnswers(Cache);
 
 impl Answers for StoredAnswers {
     fn get(&self, kept: Kept, key: InputDigest) -> Option<String> {
-        self.0.get(kind(kept), key.0)
+        self.0.get(kept, key.0)
     }
 
     fn put(&self, kept: Kept, key: InputDigest, answer: &str) {
-        self.0.put(kind(kept), key.0, answer, clock::now_ms());
-    }
-}
-
-const fn kind(kept: Kept) -> CacheKind {
-    match kept {
-        Kept::Answer => CacheKind::Answers,
-        Kept::Generation => CacheKind::Generations,
-        Kept::Judgement => CacheKind::Judgements,
+        self.0.put(kept, key.0, answer, clock::now_ms());
     }
 }
 

@@ -74,7 +74,8 @@ impl Plan<'_> {
             Some(cache) if info.kind.compares() => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
-        let calls = answers - known + judgements;
+        let new = answers.saturating_sub(known);
+        let calls = new + judgements;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ =
@@ -102,8 +103,7 @@ impl Plan<'_> {
             let _ = writeln!(
                 text,
                 "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",
-                answers - known,
-                judge.backend
+                new, judge.backend
             );
         }
         if fallbacks > 0 {
@@ -113,7 +113,7 @@ impl Plan<'_> {
         let output = backend.max_tokens.unwrap_or(REPLY_TOKENS);
         let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
         let judge = lane.judge.map(|place| (&self.backends[place], judgements));
-        let all = output.saturating_mul(answers - known);
+        let all = output.saturating_mul(new);
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
         let mut dollars = price(backend, input, all);
         if let Some((judge, judgements)) = judge {
