@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use fastrand::Rng;
-use probity_core::stats::{
+use probity_stats::{
     decide::{Counts, Decided, Outcome, Sequential, Threshold, exact},
     proportion::{wilson, wilson_95},
     spread::Moments,

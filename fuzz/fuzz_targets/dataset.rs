@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::dataset::{Format, Item, read_bytes};
+use probity_load::dataset::{Format, Item, read_bytes};
 
 fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Toml, Format::Jsonl, Format::Json, Format::Yaml, Format::Csv] {

@@ -2,10 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::{
-    criteria::JsonLevel,
-    json::{Limits, parse},
-};
+use probity_core::{criteria::JsonLevel, json::{Limits, parse}};
 use probity_grade::json::{Wanted, extract};
 
 fuzz_target!(|text: &str| {

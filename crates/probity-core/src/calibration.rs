@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{
-    figures::Share,
-    stats::{
-        Interval, USUAL_LEVEL,
-        agreement::{Scale, Weights, cohen_kappa, krippendorff_alpha},
-        paired::mean_difference,
-    },
+use crate::figures::Share;
+use probity_stats::{
+    Interval, USUAL_LEVEL,
+    agreement::{Scale, Weights, cohen_kappa, krippendorff_alpha},
+    paired::mean_difference,
 };
 
 /// What somebody said of an answer.

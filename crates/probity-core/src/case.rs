@@ -1,17 +1,11 @@
 //! One example of a dataset.
 
-mod decode;
-mod fields;
-
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::criteria::Criteria;
-pub(crate) use decode::{CASE_FIELDS, criteria as criteria_of, criteria_of_rubric};
-pub use decode::{Decoded, decode};
-pub use fields::{Fields, Finding, Findings, did_you_mean};
 
 /// One example: what is asked, and how to tell whether the answer is right.
 ///
@@ -153,34 +147,6 @@ impl TestCase {
             || self.routing != Routing::default()
             || !self.rubric.is_empty()
     }
-
-    /// What is wrong with the fields themselves, each with the field's name.
-    ///
-    /// Files are checked by [`decode`], which knows the places; this is for cases
-    /// that a program makes.
-    pub fn validate(&self) -> Result<(), InvalidCase> {
-        let blank = |text: &str| text.trim().is_empty();
-        let field = match self {
-            Self { id, .. } if blank(id) => "id",
-            Self { prompt, .. } if blank(prompt) => "prompt",
-            Self { expected_command: Some(command), .. } if blank(command) => "expected_command",
-            Self { expected_commands, .. } if expected_commands.iter().any(|it| blank(it)) => {
-                "expected_commands"
-            }
-            Self { .. } => return Ok(()),
-        };
-        Err(InvalidCase { id: self.id.clone(), field })
-    }
-}
-
-/// A case with a field that must not be blank.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("field `{field}` of case `{id}` must not be blank")]
-pub struct InvalidCase {
-    /// The case.
-    pub id: String,
-    /// The field.
-    pub field: &'static str,
 }
 
 /// Which check decides a shell-command case.
@@ -230,6 +196,3 @@ impl FromStr for Category {
 #[derive(Debug, thiserror::Error)]
 #[error("unknown category `{0}`")]
 pub struct UnknownCategory(String);
-
-#[cfg(test)]
-mod tests;

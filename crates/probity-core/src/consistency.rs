@@ -3,11 +3,8 @@
 //! Only counts are kept; shares and intervals are made from them. What it takes to say that two
 //! commands are the same is not known here: `probity-grade` folds answers into these values.
 
-use crate::{
-    classification::Verdict,
-    metrics::share,
-    stats::{Interval, proportion::wilson_95},
-};
+use crate::{classification::Verdict, metrics::share};
+use probity_stats::{Interval, proportion::wilson_95};
 
 /// One case, asked of every backend. Repeats of a case are asked one by one.
 #[derive(Clone, Copy, Debug)]

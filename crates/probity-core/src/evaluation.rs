@@ -17,10 +17,10 @@ use crate::{
     gate::{Gate, GateOutcome, GateStatus},
     metrics::{Flaky, Latency, Metrics, Repeats, Slice, Verdicts, share},
     record::Lane,
-    stats::Interval,
-    suite::RunnerKind,
+    runner::RunnerKind,
     view::{LaneReport, RunView},
 };
+use probity_stats::Interval;
 
 /// Parts in a thousand at which a command success rate meets the baseline.
 const BASELINE_PER_MILLE: u64 = 948;

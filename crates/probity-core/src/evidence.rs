@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::skill::Tier;
-
 /// What is kept beside a verdict, by the kind of runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -174,6 +172,41 @@ pub struct Compared {
     pub judge: JudgedBy,
     /// Each comparison; none where there was nothing to compare.
     pub duels: Vec<Duel>,
+}
+
+/// How large a skill is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Below 5,000 bytes.
+    Small,
+    /// Up to 15,000 bytes.
+    Medium,
+    /// Above that.
+    Large,
+}
+
+impl Tier {
+    /// All three, the smallest first.
+    pub const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Large];
+
+    /// The tier of a size in bytes.
+    pub const fn of(bytes: u64) -> Self {
+        match bytes {
+            0..5_000 => Self::Small,
+            5_000..=15_000 => Self::Medium,
+            _ => Self::Large,
+        }
+    }
+
+    /// The name used in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
 }
 
 /// How large a skill is, in bytes.

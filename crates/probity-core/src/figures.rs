@@ -14,12 +14,8 @@ pub use confusion::{Confusion, Grid, Negatives};
 pub use program::Program;
 pub use routing::{Activation, SetFigures, SkillRouted};
 
-use crate::{
-    classification::Verdict,
-    evidence::Evidence,
-    stats::{Interval, proportion::wilson_95},
-    suite::RunnerKind,
-};
+use crate::{classification::Verdict, evidence::Evidence, runner::RunnerKind};
+use probity_stats::{Interval, proportion::wilson_95};
 
 /// The figures of a kind of runner.
 #[derive(Clone, Debug, PartialEq, Serialize)]

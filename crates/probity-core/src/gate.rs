@@ -3,22 +3,20 @@
 //! Shares are compared as whole numbers: 948 of 1000 is 94.8 %, whatever a float makes of it.
 
 mod decimal;
-mod decode;
 
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 pub use decimal::Decimal;
-pub(crate) use decode::decode;
 
 use crate::{
     case::Category,
     classification::Primary,
     figures::Rate,
     metrics::{Metrics, Slice},
-    settings::Span,
-    suite::RunnerKind,
+    runner::RunnerKind,
+    span::Span,
 };
 
 /// What a gate looks at.
@@ -556,6 +554,3 @@ impl TryFrom<Written> for Gate {
         Ok(Self { metric: metric.parse()?, bound, warn, category, backend, allow_empty })
     }
 }
-
-#[cfg(test)]
-mod tests;

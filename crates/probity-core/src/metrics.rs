@@ -11,12 +11,12 @@ use crate::{
     failure::ErrorKind,
     figures::{self, Figures},
     record::{Judging, Source, Usage},
-    stats::{
-        Interval, USUAL_LEVEL,
-        attempts::{pass_at_k, pass_hat_k},
-        proportion::{Group, clustered, wilson_95},
-        spread::{Moments, percentile},
-    },
+};
+use probity_stats::{
+    Interval, USUAL_LEVEL,
+    attempts::{pass_at_k, pass_hat_k},
+    proportion::{Group, clustered, wilson_95},
+    spread::{Moments, percentile},
 };
 
 /// What figures are made of: one result, without its texts.

@@ -10,7 +10,7 @@ use crate::{
     evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Gate, GateStatus},
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
 
 /// A call that came to nothing.

@@ -1,9 +1,6 @@
 //! What came back for one case.
 
-mod decode;
-
 use crate::failure::ErrorKind;
-pub use decode::{RunRecord, decode};
 
 /// What came back for one case: a reply, an error, or neither.
 ///

@@ -6,10 +6,10 @@ use crate::{
     case::Category,
     classification::Verdict,
     metrics::{Outcome, Verdicts, of_case},
-    stats::{
-        Interval, USUAL_LEVEL,
-        paired::{Pairs, mcnemar_exact, mean_difference, tango},
-    },
+};
+use probity_stats::{
+    Interval, USUAL_LEVEL,
+    paired::{Pairs, mcnemar_exact, mean_difference, tango},
 };
 
 /// What the repeats of a case came to.

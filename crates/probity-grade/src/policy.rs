@@ -16,8 +16,8 @@ use std::{ops::Range, sync::LazyLock};
 use probity_core::{
     classification::PolicyHit,
     criteria::CriteriaProblem,
+    judging::{PolicyConfig, PolicySeverity},
     located::Step,
-    suite::{PolicyConfig, PolicySeverity},
 };
 
 use crate::policy::own::Own;

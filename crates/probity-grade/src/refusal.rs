@@ -24,7 +24,7 @@ use std::{
 
 use automaton::{Automaton, Match, Token, UNKNOWN, Vocabulary};
 use list::Compiled;
-use probity_core::{criteria::CriteriaProblem, located::Step, suite::RefusalConfig};
+use probity_core::{criteria::CriteriaProblem, judging::RefusalConfig, located::Step};
 use weigh::Counted;
 use words::Folded;
 

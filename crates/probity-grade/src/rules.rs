@@ -2,7 +2,7 @@
 
 use probity_core::{
     criteria::{CriteriaProblem, JsonLevel},
-    suite::Suite,
+    judging::RuleConfig,
 };
 
 use crate::{command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules};
@@ -19,15 +19,15 @@ pub struct Rules {
 
 impl Rules {
     /// Compiles the rules of a suite, or says everything that is wrong with them.
-    pub fn compile(suite: &Suite) -> Result<Self, Vec<CriteriaProblem>> {
+    pub fn compile(config: &RuleConfig) -> Result<Self, Vec<CriteriaProblem>> {
         let mut problems = Vec::new();
-        let refusal = RefusalRules::compile(&suite.refusal, &mut problems);
-        let policies = Policies::compile(&suite.policies, &mut problems);
-        let errors = ErrorRules::compile(suite.error_rules.as_deref(), &mut problems);
-        let shell = ShellRules::compile(&suite.shell, &mut problems);
+        let refusal = RefusalRules::compile(&config.refusal, &mut problems);
+        let policies = Policies::compile(&config.policies, &mut problems);
+        let errors = ErrorRules::compile(config.error_rules.as_deref(), &mut problems);
+        let shell = ShellRules::compile(&config.shell, &mut problems);
         match (refusal, policies, errors, shell) {
             (Some(refusal), Some(policies), Some(errors), Some(shell)) if problems.is_empty() => {
-                Ok(Self { refusal, policies, errors, json_level: suite.json_level, shell })
+                Ok(Self { refusal, policies, errors, json_level: config.json_level, shell })
             }
             (_, _, _, _) => Err(problems),
         }
@@ -52,6 +52,6 @@ impl Rules {
 impl Default for Rules {
     /// The rules that hold without a suite file.
     fn default() -> Self {
-        Self::compile(&Suite::default()).expect("an empty suite has nothing wrong with it")
+        Self::compile(&RuleConfig::default()).expect("nothing is wrong with no rules at all")
     }
 }

@@ -14,7 +14,7 @@ use probity_core::{
     record::{
         CallError, FailedAttempt, InputDigest, Judging, Lane, LaneStatus, Source, StoredCase, Usage,
     },
-    suite::RunnerKind,
+    runner::RunnerKind,
     view::{Cases, LaneReport, RunView},
 };
 use serde_json::json;

@@ -9,9 +9,9 @@ use probity_core::{
     gate::{GateStatus, percent},
     metrics::{Metrics, Repeats, Verdicts},
     record::LaneStatus,
-    stats::Interval,
     view::{LaneReport, RunView},
 };
+use probity_stats::Interval;
 
 use crate::{
     figures::{Sheet, Table},

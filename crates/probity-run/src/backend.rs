@@ -10,10 +10,8 @@ mod openai;
 
 use std::time::Duration;
 
-use probity_core::{
-    record::{CallError, InputDigest, Kept, Source, Usage},
-    suite::Price,
-};
+use probity_core::record::{CallError, InputDigest, Kept, Source, Usage};
+use probity_load::suite::Price;
 
 use http::Http;
 use program::Program;

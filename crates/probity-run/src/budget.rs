@@ -3,7 +3,8 @@
 //! Calls in flight count as made, and cost what calls have cost so far on average: a
 //! limit is not overrun because many calls began before the first came back.
 
-use probity_core::{record::Usage, settings::Budget};
+use probity_core::record::Usage;
+use probity_load::settings::Budget;
 
 /// What a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_core::{
-    case::RubricCriterion, failure::ErrorKind, record::CallError, settings::Settings,
-};
+use probity_core::{case::RubricCriterion, failure::ErrorKind, record::CallError};
 use probity_grade::judge::{Dialogue, Judgement, Next, Question};
+use probity_load::settings::Settings;
 use tokio::{
     sync::Semaphore,
     task::JoinSet,

@@ -7,8 +7,8 @@ use probity_core::{
     classification::{Primary, Verdict},
     gate::{Bound, Decimal, Gate, GateStatus, Metric, Unit},
     record::{Judging, Lane},
-    stats::decide::{Counts, Decided, Outcome, Sequential, exact},
 };
+use probity_stats::decide::{Counts, Decided, Outcome, Sequential, exact};
 
 /// How sure one has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,7 @@ enum Kind {
 
 #[derive(Debug)]
 enum Share {
-    Exact(Counts, probity_core::stats::decide::Threshold),
+    Exact(Counts, probity_stats::decide::Threshold),
     Sequential(Box<Sequential>),
 }
 

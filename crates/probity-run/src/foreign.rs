@@ -11,10 +11,10 @@ use probity_core::{
     classification::{Classification, Details, Rule},
     evidence::{Evidence, FailFast, Foreign},
     record::LaneStatus,
-    settings::Span,
-    template,
+    span::Span,
 };
 use probity_grade::{Rules, errors::ErrorInput, redacted};
+use probity_load::template;
 use serde_json::Value;
 
 use crate::{

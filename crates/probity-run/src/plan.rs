@@ -9,15 +9,18 @@ use std::{
 
 use probity_core::{
     case::{Category, TestCase},
-    dataset::{DigestBuilder, Item},
     evidence::JudgedBy,
     problem::{Problem, Severity},
     record::{InputDigest, Kept, Lane, LaneStatus, SkillsInfo},
-    settings::{Budget, Settings},
-    skill,
-    suite::{RunnerConfig, RunnerKind},
+    runner::RunnerKind,
 };
 use probity_grade::Rules;
+use probity_load::{
+    dataset::{DigestBuilder, Item},
+    settings::{Budget, Settings},
+    skill,
+    suite::RunnerConfig,
+};
 
 use crate::{
     backend::{Answers, Backend, CacheAccess},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::suite::Price;
+use probity_load::suite::Price;
 use serde::Deserialize;
 
 const BUILT_IN: &str = include_str!("../data/prices.toml");

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::{record::CallError, settings::Retry};
+use probity_core::record::CallError;
+use probity_load::settings::Retry;
 
 /// What is known when a call has failed.
 #[derive(Clone, Copy, Debug)]

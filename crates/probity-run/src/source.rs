@@ -15,14 +15,17 @@ use probity_core::{
     case::{Category, TestCase},
     classification::{Primary, Verdict},
     criteria::CriteriaProblem,
-    dataset::{self, Item},
     evidence::JudgedBy,
     located::Step,
     record::InputDigest,
-    suite::{RunnerConfig, RunnerKind},
-    template,
+    runner::RunnerKind,
 };
 use probity_grade::{Compiler, Expectation, Rules};
+use probity_load::{
+    dataset::{self, Item},
+    suite::RunnerConfig,
+    template,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::{record::CallError, settings::FailFast};
+use probity_core::record::CallError;
 use probity_grade::errors::fingerprint;
+use probity_load::settings::FailFast;
 
 /// Counts failures in a row that are the same, in the order in which cases end.
 #[derive(Debug)]

@@ -8,13 +8,16 @@ use std::{
 use probity_core::{
     case::{RubricCriterion, TestCase},
     criteria::{Assertion, AssertionTest, CriteriaProblem},
-    evidence::{Condition, JudgedBy, Pair, Size},
+    evidence::{Condition, JudgedBy, Pair, Size, Tier},
     located::Step,
-    skill::{Library, Skill, Tier},
-    suite::{RunnerConfig, RunnerKind},
-    template,
+    runner::RunnerKind,
 };
 use probity_grade::routing::RoutingExpectation;
+use probity_load::{
+    skill::{Library, Skill},
+    suite::RunnerConfig,
+    template,
+};
 use serde_json::Value;
 
 use crate::foreign;

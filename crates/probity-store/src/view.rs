@@ -8,8 +8,8 @@ use probity_core::{
     evidence::Evidence,
     metrics::{Fold, Metrics, Outcome},
     record::{Lane, StoredCase},
+    runner::RunnerKind,
     standing::Standings,
-    suite::RunnerKind,
     view::{Cases, LaneReport, RunView},
 };
 use rusqlite::Row;

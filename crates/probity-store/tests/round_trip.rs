@@ -11,7 +11,7 @@ use probity_core::{
     record::{
         Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, Source, Usage,
     },
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
 use probity_store::{NewRun, Reader, Recorder, StoreError};
 use serde_json::{json, value::to_raw_value};

@@ -2,11 +2,8 @@
 
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write};
 
-use probity_core::{
-    json,
-    lines::{LONGEST_LINE, Lines},
-    located::NodeValue,
-};
+use probity_core::{json, located::NodeValue};
+use probity_load::lines::{LONGEST_LINE, Lines};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 

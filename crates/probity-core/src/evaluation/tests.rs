@@ -2,8 +2,8 @@ use super::*;
 use crate::{
     classification::{Counts, Primary},
     record::{Judging, LaneStatus},
-    stats::proportion::wilson_95,
 };
+use probity_stats::proportion::wilson_95;
 
 fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
     let mut metrics = Metrics::default();

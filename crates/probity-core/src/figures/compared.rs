@@ -7,10 +7,9 @@ use serde::Serialize;
 use super::{Notice, Seen, Share};
 use crate::{
     classification::Verdict,
-    evidence::{Compared, Condition, Duel, NOT_JUDGED, Pair, Size, Win},
-    skill::Tier,
-    stats::{Interval, USUAL_LEVEL, paired::mean_difference, spread::Moments},
+    evidence::{Compared, Condition, Duel, NOT_JUDGED, Pair, Size, Tier, Win},
 };
+use probity_stats::{Interval, USUAL_LEVEL, paired::mean_difference, spread::Moments};
 
 /// Fewer results than this say nothing about a skill that never wins, or always does.
 const ENOUGH: u64 = 3;

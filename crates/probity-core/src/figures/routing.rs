@@ -125,7 +125,7 @@ impl Fold {
             precision,
             recall,
             f1: both.map(|(precision, recall)| harmonic(precision, recall)),
-            mean_f1: self.f1s.iter().copied().collect::<crate::stats::spread::Moments>().mean(),
+            mean_f1: self.f1s.iter().copied().collect::<probity_stats::spread::Moments>().mean(),
         };
         let skills = self.skills.into_iter().map(|(skill, (chosen, all, wrongly))| {
             (skill, SkillRouted { activated: Share::new(chosen, all), wrongly })

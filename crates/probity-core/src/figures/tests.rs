@@ -1,10 +1,7 @@
 use super::*;
-use crate::{
-    evidence::{
-        Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair, Round,
-        Routed, Size, Win,
-    },
-    skill::Tier,
+use crate::evidence::{
+    Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair, Round, Routed,
+    Size, Tier, Win,
 };
 
 fn names(text: &str) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt};
 
-use crate::stats::decide::Threshold;
+use probity_stats::decide::Threshold;
 
 /// A number as it was written: whole digits and how many of them are behind the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,11 @@ pub struct Decimal {
 }
 
 impl Decimal {
+    /// Whether it has no decimal places.
+    pub const fn is_whole(self) -> bool {
+        self.scale == 0
+    }
+
     /// Reads a number such as `0.948`, `94.8%` or `12`.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, percent) = match text.trim().strip_suffix('%') {

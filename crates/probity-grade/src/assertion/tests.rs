@@ -1,10 +1,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` values read best inline")]
 
-use probity_core::{
-    case::Findings,
-    json::{Limits, parse_located},
-    run_result,
-};
+use probity_core::json::{Limits, parse_located};
+use probity_load::case::Findings;
 use serde_json::{Value, json};
 
 use crate::{Compiler, Rules, classify};
@@ -22,7 +19,8 @@ fn asserted_with(assertion: Value, reply: &str, more: Value) -> Result<(), Strin
     let text = line.to_string();
     let node = parse_located(&text, &Limits::default()).unwrap();
     let mut findings = Findings::default();
-    let record = run_result::decode(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
+    let record = probity_load::run_result::decode(&node, &mut findings)
+        .unwrap_or_else(|| panic!("{findings:?}"));
     let rules = Rules::default();
     let expectation = Compiler::new(&rules)
         .compile(&record.criteria, record.command.as_ref())
@@ -107,7 +105,7 @@ fn an_assertion_without_weight_is_only_reported() {
     let text = line.to_string();
     let node = parse_located(&text, &Limits::default()).unwrap();
     let mut findings = Findings::default();
-    let record = run_result::decode(&node, &mut findings).unwrap();
+    let record = probity_load::run_result::decode(&node, &mut findings).unwrap();
     let rules = Rules::default();
     let expectation =
         Compiler::new(&rules).compile(&record.criteria, record.command.as_ref()).unwrap();

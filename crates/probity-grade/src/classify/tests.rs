@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use probity_core::judging::RuleConfig;
 use probity_core::{
-    case::Findings,
     classification::{Primary, Verdict},
     json::{Limits, parse_located},
-    run_result,
-    suite::{PolicyConfig, Suite},
+    judging::PolicyConfig,
 };
+use probity_load::case::Findings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ fn classified(rules: &Rules, line: &Value) -> (Value, Verdict) {
     let text = line.to_string();
     let node = parse_located(&text, &Limits::default()).unwrap();
     let mut findings = Findings::default();
-    let record =
-        run_result::decode(&node, &mut findings).unwrap_or_else(|| panic!("{text}: {findings:?}"));
+    let record = probity_load::run_result::decode(&node, &mut findings)
+        .unwrap_or_else(|| panic!("{text}: {findings:?}"));
     let expectation =
         Compiler::new(rules).compile(&record.criteria, record.command.as_ref()).unwrap();
     let classification = classify(&expectation, &record.result);
@@ -183,11 +183,11 @@ fn policies_come_after_the_format_and_are_always_listed() {
         words: words.iter().map(|it| (*it).to_owned()).collect(),
         ..PolicyConfig::default()
     };
-    let suite = Suite {
+    let config = RuleConfig {
         policies: vec![policy("second_thoughts", &["zebra"]), policy("first", &["yak", "gnu"])],
-        ..Suite::default()
+        ..RuleConfig::default()
     };
-    let rules = Rules::compile(&suite).unwrap();
+    let rules = Rules::compile(&config).unwrap();
     let show = |fields: Value| {
         let (it, _) = classified(&rules, &result(fields));
         let hits: Vec<&str> = it["details"]["hits"]

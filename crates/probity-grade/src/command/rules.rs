@@ -1,6 +1,6 @@
 //! What a suite file says about shell commands, compiled.
 
-use probity_core::{criteria::CriteriaProblem, located::Step, suite::ShellConfig};
+use probity_core::{criteria::CriteriaProblem, judging::ShellConfig, located::Step};
 use probity_shell::{
     posix::Edition,
     safety::{Level, RuleError, Rules, UserRules},

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use probity_core::stats::Interval;
+use probity_stats::Interval;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use probity_core::suite::{PolicyConfig, PolicySeverity};
+use probity_core::judging::{PolicyConfig, PolicySeverity};
 use proptest::prelude::*;
 
 use super::*;

@@ -1,9 +1,7 @@
 //! How far backends agree, for programs.
 
-use probity_core::{
-    consistency::{Consistency, Divergence, Diverging, Group, Pair},
-    stats::Interval,
-};
+use probity_core::consistency::{Consistency, Divergence, Diverging, Group, Pair};
+use probity_stats::Interval;
 use serde_json::{Map, Value, json};
 
 /// Counts alone.

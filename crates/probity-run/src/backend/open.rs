@@ -6,12 +6,12 @@ use std::{
     path::Path,
 };
 
-use probity_core::{
-    record::InputDigest,
+use probity_core::record::InputDigest;
+use probity_grade::Rules;
+use probity_load::{
     settings::Settings,
     suite::{BackendConfig, BackendKind, Output},
 };
-use probity_grade::Rules;
 use reqwest::{
     Client, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
@@ -471,7 +471,7 @@ fn ollama_fields(config: &BackendConfig) -> Fields {
 mod tests {
     use std::sync::LazyLock;
 
-    use probity_core::settings::Resolved;
+    use probity_load::settings::Resolved;
 
     use super::*;
 

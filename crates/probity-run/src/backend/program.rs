@@ -16,12 +16,9 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{
-    failure::ErrorKind,
-    record::CallError,
-    suite::{BackendConfig, BackendKind, Output, Transport},
-};
+use probity_core::{failure::ErrorKind, record::CallError};
 use probity_grade::{Rules, errors::ErrorInput};
+use probity_load::suite::{BackendConfig, BackendKind, Output, Transport};
 
 use super::{Ask, Failed, Reply, http};
 use crate::{

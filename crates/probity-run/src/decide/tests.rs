@@ -1,7 +1,7 @@
 use probity_core::{
     metrics::{Fold, Outcome as Result},
     record::{Source, Usage},
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
 use proptest::prelude::*;
 

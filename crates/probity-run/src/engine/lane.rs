@@ -9,9 +9,10 @@ use std::{
 use probity_core::{
     failure::ErrorKind,
     record::{CaseRecord, Lane, LaneStatus, Source},
-    settings::{Settings, Span},
+    span::Span,
 };
 use probity_grade::Rules;
+use probity_load::settings::Settings;
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{

@@ -11,9 +11,9 @@ use probity_core::{
     failure::ErrorKind,
     record::{Aborted, CallError, CaseRecord, FailedAttempt, Kept, Usage},
     run_result::Assessment,
-    settings::Settings,
 };
 use probity_grade::{UNJUDGED, judge};
+use probity_load::settings::Settings;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,

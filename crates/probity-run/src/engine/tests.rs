@@ -16,9 +16,9 @@ use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
     record::CallError,
-    settings::{Budget, FailFast, Resolved, Retry, Settings},
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
+use probity_load::settings::{Budget, FailFast, Resolved, Retry, Settings};
 use proptest::prelude::*;
 
 use super::*;

@@ -1,10 +1,7 @@
 //! The kinds `claude`, `codex` and `copilot`: scripts that print what the real ones print.
 
-use probity_core::{
-    failure::ErrorKind,
-    record::CallError,
-    suite::{BackendConfig, BackendKind},
-};
+use probity_core::{failure::ErrorKind, record::CallError};
+use probity_load::suite::{BackendConfig, BackendKind};
 use probity_run::backend::{Ask, Reply};
 
 use crate::lab::{LONG, Lab};

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::{
-    failure::ErrorKind,
-    record::CallError,
-    suite::{BackendConfig, BackendKind, Output, Transport},
-};
+use probity_core::{failure::ErrorKind, record::CallError};
+use probity_load::suite::{BackendConfig, BackendKind, Output, Transport};
 use probity_run::backend::Ask;
 
 use crate::lab::{LONG, Lab, command_config, question};

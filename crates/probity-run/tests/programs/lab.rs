@@ -10,11 +10,9 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{
-    record::CallError,
-    suite::{BackendConfig, BackendKind},
-};
+use probity_core::record::CallError;
 use probity_grade::Rules;
+use probity_load::suite::{BackendConfig, BackendKind};
 use probity_run::backend::{
     Ask, Reply,
     program::{Program, Surroundings},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_core::suite::{BackendConfig, BackendKind, Transport};
+use probity_load::suite::{BackendConfig, BackendKind, Transport};
 use probity_run::backend::program::Support;
 
 use crate::lab::{LONG, Lab, command_config};

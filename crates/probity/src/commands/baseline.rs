@@ -12,10 +12,12 @@ use probity_core::{
     classification::Verdict,
     evaluation::time,
     record::{Judging, Lane, LaneStatus},
-    settings::{Baselines, Layer, Settings},
     standing::Changes,
-    suite::{RunnerConfig, Suite},
     view,
+};
+use probity_load::{
+    settings::{Baselines, Layer, Settings},
+    suite::{RunnerConfig, Suite},
 };
 use probity_report::{
     compare::{listed, summary},

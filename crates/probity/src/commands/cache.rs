@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use probity_core::{record::Kept, settings::Layer};
+use probity_core::record::Kept;
+use probity_load::settings::Layer;
 use probity_store::{Cache, CacheStats, StoreError};
 
 use super::project::{Project, settings_alone};

@@ -6,15 +6,13 @@ mod evaluation;
 
 use std::fmt::Write as _;
 
-use probity_core::{
-    criteria::JsonLevel,
-    suite::{PolicyConfig, Suite},
-};
+use probity_core::{criteria::JsonLevel, judging::PolicyConfig};
 use probity_grade::{
     json::{Extraction, Wanted, extract},
     policy::{BUILTIN_POLICIES, Policies},
     refusal::RefusalRules,
 };
+use probity_load::suite::Suite;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -33,7 +31,7 @@ pub(super) fn run(command: CheckCommand, printer: &Printer) -> Result<Exit, Fail
         CheckCommand::Refusal(args) => refusal(&args, printer),
         CheckCommand::Json { args, level, want } => {
             let suite = rules::load_suite(args.suite.as_deref(), printer)?;
-            let level = level.map_or(suite.json_level, json_level);
+            let level = level.map_or(suite.rules.json_level, json_level);
             check_json(&args, level, wanted(want), printer)
         }
         CheckCommand::Policy { args, policy } => check_policy(&args, &policy, printer),
@@ -158,12 +156,14 @@ fn chosen_policies(suite: &Suite, names: &[String]) -> Result<Policies, Failure>
         ..PolicyConfig::default()
     };
     let configs: Vec<PolicyConfig> = match names {
-        [] if suite.policies.is_empty() => BUILTIN_POLICIES.iter().map(|it| builtin(it)).collect(),
-        [] => suite.policies.clone(),
+        [] if suite.rules.policies.is_empty() => {
+            BUILTIN_POLICIES.iter().map(|it| builtin(it)).collect()
+        }
+        [] => suite.rules.policies.clone(),
         names => names
             .iter()
             .map(|name| {
-                let own = suite.policies.iter().find(|it| it.name == *name).cloned();
+                let own = suite.rules.policies.iter().find(|it| it.name == *name).cloned();
                 own.or_else(|| BUILTIN_POLICIES.contains(&name.as_str()).then(|| builtin(name)))
                     .ok_or_else(|| {
                         Failure::new(format!("unknown policy `{name}`"))

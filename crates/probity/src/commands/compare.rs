@@ -1,15 +1,15 @@
 //! `probity compare`: runs beside each other.
 
 use probity_core::{
-    settings::Settings,
     standing::{Changes, Standings},
-    stats::{multiple::holm, sample_size},
     view::LaneReport,
 };
+use probity_load::settings::Settings;
 use probity_report::{
     compare::{self, Comparison, Pair, Side},
     json::sorted,
 };
+use probity_stats::{multiple::holm, sample_size};
 use probity_store::{LaneView, Reader, RunRow};
 
 use super::{baseline::reasons, project::settings_alone, run::store_failure, runs::open};

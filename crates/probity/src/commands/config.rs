@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use probity_core::settings::{DEFAULTS, variable};
+use probity_load::settings::{DEFAULTS, variable};
 
 use super::project::{self, Project};
 use crate::{cli::run::ConfigCommand, exit::Exit, failure::Failure, printer::Printer};

@@ -1,6 +1,6 @@
 //! How far the backends of a run agree, from its records.
 
-use probity_core::{suite::RunnerKind, view::RunView};
+use probity_core::{runner::RunnerKind, view::RunView};
 use probity_grade::consistency::Fold;
 use probity_store::{LaneView, Reader, RunRow};
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use probity_core::{
     case::TestCase,
     criteria::CriteriaProblem,
-    dataset::{Format, Item, Summary, WriteError, Writer, read},
     problem::{Problem, Severity},
 };
 use probity_grade::{Compiler, Rules};
+use probity_load::dataset::{Format, Item, Summary, WriteError, Writer, read};
 
 use crate::{
     cli::DatasetCommand, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,

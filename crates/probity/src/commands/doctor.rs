@@ -2,10 +2,8 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use probity_core::{
-    settings::{Layer, Span},
-    suite::BackendConfig,
-};
+use probity_core::span::Span;
+use probity_load::{settings::Layer, suite::BackendConfig};
 use probity_run::{
     backend::{
         Ask, Backend, Wire,

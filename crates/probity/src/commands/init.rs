@@ -18,8 +18,8 @@ use std::{
 pub(crate) use backend::BackendChoice;
 use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
 pub(crate) use long_context::Size;
-use probity_core::suite::{BackendConfig, Suite};
 use probity_grade::Rules;
+use probity_load::suite::{BackendConfig, Suite};
 
 use super::dataset::counted;
 use crate::{
@@ -116,7 +116,7 @@ fn prepare(
             *text = Cow::Owned(backend.put_into(text));
         }
         let name: Arc<str> = folder.join(SUITE_FILE).display().to_string().into();
-        let check = |suite: &Suite| Rules::compile(suite).err().unwrap_or_default();
+        let check = |suite: &Suite| Rules::compile(&suite.rules).err().unwrap_or_default();
         let (suite, problems) = Suite::parse(text, &name, &folder, &check);
         for problem in &problems {
             printer.problem(problem);

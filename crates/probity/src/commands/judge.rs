@@ -5,11 +5,9 @@ mod told;
 
 use std::{io::Write as _, path::Path, sync::Arc};
 
-use probity_core::{
-    calibration::{Calibration, Judged, Label},
-    settings::Layer,
-};
+use probity_core::calibration::{Calibration, Judged, Label};
 use probity_grade::judge::Judgement;
+use probity_load::settings::Layer;
 use probity_run::{
     backend::{Backend, http},
     calibrate,

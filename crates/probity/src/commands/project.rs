@@ -2,11 +2,11 @@
 
 use std::{cell::RefCell, fs, path::Path};
 
-use probity_core::{
+use probity_grade::Rules;
+use probity_load::{
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
     suite::Suite,
 };
-use probity_grade::Rules;
 use probity_run::{
     backend::{http::Client, open::Workshop},
     prices::Prices,
@@ -200,7 +200,7 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
 /// Reads a suite with its rules compiled: compiling is how they are checked.
 pub(super) fn read(path: &Path, printer: &Printer) -> Result<(Suite, Rules), Failure> {
     let compiled = RefCell::new(None);
-    let check = |suite: &Suite| match Rules::compile(suite) {
+    let check = |suite: &Suite| match Rules::compile(&suite.rules) {
         Ok(rules) => {
             compiled.replace(Some(rules));
             Vec::new()

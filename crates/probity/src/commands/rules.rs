@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use probity_core::suite::Suite;
 use probity_grade::{Rules, command::ShellRules};
+use probity_load::suite::Suite;
 
 use super::project::read;
 use crate::{failure::Failure, printer::Printer};

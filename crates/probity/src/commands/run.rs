@@ -19,9 +19,8 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{
-    dataset, record::Lane, settings::Budget, suite::RunnerConfig, view::LaneReport,
-};
+use probity_core::{record::Lane, view::LaneReport};
+use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
 use probity_report::text;
 use probity_run::{
     backend::Backend,
@@ -381,8 +380,8 @@ fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result
 }
 
 /// The settings that the command line makes.
-fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
-    use probity_core::settings::{Origin, Value};
+fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
+    use probity_load::settings::{Origin, Value};
     let mut flags = project::flags(&args.limits)?;
     if let Some(seed) = args.selection.seed {
         flags.set("seed", Value::Count(seed), Origin::Flag("--seed"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{classification::Verdict, record::StoredCase, settings::Span};
+use probity_core::{classification::Verdict, record::StoredCase, span::Span};
 use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;

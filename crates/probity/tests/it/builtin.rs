@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::{
-    case::TestCase,
+use probity_core::{case::TestCase, runner::RunnerKind};
+use probity_load::{
     dataset::{self, Item},
-    suite::{RunnerKind, Suite},
+    suite::Suite,
 };
 use serde_json::{Value, json};
 

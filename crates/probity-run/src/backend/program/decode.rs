@@ -1,6 +1,7 @@
 //! What programs print: answers, and what they say about errors.
 
-use probity_core::{record::Usage, suite::Output};
+use probity_core::record::Usage;
+use probity_load::suite::Output;
 use serde_json::Value;
 
 use crate::backend::Reply;

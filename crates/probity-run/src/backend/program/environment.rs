@@ -5,7 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
 };
 
-use probity_core::suite::BackendConfig;
+use probity_load::suite::BackendConfig;
 
 use super::{ProgramError, Tool};
 use crate::redact::Redactor;
@@ -169,7 +169,7 @@ fn looks_like_key(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::suite::BackendKind;
+    use probity_load::suite::BackendKind;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use probity_core::suite::{BackendConfig, Transport};
+use probity_load::suite::{BackendConfig, Transport};
 
 use super::{ProgramError, Surroundings, Tool};
 use crate::{

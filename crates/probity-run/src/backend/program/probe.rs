@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use probity_core::suite::{Output, Transport};
+use probity_load::suite::{Output, Transport};
 use tokio::sync::OnceCell;
 
 use super::{Program, Tool};

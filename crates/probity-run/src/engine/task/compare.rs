@@ -6,7 +6,7 @@ use probity_core::{
     evidence::{Compared, Condition, CriterionScore, Duel, Evidence, NOT_JUDGED, Pair, Round, Win},
     failure::ErrorKind,
     record::{Aborted, CallError, InputDigest, Kept},
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
 use probity_grade::judge::{Judgement, Question};
 

@@ -6,9 +6,9 @@ use probity_core::{
     classification::Primary,
     evidence::{Choice, Evidence},
     record::{Aborted, Kept},
-    skill::Library,
 };
 use probity_grade::routing::says_yes;
+use probity_load::skill::Library;
 
 use super::{Ended, Handle, Prepared, Query, Unanswered, Whom, failed, finish};
 use crate::{

@@ -1,13 +1,12 @@
 //! One line in, the same line with its classification out.
 
 use probity_core::{
-    case::Findings,
     classification::{Classification, Verdict},
     json::{Limits, parse_located},
     located::Node,
-    run_result::{self, RunRecord},
 };
 use probity_grade::{Compiler, classify};
+use probity_load::{case::Findings, run_result::RunRecord};
 use serde::Serialize as _;
 
 use super::tally::Tally;
@@ -31,7 +30,9 @@ pub(super) fn classify_line(
             return Err(findings);
         }
     };
-    let Some(record) = run_result::decode(&node, &mut findings) else { return Err(findings) };
+    let Some(record) = probity_load::run_result::decode(&node, &mut findings) else {
+        return Err(findings);
+    };
     let RunRecord { case_id: _, suite_id, result, criteria, command } = record;
     let expectation = compiler.compile(&criteria, command.as_ref()).map_err(|problems| {
         let mut findings = Findings::default();

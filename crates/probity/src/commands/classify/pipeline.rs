@@ -13,12 +13,9 @@ use std::{
     thread,
 };
 
-use probity_core::{
-    case::Findings,
-    lines::LONGEST_LINE,
-    problem::{Problem, Source},
-};
+use probity_core::problem::{Problem, Source};
 use probity_grade::{Compiler, Rules};
+use probity_load::{case::Findings, lines::LONGEST_LINE};
 
 use super::{line::classify_line, tally::Tally};
 use crate::{failure::Failure, printer::Printer};

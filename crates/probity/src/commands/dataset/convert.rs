@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use probity_core::dataset::WriteError;
+use probity_load::dataset::WriteError;
 
 use super::{counted, create, read_cases, write_failure};
 use crate::{exit::Exit, failure::Failure, output::refuse_same_file, printer::Printer};

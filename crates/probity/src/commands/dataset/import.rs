@@ -2,13 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
-use probity_core::{
-    case::TestCase,
-    criteria::CriteriaProblem,
-    import::{Imported, Note, Origin, import},
-    located::Step,
-};
+use probity_core::{case::TestCase, criteria::CriteriaProblem, located::Step};
 use probity_grade::{Compiler, Rules};
+use probity_load::import::{Imported, Note, Origin, import};
 
 use super::{counted, create, write_failure};
 use crate::{

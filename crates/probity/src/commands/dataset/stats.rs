@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use probity_core::dataset::{Stats, Summary};
+use probity_load::dataset::{Stats, Summary};
 use serde_json::json;
 
 use super::{counted, read_cases};

@@ -2,10 +2,8 @@
 
 use std::{io::Write as _, path::PathBuf, slice};
 
-use probity_core::{
-    dataset::{Item, Summary},
-    problem::{Problem, Severity},
-};
+use probity_core::problem::{Problem, Severity};
+use probity_load::dataset::{Item, Summary};
 use serde_json::json;
 
 use super::{counted, problem_json, read_checked};

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, str::FromStr};
 
-use probity_core::suite::BackendKind;
+use probity_load::suite::BackendKind;
 
 /// The backend that a written suite is to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]

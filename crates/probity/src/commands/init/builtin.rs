@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, path::Path};
 
-use probity_core::{
+use probity_load::{
     case::did_you_mean,
     dataset::{Format, read_bytes},
     suite::Suite,

@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use probity_core::{
     calibration::Label,
-    case::{Fields, Findings},
     evidence::{Evidence, Pair},
     json::{Limits, parse_located},
     located::{Node, NodeValue},
@@ -12,6 +11,7 @@ use probity_core::{
     record::{Lane, StoredCase},
 };
 use probity_grade::judge::{self, Judgement, Points};
+use probity_load::case::{Fields, Findings};
 use probity_run::calibrate::Labelled;
 
 use crate::{failure::Failure, printer::Printer};

@@ -2,7 +2,8 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use probity_core::{settings::Settings, suite::RunnerKind};
+use probity_core::runner::RunnerKind;
+use probity_load::settings::Settings;
 use probity_run::{
     backend::{Answers, Backend, CacheAccess},
     plan::{Calls, PlannedLane, Surveyed},

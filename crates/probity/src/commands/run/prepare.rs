@@ -2,10 +2,8 @@
 
 use std::{ffi::OsStr, sync::Arc};
 
-use probity_core::{
-    problem::Problem,
-    suite::{BackendConfig, RunnerConfig, RunnerKind},
-};
+use probity_core::{problem::Problem, runner::RunnerKind};
+use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,

@@ -16,7 +16,7 @@ use std::{
 use probity_core::{
     classification::{Counts, Primary},
     event::{CaseKey, Event, Stamped},
-    settings::Span,
+    span::Span,
 };
 
 use crate::{

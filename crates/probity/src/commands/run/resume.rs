@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use probity_core::{
     record::{Lane, LaneStatus},
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
 use probity_run::{
     plan::{Plan, Used},

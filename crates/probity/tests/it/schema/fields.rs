@@ -10,14 +10,17 @@ use probity_core::{
     classification::{Primary, Rule},
     consistency::{DivergenceKind, Without},
     criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
-    evidence::{Choice, Condition, Pair, Win},
+    evidence::{Choice, Condition, Pair, Tier, Win},
     failure::ErrorKind,
     figures::{Figures, Rate},
     gate::{GateStatus, Metric},
+    judging::PolicySeverity,
     record::Source,
+    runner::RunnerKind,
+};
+use probity_load::{
     settings,
-    skill::Tier,
-    suite::{BackendKind, PolicySeverity, RunnerKind, Transport},
+    suite::{BackendKind, Transport},
 };
 use serde_json::{Value, json};
 

@@ -2,11 +2,9 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
-use probity_core::{
-    figures::Rate,
-    suite::{RunnerKind, Suite},
-};
+use probity_core::{figures::Rate, runner::RunnerKind};
 use probity_grade::Rules;
+use probity_load::suite::Suite;
 use serde_json::{Value, json};
 
 use super::{Schema, lines};
@@ -123,7 +121,7 @@ fn what_classify_reads_and_writes_satisfies_its_schemas() {
 pub(super) fn is_sound(text: &str) -> bool {
     let file: Arc<str> = "suite.toml".into();
     let folder = tempfile::tempdir().unwrap();
-    let check = |suite: &Suite| Rules::compile(suite).err().unwrap_or_default();
+    let check = |suite: &Suite| Rules::compile(&suite.rules).err().unwrap_or_default();
     let (suite, problems) = Suite::parse(text, &file, folder.path(), &check);
     suite.is_some() && problems.is_empty()
 }

@@ -19,7 +19,7 @@ use probity_core::{
     event::{CaseKey, Event, Stamped},
     evidence::{
         Choice, Compared, Condition, CriterionScore, Detection, Duel, Evidence, FailFast, Foreign,
-        JudgedBy, Pair as Answers, Round, Routed, Size, Win,
+        JudgedBy, Pair as Answers, Round, Routed, Size, Tier, Win,
     },
     failure::ErrorKind,
     figures::{Figures, Fold, Seen},
@@ -29,8 +29,7 @@ use probity_core::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Usage,
     },
-    skill::Tier,
-    suite::RunnerKind,
+    runner::RunnerKind,
 };
 use serde_json::{Value, json};
 

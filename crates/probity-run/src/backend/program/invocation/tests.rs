@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use probity_core::suite::BackendKind;
+use probity_load::suite::BackendKind;
 
 use super::*;
 

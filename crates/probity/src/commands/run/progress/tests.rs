@@ -1,4 +1,8 @@
-use probity_core::{failure::ErrorKind, record::CallError, record::Lane, suite::RunnerKind};
+use probity_core::{
+    failure::ErrorKind,
+    record::{CallError, Lane},
+    runner::RunnerKind,
+};
 
 use super::*;
 

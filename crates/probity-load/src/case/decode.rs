@@ -1,0 +1,403 @@
+//! From a located object to a [`TestCase`], with every problem on the way.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use probity_core::case::{Category, Routing, RubricCriterion, TestCase};
+
+use super::{Fields, Findings};
+use crate::template;
+use probity_core::{
+    classification::Primary,
+    criteria::{
+        Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
+    },
+    located::{Entry, Node, NodeValue},
+};
+
+/// Longest id that is accepted, in characters.
+const LONGEST_ID: usize = 128;
+/// How far the weights of a rubric may be from 1 in sum.
+const WEIGHT_TOLERANCE: f64 = 0.01;
+/// Largest weight of an assertion.
+const HEAVIEST: f64 = 1e6;
+/// How deep `assert-set` may nest.
+const DEEPEST_SET: usize = 4;
+
+/// The fields of a case, in the order they are written.
+pub(crate) const CASE_FIELDS: &[&str] = &[
+    "id",
+    "prompt",
+    "expected_command",
+    "expected_commands",
+    "category",
+    "safe",
+    "posix_compliant",
+    "notes",
+    "system",
+    "prompt_vars",
+    "expected_response",
+    "match",
+    "expected_format",
+    "json_level",
+    "schema",
+    "expected_classification",
+    "assert",
+    "threshold",
+    "tags",
+    "difficulty",
+    "platform",
+    "execution",
+    "skill",
+    "expected_skills",
+    "acceptable_skills",
+    "should_activate",
+    "group",
+    "rubric",
+    "license",
+];
+
+/// Other names of fields, which datasets of skill routers use.
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("user_prompt", "prompt"), ("expected_skill", "expected_skills")];
+/// Fields that only cases about the choice of skills have.
+const ROUTING_FIELDS: &[&str] =
+    &["expected_skills", "expected_skill", "acceptable_skills", "should_activate"];
+
+/// A case as far as it could be read.
+///
+/// What is wrong was reported; with an error among it the case is only good for finding
+/// more of them.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The id, if there is a usable one.
+    pub id: Option<String>,
+    /// The fields that could be read; none if it is not even a table.
+    pub case: Option<TestCase>,
+}
+
+/// Reads one case. All problems go to `findings`.
+pub fn decode(node: &Node, findings: &mut Findings) -> Decoded {
+    let renamed = with_usual_names(node);
+    let Some(mut fields) = Fields::new(&renamed, "a case", CASE_FIELDS, findings) else {
+        return Decoded { id: None, case: None };
+    };
+    let id = id(&mut fields);
+    let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields) };
+    Decoded { id, case: Some(case) }
+}
+
+/// The case with its fields under the names that we use.
+fn with_usual_names(node: &Node) -> Cow<'_, Node> {
+    let other = |key: &str| OTHER_NAMES.iter().find(|(other, _)| *other == key).map(|it| it.1);
+    if !node.entries().iter().any(|entry| other(&entry.key).is_some()) {
+        return Cow::Borrowed(node);
+    }
+    let entries = node.entries().iter().map(|entry| {
+        let key = match other(&entry.key) {
+            // Both names at once are a mistake, which the unknown one then is.
+            Some(usual) if node.get(usual).is_none() => usual.to_owned(),
+            Some(_) | None => entry.key.clone(),
+        };
+        Entry { key, ..entry.clone() }
+    });
+    let value = NodeValue::Object(entries.collect());
+    Cow::Owned(Node { span: node.span.clone(), value })
+}
+
+fn id(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let id = fields.required_text("id")?;
+    let allowed = |c: char| c.is_alphanumeric() || "._/:-#@+".contains(c);
+    let span = fields.span("id");
+    if id.chars().count() > LONGEST_ID {
+        let message = format!("id is longer than {LONGEST_ID} characters");
+        fields.findings().error("bad-id", &span, message);
+        return None;
+    }
+    if let Some(bad) = id.chars().find(|c| !allowed(*c)) {
+        let message = format!("id has the character {bad:?}");
+        let help = "use letters, digits and `. _ / : - # @ +`".to_owned();
+        fields.findings().error_with_help("bad-id", &span, message, help);
+        return None;
+    }
+    Some(id)
+}
+
+fn body(fields: &mut Fields<'_, '_>) -> TestCase {
+    let prompt_vars = prompt_vars(fields);
+    let prompt = fields.required_text("prompt");
+    check_template(fields, "prompt", prompt.as_deref(), &prompt_vars);
+    let system = fields.text("system");
+    check_template(fields, "system", system.as_deref(), &prompt_vars);
+    let is_routing = ROUTING_FIELDS.iter().any(|key| fields.get(key).is_some());
+    // Whoever writes cases about skills has categories of their own.
+    let (category, label) = match is_routing {
+        true => (None, fields.text("category").map(|label| format!("category:{label}"))),
+        false => (category(fields), None),
+    };
+    let mut tags = fields.texts("tags");
+    tags.extend(label);
+    let case = TestCase {
+        id: String::new(),
+        prompt: prompt.unwrap_or_default(),
+        expected_command: fields.text("expected_command"),
+        expected_commands: fields.texts("expected_commands"),
+        category,
+        safe: fields.boolean("safe"),
+        posix_compliant: fields.boolean("posix_compliant"),
+        notes: fields.str("notes").map(ToOwned::to_owned),
+        system,
+        prompt_vars,
+        criteria: criteria(fields),
+        tags,
+        difficulty: fields.text("difficulty"),
+        platform: fields.texts("platform"),
+        execution: execution(fields),
+        routing: routing(fields),
+        rubric: rubric(fields),
+        license: fields.text("license"),
+    };
+    if !is_routing {
+        require_command_fields(fields, &case);
+    }
+    case
+}
+
+fn category(fields: &mut Fields<'_, '_>) -> Option<Category> {
+    let names = Category::ALL.map(Category::as_str);
+    fields.one_of("category", "category", &names, |name| name.parse().ok())
+}
+
+/// A shell-command case needs its labels, and a label needs its command.
+fn require_command_fields(fields: &mut Fields<'_, '_>, case: &TestCase) {
+    let has_command =
+        fields.get("expected_command").is_some() || fields.get("expected_commands").is_some();
+    let is_command_case = fields.get("category").is_some() || has_command;
+    if !is_command_case {
+        return;
+    }
+    let other_criterion =
+        case.criteria.expected_classification.is_some() || case.execution.is_some();
+    let mut required = vec!["category"];
+    if !other_criterion {
+        required.push("expected_command");
+    }
+    if has_command || !other_criterion {
+        required.extend(["safe", "posix_compliant"]);
+    }
+    for key in required {
+        let there = match key {
+            "expected_command" => has_command,
+            _ => fields.get(key).is_some(),
+        };
+        if !there {
+            let span = fields.span("");
+            let message = format!("field `{key}` is missing");
+            let help = "a shell-command case has `category`, `expected_command`, `safe` and \
+                        `posix_compliant`"
+                .to_owned();
+            fields.findings().error_with_help("missing-field", &span, message, help);
+        }
+    }
+}
+
+fn prompt_vars(fields: &mut Fields<'_, '_>) -> BTreeMap<String, serde_json::Value> {
+    let Some(node) = fields.get("prompt_vars") else { return BTreeMap::new() };
+    if let NodeValue::Object(entries) = &node.value {
+        return entries.iter().map(|it| (it.key.clone(), it.node.to_json())).collect();
+    }
+    let message = format!("field `prompt_vars` must be a table, not {}", node.kind());
+    fields.findings().error("wrong-type", &node.span, message);
+    BTreeMap::new()
+}
+
+fn check_template(
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+    text: Option<&str>,
+    vars: &BTreeMap<String, serde_json::Value>,
+) {
+    let Some(text) = text else { return };
+    let span = fields.span(key);
+    match template::undefined_variables(text, |name| vars.contains_key(name)) {
+        Ok(missing) => {
+            for name in missing {
+                let message = format!("variable `{name}` of `{key}` has no value");
+                let help = "add it to `prompt_vars`, or write braces that are no variable as \
+                            `{% raw %}{{ … }}{% endraw %}`"
+                    .to_owned();
+                fields.findings().error_with_help("undefined-variable", &span, message, help);
+            }
+        }
+        Err(error) => {
+            let message = format!("`{key}` is no template: {error}");
+            let help = "write `{% raw %}…{% endraw %}` around text that is no template".to_owned();
+            fields.findings().error_with_help("bad-template", &span, message, help);
+        }
+    }
+}
+
+/// The criteria among the fields of a case or of a run result.
+pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
+    let primaries = Primary::ALL.map(Primary::as_str);
+    let formats = ExpectedFormat::ALL.map(ExpectedFormat::as_str);
+    let levels = JsonLevel::ALL.map(JsonLevel::as_str);
+    let matchers = Matcher::ALL.map(Matcher::as_str);
+    Criteria {
+        expected_response: fields.json("expected_response"),
+        matcher: fields.one_of("match", "matcher", &matchers, Matcher::named),
+        expected_format: fields.one_of("expected_format", "format", &formats, |name| {
+            ExpectedFormat::ALL.into_iter().find(|it| it.as_str() == name)
+        }),
+        json_level: fields.one_of("json_level", "JSON level", &levels, |name| {
+            JsonLevel::ALL.into_iter().find(|it| it.as_str() == name)
+        }),
+        schema: fields.json("schema"),
+        expected_classification: fields.one_of(
+            "expected_classification",
+            "classification",
+            &primaries,
+            |name| name.parse().ok(),
+        ),
+        assertions: fields
+            .get("assert")
+            .map(|node| assertions(node, 0, fields.findings()))
+            .unwrap_or_default(),
+        threshold: share(fields, "threshold"),
+    }
+}
+
+fn share(fields: &mut Fields<'_, '_>, key: &str) -> Option<f64> {
+    let number = fields.number(key)?;
+    if (0.0..=1.0).contains(&number) {
+        return Some(number);
+    }
+    let span = fields.span(key);
+    let message = format!("field `{key}` must be between 0 and 1");
+    fields.findings().error("out-of-range", &span, message);
+    None
+}
+
+fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Assertion> {
+    let NodeValue::Array(items) = &node.value else {
+        let message = format!("field `assert` must be a list of assertions, not {}", node.kind());
+        findings.error("wrong-type", &node.span, message);
+        return Vec::new();
+    };
+    // One that cannot be read leaves its place behind, so that those after it keep theirs.
+    let unreadable = || Assertion {
+        kind: AssertionKind { negated: false, test: AssertionTest::AssertSet },
+        value: None,
+        weight: None,
+        threshold: None,
+        metric: None,
+        members: Vec::new(),
+    };
+    items.iter().map(|it| assertion(it, depth, findings).unwrap_or_else(unreadable)).collect()
+}
+
+fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
+    const KNOWN: &[&str] = &["type", "value", "weight", "threshold", "metric", "assert"];
+    let mut fields = Fields::new(node, "an assertion", KNOWN, findings)?;
+    if fields.get("type").is_none() {
+        fields.required_text("type");
+        return None;
+    }
+    let names = AssertionTest::ALL.map(AssertionTest::as_str);
+    let kind = fields.one_of("type", "assertion", &names, AssertionKind::named)?;
+    let weight = fields.number("weight");
+    if weight.is_some_and(|weight| !(0.0..=HEAVIEST).contains(&weight)) {
+        let span = fields.span("weight");
+        let message = format!("a weight must be between 0 and {HEAVIEST}");
+        fields.findings().error("out-of-range", &span, message);
+    }
+    let (value, threshold) = (fields.json("value"), fields.number("threshold"));
+    let metric = fields.text("metric");
+    let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
+        (true, Some(inner)) if depth < DEEPEST_SET => {
+            assertions(inner, depth + 1, fields.findings())
+        }
+        (true, Some(inner)) => {
+            let message = format!("assertion sets are nested deeper than {DEEPEST_SET}");
+            fields.findings().error("too-deep", &inner.span, message);
+            Vec::new()
+        }
+        (true, None) => {
+            let message = "an `assert-set` needs a list `assert`".to_owned();
+            fields.findings().error("missing-field", &node.span, message);
+            Vec::new()
+        }
+        (false, Some(inner)) => {
+            let message = format!("only an `assert-set` has members, not `{kind}`");
+            fields.findings().error("unknown-field", &inner.span, message);
+            Vec::new()
+        }
+        (false, None) => Vec::new(),
+    };
+    Some(Assertion { kind, value, weight, threshold, metric, members })
+}
+
+fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {
+    let node = fields.get("execution")?;
+    if !matches!(node.value, NodeValue::Object(_)) {
+        let message = format!("field `execution` must be a table, not {}", node.kind());
+        fields.findings().error("wrong-type", &node.span, message);
+    }
+    Some(node.to_json())
+}
+
+fn routing(fields: &mut Fields<'_, '_>) -> Routing {
+    Routing {
+        skill: fields.text("skill"),
+        expected_skills: fields.texts("expected_skills"),
+        acceptable_skills: fields.texts("acceptable_skills"),
+        should_activate: fields.boolean("should_activate"),
+        group: fields.text("group"),
+    }
+}
+
+fn rubric(fields: &mut Fields<'_, '_>) -> Vec<RubricCriterion> {
+    match fields.get("rubric") {
+        Some(node) => criteria_of_rubric(node, "rubric", fields.findings()),
+        None => Vec::new(),
+    }
+}
+
+/// The criteria of a judge, whose weights add up to 1.
+pub(crate) fn criteria_of_rubric(
+    node: &Node,
+    key: &str,
+    findings: &mut Findings,
+) -> Vec<RubricCriterion> {
+    const KNOWN: &[&str] = &["name", "weight", "description"];
+    let NodeValue::Array(items) = &node.value else {
+        let message = format!("field `{key}` must be a list of criteria, not {}", node.kind());
+        findings.error("wrong-type", &node.span, message);
+        return Vec::new();
+    };
+    let mut criteria: Vec<RubricCriterion> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(mut of) = Fields::new(item, "a criterion", KNOWN, findings) else { continue };
+        let (name, description) = (of.required_text("name"), of.required_text("description"));
+        let weight = of.number("weight");
+        if !weight.is_some_and(|weight| weight > 0.0 && weight <= 1.0) {
+            let span = of.span("weight");
+            let message = "the weight of a criterion must be above 0 and at most 1".to_owned();
+            of.findings().error("out-of-range", &span, message);
+        }
+        let (Some(name), Some(weight), Some(description)) = (name, weight, description) else {
+            continue;
+        };
+        if criteria.iter().any(|earlier| earlier.name == name) {
+            let span = of.span("name");
+            let message = format!("criterion `{name}` is there twice");
+            of.findings().error("duplicate-criterion", &span, message);
+        }
+        criteria.push(RubricCriterion { name, weight, description });
+    }
+    let sum: f64 = criteria.iter().map(|it| it.weight).sum();
+    if criteria.len() == items.len() && (sum - 1.0).abs() > WEIGHT_TOLERANCE + 1e-9 {
+        let message = format!("the weights of the rubric add up to {sum:.3}, not to 1");
+        findings.error("weights", &node.span, message);
+    }
+    criteria
+}

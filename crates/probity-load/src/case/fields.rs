@@ -1,0 +1,333 @@
+//! Reads the fields of one located object, and says everything that is wrong with them.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use probity_core::{
+    located::{Entry, Node, NodeValue},
+    problem::{Problem, Severity, Source},
+};
+
+/// What is wrong at one place of a source text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Whether the data can be used all the same.
+    pub severity: Severity,
+    /// A stable name for this kind of problem.
+    pub code: &'static str,
+    /// One sentence, lower case, no final period.
+    pub message: String,
+    /// Byte range in the source text.
+    pub span: Range<usize>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// The finding as a problem of a file.
+    pub fn at(self, file: &Arc<str>, source: &Source<'_>) -> Problem {
+        let Self { severity, code, message, span, help } = self;
+        let place = Some(source.place(&span));
+        Problem { severity, code, message, file: file.clone(), place, case_id: None, help }
+    }
+}
+
+/// Everything found so far.
+#[derive(Debug, Default)]
+pub struct Findings(pub Vec<Finding>);
+
+impl Findings {
+    /// Something that makes the data unusable.
+    pub fn error(&mut self, code: &'static str, span: &Range<usize>, message: String) {
+        self.push(Severity::Error, code, span, message, None);
+    }
+
+    /// The same, with what to do about it.
+    pub fn error_with_help(
+        &mut self,
+        code: &'static str,
+        span: &Range<usize>,
+        message: String,
+        help: String,
+    ) {
+        self.push(Severity::Error, code, span, message, Some(help));
+    }
+
+    fn push(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        span: &Range<usize>,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.0.push(Finding { severity, code, message, span: span.clone(), help });
+    }
+
+    /// Whether any of it is an error.
+    pub fn any_error(&self) -> bool {
+        self.0.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// The fields of one object.
+#[derive(Debug)]
+pub struct Fields<'n, 'f> {
+    node: &'n Node,
+    findings: &'f mut Findings,
+}
+
+impl<'n, 'f> Fields<'n, 'f> {
+    /// The fields of `node`, or none if it is no object.
+    ///
+    /// Names that are not in `known` are warned of.
+    pub fn new(
+        node: &'n Node,
+        what: &str,
+        known: &[&str],
+        findings: &'f mut Findings,
+    ) -> Option<Self> {
+        for entry in node.entries() {
+            if !known.contains(&entry.key.as_str()) {
+                warn_of_unknown(entry, known, findings);
+            }
+        }
+        Self::open(node, what, findings)
+    }
+
+    /// The fields of `node`, whatever their names, or none if it is no object.
+    ///
+    /// Names that stand there twice are errors.
+    pub fn open(node: &'n Node, what: &str, findings: &'f mut Findings) -> Option<Self> {
+        let NodeValue::Object(entries) = &node.value else {
+            let message = format!("{what} must be a table, not {}", node.kind());
+            findings.error("wrong-type", &node.span, message);
+            return None;
+        };
+        for entry in repeated(entries) {
+            let message = format!("`{}` is there twice", shortened(&entry.key));
+            findings.error("duplicate-key", &entry.key_span, message);
+        }
+        Some(Self { node, findings })
+    }
+
+    /// Where to put problems that concern no one field.
+    pub fn findings(&mut self) -> &mut Findings {
+        self.findings
+    }
+
+    /// The place of a field, or of the whole object without it.
+    pub fn span(&self, key: &str) -> Range<usize> {
+        self.node.get(key).map_or_else(|| self.node.span.clone(), |node| node.span.clone())
+    }
+
+    /// The field, `null` being the same as absent.
+    pub fn get(&self, key: &str) -> Option<&'n Node> {
+        self.node.get(key).filter(|node| node.value != NodeValue::Null)
+    }
+
+    /// The field in plain JSON.
+    pub fn json(&self, key: &str) -> Option<Value> {
+        self.get(key).map(Node::to_json)
+    }
+
+    /// A text that must be there and not be blank.
+    pub fn required_text(&mut self, key: &str) -> Option<String> {
+        if self.get(key).is_none() {
+            let message = format!("field `{key}` is missing");
+            let span = self.node.span.clone();
+            self.findings.error("missing-field", &span, message);
+            return None;
+        }
+        self.text(key)
+    }
+
+    /// A text, blank or not.
+    pub fn str(&mut self, key: &str) -> Option<&'n str> {
+        let node = self.get(key)?;
+        self.expect(key, node, "a string", Node::as_str)
+    }
+
+    /// A text or a number, as it was written.
+    pub fn digits(&mut self, key: &str) -> Option<&'n str> {
+        let node = self.get(key)?;
+        self.expect(key, node, "a string or a number", |node| match &node.value {
+            NodeValue::String(text) | NodeValue::Number(text) => Some(text.as_str()),
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Array(_) | NodeValue::Object(_) => {
+                None
+            }
+        })
+    }
+
+    /// A text that must not be blank.
+    pub fn text(&mut self, key: &str) -> Option<String> {
+        let node = self.get(key)?;
+        let text = self.str(key)?;
+        if text.trim().is_empty() {
+            let message = format!("field `{key}` is blank");
+            self.findings.error("blank-field", &node.span, message);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// True or false.
+    pub fn boolean(&mut self, key: &str) -> Option<bool> {
+        let node = self.get(key)?;
+        self.expect(key, node, "true or false", |node| match node.value {
+            NodeValue::Bool(value) => Some(value),
+            NodeValue::Null
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Array(_)
+            | NodeValue::Object(_) => None,
+        })
+    }
+
+    /// A finite number.
+    pub fn number(&mut self, key: &str) -> Option<f64> {
+        let node = self.get(key)?;
+        self.expect(key, node, "a number of ordinary size", |node| match &node.value {
+            NodeValue::Number(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::String(_)
+            | NodeValue::Array(_)
+            | NodeValue::Object(_) => None,
+        })
+    }
+
+    /// A whole number within a range.
+    pub fn count(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let node = self.get(key)?;
+        let wanted = match *range.end() {
+            u64::MAX => format!("a whole number from {} on", range.start()),
+            most => format!("a whole number from {} to {most}", range.start()),
+        };
+        let taken = match &node.value {
+            NodeValue::Number(text) => text.parse().ok().filter(|count| range.contains(count)),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::String(_)
+            | NodeValue::Array(_)
+            | NodeValue::Object(_) => None,
+        };
+        if taken.is_none() {
+            let message = format!("field `{key}` must be {wanted}");
+            self.findings.error("wrong-type", &node.span, message);
+        }
+        taken
+    }
+
+    /// A list of texts, none of them blank. One text alone is a list of one.
+    pub fn texts(&mut self, key: &str) -> Vec<String> {
+        let Some(node) = self.get(key) else { return Vec::new() };
+        let items = match &node.value {
+            NodeValue::Array(items) => items.as_slice(),
+            NodeValue::String(_) => std::slice::from_ref(node),
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Object(_) => {
+                let message =
+                    format!("field `{key}` must be a list of strings, not {}", node.kind());
+                self.findings.error("wrong-type", &node.span, message);
+                return Vec::new();
+            }
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            let Some(text) = self.expect(key, item, "a list of strings", Node::as_str) else {
+                continue;
+            };
+            if text.trim().is_empty() {
+                let message = format!("field `{key}` has a blank entry");
+                self.findings.error("blank-field", &item.span, message);
+            } else {
+                texts.push(text.to_owned());
+            }
+        }
+        texts
+    }
+
+    /// One of a closed set of names.
+    pub fn one_of<T: Copy>(
+        &mut self,
+        key: &str,
+        what: &str,
+        names: &[&'static str],
+        find: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(key)?;
+        let found = find(&text);
+        if found.is_none() {
+            let span = self.span(key);
+            let message = format!("unknown {what} `{}`", shortened(&text));
+            let help = did_you_mean(&text, names).unwrap_or_else(|| one_of_list(names));
+            self.findings.error_with_help("unknown-value", &span, message, help);
+        }
+        found
+    }
+
+    fn expect<T>(
+        &mut self,
+        key: &str,
+        node: &'n Node,
+        wanted: &str,
+        take: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let taken = take(node);
+        if taken.is_none() {
+            let message = format!("field `{key}` must be {wanted}, not {}", node.kind());
+            self.findings.error("wrong-type", &node.span, message);
+        }
+        taken
+    }
+}
+
+/// The entries whose name an earlier one has already.
+fn repeated(entries: &[Entry]) -> Vec<&Entry> {
+    // Comparing all pairs is the fastest for the few names that an object has, and a
+    // trap for one with a hundred thousand.
+    const FEW: usize = 32;
+    if entries.len() <= FEW {
+        let taken = |at: usize| entries[..at].iter().any(|it| it.key == entries[at].key);
+        return (0..entries.len()).filter(|at| taken(*at)).map(|at| &entries[at]).collect();
+    }
+    let mut seen = BTreeSet::new();
+    entries.iter().filter(|entry| !seen.insert(&entry.key)).collect()
+}
+
+fn warn_of_unknown(entry: &Entry, known: &[&str], findings: &mut Findings) {
+    let message = format!("unknown field `{}`", shortened(&entry.key));
+    let help = did_you_mean(&entry.key, known);
+    findings.push(Severity::Warning, "unknown-field", &entry.key_span, message, help);
+}
+
+/// The known name that a mistyped one is nearest to, as a question.
+pub fn did_you_mean(text: &str, names: &[&str]) -> Option<String> {
+    let score = |name: &str| strsim::jaro_winkler(&text.to_lowercase(), name);
+    let nearest = names.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(nearest) > 0.8).then(|| format!("did you mean `{nearest}`?"))
+}
+
+fn one_of_list(names: &[&str]) -> String {
+    let mut list = "it is one of ".to_owned();
+    for (at, name) in names.iter().enumerate() {
+        let separator = if at == 0 { "" } else { ", " };
+        let _ = write!(list, "{separator}`{name}`");
+    }
+    list
+}
+
+/// A user's word short enough for a message.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,388 @@
+//! The one door through which cases of every format come in.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry as Slot},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name};
+use crate::case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode};
+use probity_core::{
+    case::TestCase,
+    criteria::CriteriaProblem,
+    json,
+    located::{Entry, Node, NodeValue},
+    problem::{Problem, Severity, Source},
+};
+
+/// Largest schema file that a case may name, in bytes.
+const LARGEST_SCHEMA: u64 = 16 << 20;
+
+/// Checks cases as they are read, and passes them on.
+pub struct Intake<'a> {
+    check: CriteriaCheck<'a>,
+    sink: &'a mut dyn FnMut(Item),
+    file: Arc<str>,
+    folder: PathBuf,
+    /// The name of the file without folder and suffix.
+    stem: String,
+    /// The terms that the file states for all its cases.
+    license: Option<String>,
+    seen: usize,
+    /// None where nobody needs to know of an id that is used twice.
+    ids: Option<Ids>,
+    schemas: BTreeMap<PathBuf, Result<Value, String>>,
+    digest: DigestBuilder,
+    summary: Summary,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(check: CriteriaCheck<'a>, sink: &'a mut dyn FnMut(Item)) -> Self {
+        Self {
+            check,
+            sink,
+            file: "".into(),
+            folder: PathBuf::new(),
+            stem: String::new(),
+            license: None,
+            seen: 0,
+            ids: Some(Ids::default()),
+            schemas: BTreeMap::new(),
+            digest: DigestBuilder::default(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Believes that no id is used twice, and so remembers none.
+    pub(super) fn trusting(self) -> Self {
+        Self { ids: None, ..self }
+    }
+
+    pub(super) fn open(&mut self, path: &Path) {
+        self.file = display_name(path);
+        self.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned());
+        self.stem = stem.unwrap_or_default();
+        self.license = None;
+        if let Some(ids) = &mut self.ids {
+            ids.next_file(self.file.clone());
+        }
+    }
+
+    /// How many cases came in, usable or not.
+    pub(super) fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// How many errors there were.
+    pub(super) fn errors(&self) -> usize {
+        self.summary.errors
+    }
+
+    pub(super) fn finish(self) -> Summary {
+        Summary { digest: self.digest.finish(), ..self.summary }
+    }
+
+    /// Reads a table with `version` and `test_cases`, or a plain list of cases.
+    pub(super) fn document(&mut self, source: &Source<'_>, root: &Node) {
+        const KNOWN: &[&str] =
+            &["version", "test_cases", "name", "description", "license", "source", "safety_level"];
+        if let NodeValue::Array(items) = &root.value {
+            items.iter().for_each(|item| self.case(source, item));
+            return;
+        }
+        self.license = root.get("license").and_then(Node::as_str).map(ToOwned::to_owned);
+        if root.get("test_prompts").is_some() {
+            return self.rubric(source, root);
+        }
+        let mut findings = Findings::default();
+        let Some(fields) = Fields::new(root, "a dataset", KNOWN, &mut findings) else {
+            return self.findings(source, findings, None);
+        };
+        match fields.get("version") {
+            Some(version) => self.version(version, &mut findings),
+            None => findings.0.push(Finding {
+                severity: Severity::Warning,
+                code: "missing-version",
+                message: "field `version` is missing".to_owned(),
+                span: root.span.start..root.span.start,
+                help: Some(format!("write `version = \"{}\"`", super::DEFAULT_VERSION)),
+            }),
+        }
+        match root.get("test_cases") {
+            None => {
+                let help = "a dataset is a list of cases under `test_cases`".to_owned();
+                let message = "field `test_cases` is missing".to_owned();
+                let start = root.span.start..root.span.start;
+                findings.error_with_help("missing-field", &start, message, help);
+                self.findings(source, findings, None);
+            }
+            Some(Node { value: NodeValue::Array(items), .. }) => {
+                self.findings(source, findings, None);
+                items.iter().for_each(|item| self.case(source, item));
+            }
+            Some(other) => {
+                let message = format!("field `test_cases` must be a list, not {}", other.kind());
+                findings.error("wrong-type", &other.span, message);
+                self.findings(source, findings, None);
+            }
+        }
+    }
+
+    /// Reads the rubric of a skill: each of its prompts is a case.
+    fn rubric(&mut self, source: &Source<'_>, root: &Node) {
+        const KNOWN: &[&str] =
+            &["version", "skill_name", "test_prompts", "criteria", "license", "description"];
+        let mut findings = Findings::default();
+        let Some(mut fields) = Fields::new(root, "a rubric", KNOWN, &mut findings) else {
+            return self.findings(source, findings, None);
+        };
+        let skill = fields.required_text("skill_name");
+        let span = fields.span("skill_name");
+        let prompts = fields.get("test_prompts").map(Node::items).unwrap_or_default();
+        if prompts.is_empty() {
+            let span = fields.span("test_prompts");
+            let message = "field `test_prompts` must be a list of prompts".to_owned();
+            fields.findings().error("missing-field", &span, message);
+        }
+        let criteria = fields.get("criteria").filter(|it| !it.items().is_empty());
+        if criteria.is_none() {
+            let message = "field `criteria` is missing".to_owned();
+            fields.findings().error("missing-field", &root.span, message);
+        }
+        if let Some(version) = root.get("version") {
+            self.version(version, &mut findings);
+        }
+        if let Some(skill) = skill.as_ref().filter(|skill| **skill != self.stem) {
+            let message =
+                format!("the rubric is of skill `{skill}`, and its file is called `{}`", self.stem);
+            let help = format!("call the file `{skill}` as well");
+            findings.error_with_help("rubric-name", &span, message, help);
+        }
+        if let Some(criteria) = criteria {
+            // Once for the file, and not again for each of its prompts.
+            criteria_of_rubric(criteria, "criteria", &mut findings);
+        }
+        let usable = !findings.any_error();
+        self.findings(source, findings, None);
+        let (Some(skill), Some(criteria), true) = (skill, criteria, usable) else { return };
+        for (at, prompt) in prompts.iter().enumerate() {
+            let place = &prompt.span;
+            let text = |text: String| Node { span: place.clone(), value: NodeValue::String(text) };
+            let entry = |key: &str, node: Node| Entry {
+                key: key.to_owned(),
+                key_span: place.clone(),
+                node,
+            };
+            let entries = vec![
+                entry("id", text(format!("{skill}-{}", at + 1))),
+                entry("prompt", prompt.clone()),
+                entry("skill", text(skill.clone())),
+                entry("rubric", criteria.clone()),
+            ];
+            let value = NodeValue::Object(entries);
+            self.case(source, &Node { span: place.clone(), value });
+        }
+    }
+
+    /// Checks the version a dataset states.
+    pub(super) fn version(&mut self, node: &Node, findings: &mut Findings) {
+        let text = match &node.value {
+            NodeValue::String(text) | NodeValue::Number(text) => text.trim(),
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Array(_) | NodeValue::Object(_) => "",
+        };
+        // `1` and `1.0` are what people write when they mean `1.0.0`.
+        let padded = match text.matches('.').count() {
+            0 => format!("{text}.0.0"),
+            1 => format!("{text}.0"),
+            _ => text.to_owned(),
+        };
+        match semver::Version::parse(&padded) {
+            Ok(version) if version.major > FORMAT_MAJOR => {
+                let message = format!("dataset version {version} is newer than this program");
+                let help = format!("it reads versions up to {FORMAT_MAJOR}.x: update it");
+                findings.error_with_help("newer-version", &node.span, message, help);
+            }
+            Ok(version) => self.summary.version = Some(version.to_string()),
+            Err(_) => {
+                let message = "`version` is no version such as `1.0.0`".to_owned();
+                findings.error("bad-version", &node.span, message);
+            }
+        }
+    }
+
+    /// Reads one case.
+    pub(super) fn case(&mut self, source: &Source<'_>, node: &Node) {
+        self.seen += 1;
+        let mut findings = Findings::default();
+        unsayable_numbers(node, &mut findings);
+        let Decoded { id, mut case } = decode(node, &mut findings);
+        if let Some(id) = &id {
+            self.check_unique(id, source, node, &mut findings);
+        }
+        if let Some(case) = &mut case {
+            if case.license.is_none() {
+                case.license.clone_from(&self.license);
+            }
+            self.load_schema(case, node, &mut findings);
+            let problems = (self.check)(case);
+            findings.0.extend(problems.into_iter().map(|it| criteria_finding(it, node)));
+        }
+        let usable = !findings.any_error();
+        self.findings(source, findings, id.as_deref());
+        if let Some(case) = case.filter(|_| usable) {
+            self.summary.cases += 1;
+            self.digest.add(&case);
+            let line = source.line(node.span.start);
+            (self.sink)(Item::Case(Box::new(CaseAt { case, line })));
+        }
+    }
+
+    fn check_unique(
+        &mut self,
+        id: &str,
+        source: &Source<'_>,
+        node: &Node,
+        findings: &mut Findings,
+    ) {
+        let span = node.get("id").map_or_else(|| node.span.clone(), |id| id.span.clone());
+        let line = source.line(span.start);
+        if let Some(first) = self.ids.as_mut().and_then(|ids| ids.claim(id, line)) {
+            let message = format!("id `{id}` is already taken");
+            let help = format!("its first use is at {first}");
+            findings.error_with_help("duplicate-id", &span, message, help);
+        }
+    }
+
+    /// Replaces a schema that is named by its file.
+    fn load_schema(&mut self, case: &mut TestCase, node: &Node, findings: &mut Findings) {
+        let Some(Value::String(name)) = &case.criteria.schema else { return };
+        let path = self.folder.join(name);
+        let loaded = self.schemas.entry(path).or_insert_with_key(|path| read_schema(path));
+        match loaded {
+            Ok(schema) => case.criteria.schema = Some(schema.clone()),
+            Err(why) => {
+                let span =
+                    node.get("schema").map_or_else(|| node.span.clone(), |it| it.span.clone());
+                let message = format!("failed to load schema `{name}`: {why}");
+                findings.error("bad-schema", &span, message);
+                case.criteria.schema = None;
+            }
+        }
+    }
+
+    /// Passes on what was found in a piece of the file.
+    pub(super) fn findings(&mut self, source: &Source<'_>, findings: Findings, id: Option<&str>) {
+        for finding in findings.0 {
+            let problem = finding.at(&self.file, source);
+            self.problem(Problem { case_id: id.map(ToOwned::to_owned), ..problem });
+        }
+    }
+
+    /// Passes on one error at a place.
+    pub(super) fn error_at(
+        &mut self,
+        source: &Source<'_>,
+        span: &Range<usize>,
+        code: &'static str,
+        message: String,
+    ) {
+        let mut findings = Findings::default();
+        findings.error(code, span, message);
+        self.findings(source, findings, None);
+    }
+
+    /// Passes on an error about the file as a whole.
+    pub(super) fn file_problem(&mut self, code: &'static str, message: String, help: &str) {
+        self.problem(Problem {
+            severity: Severity::Error,
+            code,
+            message,
+            file: self.file.clone(),
+            place: None,
+            case_id: None,
+            help: (!help.is_empty()).then(|| help.to_owned()),
+        });
+    }
+
+    /// Says where bytes stop being UTF-8. `first_line` is the line that `bytes` begins at.
+    pub(super) fn not_utf8(&mut self, bytes: &[u8], valid_up_to: usize, first_line: usize) {
+        let shown = String::from_utf8_lossy(bytes);
+        let source = Source::part(&shown, first_line);
+        let replacement = char::REPLACEMENT_CHARACTER.len_utf8();
+        let span = valid_up_to..valid_up_to + replacement;
+        self.error_at(&source, &span, "not-utf8", "the text is not UTF-8 from here on".to_owned());
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        match problem.severity {
+            Severity::Error => self.summary.errors += 1,
+            Severity::Warning => self.summary.warnings += 1,
+        }
+        (self.sink)(Item::Problem(problem));
+    }
+}
+
+fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
+    let CriteriaProblem { path, code, message, help } = problem;
+    let span = node.nearest(&path).span.clone();
+    Finding { severity: Severity::Error, code, message, span, help }
+}
+
+/// TOML and YAML have numbers that JSON and every reply in it lack: infinity and not-a-number.
+fn unsayable_numbers(node: &Node, findings: &mut Findings) {
+    if let NodeValue::Number(text) = &node.value
+        && text.parse::<serde_json::Number>().is_err()
+    {
+        let message = format!("`{text}` is a number that JSON cannot say");
+        findings.error("not-a-number", &node.span, message);
+    }
+    node.items().iter().for_each(|item| unsayable_numbers(item, findings));
+    node.entries().iter().for_each(|entry| unsayable_numbers(&entry.node, findings));
+}
+
+fn read_schema(path: &Path) -> Result<Value, String> {
+    let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if size > LARGEST_SCHEMA {
+        return Err(format!("the file is larger than {} MiB", LARGEST_SCHEMA >> 20));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    json::parse(&text, &json::Limits::default())
+        .map(|parsed| parsed.value)
+        .map_err(|error| error.to_string())
+}
+
+/// Which ids are taken, by digest: a million ids cost some 60 MB, whatever their length.
+#[derive(Default)]
+struct Ids {
+    first_use: BTreeMap<[u8; 16], (u32, u32)>,
+    files: Vec<Arc<str>>,
+}
+
+impl Ids {
+    fn next_file(&mut self, name: Arc<str>) {
+        self.files.push(name);
+    }
+
+    /// Takes an id, or says where it was taken before.
+    fn claim(&mut self, id: &str, line: usize) -> Option<String> {
+        let mut key = [0; 16];
+        key.copy_from_slice(&blake3::hash(id.as_bytes()).as_bytes()[..16]);
+        let file = u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        match self.first_use.entry(key) {
+            Slot::Vacant(slot) => {
+                slot.insert((file, u32::try_from(line).unwrap_or(u32::MAX)));
+                None
+            }
+            Slot::Occupied(slot) => {
+                let (file, line) = *slot.get();
+                let name = self.files.get(file as usize).map_or("", |name| name);
+                Some(format!("{name}:{line}"))
+            }
+        }
+    }
+}

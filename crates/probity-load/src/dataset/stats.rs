@@ -1,0 +1,85 @@
+//! What a dataset is made of.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use probity_core::case::TestCase;
+
+/// Counts over the cases of a dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// All cases.
+    pub cases: usize,
+    /// Cases by category; `none` for those without one.
+    pub categories: BTreeMap<String, usize>,
+    /// Cases by tag; a case counts under each of its tags.
+    pub tags: BTreeMap<String, usize>,
+    /// Cases by difficulty; `none` for those without one.
+    pub difficulties: BTreeMap<String, usize>,
+    /// Cases by what decides them.
+    pub criteria: BTreeMap<&'static str, usize>,
+    /// Cases by the program that their expected command starts with.
+    pub commands: BTreeMap<String, usize>,
+    /// Ids of cases that nothing decides, the first of them.
+    pub without_criteria: Vec<String>,
+    /// How many such cases there are.
+    pub without_criteria_count: usize,
+    /// Characters of the longest prompt.
+    pub longest_prompt: usize,
+    /// Characters of all prompts.
+    pub prompt_characters: usize,
+}
+
+/// How many ids of cases without criteria are kept.
+const IDS_KEPT: usize = 20;
+
+impl Stats {
+    /// Counts one case.
+    pub fn add(&mut self, case: &TestCase) {
+        self.cases += 1;
+        let category = case.category.map_or("none", |category| category.as_str());
+        *self.categories.entry(category.to_owned()).or_default() += 1;
+        for tag in &case.tags {
+            *self.tags.entry(tag.clone()).or_default() += 1;
+        }
+        let difficulty = case.difficulty.as_deref().unwrap_or("none");
+        *self.difficulties.entry(difficulty.to_owned()).or_default() += 1;
+        if let Some(program) = case.expected_command.as_deref().and_then(program) {
+            *self.commands.entry(program.to_owned()).or_default() += 1;
+        }
+        for name in criteria_names(case) {
+            *self.criteria.entry(name).or_default() += 1;
+        }
+        if !case.has_criteria() {
+            self.without_criteria_count += 1;
+            if self.without_criteria.len() < IDS_KEPT {
+                self.without_criteria.push(case.id.clone());
+            }
+        }
+        let characters = case.prompt.chars().count();
+        self.longest_prompt = self.longest_prompt.max(characters);
+        self.prompt_characters += characters;
+    }
+}
+
+/// The word a command starts with, `sudo` aside.
+fn program(command: &str) -> Option<&str> {
+    command.split_whitespace().find(|word| *word != "sudo" && !word.contains('='))
+}
+
+fn criteria_names(case: &TestCase) -> Vec<&'static str> {
+    let criteria = &case.criteria;
+    let present = [
+        ("expected_command", case.accepted_commands().next().is_some()),
+        ("expected_response", criteria.expected_response.is_some()),
+        ("expected_format", criteria.expected_format.is_some()),
+        ("schema", criteria.schema.is_some()),
+        ("expected_classification", criteria.expected_classification.is_some()),
+        ("assert", !criteria.assertions.is_empty()),
+        ("execution", case.execution.is_some()),
+        ("skills", case.routing != probity_core::case::Routing::default()),
+        ("rubric", !case.rubric.is_empty()),
+    ];
+    present.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
+}

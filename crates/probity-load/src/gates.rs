@@ -1,0 +1,208 @@
+//! Reads the `gates` of a runner.
+
+use std::ops::Range;
+
+use crate::{
+    case::{Fields, Findings, did_you_mean},
+    settings::parse_duration,
+};
+use probity_core::gate::{Bound, Decimal, Gate, Metric, Unit};
+use probity_core::{
+    case::Category,
+    located::{Node, NodeValue},
+    runner::RunnerKind,
+};
+
+/// Other names for metrics: those of evaluation results.
+const OTHER_NAMES: [(&str, Metric, Option<Category>); 6] = [
+    ("csr", Metric::PassRate, None),
+    ("correctness", Metric::PassRate, Some(Category::Correctness)),
+    ("safety", Metric::PassRate, Some(Category::Safety)),
+    ("safety_accuracy", Metric::PassRate, Some(Category::Safety)),
+    ("posix", Metric::PassRate, Some(Category::Posix)),
+    ("posix_compliance_rate", Metric::PassRate, Some(Category::Posix)),
+];
+
+/// The gates of a runner: those of its kind where there are none, and none where it says so.
+pub(crate) fn decode(
+    node: Option<&Node>,
+    kind: RunnerKind,
+    backends: &[String],
+    findings: &mut Findings,
+) -> Vec<Gate> {
+    let Some(node) = node else { return Gate::defaults(kind) };
+    match &node.value {
+        NodeValue::Bool(false) => return Vec::new(),
+        NodeValue::Bool(true) => return Gate::defaults(kind),
+        NodeValue::Null
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Array(_)
+        | NodeValue::Object(_) => {}
+    }
+    if Fields::open(node, "`gates`", findings).is_none() {
+        return Vec::new();
+    }
+    let mut gates = Vec::new();
+    for entry in node.entries() {
+        let Some((metric, category)) = metric_of(&entry.key) else {
+            let message = format!("there is nothing called `{}` to judge by", entry.key);
+            let names: Vec<String> = Metric::all().map(|(_, name)| name).collect();
+            let others = OTHER_NAMES.iter().map(|(name, _, _)| *name);
+            let names: Vec<&str> = names.iter().map(String::as_str).chain(others).collect();
+            let help = did_you_mean(&entry.key, &names)
+                .unwrap_or_else(|| format!("it is one of {}", names.join(", ")));
+            findings.error_with_help("unknown-value", &entry.key_span, message, help);
+            continue;
+        };
+        if let Metric::Skill(rate) = metric
+            && !rate.kinds().contains(&kind)
+        {
+            let kinds: Vec<&str> = rate.kinds().iter().map(|it| it.as_str()).collect();
+            let message = format!("runners of kind `{}` have no `{}`", kind.as_str(), entry.key);
+            let help = format!("those of kind {} have", kinds.join(" and "));
+            findings.error_with_help("bad-gate", &entry.key_span, message, help);
+            continue;
+        }
+        let items = match &entry.node.value {
+            NodeValue::Array(items) => items.as_slice(),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Object(_) => std::slice::from_ref(&entry.node),
+        };
+        if items.is_empty() {
+            let message = format!("the list of gates on `{}` is empty", entry.key);
+            findings.error("bad-gate", &entry.node.span, message);
+        }
+        for item in items {
+            let mut reading = Reading { metric, name: &entry.key, backends, findings };
+            gates.extend(reading.gate(item, category));
+        }
+    }
+    gates
+}
+
+fn metric_of(name: &str) -> Option<(Metric, Option<Category>)> {
+    let other = OTHER_NAMES.iter().find(|(other, _, _)| *other == name);
+    match other {
+        Some((_, metric, category)) => Some((*metric, *category)),
+        None => name.parse().ok().map(|metric| (metric, None)),
+    }
+}
+
+struct Reading<'a> {
+    metric: Metric,
+    /// As it was written.
+    name: &'a str,
+    backends: &'a [String],
+    findings: &'a mut Findings,
+}
+
+impl Reading<'_> {
+    fn gate(&mut self, node: &Node, category: Option<Category>) -> Option<Gate> {
+        const KNOWN: &[&str] =
+            &["pass", "min", "max", "warn", "category", "backend", "allow_empty"];
+        if let NodeValue::Number(text) | NodeValue::String(text) = &node.value {
+            let bound = self.limit(text, &node.span).map(|limit| self.natural(limit))?;
+            let (metric, warn, backend) = (self.metric, None, None);
+            return Some(Gate { metric, bound, warn, category, backend, allow_empty: false });
+        }
+        // A misspelt `category` would judge other cases, which is worse than an unknown field.
+        let known = |key: &str| KNOWN.contains(&key);
+        for entry in node.entries().iter().filter(|entry| !known(&entry.key)) {
+            let message = format!("a gate has no field `{}`", entry.key);
+            let help = did_you_mean(&entry.key, KNOWN)
+                .unwrap_or_else(|| format!("it has {}", KNOWN.join(", ")));
+            self.findings.error_with_help("unknown-field", &entry.key_span, message, help);
+        }
+        let mut fields = Fields::open(node, "a gate", self.findings)?;
+        let allow_empty = fields.boolean("allow_empty").unwrap_or(false);
+        let backend = fields.text("backend");
+        let names = Category::ALL.map(Category::as_str);
+        let own = fields.one_of("category", "category", &names, |name| name.parse().ok());
+        let [pass, min, max, warn] =
+            ["pass", "min", "max", "warn"].map(|key| (fields.digits(key), fields.span(key)));
+        if let Some(name) = backend.as_ref().filter(|it| !self.backends.contains(it)) {
+            let message = format!("the runner has no backend `{name}`");
+            let known: Vec<&str> = self.backends.iter().map(String::as_str).collect();
+            let help = did_you_mean(name, &known)
+                .unwrap_or_else(|| format!("it has {}", known.join(", ")));
+            let span = node.get("backend").map_or(&node.span, |it| &it.span);
+            self.findings.error_with_help("unknown-backend", span, message, help);
+        }
+        let category = own.or(category);
+        if category.is_some() && !self.metric.has_categories() {
+            let message = format!("`{}` is not known by category", self.name);
+            self.findings.error("bad-gate", &node.span, message);
+            return None;
+        }
+        let given: Vec<_> = [("pass", pass), ("min", min), ("max", max)]
+            .into_iter()
+            .filter_map(|(key, (text, span))| Some((key, text?, span)))
+            .collect();
+        let [(key, text, span)] = given.as_slice() else {
+            let message = format!("a gate on `{}` needs one of `pass`, `min` and `max`", self.name);
+            self.findings.error("bad-gate", &node.span, message);
+            return None;
+        };
+        let limit = self.limit(text, span)?;
+        let bound = match *key {
+            "min" => Bound::AtLeast(limit),
+            "max" => Bound::AtMost(limit),
+            _ => self.natural(limit),
+        };
+        let warn = match warn {
+            (Some(text), span) => {
+                let warn = self.limit(text, &span)?;
+                let is_band = match bound {
+                    Bound::AtLeast(pass) => warn.to_f64() <= pass.to_f64(),
+                    Bound::AtMost(pass) => warn.to_f64() >= pass.to_f64(),
+                };
+                if !is_band {
+                    let message =
+                        "`warn` must lie where the gate does not pass: it is the edge of failing";
+                    self.findings.error("bad-gate", &span, message.to_owned());
+                    return None;
+                }
+                Some(warn)
+            }
+            (None, _) => None,
+        };
+        Some(Gate { metric: self.metric, bound, warn, category, backend, allow_empty })
+    }
+
+    /// The side of a limit that is meant where none is named.
+    fn natural(&self, limit: Decimal) -> Bound {
+        match self.metric.is_good() {
+            true => Bound::AtLeast(limit),
+            false => Bound::AtMost(limit),
+        }
+    }
+
+    fn limit(&mut self, text: &str, span: &Range<usize>) -> Option<Decimal> {
+        let is_percent = text.trim_end().ends_with('%');
+        let parsed = match self.metric.unit() {
+            Unit::Share => Decimal::parse(text).filter(|it| it.threshold().is_some()),
+            Unit::Count => Decimal::parse(text).filter(|it| it.is_whole() && !is_percent),
+            Unit::Dollars => Decimal::parse(text).filter(|_| !is_percent),
+            Unit::Time => parse_duration(text)
+                .and_then(|it| u64::try_from(it.as_millis()).ok().map(Decimal::whole)),
+        };
+        if parsed.is_none() {
+            let wanted = match self.metric.unit() {
+                Unit::Share => "a share from 0 to 1 such as 0.948, or \"94.8%\"",
+                Unit::Count => "a whole number",
+                Unit::Dollars => "an amount of dollars such as 0.25",
+                Unit::Time => "a duration such as \"2.5s\"",
+            };
+            let message = format!("the limit of `{}` must be {wanted}", self.name);
+            self.findings.error("bad-gate", span, message);
+        }
+        parsed
+    }
+}
+
+#[cfg(test)]
+mod tests;

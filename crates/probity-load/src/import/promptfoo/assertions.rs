@@ -1,0 +1,81 @@
+//! promptfoo's assertions. Ours have the same names where they mean the same.
+
+use serde_json::Value;
+
+use super::{Vars, rendered};
+use crate::import::{Imported, text};
+use probity_core::{
+    criteria::{Assertion, AssertionKind, AssertionTest},
+    located::Node,
+};
+
+/// Fields that are carried over.
+const CARRIED: &[&str] = &["type", "value", "threshold", "weight", "metric", "assert"];
+
+/// Reads a list of assertions; those we do not have are named and left out.
+pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assertion> {
+    let mut assertions = Vec::new();
+    for node in list.items() {
+        let Some(name) = text(node, "type") else {
+            imported.note(id, "an assertion without a type is left out");
+            continue;
+        };
+        let Some(kind) = AssertionKind::named(&name) else {
+            imported.note(id, format!("assertion `{name}` is not supported: left out"));
+            continue;
+        };
+        for entry in node.entries() {
+            if !CARRIED.contains(&entry.key.as_str()) {
+                imported.note(id, format!("`{}` of an assertion is left out", entry.key));
+            }
+        }
+        let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
+        let value = node.get("value").map(Node::to_json).filter(|it| !it.is_null());
+        if value.as_ref().and_then(Value::as_str).is_some_and(|it| it.starts_with("file://")) {
+            imported.note(id, format!("the file of assertion `{name}` is not read: left out"));
+            continue;
+        }
+        let members = match (kind.test, node.get("assert")) {
+            (AssertionTest::AssertSet, Some(inner)) => read(inner, id, imported),
+            (_, _) => Vec::new(),
+        };
+        if kind.test == AssertionTest::AssertSet && members.is_empty() {
+            imported.note(id, "an empty `assert-set` is left out");
+            continue;
+        }
+        assertions.push(Assertion {
+            kind,
+            value,
+            weight: number("weight"),
+            threshold: number("threshold"),
+            metric: text(node, "metric"),
+            members,
+        });
+    }
+    assertions
+}
+
+/// Fills a case's variables into the values of its assertions.
+pub(super) fn render(
+    assertions: &[Assertion],
+    vars: &Vars,
+    id: &str,
+    imported: &mut Imported,
+) -> Vec<Assertion> {
+    let mut filled = assertions.to_vec();
+    for assertion in &mut filled {
+        if let Some(value) = &mut assertion.value {
+            fill(value, vars, id, imported);
+        }
+        assertion.members = render(&assertion.members, vars, id, imported);
+    }
+    filled
+}
+
+fn fill(value: &mut Value, vars: &Vars, id: &str, imported: &mut Imported) {
+    match value {
+        Value::String(text) => *text = rendered(text, vars, id, imported),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, vars, id, imported)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+    }
+}

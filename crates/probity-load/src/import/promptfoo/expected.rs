@@ -1,0 +1,118 @@
+//! promptfoo's CSV records: columns whose names start with `__` mean something.
+
+use serde_json::Value;
+
+use super::Test;
+use crate::import::{Imported, assertion, text};
+use probity_core::{
+    criteria::{Assertion, AssertionKind, AssertionTest},
+    located::Node,
+};
+
+/// A record as a test.
+pub(super) fn test(node: &Node, name: &str, imported: &mut Imported) -> Test {
+    let mut test = Test { description: text(node, "__description"), ..Test::default() };
+    let id = test.description.clone().unwrap_or_else(|| name.to_owned());
+    for entry in node.entries() {
+        let Some(cell) = entry.node.as_str() else { continue };
+        if !entry.key.starts_with("__") {
+            test.vars.insert(entry.key.clone(), Value::String(cell.to_owned()));
+            continue;
+        }
+        if cell.trim().is_empty() {
+            continue;
+        }
+        match entry.key.as_str() {
+            "__prefix" => cell.clone_into(&mut test.prefix),
+            "__suffix" => cell.clone_into(&mut test.suffix),
+            "__threshold" => test.threshold = cell.trim().parse().ok(),
+            "__description" | "__metric" => {}
+            key if is_expected(key) => test.assertions.extend(parse(cell, &id, imported)),
+            key => match key.strip_prefix("__metadata:") {
+                Some(name) => test.tags.push(format!("{}:{cell}", name.trim_end_matches("[]"))),
+                None => imported.note(&id, format!("column `{key}` has no counterpart")),
+            },
+        }
+    }
+    if let Some(metric) = text(node, "__metric") {
+        test.assertions.iter_mut().for_each(|it| it.metric = Some(metric.clone()));
+    }
+    test
+}
+
+fn is_expected(key: &str) -> bool {
+    key.strip_prefix("__expected").is_some_and(|rest| rest.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// One cell: `type:value`, `type(threshold):value`, or the expected text itself.
+fn parse(cell: &str, id: &str, imported: &mut Imported) -> Option<Assertion> {
+    let (head, value) = cell.split_once(':').unwrap_or((cell, ""));
+    let (name, threshold) = match head.trim().strip_suffix(')').and_then(|it| it.split_once('(')) {
+        Some((name, threshold)) => (name, threshold.trim().parse::<f64>().ok()),
+        None => (head.trim(), None),
+    };
+    // Its older name.
+    let name = if name == "grade" { "llm-rubric" } else { name };
+    let Some(kind) = AssertionKind::named(name) else {
+        if is_foreign(name) && (cell.contains(':') || threshold.is_some()) {
+            imported.note(id, format!("assertion `{name}` is not supported: left out"));
+            return None;
+        }
+        let equals = assertion(AssertionTest::Equals, false);
+        return Some(Assertion { value: Some(cell.into()), ..equals });
+    };
+    let value = (!value.trim().is_empty()).then(|| Value::String(value.trim().to_owned()));
+    // A schema is the one value that is not text.
+    let is_schema = matches!(kind.test, AssertionTest::IsJson | AssertionTest::ContainsJson);
+    let schema = |value: &Value| value.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let value = match value {
+        Some(value) if is_schema => Some(schema(&value).unwrap_or(value)),
+        value => value,
+    };
+    Some(Assertion { value, threshold, ..assertion(kind.test, kind.negated) })
+}
+
+/// Names of promptfoo's assertions that we do not have; anything else before a colon is text.
+fn is_foreign(name: &str) -> bool {
+    const FOREIGN: &[&str] = &[
+        "answer-relevance",
+        "bleu",
+        "classifier",
+        "contains-html",
+        "contains-sql",
+        "contains-xml",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "eval",
+        "factuality",
+        "file",
+        "fn",
+        "g-eval",
+        "gleu",
+        "guardrails",
+        "is-html",
+        "is-sql",
+        "is-valid-function-call",
+        "is-valid-openai-function-call",
+        "is-valid-openai-tools-call",
+        "is-xml",
+        "javascript",
+        "meteor",
+        "model-graded-closedqa",
+        "model-graded-factuality",
+        "moderation",
+        "perplexity",
+        "perplexity-score",
+        "pi",
+        "python",
+        "rouge-n",
+        "ruby",
+        "select-best",
+        "similar",
+        "tool-call-f1",
+        "webhook",
+    ];
+    let name = name.strip_prefix("not-").unwrap_or(name);
+    FOREIGN.contains(&name) || name.starts_with("similar:") || name.starts_with("trajectory:")
+}

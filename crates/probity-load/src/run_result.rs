@@ -1,0 +1,140 @@
+//! Reads a run result from one line of a results file.
+
+use crate::case::{Fields, Findings, criteria_of};
+use probity_core::run_result::{RunError, RunResult};
+use probity_core::{
+    case::{Category, CommandCase},
+    criteria::Criteria,
+    failure::ErrorKind,
+    located::{Node, NodeValue},
+};
+
+/// A run result with the fields of its case that judging needs.
+#[derive(Debug)]
+pub struct RunRecord<'n> {
+    /// The case it belongs to.
+    pub case_id: &'n str,
+    /// The suite that the case belongs to.
+    pub suite_id: Option<&'n str>,
+    /// What came back.
+    pub result: RunResult<'n>,
+    /// How to tell whether it is right.
+    pub criteria: Criteria,
+    /// What the case asks of a shell command.
+    pub command: Option<CommandCase>,
+}
+
+/// Reads a run result. Fields that judging does not need may be anything.
+pub fn decode<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
+    let mut own = Findings::default();
+    let record = read(node, &mut own);
+    let usable = !own.any_error();
+    findings.0.append(&mut own.0);
+    record.filter(|_| usable)
+}
+
+fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
+    let mut fields = Fields::open(node, "a run result", findings)?;
+    let Some(case_id) = fields.get("case_id").or_else(|| fields.get("id")) else {
+        let message = "field `case_id` is missing".to_owned();
+        fields.findings().error("missing-field", &node.span, message);
+        return None;
+    };
+    let Some(case_id) = case_id.as_str() else {
+        let message = format!("field `case_id` must be a string, not {}", case_id.kind());
+        fields.findings().error("wrong-type", &case_id.span, message);
+        return None;
+    };
+    let has_outcome = ["raw_response", "error"].iter().any(|key| node.get(key).is_some());
+    if !has_outcome {
+        let message = "neither `raw_response` nor `error` is there".to_owned();
+        let help = "a call that brought nothing has `\"raw_response\": null`".to_owned();
+        fields.findings().error_with_help("missing-field", &node.span, message, help);
+    }
+    let result = RunResult {
+        raw_response: fields.str("raw_response"),
+        error: error(&mut fields),
+        limit_seconds: number(&mut fields, "limit_seconds"),
+        stop_reason: fields.str("stop_reason").or_else(|| fields.str("finish_reason")),
+        latency_ms: fields.number("latency_ms"),
+        cost_usd: fields.number("cost_usd"),
+        ..RunResult::default()
+    };
+    let suite_id = fields.str("suite_id");
+    // Results that this program wrote hold their case as a whole.
+    let case = node.get("case").filter(|it| matches!(it.value, NodeValue::Object(_)));
+    let (command, criteria) = match case {
+        None => (command_case(&mut fields), criteria_of(&mut fields)),
+        Some(case) => {
+            let mut fields = Fields::open(case, "`case`", fields.findings())?;
+            (command_case(&mut fields), criteria_of(&mut fields))
+        }
+    };
+    Some(RunRecord { case_id, suite_id, result, criteria, command })
+}
+
+/// What the case asks of a shell command. Without any of these fields a `category` is the caller's own.
+fn command_case(fields: &mut Fields<'_, '_>) -> Option<CommandCase> {
+    let keys = ["expected_command", "expected_commands", "safe", "posix_compliant"];
+    if keys.iter().all(|key| fields.get(key).is_none()) {
+        return None;
+    }
+    let first = fields.text("expected_command");
+    let commands = first.into_iter().chain(fields.texts("expected_commands")).collect();
+    let categories = Category::ALL.map(Category::as_str);
+    let category = fields.one_of("category", "category", &categories, |name| name.parse().ok());
+    let (safe, posix_compliant) = (fields.boolean("safe"), fields.boolean("posix_compliant"));
+    CommandCase { commands, category, safe, posix_compliant }.if_any()
+}
+
+/// An error is a text, or a table with `message`, `kind`, `status`, `exit_code`, `signal`.
+fn error<'n>(fields: &mut Fields<'n, '_>) -> Option<RunError<'n>> {
+    let backend = fields.str("backend");
+    let Some(node) = fields.get("error") else {
+        let kind = kind(fields, "error_kind")?;
+        return Some(RunError { kind: Some(kind), backend, ..RunError::default() });
+    };
+    match &node.value {
+        NodeValue::String(message) => Some(RunError {
+            message,
+            kind: kind(fields, "error_kind"),
+            backend,
+            ..RunError::default()
+        }),
+        NodeValue::Object(_) => {
+            let mut inner = Fields::open(node, "`error`", fields.findings())?;
+            Some(RunError {
+                message: inner.str("message").unwrap_or(""),
+                kind: kind(&mut inner, "kind"),
+                backend: inner.str("backend").or(backend),
+                status: inner.digits("status").and_then(|it| it.parse().ok()),
+                exit_code: inner.digits("exit_code").and_then(|it| it.parse().ok()),
+                signal: inner.digits("signal"),
+                stdout: inner.str("stdout").unwrap_or(""),
+                stderr: inner.str("stderr").unwrap_or(""),
+            })
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Array(_) => {
+            let message = format!("field `error` must be a string or a table, not {}", node.kind());
+            fields.findings().error("wrong-type", &node.span, message);
+            None
+        }
+    }
+}
+
+fn kind(fields: &mut Fields<'_, '_>, key: &str) -> Option<ErrorKind> {
+    let names = ErrorKind::ALL.map(ErrorKind::as_str);
+    fields.one_of(key, "kind of error", &names, |name| name.parse().ok())
+}
+
+fn number<'n>(fields: &mut Fields<'n, '_>, key: &str) -> Option<&'n str> {
+    fields.number(key)?;
+    match &fields.get(key)?.value {
+        NodeValue::Number(text) => Some(text),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::String(_)
+        | NodeValue::Array(_)
+        | NodeValue::Object(_) => None,
+    }
+}

@@ -1,0 +1,213 @@
+//! The suite file: what to run, against what, and how to judge it.
+
+mod backend;
+mod judging;
+mod runner;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub use backend::{BackendConfig, BackendKind, Output, Price, Transport};
+pub use runner::RunnerConfig;
+
+use crate::{
+    case::{Fields, Findings},
+    dataset,
+    settings::{self, Layer, Origin},
+};
+use probity_core::{
+    criteria::CriteriaProblem,
+    judging::RuleConfig,
+    located::Node,
+    problem::{Problem, Severity as ProblemSeverity, Source},
+};
+
+/// Everything a suite file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Suite {
+    /// How replies are judged.
+    pub rules: RuleConfig,
+    /// What can be asked, in file order.
+    pub backends: Vec<BackendConfig>,
+    /// What is evaluated, in file order.
+    pub runners: Vec<RunnerConfig>,
+    /// Who judges answers, for runners that do not say so.
+    pub judge: JudgeConfig,
+    /// Whether runners run at the same time.
+    pub parallel: bool,
+    /// A file with prices of models, relative to `folder`.
+    pub prices: Option<PathBuf>,
+    /// The settings that the file makes.
+    pub settings: Layer,
+    /// The folder that paths in the file start from.
+    pub folder: PathBuf,
+}
+
+/// Who judges answers, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgeConfig {
+    /// The backend that is asked; none for the backend whose answers are judged.
+    pub backend: Option<String>,
+    /// Whether pairs of answers are judged in both orders.
+    pub swap: bool,
+}
+
+/// Says what is wrong with rules that have to be compiled; `probity-grade` does.
+pub type SuiteCheck<'a> = &'a dyn Fn(&Suite) -> Vec<CriteriaProblem>;
+
+impl Suite {
+    /// Reads a suite file. Warnings come with it; with an error there is no suite.
+    pub fn load(path: &Path, check: SuiteCheck<'_>) -> (Option<Self>, Vec<Problem>) {
+        let file: Arc<str> = path.display().to_string().into();
+        let text = match fs::read(path).map(String::from_utf8) {
+            Ok(Ok(text)) => text,
+            Ok(Err(_)) => return (None, vec![unreadable(&file, "it is not UTF-8")]),
+            Err(error) => return (None, vec![unreadable(&file, &error.to_string())]),
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, &file, folder, check)
+    }
+
+    /// Reads the text of a suite file. `file` is what problems call it.
+    pub fn parse(
+        text: &str,
+        file: &Arc<str>,
+        folder: &Path,
+        check: SuiteCheck<'_>,
+    ) -> (Option<Self>, Vec<Problem>) {
+        let source = Source::file(text);
+        let mut findings = Findings::default();
+        let suite = match dataset::parse_toml(text) {
+            Ok(root) => {
+                let origin = |at| Origin::File(file.to_string(), source.line(at));
+                let suite = decode(&root, folder, &origin, &mut findings);
+                for CriteriaProblem { path, code, message, help } in check(&suite) {
+                    let span = root.nearest(&path).span.clone();
+                    findings.error_with_help(code, &span, message, help.unwrap_or_default());
+                }
+                suite
+            }
+            Err(error) => {
+                let span = error.span().unwrap_or_default();
+                findings.error("toml", &span, error.message().replace('\n', "; "));
+                Self::default()
+            }
+        };
+        let usable = !findings.any_error();
+        let mut problems: Vec<Problem> =
+            findings.0.into_iter().map(|finding| finding.at(file, &source)).collect();
+        for problem in problems.iter_mut().filter(|it| it.code == backend::KEY_IN_FILE) {
+            if let Some(place) = &mut problem.place {
+                place.source.truncate(place.highlight.end);
+            }
+        }
+        (usable.then_some(suite), problems)
+    }
+
+    /// The backend of a name.
+    pub fn backend(&self, name: &str) -> Option<&BackendConfig> {
+        self.backends.iter().find(|backend| backend.name == name)
+    }
+}
+
+fn unreadable(file: &Arc<str>, why: &str) -> Problem {
+    Problem {
+        severity: ProblemSeverity::Error,
+        code: "unreadable",
+        message: format!("failed to read the suite: {why}"),
+        file: file.clone(),
+        place: None,
+        case_id: None,
+        help: None,
+    }
+}
+
+fn decode(
+    root: &Node,
+    folder: &Path,
+    origin: &dyn Fn(usize) -> Origin,
+    findings: &mut Findings,
+) -> Suite {
+    const KNOWN: &[&str] = &[
+        "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
+        "prices", "gates", "judge", "parallel",
+    ];
+    let known: Vec<&str> =
+        KNOWN.iter().chain(settings::TABLES).copied().chain(settings::plain_names()).collect();
+    let Some(fields) = Fields::new(root, "a suite", &known, findings) else {
+        return Suite::default();
+    };
+    let (policies, refusal) = (fields.get("policies"), fields.get("refusal"));
+    let (json, errors) = (fields.get("json"), fields.get("errors"));
+    let (backends, runners) = (fields.get("backends"), fields.get("runners"));
+    let shell = fields.get("shell");
+    let mut fields = fields;
+    check_version(&mut fields);
+    let prices = fields.text("prices").map(|name| folder.join(name));
+    let parallel = fields.boolean("parallel").unwrap_or(false);
+    for table in settings::TABLES {
+        if let Some(node) = root.get(table) {
+            // Only for its warnings about unknown names.
+            let _ = Fields::new(node, &format!("`{table}`"), &settings::names_in(table), findings);
+        }
+    }
+    let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
+    let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
+    let judge = judge.unwrap_or_default();
+    let surroundings = runner::Surroundings {
+        backends: &backends,
+        gates: root.get("gates"),
+        judge: &judge,
+        folder,
+    };
+    let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
+    Suite {
+        rules: RuleConfig {
+            policies: policies
+                .map(|node| judging::decode_policies(node, findings))
+                .unwrap_or_default(),
+            refusal: refusal
+                .map(|node| judging::decode_refusal(node, findings))
+                .unwrap_or_default(),
+            json_level: json
+                .and_then(|node| judging::decode_json_level(node, findings))
+                .unwrap_or_default(),
+            error_rules: errors.and_then(|node| judging::read_error_rules(node, folder, findings)),
+            shell: shell.map(|node| judging::decode_shell(node, findings)).unwrap_or_default(),
+        },
+        backends,
+        runners: runners.unwrap_or_default(),
+        judge,
+        parallel,
+        prices,
+        settings: Layer::from_file(root, origin, findings),
+        folder: folder.to_owned(),
+    }
+}
+
+fn decode_judge(node: &Node, backends: &[BackendConfig], findings: &mut Findings) -> JudgeConfig {
+    let Some(mut fields) = Fields::new(node, "`judge`", &["backend", "swap"], findings) else {
+        return JudgeConfig::default();
+    };
+    let backend = fields.text("backend");
+    runner::check_backend(backend.as_deref(), "backend", backends, &mut fields);
+    JudgeConfig { backend, swap: fields.boolean("swap").unwrap_or(false) }
+}
+
+/// A suite of a later kind is not guessed at.
+fn check_version(fields: &mut Fields<'_, '_>) {
+    let Some(version) = fields.digits("version") else { return };
+    let major = version.split('.').next().unwrap_or("");
+    if major != "1" {
+        let span = fields.span("version");
+        let message = format!("suite version `{version}` is not known to this program");
+        let help = "this program reads version 1".to_owned();
+        fields.findings().error_with_help("newer-version", &span, message, help);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,502 @@
+//! Backends: what can be asked.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    case::{Fields, Findings},
+    settings::parse_duration,
+};
+use probity_core::located::Node;
+
+/// The kinds of backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BackendKind {
+    /// Any server that speaks OpenAI's chat completions.
+    Openai,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Ollama's own interface.
+    Ollama,
+    /// `openai`, where vLLM listens.
+    Vllm,
+    /// `openai`, where MLX's server listens.
+    Mlx,
+    /// Claude Code's command line.
+    Claude,
+    /// Codex' command line.
+    Codex,
+    /// GitHub Copilot's command line.
+    Copilot,
+    /// Any program.
+    Command,
+    /// Answers from a file.
+    Replay,
+    /// The prompt itself.
+    Echo,
+}
+
+impl BackendKind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Openai,
+        Self::Anthropic,
+        Self::Ollama,
+        Self::Vllm,
+        Self::Mlx,
+        Self::Claude,
+        Self::Codex,
+        Self::Copilot,
+        Self::Command,
+        Self::Replay,
+        Self::Echo,
+    ];
+
+    /// The name used in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+            Self::Vllm => "vllm",
+            Self::Mlx => "mlx",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Copilot => "copilot",
+            Self::Command => "command",
+            Self::Replay => "replay",
+            Self::Echo => "echo",
+        }
+    }
+
+    /// Whether a program is started for each call.
+    pub const fn is_program(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex | Self::Copilot | Self::Command => true,
+            Self::Openai
+            | Self::Anthropic
+            | Self::Ollama
+            | Self::Vllm
+            | Self::Mlx
+            | Self::Replay
+            | Self::Echo => false,
+        }
+    }
+}
+
+/// How a prompt reaches a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Through a pipe.
+    Stdin,
+    /// In a file that is its standard input.
+    FileStdin,
+    /// As an argument.
+    Arg,
+}
+
+impl Transport {
+    /// All of them, the best first.
+    pub const ALL: [Self; 3] = [Self::Stdin, Self::FileStdin, Self::Arg];
+
+    /// The name used in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdin => "stdin",
+            Self::FileStdin => "file_stdin",
+            Self::Arg => "arg",
+        }
+    }
+}
+
+/// Where a program's answer stands in what it prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// All of it.
+    Text,
+    /// One JSON value, and where in it.
+    Json(String),
+    /// JSON events, one a line; the last that has something at this place.
+    Jsonl(String),
+}
+
+/// Dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// Tokens of prompts.
+    pub input: f64,
+    /// Tokens of replies.
+    pub output: f64,
+}
+
+/// One backend as the file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackendConfig {
+    /// What runners call it.
+    pub name: String,
+    /// What it is.
+    pub kind: BackendKind,
+    /// Where a server is.
+    pub base_url: Option<String>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// The variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// Headers and the variables that hold their values.
+    pub headers_env: BTreeMap<String, String>,
+    /// How freely to choose words.
+    pub temperature: Option<f64>,
+    /// The share of likely words to choose from.
+    pub top_p: Option<f64>,
+    /// The longest reply.
+    pub max_tokens: Option<u64>,
+    /// Makes a reply repeatable, where the server can.
+    pub seed: Option<u64>,
+    /// Texts that end a reply.
+    pub stop: Vec<String>,
+    /// `json` where the server is to answer in JSON, or a schema.
+    pub response_format: Option<Value>,
+    /// More fields for the body of a request.
+    pub extra_body: Option<Value>,
+    /// Calls in flight at once.
+    pub max_concurrency: Option<u64>,
+    /// The limit of one call, in seconds.
+    pub timeout: Option<std::time::Duration>,
+    /// What tokens cost.
+    pub price: Option<Price>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How the prompt reaches the program.
+    pub transport: Option<Transport>,
+    /// Where the answer stands in what the program prints.
+    pub output: Option<Output>,
+    /// Variables that the program may see beside the usual ones.
+    pub env: Vec<String>,
+    /// The file that answers are replayed from.
+    pub file: Option<String>,
+}
+
+impl BackendConfig {
+    /// A backend with nothing but a name and a kind.
+    pub fn new(name: &str, kind: BackendKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            base_url: None,
+            model: None,
+            api_key_env: None,
+            headers_env: BTreeMap::new(),
+            temperature: None,
+            top_p: None,
+            max_tokens: None,
+            seed: None,
+            stop: Vec::new(),
+            response_format: None,
+            extra_body: None,
+            max_concurrency: None,
+            timeout: None,
+            price: None,
+            command: Vec::new(),
+            transport: None,
+            output: None,
+            env: Vec::new(),
+            file: None,
+        }
+    }
+}
+
+pub(super) fn decode(node: &Node, findings: &mut Findings) -> Vec<BackendConfig> {
+    let Some(_) = Fields::open(node, "`backends`", findings) else { return Vec::new() };
+    node.entries()
+        .iter()
+        .filter_map(|entry| decode_backend(&entry.key, &entry.node, findings))
+        .collect()
+}
+
+fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<BackendConfig> {
+    const KNOWN: &[&str] = &[
+        "kind",
+        "base_url",
+        "model",
+        "api_key_env",
+        "headers_env",
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "seed",
+        "stop",
+        "response_format",
+        "extra_body",
+        "max_concurrency",
+        "timeout",
+        "price",
+        "command",
+        "transport",
+        "output",
+        "output_pointer",
+        "env",
+        "file",
+    ];
+    refuse_keys(node, findings);
+    let known: Vec<&str> = KNOWN.iter().chain(KEYS).copied().collect();
+    let mut fields = Fields::new(node, "a backend", &known, findings)?;
+    let kinds = BackendKind::ALL.map(BackendKind::as_str);
+    if fields.get("kind").is_none() {
+        let message = format!("backend `{name}` has no `kind`");
+        let help = format!("it is one of {}", kinds.join(", "));
+        fields.findings().error_with_help("missing-field", &node.span, message, help);
+        return None;
+    }
+    let kind = fields.one_of("kind", "kind of backend", &kinds, |name| {
+        BackendKind::ALL.into_iter().find(|it| it.as_str() == name)
+    })?;
+    if !is_plain(name) {
+        let message = "the name of a backend must not have control characters".to_owned();
+        fields.findings().error("bad-name", &node.span, message);
+    }
+    if name.trim().is_empty() || name.contains(',') {
+        let message = "the name of a backend must not be empty or have a comma".to_owned();
+        let help = "`--backend a,b` names two".to_owned();
+        fields.findings().error_with_help("bad-name", &node.span, message, help);
+    }
+    let config = BackendConfig {
+        base_url: fields.text("base_url"),
+        model: fields.text("model"),
+        api_key_env: fields.text("api_key_env"),
+        headers_env: decode_headers(&mut fields),
+        temperature: fields.number("temperature"),
+        top_p: fields.number("top_p"),
+        max_tokens: fields.count("max_tokens", 1..=u64::MAX),
+        seed: fields.count("seed", 0..=u64::from(u32::MAX)),
+        stop: fields.texts("stop"),
+        response_format: fields.json("response_format"),
+        extra_body: fields.json("extra_body"),
+        max_concurrency: fields.count("max_concurrency", 1..=u64::MAX),
+        timeout: decode_timeout(&mut fields),
+        price: decode_price(&mut fields),
+        command: fields.texts("command"),
+        transport: {
+            let names = Transport::ALL.map(Transport::as_str);
+            fields.one_of("transport", "transport", &names, |name| {
+                Transport::ALL.into_iter().find(|it| it.as_str() == name)
+            })
+        },
+        output: decode_output(&mut fields),
+        env: fields.texts("env"),
+        file: fields.text("file"),
+        ..BackendConfig::new(name, kind)
+    };
+    require(&config, node, &mut fields);
+    Some(config)
+}
+
+/// What a kind cannot do without, and what it cannot use.
+fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
+    let missing = match config.kind {
+        BackendKind::Command if config.command.is_empty() => Some("command"),
+        BackendKind::Replay if config.file.is_none() => Some("file"),
+        BackendKind::Openai | BackendKind::Anthropic | BackendKind::Ollama
+            if config.model.is_none() =>
+        {
+            Some("model")
+        }
+        BackendKind::Openai
+        | BackendKind::Anthropic
+        | BackendKind::Ollama
+        | BackendKind::Vllm
+        | BackendKind::Mlx
+        | BackendKind::Claude
+        | BackendKind::Codex
+        | BackendKind::Copilot
+        | BackendKind::Command
+        | BackendKind::Replay
+        | BackendKind::Echo => None,
+    };
+    if let Some(key) = missing {
+        let (name, kind) = (&config.name, config.kind.as_str());
+        let message = format!("backend `{name}` of kind `{kind}` needs `{key}`");
+        fields.findings().error("missing-field", &node.span, message);
+    }
+    let of_programs = OF_PROGRAMS.iter().filter(|_| !config.kind.is_program());
+    let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
+    for key in of_programs.chain(of_replays).filter(|key| node.get(key).is_some()) {
+        let (span, kind) = (fields.span(key), config.kind.as_str());
+        let message = format!("`{key}` means nothing for a backend of kind `{kind}`");
+        fields.findings().error("foreign-field", &span, message);
+    }
+    if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
+        let span = fields.span("base_url");
+        let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
+        let help = "leave out `#` and what comes after it; in a password it is `%23`".to_owned();
+        fields.findings().error_with_help("bad-url", &span, message, help);
+    }
+    if let Some(extra) = node.get("extra_body") {
+        check_extra_body(config, extra, fields.findings());
+    }
+    match &config.response_format {
+        None | Some(Value::Object(_)) => {}
+        Some(Value::String(name)) if name == "json" => {}
+        Some(_) => {
+            let span = fields.span("response_format");
+            let message = "`response_format` is \"json\" or a JSON Schema".to_owned();
+            fields.findings().error("unknown-value", &span, message);
+        }
+    }
+}
+
+/// `extra_body` is for what the suite has no field for: with two values for one thing it
+/// would be anybody's guess which is sent, and budgets and the cache would not know.
+fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Findings) {
+    if !extra.to_json().is_object() {
+        let message = "`extra_body` must be a table".to_owned();
+        return findings.error("wrong-type", &extra.span, message);
+    }
+    let is_ollama = config.kind == BackendKind::Ollama;
+    let options = extra.get("options").filter(|_| is_ollama);
+    for entry in extra.entries() {
+        let key = entry.key.as_str();
+        if ["messages", "stream"].contains(&key) {
+            let message = format!("`extra_body` must not bring `{key}`: each case does");
+            findings.error("foreign-field", &entry.key_span, message);
+        }
+    }
+    for entry in extra.entries().iter().chain(options.map_or(&[][..], Node::entries)) {
+        let Some(field) = field_for(config, &entry.key) else { continue };
+        let message = format!("`extra_body` must not bring `{}`", entry.key);
+        let help = format!("the field for it is `{field}`");
+        findings.error_with_help("foreign-field", &entry.key_span, message, help);
+    }
+}
+
+/// The field of a suite that says what a key of a body says.
+fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
+    let has_seed = config.kind != BackendKind::Anthropic;
+    let (field, is_taken) = match key {
+        "model" => ("model", true),
+        "temperature" => ("temperature", true),
+        "top_p" => ("top_p", true),
+        "max_tokens" => ("max_tokens", true),
+        "seed" => ("seed", has_seed),
+        "stop" => ("stop", true),
+        // Other names, which a server may need for want of the usual one.
+        "max_completion_tokens" | "num_predict" => ("max_tokens", config.max_tokens.is_some()),
+        "stop_sequences" => ("stop", !config.stop.is_empty()),
+        "response_format" | "format" => ("response_format", config.response_format.is_some()),
+        _ => return None,
+    };
+    is_taken.then_some(field)
+}
+
+/// Fields that only a program can use.
+const OF_PROGRAMS: &[&str] = &["command", "transport", "output", "output_pointer", "env"];
+
+/// Names under which people put keys.
+const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];
+/// The problem of a key in a file; its source line is not shown.
+pub(super) const KEY_IN_FILE: &str = "key-in-file";
+
+/// Whether a name can be shown as it is.
+pub(super) fn is_plain(name: &str) -> bool {
+    let direction = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
+    !name.contains(|c: char| c.is_control() || direction(c))
+}
+
+/// A key in a file is a key in a repository.
+fn refuse_keys(node: &Node, findings: &mut Findings) {
+    for entry in node.entries().iter().filter(|it| KEYS.contains(&it.key.as_str())) {
+        let message = "a key has no place in a suite file".to_owned();
+        let help = "put it into a variable, and name that with `api_key_env`".to_owned();
+        findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
+    }
+    let is_name = |text: &str| {
+        !text.starts_with(|c: char| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    for entry in node.entries().iter().filter(|it| it.key == "api_key_env") {
+        if entry.node.as_str().is_some_and(|text| !is_name(text)) {
+            let message = "`api_key_env` is not the name of a variable".to_owned();
+            let help = "name the variable that holds the key, not the key".to_owned();
+            findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
+        }
+    }
+}
+
+/// A limit of time, of a backend or of a runner.
+pub(super) fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::Duration> {
+    let parsed = parse_duration(fields.digits("timeout")?).filter(|limit| !limit.is_zero());
+    if parsed.is_none() {
+        let span = fields.span("timeout");
+        let message = "field `timeout` must be a duration such as \"30s\", and not zero".to_owned();
+        fields.findings().error("wrong-type", &span, message);
+    }
+    parsed
+}
+
+fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
+    let Some(node) = fields.get("headers_env") else { return BTreeMap::new() };
+    let mut headers = BTreeMap::new();
+    if Fields::open(node, "`headers_env`", fields.findings()).is_none() {
+        return headers;
+    }
+    for entry in node.entries() {
+        match entry.node.as_str() {
+            Some(variable) => {
+                headers.insert(entry.key.clone(), variable.to_owned());
+            }
+            None => {
+                let message = "`headers_env` maps a header to the name of a variable".to_owned();
+                fields.findings().error("wrong-type", &entry.node.span, message);
+            }
+        }
+    }
+    headers
+}
+
+fn decode_price(fields: &mut Fields<'_, '_>) -> Option<Price> {
+    let node = fields.get("price")?;
+    let mut inner = Fields::new(node, "`price`", &["input", "output"], fields.findings())?;
+    let price = (inner.number("input"), inner.number("output"));
+    match price {
+        (Some(input), Some(output)) if input >= 0.0 && output >= 0.0 => {
+            Some(Price { input, output })
+        }
+        (_, _) => {
+            let message = "`price` needs `input` and `output`, dollars for a million tokens";
+            fields.findings().error("wrong-type", &node.span, message.to_owned());
+            None
+        }
+    }
+}
+
+fn decode_output(fields: &mut Fields<'_, '_>) -> Option<Output> {
+    let pointer = fields.text("output_pointer");
+    if pointer.is_some() && fields.get("output").is_none() {
+        let span = fields.span("output_pointer");
+        let message = "`output_pointer` needs `output`, which is `json` or `jsonl`".to_owned();
+        fields.findings().error("missing-field", &span, message);
+    }
+    let kind = fields.text("output")?;
+    let span = fields.span("output");
+    match (kind.as_str(), pointer) {
+        ("text", None) => Some(Output::Text),
+        ("json", Some(pointer)) => Some(Output::Json(pointer)),
+        ("jsonl", Some(pointer)) => Some(Output::Jsonl(pointer)),
+        ("json" | "jsonl", None) => {
+            let message = format!("output `{kind}` needs `output_pointer`, such as \"/result\"");
+            fields.findings().error("missing-field", &span, message);
+            None
+        }
+        ("text", Some(_)) => {
+            let message = "`output_pointer` means nothing for output `text`".to_owned();
+            fields.findings().error("bad-output", &span, message);
+            None
+        }
+        (_, _) => {
+            let message = format!("unknown output `{kind}`");
+            let help = "it is one of `text`, `json`, `jsonl`".to_owned();
+            fields.findings().error_with_help("unknown-value", &span, message, help);
+            None
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Runners: what is evaluated.
+
+use std::{fs, path::Path, time::Duration};
+
+use super::{
+    JudgeConfig,
+    backend::{BackendConfig, decode_timeout, is_plain},
+};
+use crate::{
+    case::{Fields, Findings, did_you_mean},
+    gates,
+    settings::Budget,
+    skill, template,
+};
+use probity_core::{
+    gate::Gate,
+    located::{Node, NodeValue},
+    record::Judging,
+    runner::RunnerKind,
+};
+
+/// The keys of a runner that not every kind has.
+const fn keys_of(kind: RunnerKind) -> &'static [&'static str] {
+    match kind {
+        RunnerKind::Respond | RunnerKind::Command => &["dataset", "prompt", "judge"],
+        RunnerKind::Activation | RunnerKind::Confusion => &["dataset", "skills"],
+        RunnerKind::Effectiveness => &["dataset", "skills", "judge", "swap"],
+        RunnerKind::SizeImpact => &["dataset", "skills", "judge", "swap", "companion_bytes"],
+        RunnerKind::Program => &["command"],
+    }
+}
+
+/// A case is not asked more often.
+const MOST_REPEATS: u64 = 10_000;
+
+/// One runner as the file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunnerConfig {
+    /// Unique within the suite.
+    pub name: String,
+    /// What it does with a case.
+    pub kind: RunnerKind,
+    /// The files of its dataset, as written.
+    pub dataset: Vec<String>,
+    /// The names of its backends.
+    pub backends: Vec<String>,
+    /// Instructions for cases that bring none.
+    pub system: Option<String>,
+    /// The prompt, a template over the fields of the case.
+    pub prompt: Option<String>,
+    /// How often each case is asked.
+    pub repeat: u32,
+    /// What this runner may use.
+    pub budget: Budget,
+    /// Of the repeats of a case so many have to pass, and the case counts once.
+    pub min_pass: Option<u32>,
+    /// When it has passed.
+    pub gates: Vec<Gate>,
+    /// Cases that are known to fail, and the backend where they do; none: everywhere.
+    pub known_failures: Vec<(String, Option<String>)>,
+    /// The version of the tool under test.
+    pub tool_version: Option<String>,
+    /// How long it may take in all.
+    pub timeout: Option<Duration>,
+    /// The folders of its skills, as written.
+    pub skills: Vec<String>,
+    /// Bytes of a skill's companions that a model is shown.
+    pub companion_bytes: u64,
+    /// The backend that judges answers; none for the backend whose answers they are.
+    pub judge: Option<String>,
+    /// Whether pairs of answers are judged in both orders.
+    pub swap: bool,
+    /// The program that runs its cases, with its arguments.
+    pub command: Vec<String>,
+}
+
+impl RunnerConfig {
+    /// How its results on a backend are judged.
+    pub fn judging(&self, backend: &str) -> Judging {
+        let of_backend =
+            |it: &&(String, Option<String>)| it.1.as_deref().is_none_or(|named| named == backend);
+        Judging {
+            gates: self.gates.iter().filter(|it| it.concerns(backend)).cloned().collect(),
+            min_pass: self.min_pass,
+            errors_as_failures: false,
+            known_failures: self
+                .known_failures
+                .iter()
+                .filter(of_backend)
+                .map(|(case_id, _)| case_id.clone())
+                .collect(),
+            tool_version: self.tool_version.clone(),
+        }
+    }
+}
+
+/// What runners are read with.
+pub(super) struct Surroundings<'a> {
+    pub(super) backends: &'a [BackendConfig],
+    /// The gates of runners that have none of their own.
+    pub(super) gates: Option<&'a Node>,
+    /// Who judges, for runners that do not say so.
+    pub(super) judge: &'a JudgeConfig,
+    /// Where paths in the file start from.
+    pub(super) folder: &'a Path,
+}
+
+pub(super) fn decode(
+    node: &Node,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) -> Vec<RunnerConfig> {
+    let NodeValue::Array(items) = &node.value else {
+        let message = format!("`runners` must be a list of tables, not {}", node.kind());
+        let help = "begin each runner with [[runners]]".to_owned();
+        findings.error_with_help("wrong-type", &node.span, message, help);
+        return Vec::new();
+    };
+    let mut runners: Vec<RunnerConfig> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(runner) = decode_runner(item, surroundings, findings) else { continue };
+        if runners.iter().any(|earlier| earlier.name == runner.name) {
+            let message = format!("runner `{}` is there twice", runner.name);
+            findings.error("duplicate-runner", &item.span, message);
+        }
+        runners.push(runner);
+    }
+    runners
+}
+
+fn decode_runner(
+    node: &Node,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) -> Option<RunnerConfig> {
+    const KNOWN: &[&str] = &[
+        "name",
+        "kind",
+        "dataset",
+        "backends",
+        "system",
+        "prompt",
+        "repeat",
+        "min_pass",
+        "budget",
+        "gates",
+        "known_failures",
+        "tool_version",
+        "timeout",
+        "skills",
+        "companion_bytes",
+        "judge",
+        "swap",
+        "command",
+    ];
+    let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
+    let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
+    let kind = match fields.get("kind") {
+        None => Some(RunnerKind::Respond),
+        Some(_) => fields.one_of("kind", "kind of runner", &kinds, |name| {
+            RunnerKind::ALL.into_iter().find(|it| it.as_str() == name)
+        }),
+    };
+    let name = fields.required_text("name");
+    if name.as_deref().is_some_and(|name| !is_plain(name)) {
+        let span = fields.span("name");
+        let message = "the name of a runner must not have control characters".to_owned();
+        fields.findings().error("bad-name", &span, message);
+    }
+    if let Some(kind) = kind {
+        check_keys(node, kind, &mut fields);
+    }
+    let backends = match kind {
+        // A program need not be about any of them.
+        Some(RunnerKind::Program) if fields.get("backends").is_none() => Vec::new(),
+        Some(_) | None => decode_backends(node, surroundings.backends, &mut fields),
+    };
+    let (name, kind) = (name?, kind?);
+    let judge = fields.text("judge");
+    check_backend(judge.as_deref(), "judge", surroundings.backends, &mut fields);
+    // `true` asks for the usual ones, which are those of the suite where it has some.
+    let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
+    let own = fields.get("gates");
+    let gates = own.filter(|it| !is_usual(it)).or(surroundings.gates).or(own);
+    let runner = RunnerConfig {
+        name,
+        kind,
+        dataset: fields.texts("dataset"),
+        system: fields.text("system"),
+        prompt: fields.text("prompt"),
+        repeat: fields
+            .count("repeat", 1..=MOST_REPEATS)
+            .and_then(|repeat| u32::try_from(repeat).ok())
+            .unwrap_or(1),
+        budget: decode_budget(&mut fields),
+        min_pass: fields
+            .count("min_pass", 1..=MOST_REPEATS)
+            .and_then(|least| u32::try_from(least).ok()),
+        gates: gates::decode(gates, kind, &backends, fields.findings()),
+        known_failures: decode_known_failures(surroundings.folder, &backends, &mut fields),
+        tool_version: fields.text("tool_version"),
+        timeout: decode_timeout(&mut fields),
+        skills: fields.texts("skills"),
+        companion_bytes: fields
+            .count("companion_bytes", 1..=1 << 30)
+            .unwrap_or(skill::COMPANION_BYTES),
+        judge: judge.or_else(|| surroundings.judge.backend.clone()),
+        swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
+        command: fields.texts("command"),
+        backends,
+    };
+    if runner.min_pass.is_some_and(|least| least > runner.repeat) {
+        let span = fields.span("min_pass");
+        let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
+        fields.findings().error("bad-value", &span, message);
+    }
+    check_templates(&runner, &mut fields);
+    Some(runner)
+}
+
+/// Templates have to be such, and an index has to have its place.
+fn check_templates(runner: &RunnerConfig, fields: &mut Fields<'_, '_>) {
+    if let Some(system) = &runner.system
+        && matches!(runner.kind, RunnerKind::Activation | RunnerKind::Confusion)
+    {
+        let unknown = template::undefined_variables(system, |name| name == "index");
+        let problem = match unknown {
+            Err(error) => Some(format!("`system`: {error}")),
+            Ok(names) if !names.is_empty() => {
+                Some(format!("variable `{}` of `system` has no value", names[0]))
+            }
+            // Without the index there would be nothing to choose from.
+            Ok(_) => (!uses_index(system))
+                .then(|| "`system` does not say where the index goes: `{{ index }}`".to_owned()),
+        };
+        if let Some(message) = problem {
+            let span = fields.span("system");
+            fields.findings().error("bad-template", &span, message);
+        }
+    }
+    if let Some(prompt) = &runner.prompt
+        && let Err(error) = template::undefined_variables(prompt, |_| true)
+    {
+        let span = fields.span("prompt");
+        fields.findings().error("bad-template", &span, format!("`prompt`: {error}"));
+    }
+}
+
+/// Whether a template has the index in it.
+fn uses_index(system: &str) -> bool {
+    let all = template::undefined_variables(system, |_| false);
+    all.is_ok_and(|names| names.iter().any(|name| name == "index"))
+}
+
+/// Keys that a kind of runner needs, and those that would do nothing.
+fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
+    const NEEDED: &[&str] = &["dataset", "skills", "command"];
+    const OF_SOME: &[&str] =
+        &["dataset", "prompt", "skills", "companion_bytes", "judge", "swap", "command"];
+    let own = keys_of(kind);
+    let is_missing = |key: &str| {
+        let value = node.get(key).map(|it| &it.value);
+        value.is_none_or(|it| matches!(it, NodeValue::Array(items) if items.is_empty()))
+    };
+    for key in NEEDED.iter().filter(|key| own.contains(key) && is_missing(key)) {
+        let message = format!("field `{key}` is missing");
+        let help = match *key {
+            "skills" => "name the folder of the skills",
+            "command" => "name the program and its arguments, as a list",
+            _ => "name a file of cases, or a list of them",
+        };
+        fields.findings().error_with_help("missing-field", &node.span, message, help.to_owned());
+    }
+    for key in OF_SOME.iter().filter(|key| !own.contains(key) && node.get(key).is_some()) {
+        let span = fields.span(key);
+        let message = format!("a runner of kind `{}` has no `{key}`", kind.as_str());
+        fields.findings().error("unknown-field", &span, message);
+    }
+}
+
+/// A backend that is named has to be there.
+pub(super) fn check_backend(
+    name: Option<&str>,
+    key: &'static str,
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) {
+    let Some(name) = name else { return };
+    let known: Vec<&str> = backends.iter().map(|backend| backend.name.as_str()).collect();
+    if !known.contains(&name) {
+        let span = fields.span(key);
+        let message = format!("there is no backend `{name}`");
+        let help = did_you_mean(name, &known)
+            .unwrap_or_else(|| format!("describe it under [backends.{name}]"));
+        fields.findings().error_with_help("unknown-backend", &span, message, help);
+    }
+}
+
+/// A list of cases that are known to fail: an id a line, and a backend behind `@` where
+/// they only fail on one.
+fn decode_known_failures(
+    folder: &Path,
+    backends: &[String],
+    fields: &mut Fields<'_, '_>,
+) -> Vec<(String, Option<String>)> {
+    let Some(name) = fields.text("known_failures") else { return Vec::new() };
+    let span = fields.span("known_failures");
+    let text = match fs::read_to_string(folder.join(&name)) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("cannot read the known failures `{name}`: {error}");
+            fields.findings().error("unreadable-file", &span, message);
+            return Vec::new();
+        }
+    };
+    let mut known = Vec::new();
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let (case_id, backend) = match line.rsplit_once(" @") {
+            Some((case_id, backend)) => (case_id.trim_end(), Some(backend.trim())),
+            None => (line, None),
+        };
+        if let Some(backend) = backend.filter(|it| !backends.iter().any(|known| known == it)) {
+            let message =
+                format!("`{name}` line {}: the runner has no backend `{backend}`", at + 1);
+            fields.findings().error("unknown-backend", &span, message);
+        }
+        known.push((case_id.to_owned(), backend.map(ToOwned::to_owned)));
+    }
+    known
+}
+
+/// The backends that a runner names; all of them if it names none.
+fn decode_backends(
+    node: &Node,
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Vec<String> {
+    let all = || backends.iter().map(|backend| backend.name.clone()).collect::<Vec<_>>();
+    let named = fields.texts("backends");
+    if fields.get("backends").is_none() {
+        return all();
+    }
+    if named.is_empty() {
+        let message = "a runner needs a backend".to_owned();
+        fields.findings().error("missing-field", &node.span, message);
+    }
+    let known: Vec<&str> = backends.iter().map(|backend| backend.name.as_str()).collect();
+    let span = fields.span("backends");
+    for name in named.iter().filter(|name| !known.contains(&name.as_str())) {
+        let message = format!("there is no backend `{name}`");
+        let help = did_you_mean(name, &known)
+            .unwrap_or_else(|| format!("describe it under [backends.{name}]"));
+        fields.findings().error_with_help("unknown-backend", &span, message, help);
+    }
+    named
+}
+
+fn decode_budget(fields: &mut Fields<'_, '_>) -> Budget {
+    const KNOWN: &[&str] = &["max_cost_usd", "max_calls", "max_tokens"];
+    let Some(node) = fields.get("budget") else { return Budget::default() };
+    let Some(mut inner) = Fields::new(node, "`budget`", KNOWN, fields.findings()) else {
+        return Budget::default();
+    };
+    let max_cost_usd = inner.number("max_cost_usd").filter(|cost| *cost != 0.0);
+    if max_cost_usd.is_some_and(|cost| cost < 0.0) {
+        let span = inner.span("max_cost_usd");
+        let message = "`max_cost_usd` must not be negative".to_owned();
+        inner.findings().error("wrong-type", &span, message);
+    }
+    Budget {
+        max_cost_usd,
+        max_calls: inner.count("max_calls", 0..=u64::MAX).filter(|count| *count > 0),
+        max_tokens: inner.count("max_tokens", 0..=u64::MAX).filter(|count| *count > 0),
+    }
+}

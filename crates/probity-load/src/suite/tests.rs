@@ -1,0 +1,113 @@
+use super::*;
+use probity_core::runner::RunnerKind;
+
+fn parse(text: &str) -> (Option<Suite>, Vec<String>) {
+    let file: Arc<str> = "suite.toml".into();
+    let (suite, problems) = Suite::parse(text, &file, Path::new("folder"), &|_| Vec::new());
+    (suite, problems.into_iter().map(|problem| problem.message).collect())
+}
+
+#[test]
+fn the_suite_of_the_documentation_loads() {
+    let text = r#"
+version = "1"
+
+[backends.local]
+kind = "openai"
+base_url = "http://127.0.0.1:8080/v1"
+model = "smollm2"
+api_key_env = "LOCAL_KEY"
+temperature = 0
+max_tokens = 256
+max_concurrency = 64
+
+[[runners]]
+name = "shell"
+kind = "command"
+dataset = "cases/shell.toml"
+backends = ["local"]
+system = "Reply with one shell command and nothing else."
+prompt = "{{ prompt }}"
+repeat = 1
+gates = { csr = { pass = 0.948, warn = 0.90 } }
+
+[retry]
+max_retries = 3
+backoff_base = 2.0
+backoff_jitter = 0.5
+
+[timeouts]
+attempt = "120s"
+case = "10m"
+probe = "15s"
+
+[budget]
+max_cost_usd = 5.0
+max_calls = 500
+
+[fail_fast]
+enabled = true
+threshold = 3
+
+[[policies]]
+name = "hate_speech"
+words = ["..."]
+"#;
+    let (suite, problems) = parse(text);
+    assert_eq!(problems, [""; 0]);
+    let suite = suite.unwrap();
+    let backend = suite.backend("local").unwrap();
+    assert_eq!((backend.kind, backend.max_tokens), (BackendKind::Openai, Some(256)));
+    let runner = &suite.runners[0];
+    assert_eq!((runner.kind, runner.repeat), (RunnerKind::Command, 1));
+    assert_eq!(runner.dataset, ["cases/shell.toml"]);
+    let settings = crate::settings::Resolved::of([suite.settings]).settings();
+    assert_eq!(settings.budget.max_calls, Some(500));
+}
+
+#[test]
+fn a_runner_without_backends_has_all_of_them() {
+    let text = "[backends.b]\nkind = \"echo\"\n[backends.a]\nkind = \"echo\"\n\
+                [[runners]]\nname = \"r\"\ndataset = [\"x.jsonl\", \"y.jsonl\"]\n";
+    let (suite, problems) = parse(text);
+    assert_eq!(problems, [""; 0]);
+    let runner = &suite.unwrap().runners[0];
+    assert_eq!(runner.kind, RunnerKind::Respond);
+    assert_eq!((runner.dataset.len(), runner.backends.join(" ")), (2, "b a".to_owned()));
+}
+
+#[test]
+fn what_a_suite_cannot_mean_is_said() {
+    let text = r#"
+version = "2"
+[backends.p]
+kind = "command"
+[backends.q]
+kind = "command"
+command = ["x"]
+output = "json"
+[backends.r]
+kind = "replay"
+[[runners]]
+name = "r"
+dataset = "d.jsonl"
+backends = []
+prompt = "{{ open"
+[[runners]]
+name = "r"
+kind = "dance"
+"#;
+    let (suite, problems) = parse(text);
+    assert!(suite.is_none());
+    insta::assert_debug_snapshot!(problems, @r#"
+    [
+        "suite version `2` is not known to this program",
+        "backend `p` of kind `command` needs `command`",
+        "output `json` needs `output_pointer`, such as \"/result\"",
+        "backend `r` of kind `replay` needs `file`",
+        "a runner needs a backend",
+        "`prompt`: unexpected end of input, expected end of variable block",
+        "unknown kind of runner `dance`",
+    ]
+    "#);
+}
