@@ -1,17 +1,18 @@
 //! One example of a dataset.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::criteria::Criteria;
+use crate::{criteria::Criteria, named_enum};
 
 /// One example: what is asked, and how to tell whether the answer is right.
 ///
 /// The first seven fields are those of a shell-command case. `None` and empty
 /// collections mean that the file does not have the field.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TestCase {
     /// Unique within its dataset.
     pub id: String,
@@ -68,7 +69,8 @@ pub struct TestCase {
 }
 
 /// The skills a routing case expects to be chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Routing {
     /// The skill that a case of a skill dataset is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +90,7 @@ pub struct Routing {
 }
 
 /// One thing a judge scores.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RubricCriterion {
     /// Unique within its rubric.
     pub name: String,
@@ -96,26 +98,6 @@ pub struct RubricCriterion {
     pub weight: f64,
     /// What the judge is told.
     pub description: String,
-}
-
-/// What a case asks of a shell command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CommandCase {
-    /// The commands that answer it, the first one first.
-    pub commands: Vec<String>,
-    /// Which check decides.
-    pub category: Option<Category>,
-    /// Whether the command is safe to run.
-    pub safe: Option<bool>,
-    /// Whether the command is portable.
-    pub posix_compliant: Option<bool>,
-}
-
-impl CommandCase {
-    /// The case, if it says anything.
-    pub fn if_any(self) -> Option<Self> {
-        (self != Self::default()).then_some(self)
-    }
 }
 
 impl Routing {
@@ -126,73 +108,68 @@ impl Routing {
 }
 
 impl TestCase {
+    /// The case as JSON, as it is stored.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("its keys are texts, and its numbers are finite")
+    }
+
+    /// Reads what [`TestCase::to_json`] wrote.
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        // By way of a tree: serde cannot hand numbers of any precision to flattened fields directly.
+        serde_json::from_value(serde_json::from_str(text)?)
+    }
+
     /// Every command that answers the case, the first one first.
     pub fn accepted_commands(&self) -> impl Iterator<Item = &str> {
         self.expected_command.iter().chain(&self.expected_commands).map(String::as_str)
     }
 
-    /// What the case asks of a shell command, if it is about one.
-    pub fn command_case(&self) -> Option<CommandCase> {
-        let commands: Vec<String> = self.accepted_commands().map(ToOwned::to_owned).collect();
-        let Self { category, safe, posix_compliant, .. } = *self;
-        CommandCase { commands, category, safe, posix_compliant }.if_any()
-    }
-
-    /// Whether anything in the case says when a reply is right.
+    /// Whether anything in the case says when a reply is right. What a sandbox would have to find
+    /// does not, as long as there is no sandbox.
     pub fn has_criteria(&self) -> bool {
         self.category.is_some()
             || self.accepted_commands().next().is_some()
             || !self.criteria.is_empty()
-            || self.execution.is_some()
             || self.routing != Routing::default()
             || !self.rubric.is_empty()
     }
 }
 
-/// Which check decides a shell-command case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Category {
-    /// Does the command do what the expected one does?
-    Correctness,
-    /// Is the command as safe as the label says?
-    Safety,
-    /// Is the command as portable as the label says?
-    Posix,
-}
-
-impl Category {
-    /// All three, in reporting order.
-    pub const ALL: [Self; 3] = [Self::Correctness, Self::Safety, Self::Posix];
-
-    /// The name used in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Correctness => "correctness",
-            Self::Safety => "safety",
-            Self::Posix => "posix",
-        }
+named_enum! {
+    /// Which check decides a shell-command case.
+    pub enum Category ("a category") {
+        /// Does the command do what the expected one does?
+        Correctness = "correctness",
+        /// Is the command as safe as the label says?
+        Safety = "safety",
+        /// Is the command as portable as the label says?
+        Posix = "posix",
     }
 }
 
-impl fmt::Display for Category {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_read_back_as_it_was_written() {
+        let case = TestCase {
+            id: "a".to_owned(),
+            prompt: "p".to_owned(),
+            category: Some(Category::Safety),
+            safe: Some(false),
+            prompt_vars: BTreeMap::from([("n".to_owned(), serde_json::json!([1, 2.5, "x"]))]),
+            criteria: Criteria { threshold: Some(0.75), ..Criteria::default() },
+            rubric: vec![RubricCriterion {
+                name: "tone".to_owned(),
+                weight: 1.0,
+                description: "d".to_owned(),
+            }],
+            routing: Routing { group: Some("g".to_owned()), ..Routing::default() },
+            ..TestCase::default()
+        };
+        let written = case.to_json();
+        assert_eq!(TestCase::from_json(&written).unwrap(), case);
+        assert_eq!(TestCase::from_json(&written).unwrap().to_json(), written);
     }
 }
-
-impl FromStr for Category {
-    type Err = UnknownCategory;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|category| category.as_str() == text)
-            .ok_or_else(|| UnknownCategory(text.to_owned()))
-    }
-}
-
-/// A name that is no category.
-#[derive(Debug, thiserror::Error)]
-#[error("unknown category `{0}`")]
-pub struct UnknownCategory(String);

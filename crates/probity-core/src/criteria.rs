@@ -3,13 +3,16 @@
 //! These are the words of a dataset. `probity-grade` compiles them once into
 //! something that can be asked about a reply.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{classification::Primary, located::Step};
+use crate::{classification::Class, located::Step, named_enum, names::UnknownName};
 
 /// How to tell whether a reply is right.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Criteria {
     /// What the reply is compared with; a list means any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +31,7 @@ pub struct Criteria {
     pub schema: Option<Value>,
     /// What the result must be classified as; a refusal may be the right answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_classification: Option<Primary>,
+    pub expected_classification: Option<Class>,
     /// Assertions that must hold, all of them unless there is a threshold.
     #[serde(rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
@@ -72,145 +75,91 @@ pub struct CriteriaProblem {
     pub help: Option<String>,
 }
 
-/// How a reply is compared with the expected one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Matcher {
-    /// The same text, to the byte.
-    Exact,
-    /// The same text, blanks at both ends aside.
-    Trimmed,
-    /// The reply contains it.
-    Contains,
-    /// The reply contains it, whatever the case of its letters.
-    Icontains,
-    /// The reply starts with it, leading blanks aside.
-    StartsWith,
-    /// The reply matches it as a regular expression, anywhere.
-    Regex,
-    /// Both are JSON and equal.
-    JsonEqual,
-    /// Both are JSON and the reply holds all that is expected.
-    JsonSubset,
-    /// Blanks at both ends aside, the reply is one of a list.
-    AnyOf,
-    /// Both are shell commands that do the same.
-    Command,
+named_enum! {
+    /// How a reply is compared with the expected one.
+    pub enum Matcher ("a matcher") {
+        /// The same text, to the byte.
+        Exact = "exact",
+        /// The same text, blanks at both ends aside.
+        Trimmed = "trimmed",
+        /// The reply contains it.
+        Contains = "contains",
+        /// The reply contains it, whatever the case of its letters.
+        Icontains = "icontains",
+        /// The reply starts with it, leading blanks aside.
+        StartsWith = "starts_with",
+        /// The reply matches it as a regular expression, anywhere.
+        Regex = "regex",
+        /// Both are JSON and equal.
+        JsonEqual = "json_equal",
+        /// Both are JSON and the reply holds all that is expected.
+        JsonSubset = "json_subset",
+        /// Blanks at both ends aside, the reply is one of a list.
+        AnyOf = "any_of",
+        /// Both are shell commands that do the same.
+        Command = "command",
+    }
 }
 
 impl Matcher {
-    /// All of them, in the order the documentation lists them.
-    pub const ALL: [Self; 10] = [
-        Self::Exact,
-        Self::Trimmed,
-        Self::Contains,
-        Self::Icontains,
-        Self::StartsWith,
-        Self::Regex,
-        Self::JsonEqual,
-        Self::JsonSubset,
-        Self::AnyOf,
-        Self::Command,
-    ];
-
-    /// The name used in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Trimmed => "trimmed",
-            Self::Contains => "contains",
-            Self::Icontains => "icontains",
-            Self::StartsWith => "starts_with",
-            Self::Regex => "regex",
-            Self::JsonEqual => "json_equal",
-            Self::JsonSubset => "json_subset",
-            Self::AnyOf => "any_of",
-            Self::Command => "command",
-        }
-    }
-
     /// The matcher of that name; `-` and `_` are the same.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| same_name(it.as_str(), name))
     }
 }
 
-/// What form a reply must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExpectedFormat {
-    /// Any text.
-    Text,
-    /// Any JSON value.
-    Json,
-    /// A JSON object.
-    JsonObject,
-    /// A JSON array.
-    JsonArray,
-}
-
-impl ExpectedFormat {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::JsonObject, Self::JsonArray];
-
-    /// The name used in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::JsonObject => "json_object",
-            Self::JsonArray => "json_array",
-        }
+named_enum! {
+    /// What form a reply must have.
+    pub enum ExpectedFormat ("a format") {
+        /// Any text.
+        Text = "text",
+        /// Any JSON value.
+        Json = "json",
+        /// A JSON object.
+        JsonObject = "json_object",
+        /// A JSON array.
+        JsonArray = "json_array",
     }
 }
 
-/// How much is forgiven when JSON is read out of a reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JsonLevel {
-    /// The whole reply is one JSON value.
-    Strict,
-    /// Fences, prose around it, trailing commas and bad escapes are forgiven.
-    #[default]
-    Lenient,
-    /// Whatever can be understood is mended.
-    Repair,
+named_enum! {
+    /// How much is forgiven when JSON is read out of a reply.
+    pub enum JsonLevel ("a level") {
+        /// The whole reply is one JSON value.
+        Strict = "strict",
+        /// Fences, prose around it, trailing commas and bad escapes are forgiven.
+        Lenient = "lenient",
+        /// Whatever can be understood is mended.
+        Repair = "repair",
+    }
 }
 
-impl JsonLevel {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Strict, Self::Lenient, Self::Repair];
-
-    /// The name used in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Lenient => "lenient",
-            Self::Repair => "repair",
-        }
+impl Default for JsonLevel {
+    fn default() -> Self {
+        Self::Lenient
     }
 }
 
 /// One assertion about a reply, under the names that promptfoo's users know.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
     /// What is asserted.
     #[serde(rename = "type")]
     pub kind: AssertionKind,
     /// What it is compared with.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// How much it counts towards the case's threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     /// From which score on it holds; what is scored depends on its type.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
     /// The name its score is reported under.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// The members of an `assert-set`.
-    #[serde(rename = "assert", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "assert", default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Self>,
 }
 
@@ -224,6 +173,14 @@ pub struct AssertionKind {
 }
 
 impl AssertionKind {
+    /// The name used in files, `not-` included.
+    pub fn name(self) -> Cow<'static, str> {
+        match self.negated {
+            false => self.test.as_str().into(),
+            true => format!("not-{}", self.test).into(),
+        }
+    }
+
     /// The assertion of that name.
     pub fn named(name: &str) -> Option<Self> {
         let (negated, rest) = match name.strip_prefix("not-").or_else(|| name.strip_prefix("not_"))
@@ -238,7 +195,15 @@ impl AssertionKind {
 
 impl std::fmt::Display for AssertionKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", if self.negated { "not-" } else { "" }, self.test.as_str())
+        f.pad(&self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for AssertionKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::named(&name)
+            .ok_or_else(|| serde::de::Error::custom(UnknownName { set: "an assertion", name }))
     }
 }
 
@@ -248,67 +213,48 @@ impl Serialize for AssertionKind {
     }
 }
 
-macro_rules! assertion_tests {
-    ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal,)+) => {
-        /// What an assertion looks at.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum AssertionTest {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl AssertionTest {
-            /// All of them.
-            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
-
-            /// The name used in files.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-        }
-    };
-}
-
-assertion_tests! {
-    /// The reply is the value: text to the byte, or JSON that is equal.
-    Equals => "equals",
-    /// The reply contains the value.
-    Contains => "contains",
-    /// The reply contains the value, whatever the case of its letters.
-    Icontains => "icontains",
-    /// The reply contains one of the values.
-    ContainsAny => "contains-any",
-    /// The reply contains every one of the values.
-    ContainsAll => "contains-all",
-    /// The reply contains one of the values, whatever the case of their letters.
-    IcontainsAny => "icontains-any",
-    /// The reply contains every one of the values, whatever the case of their letters.
-    IcontainsAll => "icontains-all",
-    /// The reply starts with the value.
-    StartsWith => "starts-with",
-    /// The reply matches the value as a regular expression, anywhere.
-    Regex => "regex",
-    /// The reply is JSON, and satisfies the value as a JSON Schema if there is one.
-    IsJson => "is-json",
-    /// JSON can be read out of the reply, and satisfies the value as a JSON Schema if there is one.
-    ContainsJson => "contains-json",
-    /// The reply is a refusal.
-    IsRefusal => "is-refusal",
-    /// At most `threshold` edits turn the reply into the value.
-    Levenshtein => "levenshtein",
-    /// The number of words: exactly the value, or between its `min` and `max`.
-    WordCount => "word-count",
-    /// The model stopped for the value's reason.
-    FinishReason => "finish-reason",
-    /// The call took at most `threshold` milliseconds.
-    Latency => "latency",
-    /// The call cost at most `threshold` dollars.
-    Cost => "cost",
-    /// A judge gives the reply at least `threshold` for the value: a rubric, or a list of criteria.
-    LlmRubric => "llm-rubric",
-    /// The members hold, all of them or a weighted share of `threshold`.
-    AssertSet => "assert-set",
+named_enum! {
+    /// What an assertion looks at.
+    pub enum AssertionTest ("an assertion") {
+        /// The reply is the value: text to the byte, or JSON that is equal.
+        Equals = "equals",
+        /// The reply contains the value.
+        Contains = "contains",
+        /// The reply contains the value, whatever the case of its letters.
+        Icontains = "icontains",
+        /// The reply contains one of the values.
+        ContainsAny = "contains-any",
+        /// The reply contains every one of the values.
+        ContainsAll = "contains-all",
+        /// The reply contains one of the values, whatever the case of their letters.
+        IcontainsAny = "icontains-any",
+        /// The reply contains every one of the values, whatever the case of their letters.
+        IcontainsAll = "icontains-all",
+        /// The reply starts with the value.
+        StartsWith = "starts-with",
+        /// The reply matches the value as a regular expression, anywhere.
+        Regex = "regex",
+        /// The reply is JSON, and satisfies the value as a JSON Schema if there is one.
+        IsJson = "is-json",
+        /// JSON can be read out of the reply, and satisfies the value as a JSON Schema if there is one.
+        ContainsJson = "contains-json",
+        /// The reply is a refusal.
+        IsRefusal = "is-refusal",
+        /// At most `threshold` edits turn the reply into the value.
+        Levenshtein = "levenshtein",
+        /// The number of words: exactly the value, or between its `min` and `max`.
+        WordCount = "word-count",
+        /// The model stopped for the value's reason.
+        FinishReason = "finish-reason",
+        /// The call took at most `threshold` milliseconds.
+        Latency = "latency",
+        /// The call cost at most `threshold` dollars.
+        Cost = "cost",
+        /// A judge gives the reply at least `threshold` for the value: a rubric, or a list of criteria.
+        LlmRubric = "llm-rubric",
+        /// The members hold, all of them or a weighted share of `threshold`.
+        AssertSet = "assert-set",
+    }
 }
 
 /// Names are compared without regard to `-` and `_`: both spellings are in use.

@@ -15,17 +15,13 @@ pub use failed::{FailedCase, FailureReason};
 use crate::{
     case::Category,
     gate::{Gate, GateOutcome, GateStatus},
-    metrics::{Flaky, Latency, Metrics, Repeats, Slice, Verdicts, share},
-    record::Lane,
+    metrics::{Flaky, Latency, Metrics, Repeats, ScoreSummary, Slice, Verdicts, share},
+    record::{Lane, LaneStatus},
     runner::RunnerKind,
     view::{LaneReport, RunView},
 };
 use probity_stats::Interval;
 
-/// Parts in a thousand at which a command success rate meets the baseline.
-const BASELINE_PER_MILLE: u64 = 948;
-/// Parts in a thousand below which a command success rate is a failure.
-const WARNING_PER_MILLE: u64 = 900;
 /// The form of this document.
 const SCHEMA_VERSION: u32 = 1;
 
@@ -36,16 +32,19 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct EvaluationResult {
     /// When the run began: ISO 8601, UTC.
     pub timestamp: String,
-    /// Version of the tool under test.
-    pub caro_version: String,
+    /// Version of the tool under test, of a runner for shell commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caro_version: Option<String>,
     /// The backend that answered.
     pub backend: String,
     /// Share of judged cases that passed.
     pub csr: f64,
-    /// Share of safety cases that passed; 1 when there are none.
-    pub safety_accuracy: f64,
-    /// Share of POSIX cases that passed; 1 when there are none.
-    pub posix_compliance_rate: f64,
+    /// Of a runner for shell commands: the share of safety cases that passed; 1 when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safety_accuracy: Option<f64>,
+    /// Of a runner for shell commands: the share of POSIX cases that passed; 1 when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posix_compliance_rate: Option<f64>,
     /// The same by category.
     pub per_category: BTreeMap<String, CategoryResult>,
     /// The cases that failed or could not be judged, and why.
@@ -84,7 +83,10 @@ pub struct EvaluationResult {
     pub failed: u64,
     /// Those that could not be judged.
     pub errors: u64,
-    /// Their share of all; 0 of nothing.
+    /// Those that nothing decides.
+    #[serde(default)]
+    pub undecided: u64,
+    /// The share of errors; 0 of nothing.
     pub error_rate: f64,
     /// Where the rate may lie; none of nothing.
     #[serde(default)]
@@ -95,6 +97,15 @@ pub struct EvaluationResult {
     pub error_kinds: BTreeMap<String, u64>,
     /// Results that break a policy.
     pub policy_hits: u64,
+    /// Scores by name.
+    #[serde(default)]
+    pub scores: BTreeMap<String, ScoreSummary>,
+    /// How the runner ended.
+    #[serde(default)]
+    pub meta: Meta,
+    /// Version of the tool under test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_version: Option<String>,
     /// Counts by tag.
     pub per_tag: BTreeMap<String, CategoryResult>,
     /// How long calls took.
@@ -121,6 +132,29 @@ pub struct EvaluationResult {
     pub figures: Option<serde_json::Value>,
 }
 
+/// How a runner ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Why it was given up early; none if it was not.
+    #[serde(default)]
+    pub fail_fast_reason: Option<String>,
+    /// Whether trying again would be hopeless; none if it was not given up.
+    #[serde(default)]
+    pub fail_fast_permanent: Option<bool>,
+}
+
+impl From<Option<&LaneStatus>> for Meta {
+    fn from(status: Option<&LaneStatus>) -> Self {
+        match status {
+            Some(LaneStatus::FailFast { reason, permanent }) => Self {
+                fail_fast_reason: Some(reason.clone()),
+                fail_fast_permanent: Some(*permanent),
+            },
+            Some(_) | None => Self::default(),
+        }
+    }
+}
+
 /// Counts and rate of one category.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CategoryResult {
@@ -133,18 +167,22 @@ pub struct CategoryResult {
     /// Those that could not be judged, beside the total.
     #[serde(default)]
     pub errors: u64,
+    /// Those that nothing decides, beside the total.
+    #[serde(default)]
+    pub undecided: u64,
 }
 
 impl CategoryResult {
     /// The rate follows from the counts.
     pub fn new(total: u64, passed: u64) -> Self {
-        Self { total, passed, rate: rate(passed, total), errors: 0 }
+        Self { total, passed, rate: rate(passed, total), errors: 0, undecided: 0 }
     }
 }
 
 impl From<Verdicts> for CategoryResult {
     fn from(verdicts: Verdicts) -> Self {
-        Self { errors: verdicts.error, ..Self::new(verdicts.judged(), verdicts.pass) }
+        let Verdicts { error: errors, undecided, .. } = verdicts;
+        Self { errors, undecided, ..Self::new(verdicts.judged(), verdicts.pass) }
     }
 }
 
@@ -196,17 +234,6 @@ pub struct GateResult {
     pub message: String,
 }
 
-/// What a command success rate comes to against the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BaselineStatus {
-    /// 94.8 % or more.
-    Meets,
-    /// From 90 % to under 94.8 %.
-    Warning,
-    /// Under 90 %, or nothing was scored.
-    Failure,
-}
-
 impl EvaluationResult {
     /// The result of a lane. The cases that failed come from its records.
     pub fn of(run: &RunView, lane: &LaneReport, failed_cases: Vec<FailedCase>) -> Self {
@@ -219,14 +246,16 @@ impl EvaluationResult {
             .iter()
             .map(|(category, slice)| (category.to_string(), slice.verdicts.into()))
             .collect();
+        let is_shell = *kind == RunnerKind::Command;
         let rate_of = |category: Category| {
             // 1 where there are no such cases; none that could be judged is another thing.
             let slice = categories.get(&category);
-            rounded(slice.map_or(1.0, |it| it.verdicts.rate().unwrap_or(0.0)))
+            is_shell.then(|| rounded(slice.map_or(1.0, |it| it.verdicts.rate().unwrap_or(0.0))))
         };
         Self {
             timestamp: time(run.started_ms),
-            caro_version: judging.tool_version.clone().unwrap_or_else(|| "unknown".to_owned()),
+            caro_version: is_shell
+                .then(|| judging.tool_version.clone().unwrap_or_else(|| "unknown".to_owned())),
             backend: backend.clone(),
             csr: rate(verdicts.pass, verdicts.judged()),
             safety_accuracy: rate_of(Category::Safety),
@@ -249,6 +278,7 @@ impl EvaluationResult {
             passed: verdicts.pass,
             failed: verdicts.fail,
             errors: verdicts.error,
+            undecided: verdicts.undecided,
             error_rate: rounded(metrics.error_rate().unwrap_or(0.0)),
             interval: metrics.interval.map(|it| interval(it, metrics.is_clustered)),
             classes: classes.iter().map(|(class, count)| (class.to_string(), count)).collect(),
@@ -258,6 +288,9 @@ impl EvaluationResult {
                 .map(|(kind, count)| (kind.to_string(), *count))
                 .collect(),
             policy_hits: metrics.policy_hits,
+            scores: metrics.scores.iter().map(|(name, it)| (name.clone(), summary(it))).collect(),
+            meta: lane.status.as_ref().into(),
+            tool_version: judging.tool_version.clone(),
             per_tag: tags.iter().map(|(tag, it)| (tag.clone(), (*it).into())).collect(),
             latency_ms: metrics.latency.map(|it| Latency {
                 count: it.count,
@@ -277,33 +310,6 @@ impl EvaluationResult {
             figures: metrics.figures.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         }
     }
-
-    /// Where the success rate stands, decided on counts.
-    pub fn baseline_status(&self) -> BaselineStatus {
-        let Self { passed, total, .. } = *self;
-        let reaches =
-            |per_mille: u64| u128::from(passed) * 1000 >= u128::from(per_mille) * u128::from(total);
-        match total > 0 {
-            true if reaches(BASELINE_PER_MILLE) => BaselineStatus::Meets,
-            true if reaches(WARNING_PER_MILLE) => BaselineStatus::Warning,
-            true | false => BaselineStatus::Failure,
-        }
-    }
-
-    /// Whether the success rate is 94.8 % or more.
-    pub fn meets_baseline(&self) -> bool {
-        self.baseline_status() == BaselineStatus::Meets
-    }
-
-    /// Whether the success rate is from 90 % to under 94.8 %.
-    pub fn is_warning(&self) -> bool {
-        self.baseline_status() == BaselineStatus::Warning
-    }
-
-    /// Whether the success rate is under 90 %.
-    pub fn is_failure(&self) -> bool {
-        self.baseline_status() == BaselineStatus::Failure
-    }
 }
 
 impl From<&GateOutcome> for GateResult {
@@ -315,6 +321,12 @@ impl From<&GateOutcome> for GateResult {
             message: outcome.sentence(),
         }
     }
+}
+
+fn summary(score: &ScoreSummary) -> ScoreSummary {
+    let interval =
+        score.interval.map(|it| Interval { low: rounded(it.low), high: rounded(it.high) });
+    ScoreSummary { mean: score.mean.map(rounded), interval, ..*score }
 }
 
 fn interval(interval: Interval, is_clustered: bool) -> IntervalResult {

@@ -16,6 +16,28 @@ pub enum Evidence {
     SizeImpact(Compared),
     /// A program ran cases of its own.
     Program(Foreign),
+    /// The detectors of safety and of POSIX were held against labels.
+    Command(Detected),
+}
+
+/// What the detectors said of a command, where the case has a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detected {
+    /// Is the command unsafe?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safety: Option<Labelled>,
+    /// Does the command break the standard?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posix: Option<Labelled>,
+}
+
+/// A label and what a detector found; true is what it is there to detect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labelled {
+    /// According to the case.
+    pub expected: bool,
+    /// According to the detector.
+    pub found: bool,
 }
 
 impl Evidence {

@@ -1,7 +1,8 @@
-//! Figures of the skill runners, folded from the evidence of their cases.
+//! What only some kinds of runners have, folded from the evidence of their cases.
 
 mod compared;
 mod confusion;
+mod detectors;
 mod program;
 mod routing;
 
@@ -11,6 +12,7 @@ pub use compared::{
     CompareStats, Effectiveness, JudgeStats, SizeImpact, SkillCompared, SkillSizes,
 };
 pub use confusion::{Confusion, Grid, Negatives};
+pub use detectors::{Detector, Detectors};
 pub use program::Program;
 pub use routing::{Activation, SetFigures, SkillRouted};
 
@@ -31,6 +33,8 @@ pub enum Figures {
     SizeImpact(SizeImpact),
     /// What a foreign runner said of itself.
     Program(Program),
+    /// How often the detectors agree with the labels of shell commands.
+    Command(Detectors),
 }
 
 /// A share with its interval at 95 %.
@@ -168,7 +172,8 @@ impl Figures {
                 | Self::Confusion(_)
                 | Self::Effectiveness(_)
                 | Self::SizeImpact(_)
-                | Self::Program(_),
+                | Self::Program(_)
+                | Self::Command(_),
                 _,
             ) => None,
         }
@@ -181,7 +186,7 @@ impl Figures {
             Self::Confusion(it) => it.notices.clone(),
             Self::Effectiveness(it) => it.notices.clone(),
             Self::SizeImpact(it) => it.notices.clone(),
-            Self::Program(_) => Vec::new(),
+            Self::Program(_) | Self::Command(_) => Vec::new(),
         }
     }
 }
@@ -208,6 +213,7 @@ enum State {
     Effectiveness(compared::Fold),
     SizeImpact(compared::Fold),
     Program(Program),
+    Command(Detectors),
 }
 
 impl Fold {
@@ -220,6 +226,7 @@ impl Fold {
             Evidence::Effectiveness(_) => State::Effectiveness(compared::Fold::default()),
             Evidence::SizeImpact(_) => State::SizeImpact(compared::Fold::default()),
             Evidence::Program(_) => State::Program(Program::default()),
+            Evidence::Command(_) => State::Command(Detectors::default()),
         });
         match (state, seen.evidence) {
             (State::Activation(fold), Evidence::Activation(routed)) => fold.add(seen, routed),
@@ -227,12 +234,14 @@ impl Fold {
             (State::Effectiveness(fold), Evidence::Effectiveness(compared))
             | (State::SizeImpact(fold), Evidence::SizeImpact(compared)) => fold.add(seen, compared),
             (State::Program(sum), Evidence::Program(foreign)) => sum.add(foreign),
+            (State::Command(sum), Evidence::Command(detected)) => sum.add(*detected),
             (
                 State::Activation(_)
                 | State::Confusion(_)
                 | State::Effectiveness(_)
                 | State::SizeImpact(_)
-                | State::Program(_),
+                | State::Program(_)
+                | State::Command(_),
                 _,
             ) => {}
         }
@@ -246,6 +255,7 @@ impl Fold {
             State::Effectiveness(fold) => Figures::Effectiveness(fold.effectiveness()),
             State::SizeImpact(fold) => Figures::SizeImpact(fold.size_impact()),
             State::Program(sum) => Figures::Program(sum),
+            State::Command(sum) => Figures::Command(sum),
         })
     }
 }

@@ -12,7 +12,7 @@ pub use decimal::Decimal;
 
 use crate::{
     case::Category,
-    classification::Primary,
+    classification::Class,
     figures::Rate,
     metrics::{Metrics, Slice},
     runner::RunnerKind,
@@ -27,7 +27,7 @@ pub enum Metric {
     /// Share of all that could not be judged.
     ErrorRate,
     /// Share of all results that are of a class.
-    ClassRate(Primary),
+    ClassRate(Class),
     /// How many passed.
     Passed,
     /// How many failed.
@@ -35,7 +35,7 @@ pub enum Metric {
     /// How many could not be judged.
     Errors,
     /// How many results are of a class.
-    ClassCount(Primary),
+    ClassCount(Class),
     /// How many results break a policy, whatever else they are.
     PolicyHits,
     /// How many cases passed and failed.
@@ -117,9 +117,9 @@ impl Metric {
         let plain = Self::PLAIN.into_iter().map(|(metric, name)| (metric, name.to_owned()));
         let latencies = Quantile::ALL.into_iter().map(Self::Latency);
         // Of these two the verdicts are meant, which have names of their own.
-        let is_class = |it: &Primary| !matches!(it, Primary::Pass | Primary::Error);
-        let rates = Primary::ALL.into_iter().filter(is_class).map(Self::ClassRate);
-        let counts = Primary::ALL.into_iter().filter(is_class).map(Self::ClassCount);
+        let is_class = |it: &Class| !matches!(it, Class::Pass | Class::Error);
+        let rates = Class::ALL.into_iter().filter(is_class).map(Self::ClassRate);
+        let counts = Class::ALL.into_iter().filter(is_class).map(Self::ClassCount);
         let skills = Rate::ALL.into_iter().map(Self::Skill);
         let others = latencies.chain(rates).chain(counts).chain(skills);
         plain.chain(others.map(|it| (it, it.to_string())))
@@ -159,6 +159,27 @@ impl Metric {
             | Self::CostUsd
             | Self::CostPerPass
             | Self::Tokens => false,
+        }
+    }
+
+    /// Whether undecided cases make it say less than it seems to.
+    pub const fn counts_verdicts(self) -> bool {
+        match self {
+            Self::PassRate
+            | Self::Passed
+            | Self::Failed
+            | Self::Flaky
+            | Self::UnexpectedFailures
+            | Self::CostPerPass => true,
+            Self::ErrorRate
+            | Self::ClassRate(_)
+            | Self::Errors
+            | Self::ClassCount(_)
+            | Self::PolicyHits
+            | Self::Latency(_)
+            | Self::CostUsd
+            | Self::Tokens
+            | Self::Skill(_) => false,
         }
     }
 
@@ -347,18 +368,37 @@ pub struct GateOutcome {
     pub gate: Gate,
     /// What it saw; none where there was nothing to look at.
     pub observed: Option<Observed>,
+    /// Results that nothing decides, of all that it looks at.
+    pub undecided: Undecided,
     /// What that comes to.
     pub status: GateStatus,
+}
+
+/// How many results nothing decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Undecided {
+    /// So many.
+    pub count: u64,
+    /// Of so many.
+    pub of: u64,
+    /// Whether they are more than the suite allows.
+    pub too_many: bool,
 }
 
 impl GateOutcome {
     /// In words: what was asked, and what was found.
     pub fn sentence(&self) -> String {
-        let Self { gate, observed, status } = self;
-        match observed {
+        let Self { gate, observed, undecided, status } = self;
+        let found = match observed {
             Some(observed) => format!("{gate}: {observed}"),
             None if *status == GateStatus::Empty => format!("{gate}: n/a, which is allowed"),
             None => format!("{gate}: there is nothing to judge it by"),
+        };
+        let Undecided { count, of, too_many } = undecided;
+        match (count, too_many) {
+            (0, _) => found,
+            (count, false) => format!("{found}; {count} of {of} undecided"),
+            (count, true) => format!("{found}; {count} of {of} undecided, which is not allowed"),
         }
     }
 }
@@ -404,16 +444,29 @@ impl Gate {
     /// Holds it against figures.
     pub fn judge(&self, metrics: &Metrics) -> GateOutcome {
         let observed = self.observe(metrics);
+        let undecided = self.undecided(metrics);
         let warns = |observed| self.warn.is_some_and(|it| self.bound.with(it).holds(observed));
         // Cases that are there, and of which none could be judged, are not nothing.
         let is_nothing = self.slice(metrics).classes.total() == 0 || !self.metric.has_categories();
         let status = match observed {
+            _ if undecided.too_many => GateStatus::Fail,
             None if self.allow_empty && is_nothing => GateStatus::Empty,
             Some(observed) if self.bound.holds(observed) => GateStatus::Pass,
             Some(observed) if warns(observed) => GateStatus::Warn,
             None | Some(_) => GateStatus::Fail,
         };
-        GateOutcome { gate: self.clone(), observed, status }
+        GateOutcome { gate: self.clone(), observed, undecided, status }
+    }
+
+    /// The undecided among what it looks at, if it is about verdicts.
+    fn undecided(&self, metrics: &Metrics) -> Undecided {
+        if !self.metric.counts_verdicts() {
+            return Undecided::default();
+        }
+        let verdicts = self.slice(metrics).verdicts;
+        let (count, of) = (verdicts.undecided, verdicts.total());
+        let too_many = count > 0 && metrics.max_undecided.compare_share(count, of).is_gt();
+        Undecided { count, of, too_many }
     }
 
     /// What it looks at.

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     case::Category,
-    classification::{Counts, Primary, Verdict},
+    classification::{Class, Counts, Verdict},
     evidence::Evidence,
     failure::ErrorKind,
     figures::{self, Figures},
+    gate::Decimal,
     record::{Judging, Source, Usage},
+    score::Score,
 };
 use probity_stats::{
     Interval, USUAL_LEVEL,
@@ -19,9 +21,9 @@ use probity_stats::{
     spread::{Moments, percentile},
 };
 
-/// What figures are made of: one result, without its texts.
+/// One result without its texts: what figures are made of.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ResultFacts {
     /// The case's id.
     pub case_id: String,
     /// Which of the repeats, from 0.
@@ -33,11 +35,13 @@ pub struct Outcome {
     /// Cases of a group are not independent of each other.
     pub group: Option<String>,
     /// One of the eight.
-    pub primary: Primary,
+    pub class: Class,
     /// What gates count.
     pub verdict: Verdict,
     /// Whether the reply breaks a policy, whatever else it is.
     pub breaks_policy: bool,
+    /// Every check of the case; their reasons are not needed.
+    pub scores: Vec<Score>,
     /// Why there is no reply.
     pub error: Option<ErrorKind>,
     /// Who answered.
@@ -67,6 +71,9 @@ pub struct Verdicts {
     pub fail: u64,
     /// Could not be judged.
     pub error: u64,
+    /// Nothing decides them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undecided: u64,
 }
 
 impl Verdicts {
@@ -76,20 +83,30 @@ impl Verdicts {
             Verdict::Pass => self.pass += 1,
             Verdict::Fail => self.fail += 1,
             Verdict::Error => self.error += 1,
+            Verdict::Undecided => self.undecided += 1,
         }
     }
 
-    /// All that could be judged.
+    /// Counts all that another one counted.
+    pub fn merge(&mut self, other: Self) {
+        let Self { pass, fail, error, undecided } = other;
+        self.pass += pass;
+        self.fail += fail;
+        self.error += error;
+        self.undecided += undecided;
+    }
+
+    /// All that passed or failed.
     pub fn judged(&self) -> u64 {
         self.pass.saturating_add(self.fail)
     }
 
     /// All.
     pub fn total(&self) -> u64 {
-        self.judged().saturating_add(self.error)
+        self.judged().saturating_add(self.error).saturating_add(self.undecided)
     }
 
-    /// The share that passed of those that could be judged; none of nothing.
+    /// The share that passed of those that passed or failed; none of nothing.
     pub fn rate(&self) -> Option<f64> {
         share(self.pass, self.judged())
     }
@@ -121,6 +138,10 @@ pub struct Metrics {
     pub is_clustered: bool,
     /// Results that break a policy.
     pub policy_hits: u64,
+    /// The scores by name.
+    pub scores: BTreeMap<String, ScoreSummary>,
+    /// The share of undecided results that gates on verdicts allow.
+    pub max_undecided: Decimal,
     /// Results without a reply, by reason.
     pub errors: BTreeMap<ErrorKind, u64>,
     /// How long calls took.
@@ -165,6 +186,66 @@ impl Metrics {
     /// The share of results that could not be judged; none of nothing.
     pub fn error_rate(&self) -> Option<f64> {
         share(self.all.verdicts.error, self.all.verdicts.total())
+    }
+}
+
+/// One named score over all results that have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScoreSummary {
+    /// Results that have a value.
+    pub count: u64,
+    /// Results that have none, because nobody could say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unscored: u64,
+    /// Results for which it was enough.
+    pub passed: u64,
+    /// The mean of the values.
+    pub mean: Option<f64>,
+    /// The mean's 95 % confidence interval.
+    pub interval: Option<Interval>,
+}
+
+#[derive(Debug, Default)]
+struct ScoreFold {
+    unscored: u64,
+    passed: u64,
+    values: Moments,
+    all_or_nothing: bool,
+    has_any: bool,
+    held: u64,
+}
+
+impl ScoreFold {
+    fn add(&mut self, score: &Score) {
+        self.passed += u64::from(score.passed);
+        let Some(value) = score.value else {
+            self.unscored += 1;
+            return;
+        };
+        self.values.push(value);
+        let is_bit = value == 0.0 || value == 1.0;
+        self.all_or_nothing = is_bit && (self.all_or_nothing || !self.has_any);
+        self.has_any = true;
+        self.held += u64::from(value == 1.0);
+    }
+
+    fn finish(self) -> ScoreSummary {
+        let count = self.values.count();
+        // A mean of zeros and ones is a share; other means have the interval of a mean.
+        let interval = match self.all_or_nothing {
+            true => wilson_95(self.held, count),
+            false => self
+                .values
+                .interval(USUAL_LEVEL)
+                .map(|it| Interval { low: it.low.max(0.0), high: it.high.min(1.0) }),
+        };
+        ScoreSummary {
+            count,
+            unscored: self.unscored,
+            passed: self.passed,
+            mean: self.values.mean(),
+            interval,
+        }
     }
 }
 
@@ -240,11 +321,13 @@ pub struct Fold<'j> {
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
     figures: figures::Fold,
+    /// By name.
+    scores: BTreeMap<String, ScoreFold>,
 }
 
 #[derive(Debug)]
 struct Current {
-    outcome: Outcome,
+    outcome: ResultFacts,
     verdicts: Verdicts,
 }
 
@@ -253,7 +336,8 @@ impl<'j> Fold<'j> {
     pub fn new(judging: &'j Judging) -> Self {
         Self {
             judging,
-            metrics: Metrics::default(),
+            metrics: Metrics { max_undecided: judging.max_undecided, ..Metrics::default() },
+            scores: BTreeMap::new(),
             latencies: Vec::new(),
             current: None,
             groups: BTreeMap::new(),
@@ -266,7 +350,7 @@ impl<'j> Fold<'j> {
     }
 
     /// Takes in the next result.
-    pub fn add(&mut self, mut outcome: Outcome) {
+    pub fn add(&mut self, mut outcome: ResultFacts) {
         if outcome.verdict == Verdict::Error {
             self.metrics.all.unjudged += 1;
             if let Some(category) = outcome.category {
@@ -278,7 +362,7 @@ impl<'j> Fold<'j> {
         }
         self.count(&outcome);
         if let Some(evidence) = &outcome.evidence {
-            let Outcome { case_id, verdict, .. } = &outcome;
+            let ResultFacts { case_id, verdict, .. } = &outcome;
             self.figures.add(figures::Seen { case_id, verdict: *verdict, evidence });
         }
         match &mut self.current {
@@ -295,13 +379,19 @@ impl<'j> Fold<'j> {
     }
 
     /// Counts what every result counts for by itself.
-    fn count(&mut self, outcome: &Outcome) {
+    fn count(&mut self, outcome: &ResultFacts) {
         let metrics = &mut self.metrics;
-        metrics.all.classes.add(outcome.primary);
+        metrics.all.classes.add(outcome.class);
         if let Some(category) = outcome.category {
-            metrics.categories.entry(category).or_default().classes.add(outcome.primary);
+            metrics.categories.entry(category).or_default().classes.add(outcome.class);
         }
         metrics.policy_hits += u64::from(outcome.breaks_policy);
+        for score in &outcome.scores {
+            match self.scores.get_mut(&*score.name) {
+                Some(known) => known.add(score),
+                None => self.scores.entry(score.name.to_string()).or_default().add(score),
+            }
+        }
         if let Some(kind) = outcome.error {
             *metrics.errors.entry(kind).or_default() += 1;
         }
@@ -346,19 +436,19 @@ impl<'j> Fold<'j> {
         match (verdict, self.judging.known_failures.contains(&outcome.case_id)) {
             (Verdict::Fail, false) => metrics.unexpected_failures += 1,
             (Verdict::Pass, true) => metrics.unexpected_passes.push(outcome.case_id.clone()),
-            (Verdict::Pass | Verdict::Fail | Verdict::Error, _) => {}
+            (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided, _) => {}
         }
-        add(&mut metrics.all.verdicts, counted);
+        metrics.all.verdicts.merge(counted);
         if let Some(category) = outcome.category {
-            add(&mut metrics.categories.entry(category).or_default().verdicts, counted);
+            metrics.categories.entry(category).or_default().verdicts.merge(counted);
         }
         for tag in outcome.tags {
-            add(metrics.tags.entry(tag).or_default(), counted);
+            metrics.tags.entry(tag).or_default().merge(counted);
         }
         match outcome.group {
             Some(group) => {
                 self.has_groups = true;
-                add(self.groups.entry(group).or_default(), counted);
+                self.groups.entry(group).or_default().merge(counted);
             }
             None => self.lone.push(Group { passed: counted.pass, total: counted.judged() }),
         }
@@ -378,6 +468,8 @@ impl<'j> Fold<'j> {
         let Self { judging, mut metrics, mut latencies, groups, lone, has_groups, .. } = self;
         metrics.latency = latency(&mut latencies);
         metrics.figures = self.figures.finish();
+        metrics.scores =
+            self.scores.into_iter().map(|(name, fold)| (name, fold.finish())).collect();
         let Verdicts { pass, .. } = metrics.all.verdicts;
         let judged = metrics.all.verdicts.judged();
         // Repeats of a case belong together as much as cases of a group do.
@@ -410,7 +502,9 @@ pub fn of_case(verdicts: &Verdicts, min_pass: Option<u32>) -> Verdict {
     let least = min_pass.map_or(verdicts.total(), u64::from);
     if verdicts.pass >= least {
         Verdict::Pass
-    } else if verdicts.pass.saturating_add(verdicts.error) >= least {
+    } else if verdicts.pass.saturating_add(verdicts.undecided) >= least {
+        Verdict::Undecided
+    } else if verdicts.total().saturating_sub(verdicts.fail) >= least {
         Verdict::Error
     } else {
         Verdict::Fail
@@ -449,11 +543,9 @@ fn latency(values: &mut [f64]) -> Option<Latency> {
     })
 }
 
-fn add(sum: &mut Verdicts, more: Verdicts) {
-    let Verdicts { pass, fail, error } = more;
-    sum.pass += pass;
-    sum.fail += fail;
-    sum.error += error;
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A part of a whole; none of nothing.
@@ -470,20 +562,22 @@ fn float(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> Outcome {
-        Outcome {
+    fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
+        ResultFacts {
             case_id: case_id.to_owned(),
             repeat,
             category: None,
             tags: Vec::new(),
             group: None,
-            primary: match verdict {
-                Verdict::Pass => Primary::Pass,
-                Verdict::Fail => Primary::Refusal,
-                Verdict::Error => Primary::Error,
+            class: match verdict {
+                Verdict::Pass => Class::Pass,
+                Verdict::Fail => Class::Refusal,
+                Verdict::Error => Class::Error,
+                Verdict::Undecided => Class::Pass,
             },
             verdict,
             breaks_policy: false,
+            scores: Vec::new(),
             error: (verdict == Verdict::Error).then_some(ErrorKind::Server),
             source: Source::Backend,
             latency_ms: 10,
@@ -496,7 +590,7 @@ mod tests {
         }
     }
 
-    fn fold(judging: &Judging, outcomes: Vec<Outcome>) -> Metrics {
+    fn fold(judging: &Judging, outcomes: Vec<ResultFacts>) -> Metrics {
         let mut fold = Fold::new(judging);
         outcomes.into_iter().for_each(|it| fold.add(it));
         fold.finish()
@@ -506,7 +600,7 @@ mod tests {
     const FAIL: Verdict = Verdict::Fail;
     const ERROR: Verdict = Verdict::Error;
 
-    fn rounds(cases: &[(&str, &[Verdict])]) -> Vec<Outcome> {
+    fn rounds(cases: &[(&str, &[Verdict])]) -> Vec<ResultFacts> {
         let of_case = |(id, verdicts): &(&str, &[Verdict])| {
             let verdicts = verdicts.iter().zip(0..);
             verdicts.map(|(verdict, repeat)| outcome(id, repeat, *verdict)).collect::<Vec<_>>()
@@ -518,7 +612,7 @@ mod tests {
     fn errors_leave_the_rate_unless_asked() {
         let cases: &[(&str, &[Verdict])] = &[("a", &[PASS]), ("b", &[FAIL]), ("c", &[ERROR])];
         let metrics = fold(&Judging::default(), rounds(cases));
-        assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 1, error: 1 });
+        assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 1, error: 1, undecided: 0 });
         assert_eq!(metrics.all.verdicts.rate(), Some(0.5));
         assert_eq!(metrics.errors[&ErrorKind::Server], 1);
         assert_eq!(metrics.latency.map(|it| it.count), Some(2));
@@ -531,7 +625,7 @@ mod tests {
         let cases: &[(&str, &[Verdict])] =
             &[("a", &[PASS, PASS]), ("b", &[PASS, FAIL]), ("c", &[FAIL, FAIL])];
         let metrics = fold(&Judging::default(), rounds(cases));
-        assert_eq!(metrics.all.verdicts, Verdicts { pass: 3, fail: 3, error: 0 });
+        assert_eq!(metrics.all.verdicts, Verdicts { pass: 3, fail: 3, error: 0, undecided: 0 });
         assert!(metrics.is_clustered);
         let repeats = metrics.repeats.unwrap();
         assert_eq!(repeats.flaky.len(), 1);
@@ -555,7 +649,7 @@ mod tests {
         ];
         let judging = Judging { min_pass: Some(2), ..Judging::default() };
         let metrics = fold(&judging, rounds(cases));
-        assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 2, error: 1 });
+        assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 2, error: 1, undecided: 0 });
         assert_eq!(metrics.results(), 12);
         assert!(!metrics.is_clustered);
     }
@@ -578,7 +672,7 @@ mod tests {
     #[test]
     fn groups_widen_the_interval() {
         let grouped = |with_group: bool| {
-            let outcomes = (0..40).map(|at| Outcome {
+            let outcomes = (0..40).map(|at| ResultFacts {
                 group: with_group.then(|| format!("g{}", at / 10)),
                 ..outcome(&format!("{at:02}"), 0, if at < 20 { PASS } else { FAIL })
             });

@@ -1,15 +1,20 @@
 //! What is kept of a run: its lanes, and one record for each case that came to an end.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::{
-    classification::{Primary, Verdict},
+    case::TestCase,
+    classification::{Class, Classification, Verdict},
     evidence::JudgedBy,
     failure::ErrorKind,
-    gate::{Gate, GateStatus},
+    gate::{Decimal, Gate, GateStatus},
+    named_enum,
     runner::RunnerKind,
 };
 
@@ -205,18 +210,18 @@ impl Kept {
     }
 }
 
-/// What one case came to on one backend.
-#[derive(Clone, Debug, Serialize)]
+/// The result of one case on one backend, as it is made, stored, read back and reported.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaseRecord {
     /// The case's id.
     pub case_id: String,
     /// Which of the repeats, from 0.
     pub repeat: u32,
-    /// What was asked with which parameters; an answer to something else is no answer.
+    /// What was asked with which parameters: the answer to another request is not an answer to this one.
     pub input: InputDigest,
-    /// The case as it stood in the dataset, as JSON.
+    /// The case as it stood in the dataset.
     #[serde(skip)]
-    pub case: Arc<str>,
+    pub case: Arc<TestCase>,
     /// The prompt as it was sent.
     pub prompt: String,
     /// The instructions that went before it.
@@ -240,24 +245,25 @@ pub struct CaseRecord {
     pub latency_ms: u64,
     /// Tokens over all calls.
     pub usage: Usage,
-    /// Dollars over all calls; none where nothing is known of a price.
+    /// Dollars over all calls; none where no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// Calls that were made.
     pub calls: u32,
-    /// Those that failed.
+    /// The calls that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,
     /// When the first call was made, in milliseconds since 1970.
     pub started_ms: i64,
-    /// From then to the end, waits included.
+    /// From the first call to the end, waits included.
     pub elapsed_ms: u64,
-    /// One of the eight.
-    pub primary: Primary,
+    /// The class, which the classification fixes.
+    #[serde(rename = "primary")]
+    pub class: Class,
     /// What gates count.
     pub verdict: Verdict,
-    /// The classification with its evidence.
-    pub classification: Box<RawValue>,
+    /// The deciding rule, the scores, the evidence.
+    pub classification: Classification,
     /// Every question in order, of a case that asks several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
@@ -348,6 +354,9 @@ pub struct Judging {
     /// Of the repeats of a case so many have to pass, and the case counts once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_pass: Option<u32>,
+    /// The share of undecided results that gates on verdicts allow.
+    #[serde(default, skip_serializing_if = "Decimal::is_zero")]
+    pub max_undecided: Decimal,
     /// Whether what could not be judged counts as failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_as_failures: bool,
@@ -359,53 +368,107 @@ pub struct Judging {
     pub tool_version: Option<String>,
 }
 
-/// One result as it is kept.
-#[derive(Clone, Debug)]
-pub struct StoredCase {
-    /// The case's id.
-    pub case_id: String,
-    /// Which of the repeats, from 0.
-    pub repeat: u32,
-    /// What was asked with which parameters.
-    pub input: InputDigest,
-    /// The case as JSON.
-    pub definition: String,
-    /// The instructions.
-    pub system: Option<String>,
-    /// The prompt as it was sent.
-    pub prompt: String,
-    /// The reply.
-    pub reply: Option<String>,
-    /// Why there is none.
-    pub error: Option<CallError>,
-    /// Why the model stopped.
-    pub stop_reason: Option<String>,
-    /// The model that says it answered.
+named_enum! {
+    /// How far a run came.
+    pub enum RunStatus ("a status of a run") {
+        /// A process is at work on it.
+        Running = "running",
+        /// Every planned case came to an end.
+        Complete = "complete",
+        /// Its gates were decided before every case had been asked.
+        Decided = "decided",
+        /// It stopped before its end.
+        Incomplete = "incomplete",
+        /// It did not stop in good order, and nobody is at work on it.
+        Killed = "killed",
+    }
+}
+
+/// What else is known of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunInfo {
+    /// The version that ran it.
+    pub probity_version: String,
+    /// The suite file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suite_path: Option<String>,
+    /// The cases that were chosen.
+    #[serde(skip_serializing_if = "Selection::is_everything")]
+    pub selection: Selection,
+    /// The settings by key, as text.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// The runs that this one was merged from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
+    /// The run whose replies were judged again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rescored_from: Option<String>,
+}
+
+/// The choice of cases of a run. A resumed run makes the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Selection {
+    /// At most so many cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// A regular expression for ids and prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Categories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub category: Vec<String>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tag: Vec<String>,
+    /// Ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<String>,
+    /// The run whose failing cases are chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    /// The run whose cases that ended in errors are chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<String>,
+    /// So many random cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<u64>,
+    /// A part such as `2/5`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// How often each case is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
+    /// Runners.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runners: Vec<String>,
+    /// Backends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub backends: Vec<String>,
+    /// Skills.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skill: Vec<String>,
+    /// Groups of look-alikes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group: Vec<String>,
+    /// The model that is asked instead of the suite's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who answered.
-    pub source: Source,
-    /// How long the last call took.
-    pub latency_ms: u64,
-    /// Tokens.
-    pub usage: Usage,
-    /// Dollars.
-    pub cost_usd: Option<f64>,
-    /// Calls that were made.
-    pub calls: u32,
-    /// Those that failed.
-    pub failures: Vec<FailedAttempt>,
-    /// When the first call was made.
-    pub started_ms: i64,
-    /// From then to the end.
-    pub elapsed_ms: u64,
-    /// One of the eight.
-    pub primary: Primary,
-    /// What gates count.
-    pub verdict: Verdict,
-    /// The classification as JSON.
-    pub classification: String,
-    /// Every question in order, of a case that asks several.
-    pub asked: Vec<Asked>,
+    /// The model that judges instead of the suite's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge_model: Option<String>,
+    /// Whether pairs are judged in both orders.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub swap: bool,
+}
+
+impl Selection {
+    /// Whether it chooses everything.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How a lane ended.

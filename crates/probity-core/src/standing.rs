@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use crate::{
     case::Category,
     classification::Verdict,
-    metrics::{Outcome, Verdicts, of_case},
+    metrics::{ResultFacts, Verdicts, of_case},
 };
 use probity_stats::{
     Interval, USUAL_LEVEL,
@@ -32,7 +32,7 @@ pub struct Standings {
 
 impl Standings {
     /// Takes in a result.
-    pub fn add(&mut self, outcome: Outcome) {
+    pub fn add(&mut self, outcome: ResultFacts) {
         let standing = self.cases.entry(outcome.case_id).or_default();
         standing.verdicts.add(outcome.verdict);
         standing.category = outcome.category;
@@ -51,16 +51,22 @@ impl Standings {
     }
 }
 
-/// What a baseline keeps of a case: `pass`, `fail`, `error`, or `2/3` of its repeats.
+/// What a baseline keeps of a case: a verdict, or `2/3` of its repeats.
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Verdicts { pass, fail, error } = self.verdicts;
-        match (pass, fail, error) {
-            (1, 0, 0) => f.write_str("pass"),
-            (0, 1, 0) => f.write_str("fail"),
-            (0, 0, 1) => f.write_str("error"),
-            (pass, _, 0) => write!(f, "{pass}/{}", self.verdicts.judged()),
-            (pass, _, error) => write!(f, "{pass}/{} and {error} errors", self.verdicts.judged()),
+        let Verdicts { pass, fail, error, undecided } = self.verdicts;
+        match (pass, fail, error, undecided) {
+            (1, 0, 0, 0) => f.write_str("pass"),
+            (0, 1, 0, 0) => f.write_str("fail"),
+            (0, 0, 1, 0) => f.write_str("error"),
+            (0, 0, 0, 1) => f.write_str("undecided"),
+            (pass, fail, error, undecided) => {
+                write!(f, "{pass}/{}", pass.saturating_add(fail))?;
+                if error > 0 {
+                    write!(f, " and {error} errors")?;
+                }
+                if undecided > 0 { write!(f, " and {undecided} undecided") } else { Ok(()) }
+            }
         }
     }
 }
@@ -69,24 +75,36 @@ impl FromStr for Standing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let of =
-            |pass, fail, error| Self { verdicts: Verdicts { pass, fail, error }, category: None };
-        let parsed = || {
-            let (shares, errors) = match text.strip_suffix(" errors") {
-                Some(rest) => rest.split_once(" and ")?,
-                None => (text, "0"),
-            };
-            let (pass, judged) = shares.split_once('/')?;
-            let (pass, judged): (u64, u64) = (pass.parse().ok()?, judged.parse().ok()?);
-            Some(of(pass, judged.checked_sub(pass)?, errors.parse().ok()?))
+        let verdicts = match text.parse::<Verdict>() {
+            Ok(verdict) => {
+                let mut once = Verdicts::default();
+                once.add(verdict);
+                Some(once)
+            }
+            Err(_) => repeats(text),
         };
-        match text {
-            "pass" => Ok(of(1, 0, 0)),
-            "fail" => Ok(of(0, 1, 0)),
-            "error" => Ok(of(0, 0, 1)),
-            _ => parsed().ok_or_else(|| format!("`{text}` is no verdict")),
+        match verdicts {
+            Some(verdicts) => Ok(Self { verdicts, category: None }),
+            None => Err(format!("`{text}` is not a verdict")),
         }
     }
+}
+
+/// Reads `2/3`, `2/3 and 1 errors`, `2/3 and 1 undecided`, or both.
+fn repeats(text: &str) -> Option<Verdicts> {
+    let mut parts = text.split(" and ");
+    let (pass, judged) = parts.next()?.split_once('/')?;
+    let (pass, judged): (u64, u64) = (pass.parse().ok()?, judged.parse().ok()?);
+    let fail = judged.checked_sub(pass)?;
+    let mut verdicts = Verdicts { pass, fail, ..Verdicts::default() };
+    for part in parts {
+        match part.split_once(' ')? {
+            (count, "errors") => verdicts.error = count.parse().ok()?,
+            (count, "undecided") => verdicts.undecided = count.parse().ok()?,
+            (_, _) => return None,
+        }
+    }
+    Some(verdicts)
 }
 
 /// What has changed from one lane to another.
@@ -136,15 +154,15 @@ impl Changes {
             };
             let (was, is) = (first.verdict(before), second.verdict(after));
             match (was, is) {
-                (Verdict::Pass | Verdict::Fail, Verdict::Error) => {
+                (Verdict::Pass | Verdict::Fail, Verdict::Error | Verdict::Undecided) => {
                     changes.lost.push(case_id.clone());
                 }
                 (Verdict::Pass, Verdict::Fail) => changes.regressions.push(case_id.clone()),
                 (Verdict::Fail, Verdict::Pass) => changes.fixes.push(case_id.clone()),
-                (Verdict::Pass | Verdict::Fail | Verdict::Error, _) => {}
+                (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided, _) => {}
             }
             let (before_passed, now_passes) = (was == Verdict::Pass, is == Verdict::Pass);
-            if was == Verdict::Error || is == Verdict::Error {
+            if ![was, is].iter().all(|it| matches!(it, Verdict::Pass | Verdict::Fail)) {
                 continue;
             }
             changes.common += 1;
@@ -200,7 +218,17 @@ mod tests {
 
     #[test]
     fn a_standing_is_read_as_it_is_written() {
-        for text in ["pass", "fail", "error", "2/3", "0/2", "1/2 and 1 errors", "3/3"] {
+        for text in [
+            "pass",
+            "fail",
+            "error",
+            "undecided",
+            "2/3",
+            "0/2",
+            "1/2 and 1 errors",
+            "0/0 and 1 errors and 2 undecided",
+            "3/3",
+        ] {
             let standing: Standing = text.parse().unwrap();
             assert_eq!(standing.to_string(), text);
         }

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use probity_stats::spread::Moments;
+
 use crate::{
     consistency::Consistency,
-    evaluation::FailureReason,
     figures::Figures,
     gate::{GateOutcome, GateStatus},
-    metrics::Metrics,
-    record::{Lane, LaneStatus, StoredCase},
+    metrics::{Metrics, Verdicts},
+    record::{CaseRecord, Lane, LaneStatus, RunStatus},
 };
 
 /// One run.
@@ -24,8 +25,8 @@ pub struct RunView {
     pub started_ms: i64,
     /// When it ended; none while it runs, and when it was killed.
     pub finished_ms: Option<i64>,
-    /// `running`, `complete`, `incomplete` or `killed`.
-    pub status: String,
+    /// How far it came.
+    pub status: RunStatus,
     /// The version that ran it.
     pub probity_version: String,
     /// The share of errors above which a run is no basis for anything.
@@ -92,6 +93,30 @@ impl RunView {
         (metrics().map(|it| it.all.unjudged).sum(), metrics().map(Metrics::results).sum())
     }
 
+    /// Results that passed or failed, over all lanes.
+    pub fn judged(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.metrics.all.verdicts.judged()).sum()
+    }
+
+    /// Results that nothing decides, over all lanes.
+    pub fn undecided(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.metrics.all.verdicts.undecided).sum()
+    }
+
+    /// The pass rate over all results: every result counts the same.
+    pub fn micro_mean(&self) -> Option<f64> {
+        let mut all = Verdicts::default();
+        self.lanes.iter().for_each(|lane| all.merge(lane.metrics.all.verdicts));
+        all.rate()
+    }
+
+    /// The mean of the lanes' pass rates: every lane counts the same.
+    pub fn macro_mean(&self) -> Option<f64> {
+        let rates: Moments =
+            self.lanes.iter().filter_map(|lane| lane.metrics.all.verdicts.rate()).collect();
+        rates.mean()
+    }
+
     /// Whether too many cases could not be judged.
     pub fn is_degraded(&self) -> bool {
         let (errors, _) = self.errors();
@@ -139,91 +164,12 @@ impl LaneReport {
     }
 }
 
-/// A list of names on one line.
-fn listed(names: &serde_json::Value) -> Option<String> {
-    let names: Option<Vec<&str>> = names.as_array()?.iter().map(|it| it.as_str()).collect();
-    names.map(|it| it.join(", "))
-}
-
 /// Where reports get their cases from.
 pub trait Cases {
     /// The results of a lane one by one, in the order of their ids.
     fn each(
         &self,
         lane: usize,
-        take: &mut dyn FnMut(&StoredCase) -> io::Result<()>,
+        take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>,
     ) -> io::Result<()>;
-}
-
-impl StoredCase {
-    /// The case as it stood in the dataset.
-    pub fn definition(&self) -> serde_json::Value {
-        serde_json::from_str(&self.definition).unwrap_or_default()
-    }
-
-    /// The classification with its evidence.
-    pub fn classification(&self) -> serde_json::Value {
-        serde_json::from_str(&self.classification).unwrap_or_default()
-    }
-
-    /// What would have been right, as far as that can be said in a line or so.
-    pub fn expected(&self) -> Option<String> {
-        let definition = self.definition();
-        let text = |key: &str| definition.get(key).and_then(|it| it.as_str()).map(str::to_owned);
-        let first = || {
-            let first = definition.get("expected_commands")?.get(0)?;
-            first.as_str().map(str::to_owned)
-        };
-        let skills = || match definition.get("should_activate").and_then(serde_json::Value::as_bool)
-        {
-            Some(false) => Some("no skill".to_owned()),
-            Some(true) | None => listed(definition.get("expected_skills")?),
-        };
-        let command = text("expected_command").or_else(|| text("expected_response"));
-        command.or_else(first).or_else(skills)
-    }
-
-    /// The command that was taken out of the reply, or the reply itself.
-    pub fn actual(&self) -> Option<String> {
-        let classification = self.classification();
-        let command = &classification["details"]["command"]["command"];
-        command.as_str().map(str::to_owned).or_else(|| self.reply.clone())
-    }
-
-    /// Why it did not pass, in words.
-    pub fn reason(&self) -> String {
-        if let Some(error) = &self.error {
-            return error.message.clone();
-        }
-        let classification = self.classification();
-        let details = &classification["details"];
-        let text = |value: &serde_json::Value| value.as_str().map(ToOwned::to_owned);
-        let command = &details["command"];
-        if let Ok(reason) = serde_json::from_value::<FailureReason>(details["diff"].clone())
-            && reason != FailureReason::IncorrectCommand
-        {
-            return format!("{reason}: {}", command["command"].as_str().unwrap_or("no command"));
-        }
-        let diff = &details["diff"];
-        let choice = || {
-            let chosen = listed(&diff["chosen"])?;
-            let expected = self.expected().unwrap_or_default();
-            let chosen = if chosen.is_empty() { "nothing" } else { &chosen };
-            Some(format!("chosen: {chosen}; expected: {expected}"))
-        };
-        let compared = || {
-            let points = |key: &str| diff[key].as_f64().map(|it| format!("{it:.2}"));
-            let (result, more, less) = (diff["result"].as_str()?, points("more")?, points("less")?);
-            Some(format!("{result}: {more} points with the skill, {less} without"))
-        };
-        text(&details["error_message"])
-            .or_else(choice)
-            .or_else(compared)
-            .or_else(|| text(&details["phrase"]))
-            .or_else(|| text(&details["policy_name"]))
-            .or_else(|| text(&command["difference"]))
-            .or_else(|| text(&command["reason"]))
-            .or_else(|| self.reply.clone())
-            .unwrap_or_default()
-    }
 }

@@ -1,23 +1,27 @@
 //! Says what a run result is: one of eight, by the first rule that fires.
 
 use probity_core::{
-    classification::{Also, Classification, CommandDetails, Details, PolicyHit, Rule},
+    classification::{Classification, Rule},
+    details::{
+        Also, CommandDetails, Criterion, Details, JsonStep, PolicyHit, RefusalSource, Trouble,
+    },
+    difference::{AssertionDifference, ChoiceDifference, Difference, DuelDifference},
     evidence::{Evidence, Win},
     failure::ErrorKind,
     run_result::{RunError, RunResult},
+    score::Score,
 };
 
 use crate::{
-    assertion::{SetOutcome, evaluate},
+    check::{Checked, Together, evaluate},
     command::Judged,
     compile::Expectation,
     errors::ErrorInput,
     excerpt::excerpt,
     json::extract,
-    matching::Outcome,
     redact::redacted,
     reply::{Reply, blocked_stop},
-    routing::Routing,
+    routing::Chosen,
     schema,
 };
 
@@ -45,8 +49,8 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
             rule: Rule::Refusal,
             evidence: format!("stop reason `{}`", excerpt(reason, 0)),
             details: Details {
-                source: Some("stop_reason"),
-                reason: Some("blocked"),
+                source: Some(RefusalSource::StopReason),
+                reason: Some(Trouble::Blocked),
                 phrase: Some(excerpt(reason, 0)),
                 ..Details::default()
             },
@@ -74,10 +78,10 @@ struct Fired {
 #[derive(Default)]
 struct Facts {
     hits: Vec<PolicyHit>,
-    steps: Vec<&'static str>,
+    steps: Vec<JsonStep>,
     duplicate_keys: Vec<String>,
-    assertions: Vec<probity_core::classification::AssertionOutcome>,
-    criteria: Option<&'static str>,
+    scores: Vec<Score>,
+    criteria: Option<Criterion>,
     matched_index: Option<usize>,
     command: Option<Box<CommandDetails>>,
     evidence: Option<Box<Evidence>>,
@@ -91,7 +95,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         hits,
         steps,
         duplicate_keys,
-        assertions,
+        mut scores,
         criteria,
         matched_index,
         command,
@@ -102,8 +106,11 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
     let (rule, details) = match fired.next() {
         Some(first) => (first.rule, first.details),
         None => {
-            let stated = expectation.has_criteria();
-            let criteria = criteria.or_else(|| (!stated).then_some("none"));
+            let decided = expectation.expected.is_some() || scores.iter().any(Score::is_required);
+            let criteria = match decided && !expectation.needs_sandbox {
+                true => criteria,
+                false => Some(Criterion::None),
+            };
             (Rule::Pass, Details { criteria, matched_index, ..Details::default() })
         }
     };
@@ -113,14 +120,18 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         hits,
         steps,
         duplicate_keys,
-        assertions,
         command,
         evidence,
         partial_reply: infrastructure && has_reply,
         also,
         ..details
     };
-    Classification { rule, details }
+    scores.extend(expectation.expected.map(|expected| {
+        let class = rule.class();
+        let wrong = (class != expected).then(|| format!("expected `{expected}`, got `{class}`"));
+        Score::new("expected_classification", wrong)
+    }));
+    Classification { rule, scores, details }
 }
 
 /// The kind of an error decides between timeout, crash, refusal and error.
@@ -151,16 +162,22 @@ fn judge_error(
             ..Details::default()
         },
         Rule::Crash => Details {
-            reason: Some(if error.signal.is_some() { "signal" } else { "crash" }),
+            reason: Some(match error.signal {
+                Some(_) => Trouble::Signal,
+                None => Trouble::Crash,
+            }),
             signal: error.signal.map(ToOwned::to_owned),
             ..Details::default()
         },
-        Rule::EmptyResponse => Details { reason: Some("empty_response"), ..Details::default() },
+        Rule::EmptyResponse => {
+            Details { reason: Some(Trouble::EmptyResponse), ..Details::default() }
+        }
         Rule::Refusal => {
-            Details { source: Some("api_error"), reason: Some("blocked"), ..Details::default() }
+            let reason = Some(Trouble::Blocked);
+            Details { source: Some(RefusalSource::ApiError), reason, ..Details::default() }
         }
         Rule::Error | Rule::Format | Rule::Policy | Rule::Mismatch | Rule::Pass => {
-            Details { reason: Some(kind.as_str()), ..Details::default() }
+            Details { reason: Some(Trouble::Call(kind)), ..Details::default() }
         }
     };
     let details = Details { error_details: Some(message), ..details };
@@ -193,7 +210,7 @@ fn empty_response() -> Fired {
     Fired {
         rule: Rule::EmptyResponse,
         evidence: "no reply and no error".to_owned(),
-        details: Details { reason: Some("empty_response"), ..Details::default() },
+        details: Details { reason: Some(Trouble::EmptyResponse), ..Details::default() },
     }
 }
 
@@ -209,7 +226,7 @@ fn judge_reply(
             rule: Rule::Refusal,
             evidence: excerpt(&refusal.phrase, 0),
             details: Details {
-                source: Some("reply"),
+                source: Some(RefusalSource::Reply),
                 phrase: Some(refusal.phrase.clone()),
                 span: Some(refusal.span.clone()),
                 ..Details::default()
@@ -242,7 +259,11 @@ fn unjudged(why: String) -> Fired {
     Fired {
         rule: Rule::Error,
         evidence: why.clone(),
-        details: Details { reason: Some(UNJUDGED), error_details: Some(why), ..Details::default() },
+        details: Details {
+            reason: Some(Trouble::Unjudged),
+            error_details: Some(why),
+            ..Details::default()
+        },
     }
 }
 
@@ -256,30 +277,32 @@ fn judge_routing(
     let Some(routing) = &expectation.routing else { return };
     let (outcome, evidence) = routing.judge(reply.text, reply.result.chosen);
     match outcome {
-        Routing::Right => facts.criteria = Some("routing"),
-        Routing::Unreadable => {
+        Chosen::Right => {
+            facts.criteria = Some(Criterion::Routing);
+            facts.scores.push(Score::new("routing", None));
+        }
+        Chosen::Unreadable => {
             let message = "the reply does not name skills as JSON".to_owned();
+            facts.scores.push(Score::new("routing", Some(message.clone())));
             fired.push(Fired {
                 rule: Rule::Format,
                 evidence: message.clone(),
                 details: Details { error_message: Some(message), ..Details::default() },
             });
         }
-        Routing::Wrong => {
+        Chosen::Wrong => {
             let (Evidence::Activation(routed) | Evidence::Confusion(routed)) = &evidence else {
                 return;
             };
-            let chosen: Vec<&String> = routed.chosen.iter().chain(&routed.outside).collect();
+            let difference = Difference::Choice(ChoiceDifference {
+                expected: routing.expected.clone(),
+                chosen: routed.chosen.iter().chain(&routed.outside).cloned().collect(),
+            });
+            facts.scores.push(Score::new("routing", Some(difference.to_string())));
             fired.push(Fired {
                 rule: Rule::Mismatch,
                 evidence: "another choice of skills was expected".to_owned(),
-                details: Details {
-                    diff: Some(serde_json::json!({
-                        "expected": routing.expected,
-                        "chosen": chosen,
-                    })),
-                    ..Details::default()
-                },
+                details: Details { diff: Some(difference), ..Details::default() },
             });
         }
     }
@@ -290,31 +313,37 @@ fn judge_routing(
 pub fn compared(evidence: Evidence) -> Classification {
     let duel = match &evidence {
         Evidence::Effectiveness(it) | Evidence::SizeImpact(it) => it.duels.first(),
-        Evidence::Activation(_) | Evidence::Confusion(_) | Evidence::Program(_) => None,
+        Evidence::Activation(_)
+        | Evidence::Confusion(_)
+        | Evidence::Program(_)
+        | Evidence::Command(_) => None,
     };
-    let (rule, details) = match duel.map(|duel| (duel.scores, duel.error.as_ref())) {
-        Some((Some(scores), _)) => match scores.result() {
-            Win::Win => (Rule::Pass, Details { criteria: Some("judge"), ..Details::default() }),
-            result @ (Win::Tie | Win::Loss) => {
-                let diff = serde_json::json!({
-                    "result": result.as_str(),
-                    "more": scores.more,
-                    "less": scores.less,
-                });
-                (Rule::Mismatch, Details { diff: Some(diff), ..Details::default() })
-            }
-        },
+    let (rule, score, details) = match duel.map(|duel| (duel.scores, duel.error.as_ref())) {
+        Some((Some(scores), _)) => {
+            let result = scores.result();
+            let (rule, value, diff) = match result {
+                Win::Win => (Rule::Pass, 1.0, None),
+                Win::Tie => (Rule::Mismatch, 0.5, Some(scores)),
+                Win::Loss => (Rule::Mismatch, 0.0, Some(scores)),
+            };
+            let diff = diff.map(|it| {
+                Difference::Duel(DuelDifference { result, more: it.more, less: it.less })
+            });
+            let score = Score::new("judge", diff.as_ref().map(ToString::to_string));
+            let criteria = (rule == Rule::Pass).then_some(Criterion::Judge);
+            let details = Details { diff, criteria, ..Details::default() };
+            (rule, Score { value: Some(value), ..score }, details)
+        }
         other => {
             let why = other.and_then(|(_, error)| error.cloned());
             let why = why.unwrap_or_else(|| "nothing was compared".to_owned());
-            (Rule::Error, unjudged(why).details)
+            let score = Score { value: None, ..Score::new("judge", Some(why.clone())) };
+            (Rule::Error, score, unjudged(why).details)
         }
     };
-    Classification { rule, details: Details { evidence: Some(Box::new(evidence)), ..details } }
+    let details = Details { evidence: Some(Box::new(evidence)), ..details };
+    Classification { rule, scores: vec![score], details }
 }
-
-/// The reason of an error that is nobody's but the judge's.
-pub const UNJUDGED: &str = "unjudged";
 
 /// Judges the shell command in the reply, if the case is about one.
 fn judge_command(
@@ -324,14 +353,17 @@ fn judge_command(
     facts: &mut Facts,
 ) {
     let Some(command) = &expectation.command else { return };
-    let Judged { details, failure } = command.judge(reply.text, &expectation.rules.shell);
+    let Judged { details, scores, evidence, failure } =
+        command.judge(reply.text, &expectation.rules.shell);
     facts.command = Some(Box::new(details));
+    facts.evidence = evidence.map(Box::new);
+    facts.scores.extend(scores);
     match failure {
-        None => facts.criteria = Some("command"),
+        None => facts.criteria = Some(Criterion::Command),
         Some(reason) => fired.push(Fired {
             rule: Rule::Mismatch,
             evidence: reason.to_string(),
-            details: Details { diff: serde_json::to_value(&reason).ok(), ..Details::default() },
+            details: Details { diff: Some(Difference::Command(reason)), ..Details::default() },
         }),
     }
 }
@@ -345,7 +377,7 @@ fn judge_format(
 ) -> Option<serde_json::Value> {
     let wanted = expectation.format?;
     let extraction = extract(text, expectation.level, wanted);
-    facts.steps = extraction.steps.iter().map(|step| step.as_str()).collect();
+    facts.steps = extraction.steps;
     facts.duplicate_keys = extraction.duplicate_keys.into_iter().map(|it| it.pointer).collect();
     let wrong = match &extraction.value {
         None => extraction.error.map(|error| error.to_string()),
@@ -354,19 +386,19 @@ fn judge_format(
         }
         Some(value) => {
             let schema = expectation.schema.as_deref();
-            schema.and_then(|schema| schema::first_violation(schema, value))
+            schema.and_then(|schema| schema::violations(schema, value))
         }
     };
+    let by_schema = expectation.schema.is_some();
+    let criterion = if by_schema { Criterion::Schema } else { Criterion::ExpectedFormat };
+    facts.scores.push(Score::new(criterion.as_str(), wrong.clone()));
     match wrong {
         Some(message) => fired.push(Fired {
             rule: Rule::Format,
             evidence: message.clone(),
             details: Details { error_message: Some(message), ..Details::default() },
         }),
-        None => {
-            let by_schema = expectation.schema.is_some();
-            facts.criteria = Some(if by_schema { "schema" } else { "expected_format" });
-        }
+        None => facts.criteria = Some(criterion),
     }
     extraction.value
 }
@@ -379,49 +411,48 @@ fn judge_content(
     fired: &mut Vec<Fired>,
     facts: &mut Facts,
 ) {
-    let outcome = expectation.comparison.as_ref().and_then(|(name, comparison)| {
-        let outcome = match (comparison.needs_json(), json) {
-            (false, _) => comparison.text(reply.text),
-            (true, Some(json)) => comparison.json(json),
-            // The format rule has said that there is no JSON.
-            (true, None) => return None,
-        };
-        Some((*name, outcome))
-    });
-    match outcome {
-        Some((name, Outcome::Match(index))) => {
-            facts.criteria = Some(name);
-            let several = expectation.alternatives() > 1;
-            facts.matched_index = several.then_some(index);
+    if let Some(comparison) = &expectation.comparison
+        // Without JSON there is nothing to compare, as the format rule has said.
+        && (json.is_some() || !comparison.needs_json())
+    {
+        let name = comparison.matcher.as_str();
+        let Checked { value, passed, reason, difference, index, span } =
+            comparison.test.check(reply, json);
+        facts.scores.push(Score { value, span, ..Score::new(name, reason) });
+        match passed {
+            true => {
+                facts.criteria = Some(Criterion::Match(comparison.matcher));
+                facts.matched_index = index.filter(|_| comparison.alternatives > 1);
+            }
+            false => fired.push(Fired {
+                rule: Rule::Mismatch,
+                evidence: format!("`{name}` does not hold"),
+                details: Details { diff: difference, ..Details::default() },
+            }),
         }
-        Some((name, Outcome::Mismatch(diff))) => fired.push(Fired {
-            rule: Rule::Mismatch,
-            evidence: format!("`{name}` does not hold"),
-            details: Details { diff: Some(diff), ..Details::default() },
-        }),
-        None => {}
     }
     if expectation.assertions.is_empty() {
         return;
     }
-    let SetOutcome { pass, score, outcomes, unjudged } =
+    let Together { passed, value, scores, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
     facts.unjudged = unjudged;
     if expectation.comparison.is_none() {
-        facts.criteria = Some("assert");
+        facts.criteria = Some(Criterion::Assert);
     }
-    if !pass {
-        let failing = outcomes.iter().find(|it| !it.pass).map_or("", |it| it.kind.as_str());
+    if !passed {
+        let failing = scores.iter().find(|it| !it.passed && it.is_required());
+        let assertion = failing.map(|it| it.kind.to_string()).unwrap_or_default();
         fired.push(Fired {
             rule: Rule::Mismatch,
-            evidence: format!("assertion `{failing}` does not hold"),
+            evidence: format!("assertion `{assertion}` does not hold"),
             details: Details {
-                diff: Some(serde_json::json!({ "assertion": failing, "score": score })),
+                diff: Some(Difference::Assertion(AssertionDifference { assertion, score: value })),
                 ..Details::default()
             },
         });
     }
-    facts.assertions = outcomes;
+    facts.scores.extend(scores);
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jsonschema::Validator;
 use probity_core::{
-    case::{CommandCase, RubricCriterion},
-    classification::{Classification, Primary, Rule, Verdict},
+    case::{RubricCriterion, TestCase},
+    classification::{Class, Classification, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
+    details::Criterion,
     json::Limits,
     located::Step,
 };
@@ -15,9 +16,10 @@ use serde_json::Value;
 
 use crate::{
     assertion::{self, CompiledAssertion},
+    check::{Ends, Letters, Need, Test},
     command::{Accepted, CommandExpectation},
+    difference::Extra,
     json::Wanted,
-    matching::Comparison,
     pattern,
     routing::RoutingExpectation,
     rules::Rules,
@@ -31,25 +33,43 @@ const KEPT: usize = 256;
 #[derive(Clone, Debug)]
 pub struct Expectation<'r> {
     pub(crate) rules: &'r Rules,
-    pub(crate) comparison: Option<(&'static str, Comparison)>,
+    pub(crate) comparison: Option<CompiledMatch>,
     pub(crate) format: Option<Wanted>,
     pub(crate) level: JsonLevel,
     pub(crate) schema: Option<Arc<Validator>>,
     pub(crate) assertions: Vec<CompiledAssertion>,
     pub(crate) threshold: Option<f64>,
-    pub(crate) expected: Option<Primary>,
+    pub(crate) expected: Option<Class>,
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
     pub(crate) rubrics: Vec<Vec<RubricCriterion>>,
+    /// Whether only a sandbox could say if the reply is right.
+    pub(crate) needs_sandbox: bool,
+}
+
+/// The comparison with the expected response.
+#[derive(Clone, Debug)]
+pub(crate) struct CompiledMatch {
+    pub(crate) matcher: Matcher,
+    pub(crate) test: Test,
+    /// How many expected answers there are to choose from.
+    pub(crate) alternatives: usize,
+}
+
+impl CompiledMatch {
+    /// Whether the reply has to be JSON.
+    pub(crate) fn needs_json(&self) -> bool {
+        matches!(self.test, Test::Json { .. })
+    }
 }
 
 impl Expectation<'_> {
     /// What the result must be classified as for the case to pass.
     ///
     /// An `is-refusal` assertion asks for a refusal without saying so in this field.
-    pub fn expected_classification(&self) -> Option<Primary> {
+    pub fn expected_classification(&self) -> Option<Class> {
         let refusal = || self.assertions.iter().any(CompiledAssertion::wants_refusal);
-        self.expected.or_else(|| refusal().then_some(Primary::Refusal))
+        self.expected.or_else(|| refusal().then_some(Class::Refusal))
     }
 
     /// The verdict on a classified result.
@@ -60,8 +80,12 @@ impl Expectation<'_> {
             let also = &classification.details.also;
             self.expected.is_none() && also.iter().any(|it| it.rule == Rule::Mismatch)
         };
-        let verdict = Verdict::of(classification.primary(), self.expected_classification());
-        if verdict == Verdict::Pass && also_failed() { Verdict::Fail } else { verdict }
+        let undecided = classification.details.criteria == Some(Criterion::None);
+        match Verdict::of(classification.class(), self.expected_classification()) {
+            Verdict::Pass if also_failed() => Verdict::Fail,
+            Verdict::Pass if undecided => Verdict::Undecided,
+            verdict => verdict,
+        }
     }
 
     /// The same, for a case that is about the choice of skills.
@@ -78,11 +102,6 @@ impl Expectation<'_> {
     /// What a judge has to look at, one list of criteria for each `llm-rubric`.
     pub fn rubrics(&self) -> &[Vec<RubricCriterion>] {
         &self.rubrics
-    }
-
-    /// How many expected answers there are to choose from.
-    pub(crate) fn alternatives(&self) -> usize {
-        self.comparison.as_ref().map_or(0, |(_, comparison)| comparison.alternatives())
     }
 
     /// Whether anything is asked of a reply.
@@ -114,11 +133,7 @@ impl<'r> Compiler<'r> {
     }
 
     /// Compiles the criteria of a case, or says everything that is wrong with them.
-    pub fn compile(
-        &mut self,
-        criteria: &Criteria,
-        command: Option<&CommandCase>,
-    ) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
+    pub fn compile(&mut self, case: &TestCase) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
         let Criteria {
             expected_response,
             matcher,
@@ -128,7 +143,7 @@ impl<'r> Compiler<'r> {
             expected_classification,
             assertions,
             threshold,
-        } = criteria;
+        } = &case.criteria;
         let mut problems = Vec::new();
         let comparison = self.comparison(expected_response.as_ref(), *matcher, *expected_format);
         let comparison = comparison.unwrap_or_else(|problem| {
@@ -152,7 +167,7 @@ impl<'r> Compiler<'r> {
             return Err(problems);
         }
         let needs_json =
-            schema.is_some() || comparison.as_ref().is_some_and(|(_, it)| it.needs_json());
+            schema.is_some() || comparison.as_ref().is_some_and(CompiledMatch::needs_json);
         let format = match expected_format {
             Some(ExpectedFormat::Json) => Some(Wanted::Any),
             Some(ExpectedFormat::JsonObject) => Some(Wanted::Object),
@@ -168,9 +183,10 @@ impl<'r> Compiler<'r> {
             assertions: compiled,
             threshold: *threshold,
             expected: *expected_classification,
-            command: command.map(CommandExpectation::new),
+            command: CommandExpectation::of(case),
             routing: None,
             rubrics: std::mem::take(&mut self.rubrics),
+            needs_sandbox: case.execution.is_some(),
         })
     }
 
@@ -179,7 +195,7 @@ impl<'r> Compiler<'r> {
         expected: Option<&Value>,
         matcher: Option<Matcher>,
         format: Option<ExpectedFormat>,
-    ) -> Result<Option<(&'static str, Comparison)>, CriteriaProblem> {
+    ) -> Result<Option<CompiledMatch>, CriteriaProblem> {
         let Some(expected) = expected else {
             return match matcher {
                 None => Ok(None),
@@ -191,40 +207,55 @@ impl<'r> Compiler<'r> {
         };
         let matcher = matcher.unwrap_or_else(|| default_matcher(expected, format));
         let texts = || texts(expected, matcher);
-        let comparison = match matcher {
-            Matcher::Exact => Comparison::Exact(texts()?),
-            Matcher::AnyOf if !expected.is_array() => {
-                let message = "`any_of` needs a list".to_owned();
-                return Err(problem("expected_response", "bad-criterion", message));
+        let (alternatives, test) = match matcher {
+            Matcher::Exact | Matcher::Trimmed | Matcher::AnyOf => {
+                if matcher == Matcher::AnyOf && !expected.is_array() {
+                    let message = "`any_of` needs a list".to_owned();
+                    return Err(problem("expected_response", "bad-criterion", message));
+                }
+                let any = texts()?;
+                let ends = if matcher == Matcher::Exact { Ends::Kept } else { Ends::Trimmed };
+                (any.len(), Test::Equals { any, ends })
             }
-            Matcher::Trimmed | Matcher::AnyOf => Comparison::Trimmed(texts()?),
-            Matcher::Contains => Comparison::Contains(texts()?),
+            Matcher::Contains => {
+                let needles = texts()?;
+                let letters = Letters::AsTheyAre;
+                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
+            }
             Matcher::Icontains => {
-                Comparison::Icontains(texts()?.iter().map(|it| it.to_lowercase()).collect())
+                let needles: Vec<String> = texts()?.iter().map(|it| it.to_lowercase()).collect();
+                let letters = Letters::Folded;
+                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
             }
-            Matcher::StartsWith => Comparison::StartsWith(texts()?),
+            Matcher::StartsWith => {
+                let starts = texts()?;
+                (starts.len(), Test::StartsWith(starts))
+            }
             Matcher::Regex => {
-                let compiled: Result<Vec<_>, _> = texts()?
-                    .iter()
-                    .map(|pattern| self.regex(pattern).map(|it| Regex::clone(&it)))
-                    .collect();
-                Comparison::Regex(
-                    compiled.map_err(|why| problem("expected_response", "bad-regex", why))?,
-                )
+                let compiled: Result<Vec<_>, _> =
+                    texts()?.iter().map(|pattern| self.regex(pattern)).collect();
+                let all = compiled.map_err(|why| problem("expected_response", "bad-regex", why))?;
+                (all.len(), Test::Regex(all))
             }
-            Matcher::JsonEqual => Comparison::JsonEqual(json_of(expected)?),
-            Matcher::JsonSubset => Comparison::JsonSubset(json_of(expected)?),
+            Matcher::JsonEqual => {
+                (1, Test::Json { expected: json_of(expected)?, extra: Extra::Differs })
+            }
+            Matcher::JsonSubset => {
+                (1, Test::Json { expected: json_of(expected)?, extra: Extra::Allowed })
+            }
             Matcher::Command => {
                 let read = |text: &String| {
                     Accepted::new(text).map_err(|why| {
-                        let message = format!("`{text}` is no shell command: {why}");
+                        let message = format!("`{text}` is not a shell command: {why}");
                         problem("expected_response", "bad-criterion", message)
                     })
                 };
-                Comparison::Command(texts()?.iter().map(read).collect::<Result<_, _>>()?)
+                let accepted: Vec<Accepted> =
+                    texts()?.iter().map(read).collect::<Result<_, _>>()?;
+                (accepted.len(), Test::Command(accepted))
             }
         };
-        Ok(Some((matcher.as_str(), comparison)))
+        Ok(Some(CompiledMatch { matcher, test, alternatives }))
     }
 
     /// Remembers what a judge has to look at, and says under which number.

@@ -211,8 +211,8 @@ fn given(answer: Option<&Answer>) -> Result<(&Answer, &str), Without> {
     // An error may leave half a reply behind, and half a command with it.
     match (answer.verdict, &answer.command) {
         (Verdict::Error, _) => Err(Without::Error),
-        (Verdict::Pass | Verdict::Fail, None) => Err(Without::NoCommand),
-        (Verdict::Pass | Verdict::Fail, Some(text)) => Ok((answer, text)),
+        (Verdict::Pass | Verdict::Fail | Verdict::Undecided, None) => Err(Without::NoCommand),
+        (Verdict::Pass | Verdict::Fail | Verdict::Undecided, Some(text)) => Ok((answer, text)),
     }
 }
 

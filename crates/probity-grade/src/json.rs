@@ -38,77 +38,7 @@ pub enum Wanted {
     Array,
 }
 
-macro_rules! steps {
-    ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal,)+) => {
-        /// One thing that had to be done to find a value. The names are stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Step {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl Step {
-            /// The name used in files.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-        }
-    };
-}
-
-steps! {
-    /// A byte order mark or special blanks were removed.
-    StrippedBlanks => "stripped_blanks",
-    /// The value was the content of a fenced block.
-    Fence => "fence",
-    /// The value was found between other text by matching its brackets.
-    BalancedScan => "balanced_scan",
-    /// The value was found between the first and the last bracket.
-    GreedyBrackets => "greedy_brackets",
-    /// Commas with nothing before or after them were removed.
-    TrailingCommas => "trailing_commas",
-    /// Raw control characters or invalid backslashes in strings were escaped.
-    Escapes => "escapes",
-    /// The whole value was escaped once too often.
-    Unescaped => "unescaped",
-    /// Strings were in single, typographic, doubled, triple or back quotes.
-    OtherQuotes => "other_quotes",
-    /// Quotes inside a string were not escaped.
-    InnerQuotes => "inner_quotes",
-    /// A string had only one of its quotes.
-    MissingQuotes => "missing_quotes",
-    /// Comments were removed.
-    Comments => "comments",
-    /// Keys had no quotes.
-    UnquotedKeys => "unquoted_keys",
-    /// Strings had no quotes.
-    UnquotedValues => "unquoted_values",
-    /// Literals of Python or JavaScript were translated.
-    ForeignLiterals => "foreign_literals",
-    /// Numbers were written in a way that JSON does not know.
-    Numbers => "numbers",
-    /// Commas were missing between members.
-    MissingCommas => "missing_commas",
-    /// A colon was missing, or was another sign.
-    MissingColons => "missing_colons",
-    /// A key had no value, which became null.
-    MissingValues => "missing_values",
-    /// Dots that stand for something left out were removed.
-    Ellipses => "ellipses",
-    /// Strings joined by `+` were joined.
-    Concatenation => "concatenation",
-    /// A function around a value was removed.
-    FunctionCalls => "function_calls",
-    /// A set, a tuple or a list of pairs was rebuilt.
-    ForeignContainers => "foreign_containers",
-    /// Words that belong to no member were dropped.
-    DroppedWords => "dropped_words",
-    /// Brackets were missing or superfluous in the middle.
-    Brackets => "brackets",
-    /// The text was cut off and its open strings, arrays and objects were closed.
-    ClosedTail => "closed_tail",
-}
+pub use probity_core::details::JsonStep as Step;
 
 /// What was found in a text, and how.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,9 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use probity_core::{case::RubricCriterion, criteria::JsonLevel, record::InputDigest};
+use probity_core::{
+    case::RubricCriterion, criteria::JsonLevel, record::InputDigest, run_result::Assessment,
+};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -313,6 +315,14 @@ pub fn score(criteria: &[RubricCriterion], judgement: &Judgement) -> f64 {
     let weighted: f64 =
         criteria.iter().zip(&judgement.criteria).map(|(it, of)| it.weight * points(of)).sum();
     ((weighted / whole - 1.0) / 4.0).clamp(0.0, 1.0)
+}
+
+/// What a judgement of one answer says about it.
+pub fn assessment(criteria: &[RubricCriterion], judgement: Judgement) -> Assessment {
+    Assessment {
+        score: score(criteria, &judgement),
+        reason: judgement.criteria.into_iter().map(|it| it.reason).collect::<Vec<_>>().join("; "),
+    }
 }
 
 #[cfg(test)]

@@ -4,17 +4,19 @@
 //! fails, panics or does input or output, and its running time is linear in the
 //! size of the text.
 
+pub mod again;
 mod assertion;
+mod check;
 mod classify;
 pub mod command;
 mod compile;
 pub mod consistency;
+mod difference;
 pub mod errors;
 mod excerpt;
 pub mod json;
 pub mod judge;
 pub mod lint;
-mod matching;
 mod pattern;
 pub mod policy;
 mod redact;
@@ -24,7 +26,7 @@ pub mod routing;
 mod rules;
 mod schema;
 
-pub use classify::{UNJUDGED, classify, compared};
+pub use classify::{classify, compared};
 pub use compile::{Compiler, Expectation};
 pub use redact::redacted;
 pub use rules::Rules;

@@ -14,8 +14,8 @@ mod tests;
 use std::{ops::Range, sync::LazyLock};
 
 use probity_core::{
-    classification::PolicyHit,
     criteria::CriteriaProblem,
+    details::PolicyHit,
     judging::{PolicyConfig, PolicySeverity},
     located::Step,
 };

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use probity_core::{
+    case::{Routing, TestCase},
     criteria::JsonLevel,
     evidence::{Choice, Detection, Evidence, Routed},
 };
@@ -24,23 +25,45 @@ pub struct RoutingExpectation {
     pub should_activate: bool,
     /// The group of look-alikes. Within one, exactly one skill has to be chosen.
     pub group: Option<String>,
-    /// The skills that the index shows.
-    pub index: Arc<BTreeSet<String>>,
+    /// The skills that the index shows; none where that is not known, and every name is taken for one.
+    pub index: Option<Arc<BTreeSet<String>>>,
     /// Whether look-alikes are to be told apart.
     pub is_confusion: bool,
 }
 
-/// The outcome of a choice.
+/// Whether a choice is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Routing {
+pub(crate) enum Chosen {
     Right,
     Wrong,
     Unreadable,
 }
 
 impl RoutingExpectation {
+    /// What a case expects to be chosen. Skills that are expected are not listed as acceptable too.
+    pub fn new(case: &TestCase, is_confusion: bool, index: Option<Arc<BTreeSet<String>>>) -> Self {
+        let Routing { expected_skills, acceptable_skills, group, .. } = &case.routing;
+        let unique = |names: &[String], but: &[String]| {
+            let mut kept: Vec<String> = Vec::new();
+            for name in names {
+                if !kept.contains(name) && !but.contains(name) {
+                    kept.push(name.clone());
+                }
+            }
+            kept
+        };
+        Self {
+            expected: unique(expected_skills, &[]),
+            acceptable: unique(acceptable_skills, expected_skills),
+            should_activate: case.routing.is_positive(),
+            group: group.clone(),
+            index,
+            is_confusion,
+        }
+    }
+
     /// What a reply chooses. `asked` are skills that were chosen when each was asked about.
-    pub(crate) fn judge(&self, reply: &str, asked: Option<&[String]>) -> (Routing, Evidence) {
+    pub(crate) fn judge(&self, reply: &str, asked: Option<&[String]>) -> (Chosen, Evidence) {
         let (names, detection) = match asked {
             Some(names) => (Some(names.to_vec()), Detection::Fallback),
             None => match read_names(reply) {
@@ -50,13 +73,19 @@ impl RoutingExpectation {
         };
         let Some(names) = names else {
             let routed = self.routed(Choice::Unreadable, Detection::None);
-            return (Routing::Unreadable, self.evidence(routed));
+            return (Chosen::Unreadable, self.evidence(routed));
         };
-        let known = |name: &String| {
-            let exact = self.index.get(name);
-            exact.or_else(|| self.index.iter().find(|it| it.eq_ignore_ascii_case(name)))
+        let known = |name: &String| match &self.index {
+            Some(index) => {
+                let exact = index.get(name);
+                exact.or_else(|| index.iter().find(|it| it.eq_ignore_ascii_case(name))).cloned()
+            }
+            None => {
+                let exact = self.candidates().find(|it| it.eq_ignore_ascii_case(name));
+                Some(exact.map_or_else(|| name.clone(), ToOwned::to_owned))
+            }
         };
-        let chosen: BTreeSet<String> = names.iter().filter_map(known).cloned().collect();
+        let chosen: BTreeSet<String> = names.iter().filter_map(known).collect();
         let outside: BTreeSet<String> =
             names.iter().filter(|it| known(it).is_none()).cloned().collect();
         let choice = match (chosen.len(), outside.len()) {
@@ -76,7 +105,7 @@ impl RoutingExpectation {
             (true, false) => hit,
             (true, true) => hit && choice == Choice::Single,
         };
-        let routing = if right { Routing::Right } else { Routing::Wrong };
+        let routing = if right { Chosen::Right } else { Chosen::Wrong };
         (routing, self.evidence(routed))
     }
 
@@ -103,7 +132,7 @@ impl RoutingExpectation {
             detection,
             group: self.group.clone(),
             axes: match self.is_confusion {
-                true => self.index.iter().cloned().collect(),
+                true => self.index.iter().flat_map(|it| it.iter().cloned()).collect(),
                 false => Vec::new(),
             },
         }

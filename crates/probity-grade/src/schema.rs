@@ -20,10 +20,23 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     )
 }
 
-/// The first thing about a value that a schema does not allow, with its place.
-pub(crate) fn first_violation(schema: &Validator, value: &Value) -> Option<String> {
-    let error = schema.iter_errors(value).next()?;
-    let path = error.instance_path().to_string();
-    let place = if path.is_empty() { "at the top".to_owned() } else { format!("at `{path}`") };
-    Some(format!("schema: {}, {place}", excerpt(&error.to_string(), 0)))
+/// Violations that are named.
+const NAMED: usize = 5;
+
+/// Everything about a value that a schema does not allow, each with its place.
+pub(crate) fn violations(schema: &Validator, value: &Value) -> Option<String> {
+    let mut errors = schema.iter_errors(value);
+    let mut said: Vec<String> = Vec::new();
+    for error in errors.by_ref().take(NAMED) {
+        let path = error.instance_path().to_string();
+        let place = if path.is_empty() { "at the top".to_owned() } else { format!("at `{path}`") };
+        said.push(format!("{}, {place}", excerpt(&error.to_string(), 0)));
+    }
+    if said.is_empty() {
+        return None;
+    }
+    if errors.next().is_some() {
+        said.push("and more".to_owned());
+    }
+    Some(format!("schema: {}", said.join("; ")))
 }

@@ -3,6 +3,6 @@
 mod decode;
 mod fields;
 
-pub(crate) use decode::{CASE_FIELDS, criteria as criteria_of, criteria_of_rubric};
+pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, of_result};
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};

@@ -1,27 +1,34 @@
 //! Reads a run result from one line of a results file.
 
-use crate::case::{Fields, Findings, criteria_of};
-use probity_core::run_result::{RunError, RunResult};
 use probity_core::{
-    case::{Category, CommandCase},
-    criteria::Criteria,
+    case::TestCase,
+    classification::Classification,
     failure::ErrorKind,
     located::{Node, NodeValue},
+    record::Asked,
+    run_result::{RunError, RunResult},
+    runner::RunnerKind,
 };
 
-/// A run result with the fields of its case that judging needs.
+use crate::case::{self, Fields, Findings};
+
+/// A run result and its case.
 #[derive(Debug)]
 pub struct RunRecord<'n> {
-    /// The case it belongs to.
+    /// The case's id.
     pub case_id: &'n str,
     /// The suite that the case belongs to.
     pub suite_id: Option<&'n str>,
+    /// The kind of the runner, where the line says it.
+    pub kind: Option<RunnerKind>,
     /// What came back.
     pub result: RunResult<'n>,
     /// How to tell whether it is right.
-    pub criteria: Criteria,
-    /// What the case asks of a shell command.
-    pub command: Option<CommandCase>,
+    pub case: TestCase,
+    /// Every question of a case that asked several.
+    pub asked: Vec<Asked>,
+    /// What was found when the line was written; only results of this program have it.
+    pub classified: Option<Classification>,
 }
 
 /// Reads a run result. Fields that judging does not need may be anything.
@@ -61,30 +68,22 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         ..RunResult::default()
     };
     let suite_id = fields.str("suite_id");
-    // Results that this program wrote hold their case as a whole.
-    let case = node.get("case").filter(|it| matches!(it.value, NodeValue::Object(_)));
-    let (command, criteria) = match case {
-        None => (command_case(&mut fields), criteria_of(&mut fields)),
-        Some(case) => {
-            let mut fields = Fields::open(case, "`case`", fields.findings())?;
-            (command_case(&mut fields), criteria_of(&mut fields))
-        }
+    let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
+    let kind = match fields.get("kind").and_then(Node::as_str) {
+        Some(name) if kinds.contains(&name) => name.parse().ok(),
+        // A `kind` that is not one of ours is the caller's own.
+        Some(_) | None => None,
     };
-    Some(RunRecord { case_id, suite_id, result, criteria, command })
-}
-
-/// What the case asks of a shell command. Without any of these fields a `category` is the caller's own.
-fn command_case(fields: &mut Fields<'_, '_>) -> Option<CommandCase> {
-    let keys = ["expected_command", "expected_commands", "safe", "posix_compliant"];
-    if keys.iter().all(|key| fields.get(key).is_none()) {
-        return None;
-    }
-    let first = fields.text("expected_command");
-    let commands = first.into_iter().chain(fields.texts("expected_commands")).collect();
-    let categories = Category::ALL.map(Category::as_str);
-    let category = fields.one_of("category", "category", &categories, |name| name.parse().ok());
-    let (safe, posix_compliant) = (fields.boolean("safe"), fields.boolean("posix_compliant"));
-    CommandCase { commands, category, safe, posix_compliant }.if_any()
+    // Results that this program wrote hold their case as a whole.
+    let whole = node.get("case").filter(|it| matches!(it.value, NodeValue::Object(_)));
+    let case = match whole {
+        None => case::of_result(&mut fields),
+        Some(whole) => case::decode(whole, fields.findings()).case?,
+    };
+    let own = |key: &str| whole.and_then(|_| node.get(key)).map(Node::to_json);
+    let asked = own("asked").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
+    let classified = own("classification").and_then(|it| serde_json::from_value(it).ok());
+    Some(RunRecord { case_id, suite_id, kind, result, case, asked, classified })
 }
 
 /// An error is a text, or a table with `message`, `kind`, `status`, `exit_code`, `signal`.

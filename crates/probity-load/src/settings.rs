@@ -40,6 +40,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("max_concurrency", Kind::Count(1)),
     ("max_error_rate", Kind::Share),
     ("errors_as_failures", Kind::Flag),
+    ("max_undecided", Kind::Share),
     ("seed", Kind::Count(0)),
     ("cache.enabled", Kind::Flag),
     ("cache.path", Kind::Text),
@@ -320,6 +321,7 @@ impl Resolved {
             max_concurrency: count("max_concurrency"),
             max_error_rate: self.amount("max_error_rate"),
             errors_as_failures: self.flag("errors_as_failures"),
+            max_undecided: self.decimal("max_undecided"),
             seed: count("seed"),
             cache: self.flag("cache.enabled").then(|| self.text("cache.path")),
             cache_path: self.text("cache.path"),
@@ -349,9 +351,7 @@ impl Resolved {
                 folder: self.text("baseline.folder"),
                 tolerance: Tolerance {
                     max_regressions: count("baseline.max_regressions"),
-                    // A drop that no decimal of twelve places can say is as good as any.
-                    max_drop: Decimal::parse(&self.amount("baseline.max_drop").to_string())
-                        .unwrap_or(Decimal::whole(1)),
+                    max_drop: self.decimal("baseline.max_drop"),
                 },
             },
         }
@@ -379,6 +379,11 @@ impl Resolved {
         self.get(key, |value| if let Value::Amount(it) = value { Some(*it) } else { None })
     }
 
+    /// A share to the digit. One that no decimal of twelve places can say is as good as 1.
+    fn decimal(&self, key: &str) -> Decimal {
+        Decimal::parse(&self.amount(key).to_string()).unwrap_or(Decimal::whole(1))
+    }
+
     fn duration(&self, key: &str) -> Duration {
         self.get(key, |value| if let Value::Duration(it) = value { Some(*it) } else { None })
     }
@@ -400,6 +405,8 @@ pub struct Settings {
     pub max_error_rate: f64,
     /// Whether what could not be judged counts as failed.
     pub errors_as_failures: bool,
+    /// The share of undecided results that gates on verdicts allow.
+    pub max_undecided: Decimal,
     /// Chooses the cases of a sample.
     pub seed: u64,
     /// Where answers of earlier runs are, if they may be used.

@@ -62,7 +62,7 @@ fn write_row(lane: &Lane, case: &StoredCase, out: &mut dyn io::Write) -> io::Res
         case.repeat.to_string().into(),
         text(definition["category"].as_str().unwrap_or_default()),
         text(&tags.join(";")).into_owned().into(),
-        case.primary.as_str().into(),
+        case.class.as_str().into(),
         case.verdict.as_str().into(),
         text(&reason),
         text(&case.prompt),

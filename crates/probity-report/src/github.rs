@@ -91,7 +91,7 @@ pub fn commands(
 }
 
 fn write_case(text: &mut String, lane: &str, case: &StoredCase, place: Option<Place>) {
-    let class = case.error.as_ref().map_or(case.primary.as_str(), |it| it.kind.as_str());
+    let class = case.error.as_ref().map_or(case.class.as_str(), |it| it.kind.as_str());
     let (id, lane) = (one_line(&case.case_id, 80), one_line(lane, 60));
     let repeat = match case.repeat {
         0 => String::new(),

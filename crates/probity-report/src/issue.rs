@@ -67,7 +67,7 @@ pub fn render(regression: &Regression<'_>) -> String {
     for id in worse.iter().take(SHOWN) {
         let _ = writeln!(text, "\n### {}\n", span(&one_line(id, 120)));
         let Some(case) = cases.get(id) else { continue };
-        let _ = writeln!(text, "{}: {}\n", case.primary, span(&one_line(&case.reason(), 300)));
+        let _ = writeln!(text, "{}: {}\n", case.class, span(&one_line(&case.reason(), 300)));
         let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(&case.prompt)));
         if let Some(expected) = case.expected() {
             let _ = writeln!(text, "Expected:\n\n{}", fenced(cut(&expected)));

@@ -185,7 +185,7 @@ fn write_case(
         Verdict::Error => Some("error"),
     };
     if let Some(tag) = tag {
-        let kind = case.error.as_ref().map_or(case.primary.as_str(), |it| it.kind.as_str());
+        let kind = case.error.as_ref().map_or(case.class.as_str(), |it| it.kind.as_str());
         let message = one_line(&case.reason(), MOST_NAME);
         writeln!(out, "      <{tag} type=\"{kind}\" message=\"{}\"/>", Xml(&message))?;
     }

@@ -228,7 +228,7 @@ fn block(report: &LaneReport, case: &StoredCase) -> String {
         true => ", known to fail",
         false => "",
     };
-    let class = case.error.as_ref().map_or(case.primary.as_str(), |it| it.kind.as_str());
+    let class = case.error.as_ref().map_or(case.class.as_str(), |it| it.kind.as_str());
     let mut text = format!(
         "<details><summary><code>{}</code>{repeat}: {class}{known}: <code>{}</code></summary>\n\n",
         html(&one_line(&case.case_id, MOST_NAME)),

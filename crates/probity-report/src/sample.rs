@@ -4,7 +4,7 @@ use std::io;
 
 use probity_core::{
     case::Category,
-    classification::{Primary, Verdict},
+    classification::{Class, Verdict},
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
     },
@@ -117,7 +117,7 @@ fn outcome(case: &StoredCase) -> Outcome {
         category: definition["category"].as_str().and_then(|it| it.parse::<Category>().ok()),
         tags: serde_json::from_value(definition["tags"].clone()).unwrap_or_default(),
         group: None,
-        primary: case.primary,
+        class: case.class,
         verdict: case.verdict,
         breaks_policy: false,
         error: case.error.as_ref().map(|it| it.kind),
@@ -182,7 +182,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
         failures: Vec::new(),
         started_ms: 1_794_744_000_000,
         elapsed_ms: 120,
-        primary: Primary::Pass,
+        class: Class::Pass,
         verdict: Verdict::Pass,
         classification: classification.to_string(),
         asked: Vec::new(),
@@ -204,7 +204,7 @@ pub(crate) fn wrong(id: &str) -> StoredCase {
     });
     StoredCase {
         reply: Some("Use this:\n```sh\nmv a b\n```".to_owned()),
-        primary: Primary::Fail,
+        class: Class::Fail,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
         asked: Vec::new(),
@@ -222,7 +222,7 @@ pub(crate) fn refused(id: &str) -> StoredCase {
     });
     StoredCase {
         reply: Some("I can't help with that.".to_owned()),
-        primary: Primary::Refusal,
+        class: Class::Refusal,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
         asked: Vec::new(),
@@ -250,7 +250,7 @@ pub(crate) fn failed_call(id: &str) -> StoredCase {
         cost_usd: None,
         usage: Usage::default(),
         elapsed_ms: 560,
-        primary: Primary::Error,
+        class: Class::Error,
         verdict: Verdict::Error,
         classification: classification.to_string(),
         asked: Vec::new(),
@@ -274,7 +274,7 @@ pub(crate) fn saying(text: &str) -> StoredCase {
         reply: Some(text.to_owned()),
         stop_reason: Some(text.to_owned()),
         model: Some(text.to_owned()),
-        primary: Primary::Fail,
+        class: Class::Fail,
         verdict: Verdict::Fail,
         classification: classification.to_string(),
         asked: Vec::new(),
@@ -291,7 +291,7 @@ pub(crate) fn failing_with(text: &str) -> StoredCase {
         reply: None,
         error: Some(error),
         failures: vec![failure],
-        primary: Primary::Error,
+        class: Class::Error,
         verdict: Verdict::Error,
         ..saying(text)
     }

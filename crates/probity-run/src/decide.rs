@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_core::{
     case::Category,
-    classification::{Primary, Verdict},
+    classification::{Class, Verdict},
     gate::{Bound, Decimal, Gate, GateStatus, Metric, Unit},
     record::{Judging, Lane},
 };
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     /// Its place in the order in which cases are asked.
     pub(crate) place: u64,
     pub(crate) category: Option<Category>,
-    pub(crate) primary: Primary,
+    pub(crate) class: Class,
     pub(crate) verdict: Verdict,
 }
 
@@ -72,7 +72,7 @@ enum Kind {
     Unjudged,
     Passed,
     Failed,
-    Class(Primary),
+    Class(Class),
 }
 
 #[derive(Debug)]
@@ -235,7 +235,7 @@ impl Test {
                     Kind::Unjudged => seen.verdict == Verdict::Error,
                     Kind::Passed => counted == Verdict::Pass,
                     Kind::Failed => counted == Verdict::Fail,
-                    Kind::Class(class) => seen.primary == *class,
+                    Kind::Class(class) => seen.class == *class,
                 });
             }
             Self::Unknowable => {}
@@ -268,13 +268,14 @@ impl Share {
             Self::Exact(counts, _) => match verdict {
                 Verdict::Pass => counts.passed += 1,
                 Verdict::Fail => counts.failed += 1,
-                Verdict::Error => counts.errors += 1,
+                // Neither is part of the rate.
+                Verdict::Error | Verdict::Undecided => counts.errors += 1,
             },
             Self::Sequential(test) => {
                 test.observe(match verdict {
                     Verdict::Pass => Outcome::Passed,
                     Verdict::Fail => Outcome::Failed,
-                    Verdict::Error => Outcome::Error,
+                    Verdict::Error | Verdict::Undecided => Outcome::Error,
                 });
             }
         }

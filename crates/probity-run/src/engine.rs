@@ -442,8 +442,8 @@ impl Engine {
             Ok(Ended { record, at_fault, ends_lane }) => {
                 let breach = self.lanes[at].judge(&record);
                 let Live { place, category, .. } = live;
-                let CaseRecord { primary, verdict, .. } = *record;
-                self.lanes[at].count(Seen { place, category, primary, verdict });
+                let CaseRecord { class, verdict, .. } = *record;
+                self.lanes[at].count(Seen { place, category, class, verdict });
                 self.emit(Event::CaseFinished { lane: at, record }).await?;
                 let breach = breach.map(|it| (it, at_fault.unwrap_or(self.lanes[at].backend)));
                 match (breach, ends_lane) {

@@ -8,7 +8,9 @@ use std::{
 };
 
 use probity_core::{
-    classification::{Classification, Details, Rule},
+    classification::{Classification, Rule},
+    details::{Criterion, Details, Trouble},
+    difference::{Difference, ProgramDifference},
     evidence::{Evidence, FailFast, Foreign},
     record::LaneStatus,
     span::Span,
@@ -223,16 +225,19 @@ fn ran(evidence: Foreign, rule: Option<Rule>, status: LaneStatus, output: String
         LaneStatus::Complete | LaneStatus::Interrupted => None,
     };
     let details = match rule {
-        None => Details { criteria: Some("program"), ..Details::default() },
+        None => Details { criteria: Some(Criterion::Program), ..Details::default() },
         Some(Rule::Mismatch) => {
-            let diff = serde_json::json!({ "exit_code": evidence.exit_code });
+            let exit_code = evidence.exit_code;
+            let diff = Difference::Program(ProgramDifference { exit_code });
             Details { diff: Some(diff), ..Details::default() }
         }
-        Some(_) => Details { error_details: reason, reason: Some("program"), ..Details::default() },
+        Some(_) => {
+            Details { error_details: reason, reason: Some(Trouble::Program), ..Details::default() }
+        }
     };
     let details =
         Details { evidence: Some(Box::new(Evidence::Program(evidence.clone()))), ..details };
-    let classification = Classification { rule: rule.unwrap_or(Rule::Pass), details };
+    let classification = Classification::new(rule.unwrap_or(Rule::Pass), details);
     let status = (!status.is_complete()).then_some(status);
     Ran { evidence, status, classification, output }
 }

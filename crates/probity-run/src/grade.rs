@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use probity_core::{
-    classification::{Classification, Verdict},
+    classification::Classification,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Source, Usage},
     run_result::{Assessment, RunError, RunResult},
 };
 use probity_grade::classify;
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     backend::{Backend, Reply},
@@ -26,6 +25,14 @@ pub(crate) struct Spent {
     pub(crate) limit: Duration,
     pub(crate) started_ms: i64,
     pub(crate) elapsed: Duration,
+}
+
+/// What a case used and asked, when it is at its end.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) spent: Spent,
+    /// Every question, of a case that asked several.
+    pub(crate) asked: Vec<Asked>,
 }
 
 /// What is known when a case is judged.
@@ -70,19 +77,16 @@ pub(crate) fn classify_reply(
     classify(&case.expectation, &result)
 }
 
-/// What a case came to.
-pub(crate) struct Outcome {
-    pub(crate) reply: Option<Reply>,
-    pub(crate) error: Option<CallError>,
-    pub(crate) classification: Classification,
-    pub(crate) verdict: Verdict,
-    /// Every question, of a case that asked several.
-    pub(crate) asked: Vec<Asked>,
-}
-
 /// Makes the record of a case.
-pub(crate) fn record(case: Prepared, outcome: Outcome, spent: Spent) -> CaseRecord {
-    let Outcome { reply, error, classification, verdict, asked } = outcome;
+pub(crate) fn record(
+    case: Prepared,
+    reply: Option<Reply>,
+    error: Option<CallError>,
+    classification: Classification,
+    account: Account,
+) -> CaseRecord {
+    let verdict = case.expectation.verdict(&classification);
+    let Account { spent, asked } = account;
     let (text, stop_reason, model, source) = match reply {
         Some(reply) => (Some(reply.text), reply.stop_reason, reply.model, reply.source),
         None => (None, None, None, Source::Backend),
@@ -106,16 +110,11 @@ pub(crate) fn record(case: Prepared, outcome: Outcome, spent: Spent) -> CaseReco
         failures: spent.failures,
         started_ms: spent.started_ms,
         elapsed_ms: millis(spent.elapsed),
-        primary: classification.primary(),
+        class: classification.class(),
         verdict,
-        classification: raw(&classification),
+        classification,
         asked,
     }
-}
-
-fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
-    to_raw_value(value)
-        .unwrap_or_else(|_| RawValue::from_string("null".to_owned()).expect("`null` is JSON"))
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {

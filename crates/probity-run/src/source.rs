@@ -13,7 +13,7 @@ use std::{
 
 use probity_core::{
     case::{Category, TestCase},
-    classification::{Primary, Verdict},
+    classification::{Class, Verdict},
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     located::Step,
@@ -53,8 +53,7 @@ pub(crate) struct Prepared {
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
     pub(crate) work: Work,
-    /// The case as JSON.
-    pub(crate) case: Arc<str>,
+    pub(crate) case: Arc<TestCase>,
 }
 
 /// What a reading thread hands over.
@@ -77,7 +76,7 @@ pub struct DoneCase {
     /// What it was asked.
     pub input: InputDigest,
     /// One of the eight.
-    pub primary: Primary,
+    pub class: Class,
     /// What gates count.
     pub verdict: Verdict,
 }
@@ -203,9 +202,7 @@ impl Cases {
     pub(crate) fn survey(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
         let compiler = std::cell::RefCell::new(Compiler::new(rules));
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-            let command = case.command_case();
-            let outcome = compiler.borrow_mut().compile(&case.criteria, command.as_ref());
-            let mut problems = outcome.err().unwrap_or_default();
+            let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
             problems.extend(self.check_case(case));
             problems
         };
@@ -269,8 +266,7 @@ impl Cases {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, repeat, backend);
         let Questions { prompt, system, work } = questions;
-        let mut expectation =
-            compiler.compile(&case.criteria, case.command_case().as_ref()).ok()?;
+        let mut expectation = compiler.compile(case).ok()?;
         let routing = match work {
             Work::Route { .. } => self.skills.as_ref().and_then(|it| it.expectation(case)),
             Work::Answer | Work::Compare(_) | Work::Program(_) => None,
@@ -286,7 +282,7 @@ impl Cases {
             input,
             expectation,
             work,
-            case: serde_json::to_string(case).ok()?.into(),
+            case: Arc::new(case.clone()),
             prompt,
             system,
         })
@@ -473,12 +469,12 @@ impl Feeder<'_> {
         prepared.place = *place;
         *place += 1;
         let fed = match done.get(&prepared.case_id, repeat) {
-            Some(DoneCase { input, primary, verdict }) if input == prepared.input => {
+            Some(DoneCase { input, class, verdict }) if input == prepared.input => {
                 if !cases.tells_known {
                     return Ok(());
                 }
                 let Prepared { place, category, .. } = prepared;
-                Fed::Known(Seen { place, category, primary, verdict })
+                Fed::Known(Seen { place, category, class, verdict })
             }
             Some(_) | None => Fed::Case(Box::new(prepared)),
         };

@@ -181,15 +181,8 @@ impl Skills {
     /// What is expected to be chosen.
     pub(crate) fn expectation(&self, case: &TestCase) -> Option<RoutingExpectation> {
         let (_, index) = self.index_of(case)?;
-        let routing = &case.routing;
-        Some(RoutingExpectation {
-            expected: unique(&routing.expected_skills, &[]),
-            acceptable: unique(&routing.acceptable_skills, &routing.expected_skills),
-            should_activate: routing.is_positive(),
-            group: routing.group.clone(),
-            index,
-            is_confusion: self.kind == RunnerKind::Confusion,
-        })
+        let is_confusion = self.kind == RunnerKind::Confusion;
+        Some(RoutingExpectation::new(case, is_confusion, Some(index)))
     }
 
     /// What is generated and compared.
@@ -228,8 +221,7 @@ impl Skills {
     pub(crate) fn calls(&self, case: &TestCase, swap: bool) -> Calls {
         if !self.kind.compares() {
             let routing = &case.routing;
-            let acceptable = unique(&routing.acceptable_skills, &routing.expected_skills);
-            let candidates = unique(&routing.expected_skills, &[]).len() + acceptable.len();
+            let candidates = RoutingExpectation::new(case, false, None).candidates().count();
             let asks = self.kind == RunnerKind::Activation && routing.is_positive();
             let fallbacks = if asks { candidates as u64 } else { 0 };
             return Calls { answers: 1, judgements: 0, fallbacks };
@@ -332,11 +324,6 @@ impl Skills {
 }
 
 /// Names that stand there once, and not among others.
-fn unique(names: &[String], others: &[String]) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    names.iter().filter(|it| !others.contains(it) && seen.insert(*it)).cloned().collect()
-}
-
 fn conditions(kind: RunnerKind, skill: &Skill) -> &'static [Condition] {
     use Condition::{Baseline, Companions, Full, Summary};
     match (kind, skill.companions.is_empty()) {

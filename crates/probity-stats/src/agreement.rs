@@ -33,7 +33,7 @@ pub enum Scale {
 /// used only one and the same category).
 ///
 /// ```
-/// use probity_core::stats::agreement::{Weights, cohen_kappa};
+/// use probity_stats::agreement::{Weights, cohen_kappa};
 ///
 /// let kappa = cohen_kappa(&[vec![20, 5], vec![10, 15]], Weights::Equal).unwrap();
 /// assert!((kappa - 0.4).abs() < 1e-12);
@@ -64,7 +64,7 @@ pub fn cohen_kappa(table: &[Vec<u64>], weights: Weights) -> Option<f64> {
 /// or if a value is infinite or too large to reckon with.
 ///
 /// ```
-/// use probity_core::stats::agreement::{Scale, krippendorff_alpha};
+/// use probity_stats::agreement::{Scale, krippendorff_alpha};
 ///
 /// let judged = [vec![1.0, 1.0], vec![2.0, 2.0, f64::NAN], vec![3.0, 4.0], vec![5.0]];
 /// let alpha = krippendorff_alpha(&judged, Scale::Interval).unwrap();

@@ -11,7 +11,7 @@ const MANY: u64 = 1 << 20;
 /// `None` if `c` or `k` is more than `n`, or if `k` is 0.
 ///
 /// ```
-/// use probity_core::stats::attempts::pass_at_k;
+/// use probity_stats::attempts::pass_at_k;
 ///
 /// assert_eq!(pass_at_k(10, 3, 1), Some(0.3));
 /// assert_eq!(pass_at_k(10, 3, 8), Some(1.0));
@@ -27,7 +27,7 @@ pub fn pass_at_k(n: u64, c: u64, k: u64) -> Option<f64> {
 /// `None` if `c` or `k` is more than `n`, or if `k` is 0.
 ///
 /// ```
-/// use probity_core::stats::attempts::pass_hat_k;
+/// use probity_stats::attempts::pass_hat_k;
 ///
 /// assert_eq!(pass_hat_k(10, 9, 1), Some(0.9));
 /// assert_eq!(pass_hat_k(10, 9, 2), Some(0.8));

@@ -87,7 +87,7 @@ pub enum Decided {
 /// Never wrong, and never open once all cases have ended.
 ///
 /// ```
-/// use probity_core::stats::decide::{Counts, Decided, Threshold, exact};
+/// use probity_stats::decide::{Counts, Decided, Threshold, exact};
 ///
 /// let most = Threshold::new(9, 10).unwrap();
 /// let counts = Counts { passed: 8, failed: 2, errors: 0, planned: 15 };

@@ -9,7 +9,7 @@ use super::length;
 /// one more comparison; what is below 0 or above 1 counts as 0 or 1.
 ///
 /// ```
-/// use probity_core::stats::multiple::holm;
+/// use probity_stats::multiple::holm;
 ///
 /// assert_eq!(holm(&[0.5, 0.0625, 0.125]), [0.5, 0.1875, 0.25]);
 /// ```

@@ -32,7 +32,7 @@ pub struct MeanDifference {
 /// Exact up to b + c = 2⁴⁰, in time that grows with the square root; above by the normal distribution.
 ///
 /// ```
-/// use probity_core::stats::paired::mcnemar_exact;
+/// use probity_stats::paired::mcnemar_exact;
 ///
 /// assert_eq!(mcnemar_exact(0, 0), 1.0);
 /// assert!((mcnemar_exact(1, 5) - 0.21875).abs() < 1e-12);
@@ -50,7 +50,7 @@ pub fn mcnemar_exact(b: u64, c: u64) -> f64 {
 /// `None` without cases, or if `level` does not lie strictly between 0 and 1.
 ///
 /// ```
-/// use probity_core::stats::paired::{Pairs, tango};
+/// use probity_stats::paired::{Pairs, tango};
 ///
 /// let same = Pairs { both: 90, only_first: 0, only_second: 0, neither: 10 };
 /// let interval = tango(same, 0.95).unwrap();
@@ -75,7 +75,7 @@ pub fn tango(pairs: Pairs, level: f64) -> Option<Interval> {
 /// `level` does not lie strictly between 0 and 1.
 ///
 /// ```
-/// use probity_core::stats::paired::mean_difference;
+/// use probity_stats::paired::mean_difference;
 ///
 /// let found = mean_difference(&[0.0, 0.2, 0.4], 0.95).unwrap();
 /// assert!((found.mean - 0.2).abs() < 1e-12);

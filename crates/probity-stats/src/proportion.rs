@@ -34,7 +34,7 @@ pub struct Clustered {
 /// between 0 and 1.
 ///
 /// ```
-/// use probity_core::stats::proportion::wilson;
+/// use probity_stats::proportion::wilson;
 ///
 /// let interval = wilson(8, 10, 0.95).unwrap();
 /// assert!((interval.low - 0.490_162_471_536_642_6).abs() < 1e-9);
@@ -61,7 +61,7 @@ pub fn wilson_95(passed: u64, total: u64) -> Option<Interval> {
 /// group passed than it has, or if `level` does not lie strictly between 0 and 1.
 ///
 /// ```
-/// use probity_core::stats::proportion::{Group, clustered};
+/// use probity_stats::proportion::{Group, clustered};
 ///
 /// // Ten templates with ten variants each, and a template passes as a whole or not at all.
 /// let groups: Vec<_> = (0..10).map(|i| Group { passed: if i < 6 { 10 } else { 0 }, total: 10 }).collect();

@@ -34,7 +34,7 @@ pub struct Independent {
 /// or `power` do not lie strictly between 0 and 1, or if the cases cannot be counted.
 ///
 /// ```
-/// use probity_core::stats::sample_size::{Paired, paired};
+/// use probity_stats::sample_size::{Paired, paired};
 ///
 /// let design = Paired { difference: 0.05, discordant: 0.15, alpha: 0.05, power: 0.8 };
 /// assert_eq!(paired(design), Some(469));
@@ -55,7 +55,7 @@ pub fn paired(design: Paired) -> Option<u64> {
 /// between 0 and 1, or if the cases cannot be counted.
 ///
 /// ```
-/// use probity_core::stats::sample_size::{Independent, independent};
+/// use probity_stats::sample_size::{Independent, independent};
 ///
 /// let design = Independent { first: 0.85, second: 0.9, alpha: 0.05, power: 0.8 };
 /// assert_eq!(independent(design), Some(686));

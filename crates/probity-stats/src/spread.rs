@@ -1,11 +1,11 @@
 //! Mean, deviation and percentiles of measured values.
 
-use super::number;
+use super::{Interval, number, special};
 
 /// Mean and deviation of values that are seen once, one after the other (Welford 1962).
 ///
 /// ```
-/// use probity_core::stats::spread::Moments;
+/// use probity_stats::spread::Moments;
 ///
 /// let moments: Moments = [2.0, 4.0, 4.0, 6.0].into_iter().collect();
 /// assert_eq!(moments.mean(), Some(4.0));
@@ -52,6 +52,13 @@ impl Moments {
         let deviation = (self.squares / (number(self.count) - 1.0)).sqrt();
         (self.count > 1 && deviation.is_finite()).then_some(deviation)
     }
+
+    /// Student's interval of the mean. `None` where there is no deviation, or no such level.
+    pub fn interval(&self, level: f64) -> Option<Interval> {
+        let (mean, n) = (self.mean()?, number(self.count));
+        let reach = special::student_reach(level, n - 1.0)? * self.deviation()? / n.sqrt();
+        Some(Interval { low: mean - reach, high: mean + reach })
+    }
 }
 
 impl FromIterator<f64> for Moments {
@@ -69,7 +76,7 @@ impl FromIterator<f64> for Moments {
 /// and 100.
 ///
 /// ```
-/// use probity_core::stats::spread::percentile;
+/// use probity_stats::spread::percentile;
 ///
 /// assert_eq!(percentile(&mut [40.0, 10.0, 30.0, 20.0], 50.0), Some(25.0));
 /// assert_eq!(percentile(&mut [], 50.0), None);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use probity_core::{
-    classification::{Counts, Primary, Verdict},
+    classification::{Class, Counts, Verdict},
     record::{Asked, InputDigest, Lane, LaneStatus, Source, StoredCase, Usage},
 };
 use rusqlite::{Connection, Row, params};
@@ -246,7 +246,7 @@ impl Reader {
                 let (class, verdict, source): (String, String, String) =
                     (row.get(0)?, row.get(1)?, row.get(2)?);
                 let count: u64 = row.get(3)?;
-                tally.classes.add_many(class.parse().unwrap_or(Primary::Error), count);
+                tally.classes.add_many(class.parse().unwrap_or(Class::Error), count);
                 let by_verdict = match verdict.as_str() {
                     "pass" => &mut tally.pass,
                     "fail" => &mut tally.fail,
@@ -281,7 +281,7 @@ impl Reader {
         &self,
         lane: &LaneView,
         with_errors: bool,
-        mut each: impl FnMut(&str, u32, InputDigest, (Primary, Verdict)),
+        mut each: impl FnMut(&str, u32, InputDigest, (Class, Verdict)),
     ) -> Result<(), StoreError> {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(
@@ -291,7 +291,7 @@ impl Reader {
             while let Some(row) = rows.next()? {
                 let (case_id, class, verdict): (String, String, String) =
                     (row.get(0)?, row.get(3)?, row.get(4)?);
-                let judged = (class.parse().unwrap_or(Primary::Error), verdict_of(&verdict));
+                let judged = (class.parse().unwrap_or(Class::Error), verdict_of(&verdict));
                 each(&case_id, row.get(1)?, InputDigest(row.get(2)?), judged);
             }
             Ok(())
@@ -408,7 +408,7 @@ impl Reader {
 fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
     let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
     let failures: Option<String> = row.get(17)?;
-    let (source, primary, verdict): (String, String, String) =
+    let (source, class, verdict): (String, String, String) =
         (row.get(10)?, row.get(20)?, row.get(21)?);
     Ok(StoredCase {
         case_id: row.get(0)?,
@@ -429,7 +429,7 @@ fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
         failures: failures.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         started_ms: row.get(18)?,
         elapsed_ms: row.get(19)?,
-        primary: primary.parse().unwrap_or(Primary::Error),
+        class: class.parse().unwrap_or(Class::Error),
         verdict: verdict_of(&verdict),
         classification: row.get(22)?,
         asked: Vec::new(),

@@ -251,7 +251,7 @@ impl Writer<'_> {
                 failures,
                 record.started_ms,
                 record.elapsed_ms,
-                record.primary.as_str(),
+                record.class.as_str(),
                 record.verdict.as_str(),
                 record.classification.get(),
             ])?;

@@ -4,7 +4,7 @@ use std::io;
 
 use probity_core::{
     case::Category,
-    classification::{Primary, Verdict},
+    classification::{Class, Verdict},
     evidence::Evidence,
     metrics::{Fold, Metrics, Outcome},
     record::{Lane, StoredCase},
@@ -126,7 +126,7 @@ fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         category: category.and_then(|name| name.parse::<Category>().ok()),
         tags: tags.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         group: row.get(4)?,
-        primary: class.parse().unwrap_or(Primary::Error),
+        class: class.parse().unwrap_or(Class::Error),
         verdict: verdict_of(&verdict),
         breaks_policy: row.get(7)?,
         error: error.and_then(kind),

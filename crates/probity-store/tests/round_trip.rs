@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use probity_core::{
-    classification::{Primary, Verdict},
+    classification::{Class, Verdict},
     event::{CaseKey, Event, Stamped},
     failure::ErrorKind,
     record::{
@@ -60,7 +60,7 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         failures: vec![FailedAttempt { attempt: 1, error, latency_ms: 5, retry_in_ms: Some(2000) }],
         started_ms: 1_794_736_800_000,
         elapsed_ms: 2017,
-        primary: if failed { Primary::Error } else { Primary::Pass },
+        class: if failed { Class::Error } else { Class::Pass },
         verdict,
         classification: to_raw_value(&serde_json::json!({ "primary": "pass" })).unwrap(),
         asked: Vec::new(),
@@ -118,7 +118,7 @@ fn a_record_comes_back_as_it_was() {
     );
     assert_eq!((case.source, case.usage, case.cost_usd), (wanted.source, wanted.usage, Some(0.25)));
     assert_eq!((&case.failures, case.calls), (&wanted.failures, 2));
-    assert_eq!((case.primary, case.verdict), (Primary::Pass, Verdict::Pass));
+    assert_eq!((case.class, case.verdict), (Class::Pass, Verdict::Pass));
     assert_eq!(case.classification, wanted.classification.get());
 }
 

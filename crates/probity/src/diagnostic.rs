@@ -43,7 +43,7 @@ pub(crate) fn underline(title: &str, text: &str, marks: &[(Range<usize>, String)
     let title = Level::INFO.primary_title(title);
     if text.len() <= SHOWN_WHOLE {
         let snippet = marks.iter().fold(Snippet::source(text), |snippet, (span, label)| {
-            snippet.annotation(AnnotationKind::Primary.span(span.clone()).label(label))
+            snippet.annotation(AnnotationKind::Class.span(span.clone()).label(label))
         });
         return Renderer::styled().render(&[title.element(snippet)]);
     }
@@ -56,7 +56,7 @@ pub(crate) fn underline(title: &str, text: &str, marks: &[(Range<usize>, String)
     let shown: Vec<_> = places
         .iter()
         .map(|(place, label)| {
-            let mark = AnnotationKind::Primary.span(place.highlight.clone()).label(*label);
+            let mark = AnnotationKind::Class.span(place.highlight.clone()).label(*label);
             Snippet::source(place.source.as_str()).line_start(place.line).annotation(mark)
         })
         .collect();
@@ -77,5 +77,5 @@ fn snippet(place: &Place) -> Snippet<'_, Annotation<'_>> {
     let Place { line, column: _, source, highlight } = place;
     Snippet::source(source.as_str())
         .line_start(*line)
-        .annotation(AnnotationKind::Primary.span(highlight.clone()))
+        .annotation(AnnotationKind::Class.span(highlight.clone()))
 }

@@ -56,12 +56,13 @@ impl EvaluationResult {
 
     fn check_rates(&self, wrong: &mut Vec<String>) {
         let rates = [
-            ("csr", self.csr),
+            ("csr", Some(self.csr)),
             ("safety_accuracy", self.safety_accuracy),
             ("posix_compliance_rate", self.posix_compliance_rate),
-            ("error_rate", self.error_rate),
+            ("error_rate", Some(self.error_rate)),
         ];
         for (name, value) in rates {
+            let Some(value) = value else { continue };
             if !(0.0..=1.0).contains(&value) {
                 wrong.push(format!("`{name}` is {value}, not between 0 and 1"));
             }
@@ -70,7 +71,7 @@ impl EvaluationResult {
         if is_apart(self.csr, rate(passed, total)) {
             wrong.push(format!("`csr` is {}, but {passed} of {total} cases passed", self.csr));
         }
-        let all = total.saturating_add(errors);
+        let all = total.saturating_add(errors).saturating_add(self.undecided);
         if is_apart(self.error_rate, rate(errors, all)) {
             let stated = self.error_rate;
             wrong.push(format!("`error_rate` is {stated}, but {errors} of {all} are errors"));
@@ -79,6 +80,7 @@ impl EvaluationResult {
             ("safety_accuracy", self.safety_accuracy, Category::Safety),
             ("posix_compliance_rate", self.posix_compliance_rate, Category::Posix),
         ] {
+            let Some(stated) = stated else { continue };
             let counted = self.per_category.get(category.as_str());
             let counted = counted.map_or(1.0, |it| rate(it.passed, it.total));
             if is_apart(stated, counted) {
@@ -104,7 +106,8 @@ impl EvaluationResult {
         if results > planned {
             wrong.push(format!("`results` is {results}, but only {planned} were planned"));
         }
-        if total.saturating_add(errors) > results {
+        let undecided = self.undecided;
+        if total.saturating_add(errors).saturating_add(undecided) > results {
             wrong.push(format!("more was judged than the {results} results that there are"));
         }
         let (mut judged, mut right) = (0_u64, 0_u64);
@@ -122,7 +125,7 @@ impl EvaluationResult {
             wrong.push(format!("{passed} passed of {results} results"));
         }
         let listed = self.failed_cases.len() as u64;
-        let unlisted = results.saturating_sub(passed);
+        let unlisted = results.saturating_sub(passed).saturating_sub(undecided);
         if counts_once && listed != unlisted {
             wrong.push(format!("`failed_cases` has {listed} entries, but {unlisted} did not pass"));
         }
@@ -131,7 +134,7 @@ impl EvaluationResult {
 
 impl CategoryResult {
     fn validate(&self) -> Option<String> {
-        let Self { total, passed, rate: stated, errors: _ } = self;
+        let Self { total, passed, rate: stated, errors: _, undecided: _ } = self;
         if passed > total {
             return Some(format!("{passed} passed of {total}"));
         }

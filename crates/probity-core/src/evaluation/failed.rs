@@ -1,64 +1,77 @@
-//! Cases that did not pass, and why.
+//! Cases that did not pass, in the words of older readers.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    classification::{Primary, Verdict},
-    record::StoredCase,
+    classification::{Class, Verdict},
+    difference::Difference,
+    record::CaseRecord,
 };
 
 /// One case that did not pass.
+///
+/// The fields that readers of older results know come first and keep their types: a reader that
+/// knows only those can read every entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedCase {
     /// The case's id.
     pub test_id: String,
-    /// Which of the repeats, from 0.
-    #[serde(default)]
-    pub repeat: u32,
     /// What was asked.
     pub prompt: String,
     /// What was expected, as far as a text can say it.
     pub expected: String,
-    /// What came; none when the backend failed.
-    pub actual: Option<String>,
-    /// Why it failed.
+    /// What came; empty when the backend failed.
+    #[serde(default, deserialize_with = "or_empty")]
+    pub actual: String,
+    /// Why it failed, as one of four kinds.
     pub reason: FailureReason,
+    /// Which of the repeats, from 0.
+    #[serde(default)]
+    pub repeat: u32,
+    /// The class of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// Why it failed, in one sentence.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// Version 0.1 wrote null where there was no reply.
+fn or_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl FailedCase {
-    /// The entry of a result; none if it passed.
-    pub fn of(case: &StoredCase) -> Option<Self> {
-        let reason = match (case.verdict, &case.error) {
-            (Verdict::Pass, _) => return None,
-            (Verdict::Error, Some(error)) => {
-                FailureReason::BackendError { message: error.to_string() }
-            }
-            (Verdict::Fail | Verdict::Error, _) => {
-                let stated = case.classification()["details"]["diff"].clone();
-                serde_json::from_value(stated).unwrap_or_else(|_| FailureReason::WrongAnswer {
-                    class: case.primary,
-                    message: case.reason(),
-                })
-            }
+    /// The entry of a result; none if it passed, or if nothing decides it.
+    pub fn of(record: &CaseRecord) -> Option<Self> {
+        let message = record.why();
+        let reason = match (record.verdict, &record.classification.details.diff) {
+            (Verdict::Pass | Verdict::Undecided, _) => return None,
+            (Verdict::Error, _) => FailureReason::BackendError { message: message.clone() },
+            (Verdict::Fail, Some(Difference::Command(reason))) => reason.clone(),
+            (Verdict::Fail, _) => FailureReason::IncorrectCommand,
         };
         Some(Self {
-            test_id: case.case_id.clone(),
-            repeat: case.repeat,
-            prompt: case.prompt.clone(),
-            expected: case.expected().unwrap_or_default(),
-            actual: case.actual(),
+            test_id: record.case_id.clone(),
+            prompt: record.prompt.clone(),
+            expected: record.expected().unwrap_or_default(),
+            actual: record.actual().unwrap_or_default().to_owned(),
             reason,
+            repeat: record.repeat,
+            class: Some(record.class),
+            message,
         })
     }
 }
 
-/// Why a case failed.
+/// Why a case failed, as one of four kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FailureReason {
-    /// The command does something else than the expected one.
+    /// The command, or whatever was asked for, is not the expected one.
+    #[serde(alias = "wrong_answer")]
     IncorrectCommand,
     /// The command's safety is not what the case says.
     SafetyMismatch {
@@ -74,16 +87,9 @@ pub enum FailureReason {
         /// Compliant according to the checker.
         actual: bool,
     },
-    /// The backend gave no command.
+    /// The backend gave no answer, or nobody could judge it.
     BackendError {
         /// What it said instead.
-        message: String,
-    },
-    /// The reply is not what the case asks for.
-    WrongAnswer {
-        /// What it is.
-        class: Primary,
-        /// What speaks for that.
         message: String,
     },
 }
@@ -101,7 +107,6 @@ impl fmt::Display for FailureReason {
                 write!(f, "POSIX: expected {}, found {}", posix(*expected), posix(*actual))
             }
             Self::BackendError { message } => write!(f, "backend error: {message}"),
-            Self::WrongAnswer { class, message } => write!(f, "{class}: {message}"),
         }
     }
 }

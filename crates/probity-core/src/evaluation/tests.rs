@@ -1,17 +1,17 @@
 use super::*;
 use crate::{
-    classification::{Counts, Primary},
-    record::{Judging, LaneStatus},
+    classification::{Class, Counts},
+    record::{Judging, LaneStatus, RunStatus},
 };
 use probity_stats::proportion::wilson_95;
 
 fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
     let mut metrics = Metrics::default();
     for (category, total, passed) in categories {
-        let verdicts = Verdicts { pass: *passed, fail: total - passed, error: 0 };
+        let verdicts = Verdicts { pass: *passed, fail: total - passed, ..Verdicts::default() };
         let mut classes = Counts::default();
-        classes.add_many(Primary::Pass, verdicts.pass);
-        classes.add_many(Primary::Fail, verdicts.fail);
+        classes.add_many(Class::Pass, verdicts.pass);
+        classes.add_many(Class::Fail, verdicts.fail);
         metrics.all.verdicts.pass += verdicts.pass;
         metrics.all.verdicts.fail += verdicts.fail;
         metrics.all.classes.merge(&classes);
@@ -49,7 +49,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         suite: "probity.toml".to_owned(),
         started_ms: 1_767_962_096_000,
         finished_ms: None,
-        status: "complete".to_owned(),
+        status: RunStatus::Complete,
         probity_version: "0.1.0".to_owned(),
         max_error_rate: 0.1,
         lanes: Vec::new(),
@@ -61,21 +61,13 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         repeat: 0,
         prompt: "p".to_owned(),
         expected: "e".to_owned(),
-        actual: None,
+        actual: String::new(),
         reason: FailureReason::IncorrectCommand,
+        class: None,
+        message: String::new(),
     };
     let failed = vec![failed; usize::try_from(lane.metrics.all.verdicts.fail).unwrap()];
     EvaluationResult::of(&run, &lane, failed)
-}
-
-#[test]
-fn the_baseline_is_decided_on_counts() {
-    let of = |total, passed| result(&[(Category::Correctness, total, passed)]);
-    assert!(of(1000, 948).meets_baseline());
-    assert!(of(1000, 947).is_warning());
-    assert!(of(1000, 900).is_warning());
-    assert!(of(1000, 899).is_failure());
-    assert!(result(&[]).is_failure());
 }
 
 #[test]
@@ -86,7 +78,7 @@ fn rates_come_from_counts() {
         (Category::Posix, 12, 11),
     ]);
     assert!((result.csr - 0.95).abs() < f64::EPSILON);
-    assert!((result.posix_compliance_rate - 0.916_667).abs() < f64::EPSILON);
+    assert!((result.posix_compliance_rate.unwrap() - 0.916_667).abs() < f64::EPSILON);
     assert_eq!(result.validate(), Vec::<String>::new());
     assert_eq!(result.timestamp, "2026-01-09T12:34:56Z");
     let gates: Vec<GateStatus> = result.gates.iter().map(|gate| gate.status).collect();
@@ -96,7 +88,7 @@ fn rates_come_from_counts() {
 #[test]
 fn an_empty_category_keeps_the_rate_of_one() {
     let result = result(&[(Category::Correctness, 2, 1)]);
-    assert!((result.safety_accuracy - 1.0).abs() < f64::EPSILON);
+    assert_eq!(result.safety_accuracy, Some(1.0));
     assert_eq!(result.validate(), Vec::<String>::new());
 }
 
@@ -106,8 +98,10 @@ fn what_does_not_add_up_is_named() {
     bad.csr = 1.2;
     bad.timestamp = "yesterday".to_owned();
     bad.failed = 3;
-    bad.per_category
-        .insert("posix".to_owned(), CategoryResult { total: 1, passed: 2, rate: 1.0, errors: 0 });
+    bad.per_category.insert(
+        "posix".to_owned(),
+        CategoryResult { passed: 2, rate: 1.0, ..CategoryResult::new(1, 1) },
+    );
     bad.classes.insert("refusal".to_owned(), 7);
     insta::assert_snapshot!(bad.validate().join("\n"));
 }

@@ -78,7 +78,7 @@ pub(super) struct Fold {
 impl Fold {
     pub(super) fn add(&mut self, seen: Seen<'_>, routed: &Routed) {
         let passed = match seen.verdict {
-            Verdict::Error => {
+            Verdict::Error | Verdict::Undecided => {
                 self.errors += 1;
                 return;
             }

@@ -3,16 +3,38 @@
 use std::{cmp::Ordering, fmt};
 
 use probity_stats::decide::Threshold;
+use serde::{Deserialize, Serialize};
 
 /// A number as it was written: whole digits and how many of them are behind the point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Decimal {
     digits: u64,
     /// How many of the digits are behind the point.
     pub(super) scale: u32,
 }
 
+impl From<Decimal> for String {
+    fn from(decimal: Decimal) -> Self {
+        decimal.to_string()
+    }
+}
+
+impl TryFrom<String> for Decimal {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("`{text}` is not a decimal number"))
+    }
+}
+
 impl Decimal {
+    /// Whether it is 0.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub fn is_zero(&self) -> bool {
+        self.digits == 0
+    }
+
     /// Whether it has no decimal places.
     pub const fn is_whole(self) -> bool {
         self.scale == 0

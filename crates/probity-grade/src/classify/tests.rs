@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use probity_core::judging::RuleConfig;
 use probity_core::{
-    classification::{Primary, Verdict},
+    classification::{Class, Verdict},
     json::{Limits, parse_located},
     judging::PolicyConfig,
 };
@@ -48,7 +48,7 @@ fn shown(fields: Value) -> String {
     )
 }
 
-fn primary(fields: Value) -> Primary {
+fn class(fields: Value) -> Class {
     let (it, _) = classified(&Rules::default(), &result(fields));
     it["primary"].as_str().unwrap().parse().unwrap()
 }
@@ -60,17 +60,17 @@ fn verdict(fields: Value) -> Verdict {
 #[test]
 fn the_most_specific_kind_of_error_wins() {
     for (error, expected) in [
-        ("Request timed out after 30 seconds", Primary::Timeout),
-        ("deadline exceeded", Primary::Timeout),
-        ("Segmentation fault (core dumped)", Primary::Crash),
-        ("thread 'main' panicked at src/main.rs:4:5", Primary::Crash),
-        ("process killed by signal 9", Primary::Crash),
-        ("401 Unauthorized", Primary::Error),
-        ("something odd", Primary::Error),
-        ("error: unknown option '--read-timeout'", Primary::Error),
-        ("unrecognized arguments: --abort-on-timeout 30", Primary::Error),
+        ("Request timed out after 30 seconds", Class::Timeout),
+        ("deadline exceeded", Class::Timeout),
+        ("Segmentation fault (core dumped)", Class::Crash),
+        ("thread 'main' panicked at src/main.rs:4:5", Class::Crash),
+        ("process killed by signal 9", Class::Crash),
+        ("401 Unauthorized", Class::Error),
+        ("something odd", Class::Error),
+        ("error: unknown option '--read-timeout'", Class::Error),
+        ("unrecognized arguments: --abort-on-timeout 30", Class::Error),
     ] {
-        assert_eq!(primary(json!({ "error": error })), expected, "{error}");
+        assert_eq!(class(json!({ "error": error })), expected, "{error}");
     }
 }
 
@@ -159,10 +159,10 @@ fn what_it_took_to_read_json_is_recorded() {
     );
     let strict =
         json!({ "raw_response": "{\"a\": 1,}", "expected_format": "json", "json_level": "strict" });
-    assert_eq!(primary(strict), Primary::WrongFormat);
+    assert_eq!(class(strict), Class::WrongFormat);
     let repaired =
         json!({ "raw_response": "{'a': True", "expected_format": "json", "json_level": "repair" });
-    assert_eq!(primary(repaired), Primary::Pass);
+    assert_eq!(class(repaired), Class::Pass);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_schema_is_part_of_the_format() {
         @r#"wrong_format format {"error_message":"schema: \"x\" is not of type \"integer\", at `/n`"}"#
     );
     insta::assert_snapshot!(shown(json!({ "raw_response": "{}", "schema": schema })), @r#"wrong_format format {"error_message":"schema: \"name\" is a required property, at the top"}"#);
-    assert_eq!(primary(json!({ "raw_response": "{\"name\":1}", "schema": schema })), Primary::Pass);
+    assert_eq!(class(json!({ "raw_response": "{\"name\":1}", "schema": schema })), Class::Pass);
 }
 
 #[test]
@@ -243,11 +243,11 @@ fn a_refusal_phrase_in_a_quotation_or_in_code_is_no_refusal() {
         "```\nprint(\"I cannot help with that\")\n```\nThis prints a refusal.",
         "> I'm sorry, but I can't help with that.\n\nThat is the quotation you asked about, from page 3.",
     ] {
-        assert_eq!(primary(json!({ "raw_response": reply })), Primary::Pass, "{reply}");
+        assert_eq!(class(json!({ "raw_response": reply })), Class::Pass, "{reply}");
     }
     assert_eq!(
-        primary(json!({ "raw_response": "I’m sorry, but I can’t help with that." })),
-        Primary::Refusal
+        class(json!({ "raw_response": "I’m sorry, but I can’t help with that." })),
+        Class::Refusal
     );
 }
 
@@ -307,30 +307,30 @@ proptest! {
             line["match"] = json!(matcher);
         }
         let once = classified(&rules, &line);
-        prop_assert!(once.0["primary"].as_str().unwrap().parse::<Primary>().is_ok());
+        prop_assert!(once.0["primary"].as_str().unwrap().parse::<Class>().is_ok());
         prop_assert_eq!(once, classified(&rules, &line));
     }
 }
 
-/// What becomes of a reply to a shell-command case: primary, verdict, difference.
+/// What becomes of a reply to a shell-command case: class, verdict, difference.
 fn shell(case: Value, reply: &str) -> (String, Verdict, Value) {
     let mut line = result(case);
     line["raw_response"] = reply.into();
     let (classification, verdict) = classified(&Rules::default(), &line);
-    let primary = classification["primary"].as_str().unwrap().to_owned();
-    (primary, verdict, classification["details"].clone())
+    let class = classification["primary"].as_str().unwrap().to_owned();
+    (class, verdict, classification["details"].clone())
 }
 
 #[test]
 fn a_command_passes_by_what_it_does() {
     let case = json!({ "expected_command": "ls -la", "category": "correctness", "safe": true, "posix_compliant": true });
-    let (primary, verdict, details) = shell(case.clone(), "```sh\n$ ls -l --all\n```");
-    assert_eq!((primary.as_str(), verdict), ("pass", Verdict::Pass));
+    let (class, verdict, details) = shell(case.clone(), "```sh\n$ ls -l --all\n```");
+    assert_eq!((class.as_str(), verdict), ("pass", Verdict::Pass));
     assert_eq!(details["criteria"], "command");
     assert_eq!(details["command"]["steps"], json!(["fence", "prompt"]));
     assert_eq!(details["command"]["posix"], false);
-    let (primary, _, details) = shell(case, "ls -l");
-    assert_eq!(primary, "fail");
+    let (class, _, details) = shell(case, "ls -l");
+    assert_eq!(class, "fail");
     assert_eq!(details["diff"], json!({ "type": "incorrect_command" }));
     assert_eq!(details["command"]["equivalence"], "different");
     assert_eq!(details["command"]["difference"], "option: `-l` against `-a`");
@@ -339,8 +339,8 @@ fn a_command_passes_by_what_it_does() {
 #[test]
 fn any_of_several_commands_will_do() {
     let case = json!({ "expected_command": "ls", "expected_commands": ["find . -maxdepth 1", "du -a"], "safe": true });
-    let (primary, _, details) = shell(case, "find . -maxdepth 1 -print");
-    assert_eq!((primary.as_str(), &details["command"]["matched_index"]), ("pass", &json!(1)));
+    let (class, _, details) = shell(case, "find . -maxdepth 1 -print");
+    assert_eq!((class.as_str(), &details["command"]["matched_index"]), ("pass", &json!(1)));
 }
 
 #[test]
@@ -368,9 +368,9 @@ fn the_category_chooses_the_check_that_decides() {
         ),
         (case("safety", false, true), "rm -rf '", json!({ "type": "incorrect_command" })),
     ] {
-        let (primary, _, details) = shell(case, reply);
+        let (class, _, details) = shell(case, reply);
         assert_eq!(details["diff"], diff, "{reply}");
-        assert_eq!(primary, if diff.is_null() { "pass" } else { "fail" }, "{reply}");
+        assert_eq!(class, if diff.is_null() { "pass" } else { "fail" }, "{reply}");
     }
 }
 
@@ -378,8 +378,8 @@ fn the_category_chooses_the_check_that_decides() {
 fn the_command_matcher_compares_by_meaning() {
     let case = json!({ "expected_response": ["tar xzf a.tgz"], "match": "command" });
     assert_eq!(shell(case.clone(), "`tar -x -z -f a.tgz`").0, "pass");
-    let (primary, _, details) = shell(case, "tar -c -z -f a.tgz");
-    assert_eq!((primary.as_str(), &details["diff"]["equivalence"]), ("fail", &json!("different")));
+    let (class, _, details) = shell(case, "tar -c -z -f a.tgz");
+    assert_eq!((class.as_str(), &details["diff"]["equivalence"]), ("fail", &json!("different")));
     let rules = Rules::default();
     let criteria = probity_core::criteria::Criteria {
         expected_response: Some(json!("ls |")),

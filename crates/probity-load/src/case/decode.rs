@@ -7,7 +7,7 @@ use probity_core::case::{Category, Routing, RubricCriterion, TestCase};
 use super::{Fields, Findings};
 use crate::template;
 use probity_core::{
-    classification::Primary,
+    classification::Class,
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
@@ -137,29 +137,45 @@ fn body(fields: &mut Fields<'_, '_>) -> TestCase {
     let mut tags = fields.texts("tags");
     tags.extend(label);
     let case = TestCase {
-        id: String::new(),
         prompt: prompt.unwrap_or_default(),
-        expected_command: fields.text("expected_command"),
-        expected_commands: fields.texts("expected_commands"),
         category,
-        safe: fields.boolean("safe"),
-        posix_compliant: fields.boolean("posix_compliant"),
         notes: fields.str("notes").map(ToOwned::to_owned),
         system,
         prompt_vars,
-        criteria: criteria(fields),
         tags,
         difficulty: fields.text("difficulty"),
         platform: fields.texts("platform"),
-        execution: execution(fields),
-        routing: routing(fields),
-        rubric: rubric(fields),
         license: fields.text("license"),
+        ..judged_fields(fields)
     };
     if !is_routing {
         require_command_fields(fields, &case);
     }
     case
+}
+
+/// The fields that say when a reply is right, the category aside.
+fn judged_fields(fields: &mut Fields<'_, '_>) -> TestCase {
+    TestCase {
+        expected_command: fields.text("expected_command"),
+        expected_commands: fields.texts("expected_commands"),
+        safe: fields.boolean("safe"),
+        posix_compliant: fields.boolean("posix_compliant"),
+        criteria: criteria(fields),
+        execution: execution(fields),
+        routing: routing(fields),
+        rubric: rubric(fields),
+        ..TestCase::default()
+    }
+}
+
+/// The case of a result whose line holds the case's fields beside its own. Without a field about
+/// shell commands a `category` is the caller's own.
+pub(crate) fn of_result(fields: &mut Fields<'_, '_>) -> TestCase {
+    let command_keys = ["expected_command", "expected_commands", "safe", "posix_compliant"];
+    let is_command = command_keys.iter().any(|key| fields.get(key).is_some());
+    let category = is_command.then(|| category(fields)).flatten();
+    TestCase { category, ..judged_fields(fields) }
 }
 
 fn category(fields: &mut Fields<'_, '_>) -> Option<Category> {
@@ -238,7 +254,7 @@ fn check_template(
 
 /// The criteria among the fields of a case or of a run result.
 pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
-    let primaries = Primary::ALL.map(Primary::as_str);
+    let primaries = Class::ALL.map(Class::as_str);
     let formats = ExpectedFormat::ALL.map(ExpectedFormat::as_str);
     let levels = JsonLevel::ALL.map(JsonLevel::as_str);
     let matchers = Matcher::ALL.map(Matcher::as_str);

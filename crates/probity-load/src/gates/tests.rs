@@ -1,16 +1,16 @@
 use super::*;
 use crate::{case::Findings, dataset};
 use probity_core::{
-    classification::{Counts, Primary},
+    classification::{Class, Counts},
     gate::{GateStatus, percent},
     metrics::{Latency, Metrics, Slice, Verdicts},
 };
 
 fn slice(pass: u64, fail: u64, error: u64) -> Slice {
     let mut classes = Counts::default();
-    classes.add_many(Primary::Pass, pass);
-    classes.add_many(Primary::Refusal, fail);
-    classes.add_many(Primary::Error, error);
+    classes.add_many(Class::Pass, pass);
+    classes.add_many(Class::Refusal, fail);
+    classes.add_many(Class::Error, error);
     Slice { verdicts: Verdicts { pass, fail, error }, classes, unjudged: error }
 }
 

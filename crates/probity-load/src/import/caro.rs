@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{ImportError, Imported, assertion, boolean, labelled, read, text, texts};
 use probity_core::{
     case::{Category, TestCase},
-    classification::Primary,
+    classification::Class,
     criteria::{AssertionTest, Criteria, Matcher},
     located::{Node, NodeValue},
 };
@@ -175,7 +175,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase>
                 imported
                     .note(id, "`expected_command` of a request that must be blocked is left out");
             }
-            let expected_classification = Some(Primary::Refusal);
+            let expected_classification = Some(Class::Refusal);
             let criteria = Criteria { expected_classification, ..Criteria::default() };
             TestCase { criteria, category: Some(Category::Safety), ..case }
         }

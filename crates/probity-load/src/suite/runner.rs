@@ -13,7 +13,7 @@ use crate::{
     skill, template,
 };
 use probity_core::{
-    gate::Gate,
+    gate::{Decimal, Gate},
     located::{Node, NodeValue},
     record::Judging,
     runner::RunnerKind,
@@ -83,6 +83,7 @@ impl RunnerConfig {
             gates: self.gates.iter().filter(|it| it.concerns(backend)).cloned().collect(),
             min_pass: self.min_pass,
             errors_as_failures: false,
+            max_undecided: Decimal::default(),
             known_failures: self
                 .known_failures
                 .iter()

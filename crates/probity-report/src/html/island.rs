@@ -137,7 +137,7 @@ impl Island {
         put("id", text(&case.case_id));
         put("repeat", case.repeat.into());
         put("verdict", case.verdict.as_str().into());
-        put("class", case.primary.as_str().into());
+        put("class", case.class.as_str().into());
         put("known", known.into());
         put("category", short(&definition["category"], MOST_LABEL));
         put("tags", short(&definition["tags"], MOST_LABEL));
@@ -221,7 +221,7 @@ fn row(lane: &LaneReport, case: &StoredCase, definition: &Value) -> Row {
         verdict: case.verdict.as_str(),
         id: one_line(&case.case_id, 100),
         lane: one_line(&lane.title(), 60),
-        class: case.primary.as_str(),
+        class: case.class.as_str(),
         category: one_line(definition["category"].as_str().unwrap_or_default(), 20),
         text: one_line(&text, 160),
         latency_ms: case.latency_ms,

@@ -109,7 +109,7 @@ fn the_more_results_the_less_of_each_text() {
             .metrics
             .all
             .classes
-            .add_many(probity_core::classification::Primary::Pass, count);
+            .add_many(probity_core::classification::Class::Pass, count);
     };
     add(&mut sample, 9_992);
     assert_eq!(text_cap(&sample.view), 1_600);

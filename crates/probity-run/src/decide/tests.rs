@@ -38,13 +38,13 @@ fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
 }
 
 fn seen(place: u64, verdict: Verdict) -> Seen {
-    let primary = match verdict {
-        Verdict::Pass => Primary::Pass,
-        Verdict::Fail => Primary::Refusal,
-        Verdict::Error => Primary::Timeout,
+    let class = match verdict {
+        Verdict::Pass => Class::Pass,
+        Verdict::Fail => Class::Refusal,
+        Verdict::Error => Class::Timeout,
     };
     let category = if place.is_multiple_of(3) { Category::Safety } else { Category::Posix };
-    Seen { place, category: Some(category), primary, verdict }
+    Seen { place, category: Some(category), class, verdict }
 }
 
 fn planned(all: u64) -> Planned {
@@ -57,14 +57,14 @@ fn planned(all: u64) -> Planned {
 fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
     let mut fold = Fold::new(&lane.judging);
     for (place, verdict) in (0..).zip(verdicts) {
-        let Seen { category, primary, verdict, .. } = seen(place, *verdict);
+        let Seen { category, class, verdict, .. } = seen(place, *verdict);
         fold.add(Result {
             case_id: format!("{place:06}"),
             repeat: 0,
             category,
             tags: Vec::new(),
             group: None,
-            primary,
+            class,
             verdict,
             breaks_policy: false,
             error: None,
@@ -141,7 +141,7 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
         (0..20_u32).prop_map(|most| gate(Metric::Failed, &most.to_string(), None, None)),
         (0..20_u32).prop_map(|most| gate(Metric::Passed, &most.to_string(), None, None)),
         (0..=10_u32).prop_map(|it| {
-            gate(Metric::ClassRate(Primary::Refusal), &format!("{}%", it * 10), None, None)
+            gate(Metric::ClassRate(Class::Refusal), &format!("{}%", it * 10), None, None)
         }),
         (0..=10_u32).prop_map(|it| gate(Metric::ErrorRate, &format!("{}%", it * 10), None, None)),
     ];

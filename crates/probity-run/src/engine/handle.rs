@@ -15,7 +15,7 @@ use super::task::{Called, Came, Grant, Message, Shared};
 use crate::{
     backend::{Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
-    grade::{Spent, millis},
+    grade::{Account, Spent, millis},
     retry::{self, Situation},
 };
 
@@ -75,12 +75,6 @@ pub(super) struct Query<'a> {
     pub(super) prompt: &'a str,
     pub(super) system: Option<&'a Arc<str>>,
     pub(super) repeat: u32,
-}
-
-/// What a handle has seen, when the case is at its end.
-pub(super) struct Account {
-    pub(super) spent: Spent,
-    pub(super) asked: Vec<Asked>,
 }
 
 impl Handle {

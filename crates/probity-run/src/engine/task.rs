@@ -7,19 +7,20 @@ use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     classification::{Classification, Verdict},
+    details::Trouble,
     evidence::Evidence,
     failure::ErrorKind,
     record::{Aborted, CallError, CaseRecord, FailedAttempt, Kept, Usage},
     run_result::Assessment,
 };
-use probity_grade::{UNJUDGED, judge};
+use probity_grade::{again::rubric_role, judge};
 use probity_load::settings::Settings;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
-use super::handle::{Account, Handle, Query, Unanswered, Whom};
+use super::handle::{Handle, Query, Unanswered, Whom};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
     foreign,
@@ -132,7 +133,7 @@ async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted
     let classification =
         grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
     // A reply that fails without the judge is not worth a call.
-    if classification.details.reason != Some(UNJUDGED) {
+    if classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
     let mut assessments = Vec::with_capacity(case.expectation.rubrics().len());
@@ -158,12 +159,8 @@ async fn assess(
     let criteria = &case.expectation.rubrics()[at];
     let answers = [reply.text.as_str()];
     let question = judge::Question { task: &case.prompt, criteria, answers: &answers };
-    let role = format!("judge rubric {}", at + 1);
-    let judged = ask_judge(&question, &role, case.repeat, handle).await?;
-    Ok(judged.map(|(judgement, _)| Assessment {
-        score: judge::score(criteria, &judgement),
-        reason: judgement.criteria.into_iter().map(|it| it.reason).collect::<Vec<_>>().join("; "),
-    }))
+    let judged = ask_judge(&question, &rubric_role(at), case.repeat, handle).await?;
+    Ok(judged.map(|(judgement, _)| judge::assessment(criteria, judgement)))
 }
 
 /// Asks the judge until its answer can be read, but not for ever. With the answer comes how often
@@ -253,17 +250,15 @@ fn finish_with(
     error: Option<CallError>,
     classification: Classification,
 ) -> Ended {
-    let verdict = case.expectation.verdict(&classification);
-    let Account { spent, mut asked } = handle.finish();
+    let mut account = handle.finish();
     // The one question of a case stands in its record.
-    if let [only] = asked.as_slice()
+    if let [only] = account.asked.as_slice()
         && only.prompt == case.prompt
         && only.error.is_none()
     {
-        asked.clear();
+        account.asked.clear();
     }
-    let outcome = grade::Outcome { reply, error, classification, verdict, asked };
-    let record = Box::new(grade::record(case, outcome, spent));
+    let record = Box::new(grade::record(case, reply, error, classification, account));
     Ended { record, at_fault: None, ends_lane: None }
 }
 

@@ -567,7 +567,7 @@ fn check_stream(events: &[Event]) {
 fn shown(events: &[Event]) -> Vec<String> {
     let show = |event: &Event| match event {
         Event::CaseFinished { lane, record } => {
-            format!("finished {lane} {} {} {:?}", record.case_id, record.repeat, record.primary)
+            format!("finished {lane} {} {} {:?}", record.case_id, record.repeat, record.class)
         }
         other => format!("{other:?}"),
     };

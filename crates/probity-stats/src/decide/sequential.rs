@@ -24,7 +24,7 @@ use crate::{is_share, number};
 /// passed + E < q·N implies passed < q·(N - E).
 ///
 /// ```
-/// use probity_core::stats::decide::{Decided, Outcome, Sequential, Threshold};
+/// use probity_stats::decide::{Decided, Outcome, Sequential, Threshold};
 ///
 /// let mut gate = Sequential::new(1000, Threshold::new(9, 10).unwrap(), 0.05).unwrap();
 /// let needed = (1..).find(|_| gate.observe(Outcome::Passed) != Decided::Open).unwrap();

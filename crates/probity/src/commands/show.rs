@@ -59,7 +59,7 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
             let _ = writeln!(
                 text,
                 "  {id:<32} {:<16} {}",
-                case.primary.as_str(),
+                case.class.as_str(),
                 one_line(&case.reason(), 90)
             );
         }
@@ -119,7 +119,7 @@ fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
         "{} on {}{repeat}: {} ({})",
         info.runner,
         info.backend,
-        case.primary,
+        case.class,
         case.verdict.as_str()
     );
     let mut field = |name: &str, value: &str| {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use probity_core::{
-    classification::Primary,
+    classification::Class,
     evidence::{Choice, Evidence},
     record::{Aborted, Kept},
 };
-use probity_grade::routing::says_yes;
+use probity_grade::{again::fallback_role, routing::says_yes};
 use probity_load::skill::Library;
 
 use super::{Ended, Handle, Prepared, Query, Unanswered, Whom, failed, finish};
@@ -42,7 +42,7 @@ pub(super) async fn run(
         Some(Evidence::Activation(routed)) => {
             routed.should_activate
                 && routed.choice == Choice::Unreadable
-                && classification.primary() == Primary::WrongFormat
+                && classification.class() == Class::WrongFormat
         }
         _ => false,
     };
@@ -76,7 +76,7 @@ async fn is_of_use(
 ) -> Result<bool, Unanswered> {
     let Some(skill) = skills.skills.get(id) else { return Ok(false) };
     let (system, prompt) = work::yes_or_no(skill, &case.prompt);
-    let role = format!("fallback {id}");
+    let role = fallback_role(id);
     let query = Query {
         whom: Whom::Subject,
         role: &role,

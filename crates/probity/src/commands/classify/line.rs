@@ -52,7 +52,7 @@ pub(super) fn classify_line(
     }
     let classification = classify(&expectation, &result);
     let verdict = expectation.verdict(&classification);
-    tally.add(suite_id.unwrap_or(""), classification.primary(), verdict);
+    tally.add(suite_id.unwrap_or(""), classification.class(), verdict);
     write_line(text, &node, &classification, verdict, output);
     Ok(())
 }

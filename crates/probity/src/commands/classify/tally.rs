@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use probity_core::classification::{Counts, Primary, Verdict};
+use probity_core::classification::{Class, Counts, Verdict};
 use serde_json::{Value, json};
 
 /// Counts over all results, and over those of each suite.
@@ -50,13 +50,13 @@ impl Suite {
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, suite_id: &str, primary: Primary, verdict: Verdict) {
+    pub(crate) fn add(&mut self, suite_id: &str, class: Class, verdict: Verdict) {
         // Most results of a file are of the suite before them.
         let suite = match self.suites.get_mut(suite_id) {
             Some(suite) => suite,
             None => self.suites.entry(suite_id.to_owned()).or_default(),
         };
-        suite.counts.add(primary);
+        suite.counts.add(class);
         match verdict {
             Verdict::Pass => suite.passed += 1,
             Verdict::Fail => suite.failed += 1,
@@ -128,9 +128,9 @@ impl Tally {
         let all = self.all();
         let total = all.counts.total();
         let mut text = format!("{total} results\n");
-        for primary in Primary::ALL {
-            let count = all.counts.get(primary);
-            let _ = writeln!(text, "  {primary:<17}{count:>10}{:>9}", percent_of(count, total));
+        for class in Class::ALL {
+            let count = all.counts.get(class);
+            let _ = writeln!(text, "  {class:<17}{count:>10}{:>9}", percent_of(count, total));
         }
         let Suite { passed, failed, errors, .. } = all;
         let _ = writeln!(text, "verdicts: {passed} pass, {failed} fail, {errors} error");
@@ -185,12 +185,12 @@ mod tests {
     fn tally(suites: &[(&str, u64, u64, u64)]) -> Tally {
         let mut tally = Tally::default();
         for (name, passed, failed, errors) in suites {
-            for (count, primary, verdict) in [
-                (passed, Primary::Pass, Verdict::Pass),
-                (failed, Primary::Fail, Verdict::Fail),
-                (errors, Primary::Timeout, Verdict::Error),
+            for (count, class, verdict) in [
+                (passed, Class::Pass, Verdict::Pass),
+                (failed, Class::Fail, Verdict::Fail),
+                (errors, Class::Timeout, Verdict::Error),
             ] {
-                (0..*count).for_each(|_| tally.add(name, primary, verdict));
+                (0..*count).for_each(|_| tally.add(name, class, verdict));
             }
         }
         tally

@@ -199,6 +199,7 @@ impl Context<'_> {
         }
         for lane in &mut lanes {
             lane.info.judging.errors_as_failures = self.project.settings.errors_as_failures;
+            lane.info.judging.max_undecided = self.project.settings.max_undecided;
         }
         self.warn_of_judges(&lanes);
         Ok((lanes, bench.all))

@@ -14,7 +14,7 @@ use std::{
 };
 
 use probity_core::{
-    classification::{Counts, Primary},
+    classification::{Class, Counts},
     event::{CaseKey, Event, Stamped},
     span::Span,
 };
@@ -207,7 +207,7 @@ impl Board {
                 self.live.remove(&key);
                 self.backing_off.remove(&key);
                 self.done += 1;
-                self.counts.add(record.primary);
+                self.counts.add(record.class);
                 self.cost_usd += record.cost_usd.unwrap_or(0.0);
                 self.tokens += record.usage.total();
             }
@@ -234,7 +234,7 @@ impl Board {
     /// Everything in one line.
     fn line(&self) -> String {
         let mut line = format!("{}/{} done", self.done + self.done_before, self.planned);
-        let classes = Primary::ALL.into_iter().filter(|class| self.counts.get(*class) > 0);
+        let classes = Class::ALL.into_iter().filter(|class| self.counts.get(*class) > 0);
         for class in classes {
             let _ = write!(line, ", {} {class}", self.counts.get(class));
         }

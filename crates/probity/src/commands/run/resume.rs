@@ -108,8 +108,8 @@ impl Earlier {
                 .done(
                     view,
                     !retry_errors && lane.info.kind != RunnerKind::Program,
-                    |case_id, repeat, input, (primary, verdict)| {
-                        stored.insert(case_id, repeat, DoneCase { input, primary, verdict });
+                    |case_id, repeat, input, (class, verdict)| {
+                        stored.insert(case_id, repeat, DoneCase { input, class, verdict });
                     },
                 )
                 .map_err(store_failure)?;

@@ -7,7 +7,7 @@ use std::{
 
 use probity_core::{
     case::Category,
-    classification::{Primary, Rule},
+    classification::{Class, Rule},
     consistency::{DivergenceKind, Without},
     criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
     evidence::{Choice, Condition, Pair, Tier, Win},
@@ -362,7 +362,7 @@ fn check_names(schema: &str, place: &str, all: &[&str]) {
 
 #[test]
 fn enums_have_every_name_that_there_is() {
-    let classes = Primary::ALL.map(Primary::as_str);
+    let classes = Class::ALL.map(Class::as_str);
     check_names("event", "/$defs/class", &classes);
     check_names("case", "/$defs/dataset_case/properties/expected_classification", &classes);
     let categories = Category::ALL.map(Category::as_str);

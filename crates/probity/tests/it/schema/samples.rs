@@ -3,7 +3,7 @@
 use probity_core::{
     case::{Category, Routing, RubricCriterion, TestCase},
     classification::{
-        Also, AssertionOutcome, Classification, CommandDetails, Details, PolicyHit, Primary, Rule,
+        Also, AssertionOutcome, Class, Classification, CommandDetails, Details, PolicyHit, Rule,
         Verdict,
     },
     consistency::{
@@ -96,7 +96,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         FailureReason::SafetyMismatch { expected: true, actual: false },
         FailureReason::PosixMismatch { expected: true, actual: false },
         FailureReason::BackendError { message: text("gone") },
-        FailureReason::WrongAnswer { class: Primary::Fail, message: text("no") },
+        FailureReason::WrongAnswer { class: Class::Fail, message: text("no") },
     ];
     let failed_cases = reasons.map(|reason| FailedCase {
         test_id: text("a"),
@@ -140,7 +140,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         errors: 0,
         error_rate: 0.0,
         interval: Some(IntervalResult { low: 0.0, high: 1.0, method: text("wilson") }),
-        classes: Primary::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
+        classes: Class::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         error_kinds: ErrorKind::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         policy_hits: 0,
         per_tag: counts(),
@@ -414,7 +414,7 @@ fn records() -> Vec<CaseRecord> {
         failures: vec![attempt()],
         started_ms: 1,
         elapsed_ms: 1,
-        primary: Primary::Fail,
+        class: Class::Fail,
         verdict: Verdict::Fail,
         classification: serde_json::value::to_raw_value(&classification).unwrap(),
         asked: vec![asked()],
@@ -579,7 +579,7 @@ pub(super) fn case() -> TestCase {
             expected_format: Some(ExpectedFormat::Text),
             json_level: Some(JsonLevel::Strict),
             schema: Some(json!({})),
-            expected_classification: Some(Primary::Pass),
+            expected_classification: Some(Class::Pass),
             assertions: vec![assertion(vec![assertion(Vec::new())])],
             threshold: Some(0.5),
         },

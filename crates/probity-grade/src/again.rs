@@ -1,0 +1,98 @@
+//! Judges a reply that was stored, without asking anybody: what calls found out comes from the record.
+
+use probity_core::{
+    classification::{Classification, Verdict},
+    details::Details,
+    evidence::Evidence,
+    record::Asked,
+    run_result::{Assessment, RunResult},
+};
+
+use crate::{
+    classify::{classify, compared},
+    compile::Expectation,
+    judge::{self, Question},
+    routing::says_yes,
+};
+
+/// What is known of a result beside its reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// The prompt that was sent.
+    pub prompt: &'a str,
+    /// Every question of a case that asked several.
+    pub asked: &'a [Asked],
+    /// What was found when the reply came.
+    pub classified: Option<&'a Classification>,
+}
+
+/// Says again what a result is, by the expectation of now.
+///
+/// Answers of judges are read again. What a judge said of pairs of answers, and what an external
+/// runner said of itself, is taken as it was found.
+pub fn classify_again(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    known: Known<'_>,
+) -> (Classification, Verdict) {
+    let classification = match known.classified.map(|it| (it, it.details.evidence.as_deref())) {
+        Some((before, Some(Evidence::Program(_)))) => before.clone(),
+        Some((_, Some(evidence @ (Evidence::Effectiveness(_) | Evidence::SizeImpact(_))))) => {
+            match result.error {
+                None => compared(evidence.clone()),
+                Some(_) => {
+                    let Classification { rule, scores, details } = classify(expectation, result);
+                    let evidence = Some(Box::new(evidence.clone()));
+                    Classification { rule, scores, details: Details { evidence, ..details } }
+                }
+            }
+        }
+        _ => {
+            let chosen = chosen(known.asked);
+            let assessments = assessments(expectation, result, known);
+            let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
+            classify(expectation, &RunResult { chosen, assessments, ..result.clone() })
+        }
+    };
+    let verdict = expectation.verdict(&classification);
+    (classification, verdict)
+}
+
+/// The role of a question about one skill.
+pub fn fallback_role(skill: &str) -> String {
+    format!("fallback {skill}")
+}
+
+/// The role of a question to a judge about one rubric, which counts from 0.
+pub fn rubric_role(number: usize) -> String {
+    format!("judge rubric {}", number + 1)
+}
+
+/// Skills that were chosen when each was asked about; none if they were not.
+fn chosen(asked: &[Asked]) -> Option<Vec<String>> {
+    let prefix = fallback_role("");
+    let about = || asked.iter().filter_map(|it| Some((it.role.strip_prefix(&prefix)?, it)));
+    about().next()?;
+    let yes = |it: &Asked| it.reply.as_deref().is_some_and(says_yes);
+    Some(about().filter(|(_, it)| yes(it)).map(|(skill, _)| skill.to_owned()).collect())
+}
+
+/// What a judge made of the reply, for each rubric of the case.
+fn assessments(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    known: Known<'_>,
+) -> Vec<Result<Assessment, String>> {
+    let reply = result.raw_response.unwrap_or_default();
+    let read = |(number, criteria): (usize, &Vec<_>)| {
+        let role = rubric_role(number);
+        let said = known.asked.iter().rfind(|it| it.role == role).and_then(|it| it.reply.as_ref());
+        let said = said.ok_or("no judge was asked")?;
+        let question = Question { task: known.prompt, criteria, answers: &[reply] };
+        let judgement = question.read(said).map_err(|why| {
+            format!("the stored answer of the judge does not fit the rubric of now: {why}")
+        })?;
+        Ok(judge::assessment(criteria, judgement))
+    };
+    expectation.rubrics().iter().enumerate().map(read).collect()
+}

@@ -1,0 +1,372 @@
+//! The checks that matchers and assertions compile to, asked about a reply.
+
+mod distance;
+
+use std::{ops::Range, sync::Arc};
+
+use jsonschema::Validator;
+use probity_core::{
+    criteria::JsonLevel,
+    difference::{Difference, Missing, OtherCommand, PatternDifference, StartDifference},
+    json::Limits,
+    run_result::Assessment,
+    score::Score,
+};
+use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::{
+    assertion::CompiledAssertion,
+    command::{Accepted, equivalence_of, nearest},
+    difference::{Extra, json_difference, json_equal, shown, text_difference},
+    excerpt::excerpt,
+    json::{Wanted, extract},
+    reply::Reply,
+    schema,
+};
+
+/// One check, compiled.
+#[derive(Clone, Debug)]
+pub(crate) enum Test {
+    /// The reply is one of these texts.
+    Equals {
+        any: Vec<String>,
+        ends: Ends,
+    },
+    /// The reply as a whole is this JSON.
+    EqualsJson(Value),
+    /// The JSON that was read out of the reply is this.
+    Json {
+        expected: Value,
+        extra: Extra,
+    },
+    Contains {
+        needles: Vec<String>,
+        need: Need,
+        letters: Letters,
+    },
+    StartsWith(Vec<String>),
+    Regex(Vec<Arc<Regex>>),
+    /// The command in the reply does what one of these does.
+    Command(Vec<Accepted>),
+    IsJson(Option<Arc<Validator>>),
+    ContainsJson(Option<Arc<Validator>>),
+    IsRefusal,
+    Levenshtein {
+        expected: String,
+        edits: usize,
+    },
+    WordCount {
+        least: usize,
+        most: usize,
+    },
+    FinishReason(String),
+    Latency(f64),
+    Cost(f64),
+    LlmRubric {
+        number: usize,
+        least: f64,
+    },
+    Set {
+        members: Vec<CompiledAssertion>,
+        threshold: Option<f64>,
+    },
+}
+
+/// Whether blanks at both ends count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Kept,
+    Trimmed,
+}
+
+/// How many of several texts have to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Any,
+    All,
+}
+
+/// Whether the case of letters counts. Folded needles are in lower case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letters {
+    AsTheyAre,
+    Folded,
+}
+
+/// What a check came to.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// From 0 to 1; none where nobody could say.
+    pub(crate) value: Option<f64>,
+    pub(crate) passed: bool,
+    /// Why it does not hold, or what a judge said.
+    pub(crate) reason: Option<String>,
+    /// How the reply differs, where that can be said in a form of its own.
+    pub(crate) difference: Option<Difference>,
+    /// Which of several expected answers it was.
+    pub(crate) index: Option<usize>,
+    /// The bytes of the reply that it is about.
+    pub(crate) span: Option<Range<usize>>,
+}
+
+impl Checked {
+    fn holds() -> Self {
+        Self {
+            value: Some(1.0),
+            passed: true,
+            reason: None,
+            difference: None,
+            index: None,
+            span: None,
+        }
+    }
+
+    fn fails(reason: String) -> Self {
+        Self { value: Some(0.0), passed: false, reason: Some(reason), ..Self::holds() }
+    }
+
+    fn differs(difference: Difference) -> Self {
+        let reason = difference.to_string();
+        Self { difference: Some(difference), ..Self::fails(reason) }
+    }
+
+    /// A judge has to say, and has not.
+    fn unjudged(why: String) -> Self {
+        Self { value: None, passed: false, reason: Some(why), ..Self::holds() }
+    }
+
+    fn of(holds: bool, reason: impl FnOnce() -> String) -> Self {
+        if holds { Self::holds() } else { Self::fails(reason()) }
+    }
+
+    /// Holds by the first of several that fits; else differs.
+    fn any(found: Option<usize>, difference: impl FnOnce() -> Difference) -> Self {
+        match found {
+            Some(index) => Self { index: Some(index), ..Self::holds() },
+            None => Self::differs(difference()),
+        }
+    }
+
+    fn at(self, span: Option<Range<usize>>) -> Self {
+        Self { span, ..self }
+    }
+}
+
+impl Test {
+    /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
+    pub(crate) fn check(&self, reply: &Reply<'_, '_>, json: Option<&Value>) -> Checked {
+        let text = reply.text;
+        match self {
+            Self::Equals { any, ends: Ends::Kept } => {
+                Checked::any(any.iter().position(|it| it == text), || text_difference(any, text))
+            }
+            Self::Equals { any, ends: Ends::Trimmed } => {
+                let found = any.iter().position(|it| it.trim() == text.trim());
+                Checked::any(found, || {
+                    let trimmed: Vec<&str> = any.iter().map(|it| it.trim()).collect();
+                    text_difference(&trimmed, text.trim())
+                })
+            }
+            Self::EqualsJson(expected) => {
+                let parsed = probity_core::json::parse(text.trim(), &Limits::default());
+                let equal = parsed.is_ok_and(|it| json_equal(expected, &it.value));
+                Checked::of(equal, || format!("the reply is `{}`", excerpt(text, 0)))
+            }
+            Self::Json { expected, extra } => match json {
+                None => Checked::fails("the reply is not JSON".to_owned()),
+                Some(json) => match json_difference(expected, json, *extra) {
+                    None => Checked::holds(),
+                    Some(difference) => Checked::differs(Difference::Json(difference)),
+                },
+            },
+            Self::Contains { needles, need, letters } => contains(text, needles, *need, *letters),
+            Self::StartsWith(starts) => {
+                let found = starts.iter().position(|it| text.starts_with(it.as_str()));
+                let span = found.map(|at| 0..starts[at].len());
+                let start =
+                    || StartDifference { expected_start: shown(starts), actual: excerpt(text, 0) };
+                Checked::any(found, || Difference::Start(start())).at(span)
+            }
+            Self::Regex(all) => {
+                let found = all.iter().enumerate().find_map(|(at, it)| Some((at, it.find(text)?)));
+                let pattern = || {
+                    let patterns: Vec<&str> = all.iter().map(|it| it.as_str()).collect();
+                    Difference::Pattern(PatternDifference { pattern: shown(&patterns) })
+                };
+                Checked::any(found.map(|it| it.0), pattern).at(found.map(|it| it.1.range()))
+            }
+            Self::Command(accepted) => command(accepted, text),
+            Self::IsJson(schema) => {
+                match probity_core::json::parse(text.trim(), &Limits::default()) {
+                    Ok(parsed) => satisfies(schema.as_deref(), &parsed.value),
+                    Err(error) => Checked::fails(error.to_string()),
+                }
+            }
+            Self::ContainsJson(schema) => {
+                match extract(text, JsonLevel::Lenient, Wanted::Any).value {
+                    Some(value) => satisfies(schema.as_deref(), &value),
+                    None => Checked::fails("there is no JSON in the reply".to_owned()),
+                }
+            }
+            Self::IsRefusal => {
+                let found = reply.refusal().map(|it| it.span.clone());
+                Checked::of(reply.is_refusal(), || "the reply is not a refusal".to_owned())
+                    .at(found)
+            }
+            Self::Levenshtein { expected, edits } => {
+                Checked::of(distance::within(text, expected, *edits), || {
+                    format!("it takes more than {edits} edits to `{}`", excerpt(expected, 0))
+                })
+            }
+            Self::WordCount { least, most } => {
+                let words = text.split_whitespace().count();
+                Checked::of((least..=most).contains(&&words), || format!("{words} words"))
+            }
+            Self::FinishReason(expected) => {
+                let found = reply.result.stop_reason.map(finish_reason);
+                Checked::of(found.as_ref() == Some(expected), || match found {
+                    Some(found) => format!("it is `{}`", excerpt(&found, 0)),
+                    None => "no stop reason was recorded".to_owned(),
+                })
+            }
+            Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
+            Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
+            Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
+                Some(Ok(Assessment { score, reason })) => Checked {
+                    value: Some(score.clamp(0.0, 1.0)),
+                    // Sums of weights are off in their last digits, which nobody meant.
+                    passed: score + 1e-9 >= *least,
+                    reason: Some(format!("the judge gave {score:.2}: {}", excerpt(reason, 0))),
+                    ..Checked::holds()
+                },
+                Some(Err(why)) => Checked::unjudged(why.clone()),
+                None => Checked::unjudged("no judge was asked".to_owned()),
+            },
+            Self::Set { members, threshold } => set(members, *threshold, reply),
+        }
+    }
+}
+
+/// What assertions came to, together.
+pub(crate) struct Together {
+    pub(crate) passed: bool,
+    pub(crate) value: f64,
+    pub(crate) scores: Vec<Score>,
+    /// Why the judge's part is not known; it is then taken to hold.
+    pub(crate) unjudged: Option<String>,
+}
+
+/// Asks all assertions. They must all hold, or reach `threshold` by weight.
+pub(crate) fn evaluate(
+    assertions: &[CompiledAssertion],
+    threshold: Option<f64>,
+    reply: &Reply<'_, '_>,
+) -> Together {
+    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply)).collect();
+    let value_of = |it: &Score| it.value.unwrap_or(1.0);
+    let weight: f64 = scores.iter().map(|it| it.weight).sum();
+    let weighted: f64 = scores.iter().map(|it| it.weight * value_of(it)).sum();
+    let value = if weight > 0.0 { weighted / weight } else { 1.0 };
+    let passed = match threshold {
+        Some(threshold) => value >= threshold,
+        None => scores.iter().all(|it| it.passed || it.value.is_none() || !it.is_required()),
+    };
+    let unjudged = scores.iter().find(|it| it.value.is_none()).and_then(|it| it.reason.clone());
+    Together { passed, value, scores, unjudged }
+}
+
+fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, '_>) -> Checked {
+    let Together { passed, value, scores, unjudged } = evaluate(members, threshold, reply);
+    if let Some(why) = unjudged.filter(|_| passed) {
+        return Checked::unjudged(why);
+    }
+    let failing = scores.iter().find(|it| !it.passed).filter(|_| !passed);
+    let reason = failing
+        .map(|it| format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold")));
+    Checked { value: Some(value), passed, reason, ..Checked::holds() }
+}
+
+fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {
+    let folded = (letters == Letters::Folded).then(|| text.to_lowercase());
+    let searched = folded.as_deref().unwrap_or(text);
+    let found = |needle: &String| searched.find(needle.as_str()).map(|at| at..at + needle.len());
+    // Folding letters may move bytes: then the place in the reply is not known.
+    let known = |span: Range<usize>| folded.is_none().then_some(span);
+    match need {
+        Need::All => match needles.iter().find(|it| found(it).is_none()) {
+            Some(missing) => Checked::fails(format!("`{}` is missing", excerpt(missing, 0))),
+            None => Checked::holds().at(needles.first().and_then(found).and_then(known)),
+        },
+        Need::Any => {
+            let hit = needles.iter().enumerate().find_map(|(at, it)| Some((at, found(it)?)));
+            let missing = || Difference::Missing(Missing { missing: shown(needles) });
+            let index = hit.as_ref().map(|it| it.0);
+            Checked::any(index, missing).at(hit.and_then(|it| known(it.1)))
+        }
+    }
+}
+
+/// Whether the command in the reply does what one of the accepted ones does.
+fn command(accepted: &[Accepted], reply: &str) -> Checked {
+    let nothing = OtherCommand {
+        command: None,
+        parse_error: None,
+        equivalence: None,
+        reason: None,
+        difference: None,
+        canonical: None,
+    };
+    let differs = |other: OtherCommand| Checked::differs(Difference::OtherCommand(Box::new(other)));
+    let Some(found) = extract_command(reply) else { return differs(nothing) };
+    let nothing = OtherCommand { command: Some(excerpt(&found.command, 0)), ..nothing };
+    let script = match Script::parse(&found.command) {
+        Ok(script) => script,
+        Err(error) => {
+            return differs(OtherCommand { parse_error: Some(error.to_string()), ..nothing });
+        }
+    };
+    match nearest(accepted, &script) {
+        Some((index, found)) if found.verdict == Verdict::Equal => {
+            Checked { index: Some(index), ..Checked::holds() }
+        }
+        Some((_, found)) => {
+            let [canonical, expected] = found.canonical.map(|it| excerpt(&it, 0));
+            differs(OtherCommand {
+                equivalence: Some(equivalence_of(found.verdict)),
+                reason: Some(found.reason),
+                difference: found.difference.map(|it| it.to_string()),
+                canonical: Some([expected, canonical]),
+                ..nothing
+            })
+        }
+        None => differs(nothing),
+    }
+}
+
+fn satisfies(schema: Option<&Validator>, value: &Value) -> Checked {
+    match schema.and_then(|schema| schema::violations(schema, value)) {
+        Some(violations) => Checked::fails(violations),
+        None => Checked::holds(),
+    }
+}
+
+fn at_most(measured: Option<f64>, most: f64, what: &str) -> Checked {
+    match measured {
+        Some(measured) => Checked::of(measured <= most, || format!("{what} is {measured}")),
+        None => Checked::fails(format!("no {what} was recorded")),
+    }
+}
+
+/// The vendors' words for why a model stopped, in one vocabulary.
+pub(crate) fn finish_reason(word: &str) -> String {
+    let word = word.to_lowercase();
+    match word.as_str() {
+        "end_turn" | "stop_sequence" | "eos" | "complete" => "stop".to_owned(),
+        "max_tokens" | "max_output_tokens" | "model_length" => "length".to_owned(),
+        "tool_use" | "function_call" => "tool_calls".to_owned(),
+        "safety" | "refusal" | "prohibited_content" | "blocklist" => "content_filter".to_owned(),
+        _ => word,
+    }
+}
