@@ -23,6 +23,8 @@ pub mod located;
 pub mod metrics;
 pub mod problem;
 pub mod record;
+pub mod reply;
+pub mod request;
 pub mod run_result;
 pub mod settings;
 pub mod skill;

@@ -71,7 +71,7 @@ pub struct FailedAttempt {
     pub retry_in_ms: Option<u64>,
 }
 
-/// Tokens as the backend counted them.
+/// Tokens, as the backend counted them or as they were estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Of the prompt.
@@ -83,25 +83,15 @@ pub struct Usage {
     /// Of the prompt, and known to the server from before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
+    /// Whether any of it is an estimate, because the backend did not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
     /// All tokens together.
     pub fn total(&self) -> u64 {
         self.input_tokens.unwrap_or(0) + self.output_tokens.unwrap_or(0)
-    }
-
-    /// What is left of a sum when a part of it is taken away.
-    #[must_use]
-    pub fn minus(self, part: Self) -> Self {
-        let take = |all: Option<u64>, part: Option<u64>| {
-            all.map(|all| all.saturating_sub(part.unwrap_or(0)))
-        };
-        Self {
-            input_tokens: take(self.input_tokens, part.input_tokens),
-            output_tokens: take(self.output_tokens, part.output_tokens),
-            cached_tokens: take(self.cached_tokens, part.cached_tokens),
-        }
     }
 
     /// The sum of two.
@@ -115,6 +105,7 @@ impl Usage {
             input_tokens: add(self.input_tokens, other.input_tokens),
             output_tokens: add(self.output_tokens, other.output_tokens),
             cached_tokens: add(self.cached_tokens, other.cached_tokens),
+            estimated: self.estimated || other.estimated,
         }
     }
 }
@@ -228,6 +219,9 @@ pub struct CaseRecord {
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
+    /// What the model thought before it answered, where the backend shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
     /// Why the model stopped, in the vendor's word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,

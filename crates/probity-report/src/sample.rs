@@ -176,7 +176,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
         model: Some("model-as-answered".to_owned()),
         source: Source::Backend,
         latency_ms: 120,
-        usage: Usage { input_tokens: Some(12), output_tokens: Some(5), cached_tokens: None },
+        usage: Usage { input_tokens: Some(12), output_tokens: Some(5), ..Usage::default() },
         cost_usd: Some(0.000_25),
         calls: 1,
         failures: Vec::new(),

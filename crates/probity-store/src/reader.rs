@@ -442,6 +442,7 @@ pub(crate) fn read_usage(row: &Row<'_>, first: usize) -> rusqlite::Result<Usage>
         input_tokens: row.get(first)?,
         output_tokens: row.get(first + 1)?,
         cached_tokens: row.get(first + 2)?,
+        estimated: false,
     })
 }
 

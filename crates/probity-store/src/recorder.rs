@@ -271,7 +271,7 @@ impl Writer<'_> {
                 None => None,
                 Some(system) => Some(self.system(system)?),
             };
-            let Usage { input_tokens, output_tokens, cached_tokens } = it.usage;
+            let Usage { input_tokens, output_tokens, cached_tokens, estimated: _ } = it.usage;
             self.transaction
                 .prepare_cached(
                     "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -3,9 +3,10 @@
 use probity_core::{
     failure::ErrorKind,
     record::CallError,
+    request::Request,
     suite::{BackendConfig, BackendKind},
 };
-use probity_run::backend::{Ask, Reply};
+use probity_run::backend::Reply;
 
 use crate::lab::{LONG, Lab};
 
@@ -17,7 +18,9 @@ struct Act<'a> {
     code: i32,
 }
 
-const ASK: Ask<'_> = Ask { prompt: "2 + 2?", system: Some("be brief"), repeat: 0 };
+fn request() -> Request {
+    Request::new(Some("be brief".into()), "2 + 2?")
+}
 
 async fn ask(lab: &Lab, config: &BackendConfig, act: Act<'_>) -> Result<Reply, CallError> {
     let Act { stdout, stderr, code } = act;
@@ -28,7 +31,7 @@ async fn ask(lab: &Lab, config: &BackendConfig, act: Act<'_>) -> Result<Reply, C
          cat @lab@/out; cat @lab@/err >&2; exit {code}"
     );
     lab.script(config.kind.as_str(), &body);
-    lab.program(config).ask(&ASK, LONG).await
+    lab.program(config).ask(&request(), LONG).await
 }
 
 async fn fails(kind: BackendKind, act: Act<'_>) -> CallError {
