@@ -352,7 +352,7 @@ fn repeats(repeats: &Repeats, min_pass: Option<u32>) -> RepeatsResult {
 }
 
 /// Numbers are written with six decimals, so that the same counts are the same bytes.
-fn rounded(value: f64) -> f64 {
+pub fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 

@@ -25,6 +25,8 @@ pub mod names;
 pub mod problem;
 pub mod reason;
 pub mod record;
+pub mod reply;
+pub mod request;
 pub mod run_result;
 pub mod runner;
 pub mod score;

@@ -15,6 +15,7 @@ use crate::{
     failure::ErrorKind,
     gate::{Decimal, Gate, GateStatus},
     named_enum,
+    request::{self, Request},
     runner::RunnerKind,
 };
 
@@ -76,7 +77,7 @@ pub struct FailedAttempt {
     pub retry_in_ms: Option<u64>,
 }
 
-/// Tokens as the backend counted them.
+/// Tokens, as the backend counted them or as they were estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Of the prompt.
@@ -88,25 +89,15 @@ pub struct Usage {
     /// Of the prompt, and known to the server from before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
+    /// Whether any of it is an estimate, because the backend did not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
     /// All tokens together.
     pub fn total(&self) -> u64 {
         self.input_tokens.unwrap_or(0) + self.output_tokens.unwrap_or(0)
-    }
-
-    /// What is left of a sum when a part of it is taken away.
-    #[must_use]
-    pub fn minus(self, part: Self) -> Self {
-        let take = |all: Option<u64>, part: Option<u64>| {
-            all.map(|all| all.saturating_sub(part.unwrap_or(0)))
-        };
-        Self {
-            input_tokens: take(self.input_tokens, part.input_tokens),
-            output_tokens: take(self.output_tokens, part.output_tokens),
-            cached_tokens: take(self.cached_tokens, part.cached_tokens),
-        }
     }
 
     /// The sum of two.
@@ -120,34 +111,26 @@ impl Usage {
             input_tokens: add(self.input_tokens, other.input_tokens),
             output_tokens: add(self.output_tokens, other.output_tokens),
             cached_tokens: add(self.cached_tokens, other.cached_tokens),
+            estimated: self.estimated || other.estimated,
         }
     }
 }
 
-/// Who gave an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The backend, when it was asked.
-    #[default]
-    Backend,
-    /// The cache of earlier answers.
-    Cache,
-    /// A recording.
-    Replay,
+named_enum! {
+    /// Who gave an answer.
+    pub enum Source ("a source of answers") {
+        /// The backend, when it was asked.
+        Backend = "backend",
+        /// The cache of earlier answers.
+        Cache = "cache",
+        /// A recording.
+        Replay = "replay",
+    }
 }
 
-impl Source {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Backend, Self::Cache, Self::Replay];
-
-    /// The name used in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Backend => "backend",
-            Self::Cache => "cache",
-            Self::Replay => "replay",
-        }
+impl Default for Source {
+    fn default() -> Self {
+        Self::Backend
     }
 }
 
@@ -158,11 +141,9 @@ pub struct Asked {
     pub role: String,
     /// Who was asked.
     pub backend: String,
-    /// The instructions that went before the prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system: Option<Arc<str>>,
-    /// The prompt as it was sent.
-    pub prompt: String,
+    /// What was sent.
+    #[serde(flatten, with = "request::short")]
+    pub request: Request,
     /// The reply as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
@@ -222,17 +203,18 @@ pub struct CaseRecord {
     /// The case as it stood in the dataset.
     #[serde(skip)]
     pub case: Arc<TestCase>,
-    /// The prompt as it was sent.
-    pub prompt: String,
-    /// The instructions that went before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system: Option<Arc<str>>,
+    /// What was sent.
+    #[serde(flatten, with = "request::short")]
+    pub request: Request,
     /// The reply as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
+    /// What the model thought before it answered, where the backend shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
     /// Why the model stopped, in the vendor's word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,

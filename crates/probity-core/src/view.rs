@@ -103,6 +103,11 @@ impl RunView {
         self.lanes.iter().map(|lane| lane.metrics.all.verdicts.undecided).sum()
     }
 
+    /// Whether there are results, and nothing decides any of them.
+    pub fn decides_nothing(&self) -> bool {
+        self.judged() == 0 && self.undecided() > 0
+    }
+
     /// The pass rate over all results: every result counts the same.
     pub fn micro_mean(&self) -> Option<f64> {
         let mut all = Verdicts::default();

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-pub use backend::{BackendConfig, BackendKind, Output, Price, Transport};
+pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
 pub use runner::RunnerConfig;
 
 use crate::{

@@ -1,5 +1,7 @@
 //! How a run stands, in a word and a sentence: what the first line of a report says.
 
+use std::fmt::Write as _;
+
 use probity_core::{
     gate::{GateStatus, percent},
     metrics::Verdicts,
@@ -23,7 +25,11 @@ impl Conclusion {
     /// That of a run.
     pub fn of(run: &RunView) -> Self {
         let (_, results) = run.errors();
-        let sound = run.is_sound() && results > 0 && run.locked_out() == 0 && !run.is_degraded();
+        let sound = run.is_sound()
+            && results > 0
+            && run.locked_out() == 0
+            && !run.is_degraded()
+            && !run.decides_nothing();
         let is_worse = run.against.as_ref().is_some_and(|it| !it.reasons.is_empty());
         match run.gate_status() {
             _ if !sound => Self::Unsound,
@@ -70,12 +76,15 @@ pub fn sentence(run: &RunView) -> String {
     let gates = || run.lanes.iter().flat_map(|lane| &lane.gates);
     let count = |status: GateStatus| gates().filter(|gate| gate.status == status).count();
     let (failed, warned, all) = (count(GateStatus::Fail), count(GateStatus::Warn), gates().count());
-    let Verdicts { pass, fail, error } = totals(run);
+    let Verdicts { pass, fail, error, undecided } = totals(run);
     let judged = format!("{pass} of {} passed ({})", pass + fail, percent(pass, pass + fail));
-    let errors = match error {
+    let mut errors = match error {
         0 => String::new(),
         _ => format!(", {error} could not be judged"),
     };
+    if undecided > 0 {
+        let _ = write!(errors, ", {undecided} undecided");
+    }
     let worse = match &run.against {
         Some(Against { name, reasons, .. }) if !reasons.is_empty() => {
             format!("worse than the baseline `{name}` ({}); ", reasons.join("; "))
@@ -101,6 +110,8 @@ fn unsound(run: &RunView) -> String {
         "nothing was run".to_owned()
     } else if run.locked_out() > 0 {
         format!("the key or the account was refused {} times", run.locked_out())
+    } else if run.decides_nothing() {
+        "no case states a criterion, so nothing was decided".to_owned()
     } else if !run.is_sound() {
         format!("the run is {}", run.status)
     } else {
@@ -111,10 +122,6 @@ fn unsound(run: &RunView) -> String {
 /// Counts of all lanes.
 fn totals(run: &RunView) -> Verdicts {
     let mut sum = Verdicts::default();
-    for Verdicts { pass, fail, error } in run.lanes.iter().map(|it| it.metrics.all.verdicts) {
-        sum.pass += pass;
-        sum.fail += fail;
-        sum.error += error;
-    }
+    run.lanes.iter().for_each(|it| sum.merge(it.metrics.all.verdicts));
     sum
 }

@@ -7,10 +7,9 @@ use std::{borrow::Cow, io};
 
 use probity_core::{
     classification::Verdict,
-    record::{Lane, StoredCase},
+    record::{CaseRecord, Lane},
     view::{Cases, RunView},
 };
-use serde_json::Value;
 
 /// The columns, in their order.
 pub const COLUMNS: [&str; 20] = [
@@ -45,13 +44,10 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     Ok(())
 }
 
-fn write_row(lane: &Lane, case: &StoredCase, out: &mut dyn io::Write) -> io::Result<()> {
-    let definition = case.definition();
-    let tags: Vec<&str> =
-        definition["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+fn write_row(lane: &Lane, case: &CaseRecord, out: &mut dyn io::Write) -> io::Result<()> {
     let reason = match case.verdict {
         Verdict::Pass => String::new(),
-        Verdict::Fail | Verdict::Error => case.reason(),
+        Verdict::Fail | Verdict::Error | Verdict::Undecided => case.why(),
     };
     let number = |value: Option<u64>| value.map(|it| it.to_string()).unwrap_or_default();
     let cells: [Cow<'_, str>; COLUMNS.len()] = [
@@ -60,14 +56,14 @@ fn write_row(lane: &Lane, case: &StoredCase, out: &mut dyn io::Write) -> io::Res
         text(case.model.as_deref().or(lane.model.as_deref()).unwrap_or_default()),
         text(&case.case_id),
         case.repeat.to_string().into(),
-        text(definition["category"].as_str().unwrap_or_default()),
-        text(&tags.join(";")).into_owned().into(),
+        case.case.category.map_or("", |it| it.as_str()).into(),
+        text(&case.case.tags.join(";")).into_owned().into(),
         case.class.as_str().into(),
         case.verdict.as_str().into(),
         text(&reason),
-        text(&case.prompt),
+        text(case.request.prompt()),
         text(&case.expected().unwrap_or_default()).into_owned().into(),
-        text(&case.actual().unwrap_or_default()).into_owned().into(),
+        text(case.actual().unwrap_or_default()),
         case.latency_ms.to_string().into(),
         number(case.usage.input_tokens).into(),
         number(case.usage.output_tokens).into(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use probity_core::{
     figures::{
-        Activation, CompareStats, Confusion, Effectiveness, Figures, JudgeStats, Program, Share,
-        SizeImpact,
+        Activation, CompareStats, Confusion, Detector, Detectors, Effectiveness, Figures,
+        JudgeStats, Program, Share, SizeImpact,
     },
     gate::percent,
 };
@@ -46,6 +46,7 @@ impl Sheet {
             Figures::Effectiveness(it) => effectiveness(it),
             Figures::SizeImpact(it) => size_impact(it),
             Figures::Program(it) => program(it),
+            Figures::Command(it) => detectors(it),
         };
         let notices = figures.notices();
         sheet.notices = notices.into_iter().map(|it| (it.about, it.message)).collect();
@@ -111,6 +112,23 @@ fn activation(it: &Activation) -> Sheet {
         texts(["skill", "chosen", "of expected", "95 %", "wrongly"]),
         rows,
     ));
+    sheet
+}
+
+/// How often the detectors agree with the labels.
+fn detectors(it: &Detectors) -> Sheet {
+    let rate = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |it| format!("{it:.3}"));
+    let row = |(name, it): (&str, Detector)| {
+        let counts = [it.true_positives, it.false_positives, it.true_negatives, it.false_negatives];
+        let rates = [it.precision, it.recall, it.f1].map(rate);
+        let counts = counts.iter().map(ToString::to_string);
+        [name.to_owned()].into_iter().chain(counts).chain(rates).collect()
+    };
+    let both = [("unsafe", it.safety), ("not POSIX", it.posix)];
+    let rows = both.into_iter().filter_map(|(name, it)| Some(row((name, it?))));
+    let head = texts(["detector", "TP", "FP", "TN", "FN", "precision", "recall", "F1"]);
+    let mut sheet = Sheet::default();
+    sheet.tables.push(Table::new("detectors against labels", head, rows));
     sheet
 }
 

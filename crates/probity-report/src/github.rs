@@ -10,7 +10,7 @@ use std::{
 use probity_core::{
     classification::Verdict,
     gate::GateStatus,
-    record::{Lane, StoredCase},
+    record::{CaseRecord, Lane},
     view::{Cases, RunView},
 };
 
@@ -90,7 +90,7 @@ pub fn commands(
     Ok(text)
 }
 
-fn write_case(text: &mut String, lane: &str, case: &StoredCase, place: Option<Place>) {
+fn write_case(text: &mut String, lane: &str, case: &CaseRecord, place: Option<Place>) {
     let class = case.error.as_ref().map_or(case.class.as_str(), |it| it.kind.as_str());
     let (id, lane) = (one_line(&case.case_id, 80), one_line(lane, 60));
     let repeat = match case.repeat {
@@ -98,7 +98,7 @@ fn write_case(text: &mut String, lane: &str, case: &StoredCase, place: Option<Pl
         n => format!(" (repeat {n})"),
     };
     let title = format!("{class}: {id}{repeat}");
-    let message = format!("{lane}: {}", one_line(&case.reason(), MOST_MESSAGE));
+    let message = format!("{lane}: {}", one_line(&case.why(), MOST_MESSAGE));
     write_command(text, "warning", place, &title, &message);
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use probity_core::{record::StoredCase, standing::Changes};
+use probity_core::{record::CaseRecord, standing::Changes};
 
 use crate::{
     compare::summary,
@@ -35,7 +35,7 @@ pub struct Regression<'a> {
     /// What has changed.
     pub changes: &'a Changes,
     /// A result of each case that got worse.
-    pub cases: &'a BTreeMap<String, StoredCase>,
+    pub cases: &'a BTreeMap<String, CaseRecord>,
 }
 
 /// The draft in Markdown: a title, what happened, how to see it again.
@@ -67,8 +67,8 @@ pub fn render(regression: &Regression<'_>) -> String {
     for id in worse.iter().take(SHOWN) {
         let _ = writeln!(text, "\n### {}\n", span(&one_line(id, 120)));
         let Some(case) = cases.get(id) else { continue };
-        let _ = writeln!(text, "{}: {}\n", case.class, span(&one_line(&case.reason(), 300)));
-        let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(&case.prompt)));
+        let _ = writeln!(text, "{}: {}\n", case.class, span(&one_line(&case.why(), 300)));
+        let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(case.request.prompt())));
         if let Some(expected) = case.expected() {
             let _ = writeln!(text, "Expected:\n\n{}", fenced(cut(&expected)));
         }

@@ -5,9 +5,9 @@ pub mod consistency;
 use std::io;
 
 use probity_core::{
-    evaluation::{EvaluationResult, FailedCase, time},
+    evaluation::{EvaluationResult, FailedCase, rounded, time},
     metrics::Metrics,
-    record::{Lane, StoredCase},
+    record::{CaseRecord, Lane},
     view::{Cases, RunView},
 };
 use serde_json::{Map, Value, json};
@@ -21,7 +21,12 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
         1 => serde_json::to_value(results.remove(0))?,
         _ => {
             let found: Vec<Value> = run.consistency.iter().map(consistency::value).collect();
-            json!({ "runners": results, "consistency": found })
+            json!({
+                "runners": results,
+                "consistency": found,
+                "micro_mean": run.micro_mean().map(rounded),
+                "macro_mean": run.macro_mean().map(rounded),
+            })
         }
     };
     serde_json::to_writer_pretty(&mut *out, &sorted(value))?;
@@ -59,17 +64,19 @@ pub fn write_lines(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) ->
 }
 
 /// All that is known of a result.
-pub fn case_value(lane: &Lane, case: &StoredCase) -> Value {
+pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
     json!({
         "runner": lane.runner,
         "backend": lane.backend,
         "replayed": lane.replayed,
         "case_id": case.case_id,
         "repeat": case.repeat,
-        "case": case.definition(),
-        "system": case.system,
-        "prompt": case.prompt,
+        "kind": lane.kind,
+        "case": *case.case,
+        "system": case.request.system(),
+        "prompt": case.request.prompt(),
         "raw_response": case.reply,
+        "reasoning": case.reasoning,
         "error": case.error,
         "stop_reason": case.stop_reason,
         "model": case.model,
@@ -82,7 +89,8 @@ pub fn case_value(lane: &Lane, case: &StoredCase) -> Value {
         "calls": case.calls,
         "failures": case.failures,
         "verdict": case.verdict.as_str(),
-        "classification": case.classification(),
+        "reason": case.why(),
+        "classification": case.classification,
         "asked": case.asked,
     })
 }

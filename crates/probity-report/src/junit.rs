@@ -10,7 +10,7 @@ use probity_core::{
     classification::Verdict,
     evaluation::time,
     gate::{GateOutcome, GateStatus},
-    record::StoredCase,
+    record::CaseRecord,
     view::{Against, Cases, LaneReport, RunView},
 };
 
@@ -65,12 +65,14 @@ impl Counts {
         if lane.judging.min_pass.is_none() {
             counts.failures = metrics.all.verdicts.fail;
             counts.errors = metrics.all.verdicts.error;
+            counts.skipped = metrics.all.verdicts.undecided;
         } else {
             cases.each(at, &mut |case| {
                 match counted(&run.lanes[at], case) {
                     Verdict::Pass => {}
                     Verdict::Fail => counts.failures += 1,
                     Verdict::Error => counts.errors += 1,
+                    Verdict::Undecided => counts.skipped += 1,
                 }
                 Ok(())
             })?;
@@ -118,10 +120,10 @@ impl fmt::Display for Counts {
 }
 
 /// The verdict as the lane counts it.
-fn counted(report: &LaneReport, case: &StoredCase) -> Verdict {
+fn counted(report: &LaneReport, case: &CaseRecord) -> Verdict {
     match case.verdict {
         Verdict::Error if report.lane.judging.errors_as_failures => Verdict::Fail,
-        Verdict::Pass | Verdict::Fail | Verdict::Error => case.verdict,
+        verdict => verdict,
     }
 }
 
@@ -164,7 +166,7 @@ fn write_lane(
 fn write_case(
     run: &RunView,
     report: &LaneReport,
-    case: &StoredCase,
+    case: &CaseRecord,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let class = format!("{}.{}", run.suite, report.lane.runner);
@@ -183,10 +185,14 @@ fn write_case(
         Verdict::Pass => None,
         Verdict::Fail => Some("failure"),
         Verdict::Error => Some("error"),
+        Verdict::Undecided => {
+            writeln!(out, "      <skipped message=\"{}\"/>", Xml(&case.why()))?;
+            None
+        }
     };
     if let Some(tag) = tag {
         let kind = case.error.as_ref().map_or(case.class.as_str(), |it| it.kind.as_str());
-        let message = one_line(&case.reason(), MOST_NAME);
+        let message = one_line(&case.why(), MOST_NAME);
         writeln!(out, "      <{tag} type=\"{kind}\" message=\"{}\"/>", Xml(&message))?;
     }
     writeln!(out, "      <system-out>{}</system-out>", XmlText(&transcript(case)))?;
@@ -194,10 +200,10 @@ fn write_case(
 }
 
 /// What was asked, what was expected and what came.
-fn transcript(case: &StoredCase) -> String {
+fn transcript(case: &CaseRecord) -> String {
     let error = case.error.as_ref().map(ToString::to_string);
     let parts = [
-        ("prompt", Some(case.prompt.clone())),
+        ("prompt", Some(case.request.prompt().to_owned())),
         ("expected", case.expected()),
         ("reply", case.reply.clone()),
         ("error", error),

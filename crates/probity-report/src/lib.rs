@@ -6,6 +6,7 @@
 pub mod compare;
 pub mod conclusion;
 pub mod csv;
+pub mod explain;
 mod figures;
 pub mod github;
 pub mod html;

@@ -13,7 +13,7 @@ use probity_core::{
     classification::Verdict,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Flaky, Verdicts},
-    record::StoredCase,
+    record::CaseRecord,
     view::{Cases, LaneReport, RunView},
 };
 
@@ -49,7 +49,11 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
 pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<String> {
     let mut text = head(run);
     let tail = tail(run);
-    let sections = [(Verdict::Fail, "failed"), (Verdict::Error, "could not be judged")];
+    let sections = [
+        (Verdict::Fail, "failed"),
+        (Verdict::Error, "could not be judged"),
+        (Verdict::Undecided, "undecided"),
+    ];
     let asked: Vec<(usize, Verdict, &str)> = sections
         .into_iter()
         .flat_map(|(verdict, words)| (0..run.lanes.len()).map(move |at| (at, verdict, words)))
@@ -59,7 +63,7 @@ pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<Stri
     for (at, (lane, verdict, words)) in asked.iter().enumerate() {
         // Every section gets its share, and what one leaves over goes to those after it.
         let share = room / (asked.len() - at);
-        let each = |take: &mut dyn FnMut(&StoredCase) -> io::Result<()>| cases.each(*lane, take);
+        let each = |take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>| cases.each(*lane, take);
         let section = section(&run.lanes[*lane], *verdict, words, share, each)?;
         room -= section.len();
         text.push_str(&section);
@@ -77,6 +81,7 @@ fn may_have(report: &LaneReport, verdict: Verdict) -> bool {
             report.metrics.all.verdicts.fail > 0 || report.lane.judging.min_pass.is_some()
         }
         Verdict::Error => report.metrics.all.unjudged > 0,
+        Verdict::Undecided => report.metrics.all.verdicts.undecided > 0,
     }
 }
 
@@ -155,7 +160,11 @@ fn list(text: &mut String, lines: impl Iterator<Item = String>, things: &str) {
 
 fn row(report: &LaneReport) -> String {
     let LaneReport { lane, metrics, .. } = report;
-    let Verdicts { pass, fail, error } = metrics.all.verdicts;
+    let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
+    let error = match undecided {
+        0 => error.to_string(),
+        undecided => format!("{error} ({undecided} undecided)"),
+    };
     let model = lane.model.as_deref().map(|it| format!(" {}", cell(&one_line(it, 40))));
     let interval = metrics.interval.map_or_else(|| "n/a".to_owned(), shown_interval);
     let p95 = metrics.latency.map_or_else(|| "n/a".to_owned(), |it| millis(it.p95));
@@ -188,7 +197,7 @@ fn section(
     verdict: Verdict,
     words: &str,
     room: usize,
-    each: impl FnOnce(&mut dyn FnMut(&StoredCase) -> io::Result<()>) -> io::Result<()>,
+    each: impl FnOnce(&mut dyn FnMut(&CaseRecord) -> io::Result<()>) -> io::Result<()>,
 ) -> io::Result<String> {
     let title = html(&one_line(&report.title(), 60));
     // A number of twenty digits is more than there are.
@@ -219,7 +228,7 @@ fn section(
 }
 
 /// One case that did not pass.
-fn block(report: &LaneReport, case: &StoredCase) -> String {
+fn block(report: &LaneReport, case: &CaseRecord) -> String {
     let repeat = match case.repeat {
         0 => String::new(),
         n => format!(" (repeat {n})"),
@@ -232,12 +241,12 @@ fn block(report: &LaneReport, case: &StoredCase) -> String {
     let mut text = format!(
         "<details><summary><code>{}</code>{repeat}: {class}{known}: <code>{}</code></summary>\n\n",
         html(&one_line(&case.case_id, MOST_NAME)),
-        html(&one_line(&case.reason(), MOST_NAME)),
+        html(&one_line(&case.why(), MOST_NAME)),
     );
     let parts = [
-        ("Prompt", Some(case.prompt.clone())),
+        ("Prompt", Some(case.request.prompt().to_owned())),
         ("Expected", case.expected()),
-        ("Actual", case.actual()),
+        ("Actual", case.actual().map(str::to_owned)),
     ];
     for (name, part) in parts {
         if let Some(part) = part.filter(|it| !it.is_empty()) {

@@ -12,7 +12,7 @@ use probity_core::{
     gate::Gate,
     metrics::{Fold, Outcome},
     record::{
-        CallError, FailedAttempt, InputDigest, Judging, Lane, LaneStatus, Source, StoredCase, Usage,
+        CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus, Source, Usage,
     },
     runner::RunnerKind,
     view::{Cases, LaneReport, RunView},
@@ -46,14 +46,14 @@ pub(crate) fn hostile() -> String {
 /// A run with all its cases.
 pub(crate) struct Sample {
     pub(crate) view: RunView,
-    cases: Vec<Vec<StoredCase>>,
+    cases: Vec<Vec<CaseRecord>>,
 }
 
 impl Cases for Sample {
     fn each(
         &self,
         lane: usize,
-        take: &mut dyn FnMut(&StoredCase) -> io::Result<()>,
+        take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>,
     ) -> io::Result<()> {
         self.cases[lane].iter().try_for_each(take)
     }
@@ -61,7 +61,7 @@ impl Cases for Sample {
 
 impl Sample {
     /// A run with a lane for each list of cases.
-    pub(crate) fn new(lanes: Vec<(Lane, Vec<StoredCase>)>) -> Self {
+    pub(crate) fn new(lanes: Vec<(Lane, Vec<CaseRecord>)>) -> Self {
         let reports = lanes.iter().map(|(lane, cases)| report(lane, cases)).collect();
         let view = RunView {
             against: None,
@@ -80,7 +80,7 @@ impl Sample {
     }
 
     /// One lane of these cases.
-    pub(crate) fn of(cases: Vec<StoredCase>) -> Self {
+    pub(crate) fn of(cases: Vec<CaseRecord>) -> Self {
         Self::new(vec![(lane("small", &cases), cases)])
     }
 
@@ -100,7 +100,7 @@ impl Sample {
     }
 }
 
-fn report(lane: &Lane, cases: &[StoredCase]) -> LaneReport {
+fn report(lane: &Lane, cases: &[CaseRecord]) -> LaneReport {
     let mut fold = Fold::new(&lane.judging);
     cases.iter().for_each(|case| fold.add(outcome(case)));
     let metrics = fold.finish();
@@ -109,7 +109,7 @@ fn report(lane: &Lane, cases: &[StoredCase]) -> LaneReport {
     LaneReport { lane: lane.clone(), status, aborted: 0, metrics, gates }
 }
 
-fn outcome(case: &StoredCase) -> Outcome {
+fn outcome(case: &CaseRecord) -> Outcome {
     let definition = case.definition();
     Outcome {
         case_id: case.case_id.clone(),
@@ -132,7 +132,7 @@ fn outcome(case: &StoredCase) -> Outcome {
     }
 }
 
-pub(crate) fn lane(backend: &str, cases: &[StoredCase]) -> Lane {
+pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
     Lane {
         runner: "commands".to_owned(),
         kind: RunnerKind::Command,
@@ -150,7 +150,7 @@ pub(crate) fn lane(backend: &str, cases: &[StoredCase]) -> Lane {
     }
 }
 
-pub(crate) fn passed(id: &str) -> StoredCase {
+pub(crate) fn passed(id: &str) -> CaseRecord {
     let definition = json!({
         "id": id,
         "prompt": "copy a to b",
@@ -163,7 +163,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
         "rule": "pass",
         "details": { "command": { "command": "cp a b", "equivalence": "equal" } },
     });
-    StoredCase {
+    CaseRecord {
         case_id: id.to_owned(),
         repeat: 0,
         input: InputDigest::default(),
@@ -176,7 +176,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
         model: Some("model-as-answered".to_owned()),
         source: Source::Backend,
         latency_ms: 120,
-        usage: Usage { input_tokens: Some(12), output_tokens: Some(5), cached_tokens: None },
+        usage: Usage { input_tokens: Some(12), output_tokens: Some(5), ..Usage::default() },
         cost_usd: Some(0.000_25),
         calls: 1,
         failures: Vec::new(),
@@ -189,7 +189,7 @@ pub(crate) fn passed(id: &str) -> StoredCase {
     }
 }
 
-pub(crate) fn wrong(id: &str) -> StoredCase {
+pub(crate) fn wrong(id: &str) -> CaseRecord {
     let classification = json!({
         "primary": "fail",
         "rule": "mismatch",
@@ -202,7 +202,7 @@ pub(crate) fn wrong(id: &str) -> StoredCase {
             },
         },
     });
-    StoredCase {
+    CaseRecord {
         reply: Some("Use this:\n```sh\nmv a b\n```".to_owned()),
         class: Class::Fail,
         verdict: Verdict::Fail,
@@ -214,13 +214,13 @@ pub(crate) fn wrong(id: &str) -> StoredCase {
     }
 }
 
-pub(crate) fn refused(id: &str) -> StoredCase {
+pub(crate) fn refused(id: &str) -> CaseRecord {
     let classification = json!({
         "primary": "refusal",
         "rule": "refusal",
         "details": { "phrase": "I can't help with that", "source": "reply", "span": [0, 22] },
     });
-    StoredCase {
+    CaseRecord {
         reply: Some("I can't help with that.".to_owned()),
         class: Class::Refusal,
         verdict: Verdict::Fail,
@@ -230,7 +230,7 @@ pub(crate) fn refused(id: &str) -> StoredCase {
     }
 }
 
-pub(crate) fn failed_call(id: &str) -> StoredCase {
+pub(crate) fn failed_call(id: &str) -> CaseRecord {
     let error =
         CallError { status: Some(503), ..CallError::new(ErrorKind::Overloaded, "try later") };
     let failure = |attempt, retry_in_ms| FailedAttempt {
@@ -241,7 +241,7 @@ pub(crate) fn failed_call(id: &str) -> StoredCase {
     };
     let classification =
         json!({ "primary": "error", "rule": "error", "details": { "error_details": "try later" } });
-    StoredCase {
+    CaseRecord {
         reply: None,
         failures: vec![failure(1, Some(500)), failure(2, None)],
         error: Some(error),
@@ -259,14 +259,14 @@ pub(crate) fn failed_call(id: &str) -> StoredCase {
 }
 
 /// A case whose every text is this one.
-pub(crate) fn saying(text: &str) -> StoredCase {
+pub(crate) fn saying(text: &str) -> CaseRecord {
     let definition = json!({
         "id": text, "prompt": text, "expected_response": text, "tags": [text], "category": text, "notes": text,
     });
     let classification = json!({
         "primary": "fail", "rule": "mismatch", "details": { "error_message": text, "hits": [{ "policy": text }] },
     });
-    StoredCase {
+    CaseRecord {
         case_id: text.to_owned(),
         definition: definition.to_string(),
         system: Some(text.to_owned()),
@@ -283,11 +283,11 @@ pub(crate) fn saying(text: &str) -> StoredCase {
 }
 
 /// A failed call whose every text is this one.
-pub(crate) fn failing_with(text: &str) -> StoredCase {
+pub(crate) fn failing_with(text: &str) -> CaseRecord {
     let error = CallError::new(ErrorKind::Server, text);
     let failure =
         FailedAttempt { attempt: 1, error: error.clone(), latency_ms: 1, retry_in_ms: None };
-    StoredCase {
+    CaseRecord {
         reply: None,
         error: Some(error),
         failures: vec![failure],
@@ -301,7 +301,7 @@ pub(crate) fn failing_with(text: &str) -> StoredCase {
 pub(crate) fn hostile_run() -> Sample {
     let text = hostile();
     let long = format!("{text}{}", "x".repeat(1 << 20));
-    let mut cases: Vec<StoredCase> = HOSTILE.iter().map(|it| saying(it)).collect();
+    let mut cases: Vec<CaseRecord> = HOSTILE.iter().map(|it| saying(it)).collect();
     cases.extend([saying(&text), failing_with(&text), saying(&long), failing_with(&long)]);
     let mut lane = Lane { model: Some(text.clone()), ..lane(&text, &cases) };
     lane.runner.clone_from(&text);

@@ -75,7 +75,7 @@ fn write_lane(text: &mut String, report: &LaneReport) {
         one_line(&report.title(), 60),
         model.unwrap_or_default()
     );
-    let Verdicts { pass, fail, error } = metrics.all.verdicts;
+    let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
     let counted = match (metrics.results(), lane.judging.min_pass) {
         (results, None) if lane.repeat > 1 => {
             format!("{results} of {} answers, {} to a case", lane.planned, lane.repeat)
@@ -85,7 +85,8 @@ fn write_lane(text: &mut String, report: &LaneReport) {
             format!("{results} of {} answers, {least} of {} make a case", lane.planned, lane.repeat)
         }
     };
-    let _ = writeln!(text, "  {counted}: {pass} pass, {fail} fail, {error} error");
+    let _ =
+        writeln!(text, "  {counted}: {pass} pass, {fail} fail, {error} error{}", and(undecided));
     if let Some(interval) = metrics.interval {
         let (rate, range) = (percent(pass, pass + fail), shown_interval(interval));
         let grouped = if metrics.is_clustered { ", cases that belong together" } else { "" };
@@ -97,6 +98,7 @@ fn write_lane(text: &mut String, report: &LaneReport) {
         .map(|(class, count)| format!("{count} {class}"))
         .collect();
     let _ = writeln!(text, "  classes: {}", classes.join(", "));
+    write_scores(text, metrics);
     if let Some(repeats) = &metrics.repeats {
         write_repeats(text, repeats);
     }
@@ -178,14 +180,44 @@ fn write_table(text: &mut String, table: &Table) {
     }
 }
 
+/// Named scores with their means; those of a single check that everybody knows are the rate again.
+fn write_scores(text: &mut String, metrics: &Metrics) {
+    if metrics.scores.len() < 2 {
+        return;
+    }
+    let width = metrics.scores.keys().map(|it| one_line(it, 30).chars().count()).max().unwrap_or(0);
+    for (name, score) in metrics.scores.iter().take(MOST_ROWS) {
+        let mean = score.mean.map_or_else(|| "n/a".to_owned(), |mean| format!("{mean:.3}"));
+        let range = score.interval.map(|it| format!(" (95 % CI {:.3} to {:.3})", it.low, it.high));
+        let _ = writeln!(
+            text,
+            "  score {:<width$} {mean}{}, {} of {} passed",
+            one_line(name, 30),
+            range.unwrap_or_default(),
+            score.passed,
+            score.count + score.unscored
+        );
+    }
+    let more = metrics.scores.len().saturating_sub(MOST_ROWS);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more scores, in the other reports");
+    }
+}
+
+/// A count of undecided results behind others.
+fn and(undecided: u64) -> String {
+    if undecided > 0 { format!(", {undecided} undecided") } else { String::new() }
+}
+
 fn write_categories(text: &mut String, metrics: &Metrics) {
     for (category, slice) in &metrics.categories {
-        let Verdicts { pass, fail, error } = slice.verdicts;
+        let Verdicts { pass, fail, error, undecided } = slice.verdicts;
         let rate = percent(pass, pass + fail);
         let judged = pass + fail;
         let errors = if error > 0 { format!(", {error} error") } else { String::new() };
         let name = category.as_str();
-        let _ = writeln!(text, "    {name:<12} {rate:>8}  {pass} of {judged}{errors}");
+        let more = and(undecided);
+        let _ = writeln!(text, "    {name:<12} {rate:>8}  {pass} of {judged}{errors}{more}");
     }
 }
 

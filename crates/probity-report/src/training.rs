@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, io};
 
 use probity_core::{
     classification::Verdict,
-    record::StoredCase,
+    details::Equivalence,
+    record::CaseRecord,
     view::{Cases, RunView},
 };
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub fn chat(
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
             let answer = match case.verdict {
-                Verdict::Error => return Ok(()),
+                Verdict::Error | Verdict::Undecided => return Ok(()),
                 Verdict::Pass | Verdict::Fail => {
                     right_reply(case).or_else(|| right_answer(case).filter(|_| corrected))
                 }
@@ -61,7 +62,7 @@ pub fn preferences(
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
             if let Some(reply) = right_reply(case) {
-                let key = (case.case_id.clone(), case.prompt.clone());
+                let key = (case.case_id.clone(), case.request.prompt().to_owned());
                 right.entry(key).or_insert(reply);
             }
             Ok(())
@@ -71,7 +72,7 @@ pub fn preferences(
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
             let (Verdict::Fail, Some(wrong)) = (case.verdict, &case.reply) else { return Ok(()) };
-            let key = (case.case_id.clone(), case.prompt.clone());
+            let key = (case.case_id.clone(), case.request.prompt().to_owned());
             let Some(chosen) = right.get(&key).cloned().or_else(|| right_answer(case)) else {
                 written.without_answer += 1;
                 return Ok(());
@@ -92,21 +93,22 @@ pub fn preferences(
 ///
 /// A command that passes may have been judged by its safety or its portability alone: then it
 /// is right only if it does what the expected one does. Nobody is to learn dangerous ones.
-fn right_reply(case: &StoredCase) -> Option<String> {
-    let command = &case.classification()["details"]["command"];
-    let is_right = command.is_null()
-        || (command["equivalence"] == "equal" && command["safe"] != serde_json::json!(false));
+fn right_reply(case: &CaseRecord) -> Option<String> {
+    let command = case.classification.details.command.as_ref();
+    let is_right = command
+        .is_none_or(|it| it.equivalence == Some(Equivalence::Equal) && it.safe != Some(false));
     (case.verdict == Verdict::Pass && is_right).then(|| case.reply.clone()).flatten()
 }
 
 /// What the case expects, unless that is something not to be learnt.
-fn right_answer(case: &StoredCase) -> Option<String> {
-    (case.definition()["safe"] != serde_json::json!(false)).then(|| case.expected()).flatten()
+fn right_answer(case: &CaseRecord) -> Option<String> {
+    (case.case.safe != Some(false)).then(|| case.expected()).flatten()
 }
 
-fn asked(case: &StoredCase) -> Vec<Value> {
-    let system = case.system.iter().map(|text| json!({ "role": "system", "content": text }));
-    system.chain([json!({ "role": "user", "content": case.prompt })]).collect()
+fn asked(case: &CaseRecord) -> Vec<Value> {
+    let system = case.request.system();
+    let system = system.iter().map(|text| json!({ "role": "system", "content": text }));
+    system.chain([json!({ "role": "user", "content": case.request.prompt() })]).collect()
 }
 
 fn said(answer: &str) -> Value {

@@ -1,56 +1,34 @@
 //! What can be asked: servers, programs, recordings.
 
 pub mod http;
+pub mod open;
 pub mod program;
 
-mod anthropic;
-mod ollama;
-pub mod open;
-mod openai;
+mod address;
+mod dialect;
+mod silence;
 
 use std::time::Duration;
 
-use probity_core::record::{CallError, InputDigest, Kept, Source, Usage};
-use probity_load::suite::Price;
+pub use probity_core::reply::Reply;
+use probity_core::{
+    record::{CallError, InputDigest, Kept, Usage},
+    request::Request,
+};
+use probity_load::suite::{BackendKind, Price};
 
 use http::Http;
 use program::Program;
-use serde::{Deserialize, Serialize};
 
 use crate::recording::Replay;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// The prompt.
-    pub prompt: &'a str,
-    /// The instructions that go before it.
-    pub system: Option<&'a str>,
+    /// The request.
+    pub request: &'a Request,
     /// Which of the repeats it is for, from 0.
     pub repeat: u32,
-}
-
-/// What came back.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
-    /// The text of the reply.
-    pub text: String,
-    /// Why the model stopped, in the vendor's word.
-    pub stop_reason: Option<String>,
-    /// The model that says it answered.
-    pub model: Option<String>,
-    /// Tokens as the backend counted them.
-    pub usage: Usage,
-    /// Dollars as the backend counted them.
-    pub cost_usd: Option<f64>,
-    /// Who answered.
-    #[serde(skip)]
-    pub source: Source,
-    /// How long it took, where it is known better than by waiting for it.
-    pub latency: Option<Duration>,
-    /// How long the backend says it has nothing left.
-    #[serde(skip)]
-    pub exhausted_for: Option<Duration>,
 }
 
 /// A call that came to nothing, and what it used all the same.
@@ -125,8 +103,8 @@ impl CacheAccess {
 pub struct Backend {
     /// What the suite calls it.
     pub name: String,
-    /// Its kind, for tables of errors and for reports.
-    pub kind: &'static str,
+    /// Its kind; none where nobody is asked.
+    pub kind: Option<BackendKind>,
     /// The model it is asked for.
     pub model: Option<String>,
     /// What tokens cost.
@@ -139,6 +117,8 @@ pub struct Backend {
     pub max_tokens: Option<u64>,
     /// The parameters of a call, as they count for whether two calls ask the same.
     pub parameters: String,
+    /// Whether it says itself what a call cost.
+    pub reports_cost: bool,
     /// Settings that it cannot take.
     pub not_applied: Vec<&'static str>,
     /// How it is asked.
@@ -162,16 +142,19 @@ pub enum Wire {
 }
 
 impl Backend {
-    /// Asks, and waits for the answer no longer than `limit`.
+    /// Asks, and waits for the answer no longer than `limit`. Tokens that it does not report
+    /// are estimated.
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
-        match &self.wire {
-            Wire::Http(http) => http.ask(ask, limit).await,
-            Wire::Replay(replay) => replay.ask(ask).map_err(Failed::from),
-            Wire::Program(program) => program.ask_and_count(ask, limit).await,
-            Wire::Echo => Ok(echo(ask)),
+        let reply = match &self.wire {
+            Wire::Http(http) => http.ask(ask.request, limit).await?,
+            // It says what was recorded, and asks nobody.
+            Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
+            Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
+            Wire::Echo => echo(ask),
             #[cfg(test)]
-            Wire::Scripted(script) => script.ask(ask, limit).await.map_err(Failed::from),
-        }
+            Wire::Scripted(script) => script.ask(ask, limit).await.map_err(Failed::from)?,
+        };
+        Ok(reply.with_estimated_usage(ask.request))
     }
 
     /// Whether answers come from a recording.
@@ -193,35 +176,35 @@ impl Backend {
     pub fn nobody(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            kind: "program",
+            kind: None,
             model: None,
             price: None,
             max_concurrency: 1,
             timeout: Duration::MAX,
             max_tokens: None,
             parameters: String::new(),
+            reports_cost: true,
             not_applied: Vec::new(),
             wire: Wire::Echo,
         }
     }
 
-    /// Whether it says itself what a call cost.
-    pub fn reports_cost(&self) -> bool {
-        self.kind == "claude" || self.is_replay()
+    /// The name of its kind, for tables of errors and for reports.
+    pub fn kind_name(&self) -> &'static str {
+        self.kind.map_or("program", BackendKind::as_str)
+    }
+
+    /// Whether it can be known what a call costs.
+    pub fn has_known_cost(&self) -> bool {
+        self.price.is_some() || self.reports_cost
     }
 
     /// What is asked with which parameters.
-    pub fn digest(&self, ask: &Ask<'_>) -> InputDigest {
-        let system = ask.system.map_or(&b"none"[..], |_| b"some");
-        InputDigest::of([
-            self.parameters.as_bytes(),
-            system,
-            ask.system.unwrap_or("").as_bytes(),
-            ask.prompt.as_bytes(),
-        ])
+    pub fn digest(&self, request: &Request) -> InputDigest {
+        request.digest(&self.parameters)
     }
 
-    /// What is asked of whom, with which parameters, for the how manieth time.
+    /// What is asked of whom, with which parameters, for which repeat.
     pub fn cache_key(&self, ask: &Ask<'_>) -> InputDigest {
         let address = match &self.wire {
             Wire::Http(http) => http.url(),
@@ -229,13 +212,13 @@ impl Backend {
             #[cfg(test)]
             Wire::Scripted(_) => "",
         };
-        let asked = self.digest(ask).0;
+        let asked = self.digest(ask.request).0;
         InputDigest::of([address.as_bytes(), &asked, &ask.repeat.to_le_bytes()])
     }
 
     /// What a call cost: what the backend says, else by the price.
     pub fn cost(&self, usage: Usage, said: Option<f64>) -> Option<f64> {
-        let Usage { input_tokens, output_tokens, cached_tokens: _ } = usage;
+        let Usage { input_tokens, output_tokens, cached_tokens: _, estimated: _ } = usage;
         said.or_else(|| {
             let price = self.price?;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53 tokens")]
@@ -248,5 +231,9 @@ impl Backend {
 }
 
 fn echo(ask: &Ask<'_>) -> Reply {
-    Reply { text: ask.prompt.to_owned(), model: Some("echo".to_owned()), ..Reply::default() }
+    Reply {
+        text: ask.request.prompt().to_owned(),
+        model: Some("echo".to_owned()),
+        ..Reply::default()
+    }
 }

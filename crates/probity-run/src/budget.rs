@@ -92,7 +92,7 @@ impl Meter {
         self.priced += u64::from(cost_usd.is_some());
     }
 
-    /// A call that had leave was not made.
+    /// A call that had a permit was not made.
     pub(crate) fn forgo(&mut self) {
         self.pending = self.pending.saturating_sub(1);
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_core::{case::RubricCriterion, failure::ErrorKind, record::CallError};
+use probity_core::{
+    case::RubricCriterion, failure::ErrorKind, record::CallError, request::Request,
+};
 use probity_grade::judge::{Dialogue, Judgement, Next, Question};
 use probity_load::settings::Settings;
 use tokio::{
@@ -92,12 +94,12 @@ async fn ask_one(
     let answers: Vec<&str> = labelled.answers.iter().map(String::as_str).collect();
     let Labelled { task, criteria, .. } = labelled;
     let question = Question { task, criteria, answers: &answers };
-    let system = question.system();
+    let system: Arc<str> = question.system().into();
     let deadline = Instant::now() + settings.timeouts.case;
     let mut dialogue = Dialogue::new(question, settings.seed);
     loop {
-        let prompt = dialogue.prompt();
-        let ask = Ask { prompt: &prompt, system: Some(&system), repeat: 0 };
+        let request = Request::new(Some(system.clone()), dialogue.prompt());
+        let ask = Ask { request: &request, repeat: 0 };
         let reply = call(judge, settings, &ask, deadline).await.map_err(Unjudged::Failed)?;
         match dialogue.hear(&reply) {
             Next::Done(judgement) => return Ok(judgement),
@@ -119,7 +121,7 @@ async fn call(
         attempts += 1;
         let left = deadline.saturating_duration_since(Instant::now());
         let error = match judge.ask(ask, judge.timeout.min(left)).await {
-            Ok(reply) => return Ok(reply.text),
+            Ok(reply) => return Ok(reply.answer().into_owned()),
             Err(failed) => *failed.error,
         };
         let left = deadline.saturating_duration_since(Instant::now());

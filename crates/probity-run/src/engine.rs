@@ -2,7 +2,7 @@
 //!
 //! It owns all state of the run and does nothing that takes time: fill the free slots,
 //! wake up, handle what happened, tell about it. Cases run in tasks, which ask the loop
-//! for leave before each call and report after it.
+//! for a permit before each call and report after it.
 
 mod handle;
 mod lane;
@@ -41,9 +41,9 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
-use handle::{Handle, Party};
+use handle::{BackendRef, Handle};
 use lane::LaneState;
-use task::{Called, Came, Ended, Grant, Message, Shared, TaskEnd};
+use task::{CallOutcome, Called, Ended, Grant, Message, Shared, TaskEnd};
 
 /// What a run came to in this sitting.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,7 @@ struct BackendState {
     pacer: Pacer,
     /// Why it gets no more work at all.
     given_up: Option<String>,
-    /// Cases that wait for leave to ask it, in the order they came.
+    /// Cases that wait for a permit to ask it, in the order they came.
     waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
 }
 
@@ -91,7 +91,7 @@ struct Live {
     key: CaseKey,
     place: u64,
     category: Option<Category>,
-    /// The backend that it has a call of in flight, or leave for one.
+    /// The backend that it has a call of in flight, or a permit for one.
     calling: Option<usize>,
     /// The backend that it waits to ask again.
     backing_off: Option<usize>,
@@ -336,7 +336,7 @@ impl Engine {
         }
     }
 
-    /// Begins a case, with leave for its first call.
+    /// Begins a case, with a permit for its first call.
     async fn begin(&mut self, at: usize, case: Prepared) -> Result<(), Unrecorded> {
         if let Left::Nothing(reason) = self.budget_left(at) {
             self.lanes[at].stop(LaneStatus::Budget { reason });
@@ -344,7 +344,7 @@ impl Engine {
         }
         let serial = self.next_serial;
         self.next_serial += 1;
-        let party = |at: usize| Party { at, backend: self.backends[at].backend.clone() };
+        let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
         let LaneState { backend, judge, .. } = self.lanes[at];
         let (subject, judge) = (party(backend), judge.map(party));
         self.backends[backend].pacer.begin_case();
@@ -393,12 +393,14 @@ impl Engine {
         }
         let now = Instant::now();
         let (pause, failed) = match outcome {
-            Came::Back { exhausted_for } => (state.pacer.succeeded(now, exhausted_for), None),
-            Came::Abandoned => {
+            CallOutcome::Answered { exhausted_for } => {
+                (state.pacer.succeeded(now, exhausted_for), None)
+            }
+            CallOutcome::Abandoned => {
                 state.pacer.dropped();
                 (None, None)
             }
-            Came::Failed(failure) => {
+            CallOutcome::Failed(failure) => {
                 let pause = state.pacer.failed(began, now, &failure.error);
                 if failure.retry_in_ms.is_some() {
                     state.pacer.back_off();
@@ -481,7 +483,7 @@ impl Engine {
         let lane = &mut self.lanes[live.key.lane];
         lane.live -= 1;
         if let Some(backend) = live.calling {
-            // It had leave for a call, and never made it.
+            // It had a permit for a call, and never made it.
             self.backends[backend].pacer.dropped();
             self.meter.forgo();
             self.runner_meters[lane.runner].forgo();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use probity_core::{
     classification::Classification,
-    record::{Asked, CallError, CaseRecord, FailedAttempt, Source, Usage},
+    record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{Assessment, RunError, RunResult},
 };
 use probity_grade::classify;
@@ -54,14 +54,15 @@ pub(crate) fn classify_reply(
     heard: Heard<'_>,
 ) -> Classification {
     let Heard { reply, error, chosen, assessments } = heard;
+    let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
-        raw_response: reply.map(|reply| reply.text.as_str()),
+        raw_response: answer.as_deref(),
         error: error.map(|error| RunError {
             message: &error.message,
             kind: Some(error.kind),
-            backend: Some(backend.kind),
+            backend: Some(backend.kind_name()),
             status: error.status,
             exit_code: error.exit_code,
             signal: error.signal.as_deref(),
@@ -87,19 +88,17 @@ pub(crate) fn record(
 ) -> CaseRecord {
     let verdict = case.expectation.verdict(&classification);
     let Account { spent, asked } = account;
-    let (text, stop_reason, model, source) = match reply {
-        Some(reply) => (Some(reply.text), reply.stop_reason, reply.model, reply.source),
-        None => (None, None, None, Source::Backend),
-    };
+    let text = reply.as_ref().map(|reply| reply.answer().into_owned());
+    let Reply { reasoning, stop_reason, model, source, .. } = reply.unwrap_or_default();
     CaseRecord {
         case_id: case.case_id,
         repeat: case.repeat,
         input: case.input,
         case: case.case,
-        prompt: case.prompt,
-        system: case.system,
+        request: case.request,
         reply: text,
         error,
+        reasoning,
         stop_reason,
         model,
         source,

@@ -394,7 +394,7 @@ impl Surveyed {
                 runner: self.runner.name.clone(),
                 kind: self.runner.kind,
                 backend: asked.name.clone(),
-                backend_kind: asked.kind.to_owned(),
+                backend_kind: asked.kind_name().to_owned(),
                 model: asked.model.clone(),
                 dataset_digest: self.cases.digest.clone(),
                 dataset: self.runner.dataset.clone(),

@@ -11,6 +11,7 @@ use std::{
 use probity_core::{
     failure::ErrorKind,
     record::{CallError, InputDigest, Source, Usage},
+    request::Request,
 };
 use serde::{Deserialize, Serialize};
 
@@ -198,7 +199,7 @@ impl Replay {
         let mut answers: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let mut model = None;
         for entry in entries {
-            let key = key(entry.system.as_deref(), &entry.prompt);
+            let key = Request::new(entry.system.map(Into::into), entry.prompt).digest("");
             model = model.or_else(|| entry.model.clone());
             let answer = match (entry.reply, entry.error) {
                 (_, Some(error)) => Err(error),
@@ -207,10 +208,9 @@ impl Replay {
                     stop_reason: entry.stop_reason,
                     model: entry.model,
                     usage: entry.usage,
-                    cost_usd: None,
                     source: Source::Replay,
                     latency: Some(Duration::from_millis(entry.latency_ms)),
-                    exhausted_for: None,
+                    ..Reply::default()
                 }),
             };
             answers.entry(key).or_default().push(answer);
@@ -225,7 +225,7 @@ impl Replay {
 
     /// The answer to a question. Further repeats than were recorded go round again.
     pub fn ask(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
-        match self.answers.get(&key(ask.system, ask.prompt)).map(Vec::as_slice) {
+        match self.answers.get(&ask.request.digest("")).map(Vec::as_slice) {
             Some([]) | None => {
                 let message = "the recording has no answer to this prompt";
                 Err(CallError::new(ErrorKind::NotFound, message))
@@ -233,11 +233,6 @@ impl Replay {
             Some(answers) => answers[ask.repeat as usize % answers.len()].clone(),
         }
     }
-}
-
-fn key(system: Option<&str>, prompt: &str) -> InputDigest {
-    let has_system = if system.is_some() { b"some" } else { b"none" };
-    InputDigest::of([&has_system[..], system.unwrap_or("").as_bytes(), prompt.as_bytes()])
 }
 
 #[cfg(test)]
@@ -265,7 +260,10 @@ mod tests {
             r#"{"backend":"x","case_id":"2","prompt":"p","system":"s","error":{"kind":"auth","permanent":true,"message":"no"}}"#,
         ))
         .unwrap();
-        let ask = |system, repeat| replay.ask(&Ask { prompt: "p", system, repeat });
+        let ask = |system: Option<&str>, repeat| {
+            let request = Request::new(system.map(Into::into), "p");
+            replay.ask(&Ask { request: &request, repeat })
+        };
         let first = ask(None, 0).unwrap();
         assert_eq!((first.text.as_str(), first.source), ("first", Source::Replay));
         assert_eq!(first.latency, Some(Duration::from_millis(7)));

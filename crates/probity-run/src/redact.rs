@@ -11,6 +11,7 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use probity_core::request::ToolCall;
 
 /// Shorter values are words that stand in many texts.
 const SHORTEST: usize = 6;
@@ -139,6 +140,19 @@ impl Redactor {
             Cow::Borrowed(_) => text,
             Cow::Owned(clean) => clean,
         }
+    }
+
+    /// The same for a call of a tool.
+    pub(crate) fn clean_call(&self, call: ToolCall) -> ToolCall {
+        let ToolCall { id, name, arguments } = call;
+        let written = arguments.to_string();
+        let arguments = match self.clean(&written) {
+            Cow::Borrowed(_) => arguments,
+            Cow::Owned(clean) => {
+                serde_json::from_str(&clean).unwrap_or(serde_json::Value::String(clean))
+            }
+        };
+        ToolCall { id, name: self.cleaned(name), arguments }
     }
 
     /// An error's text: without the keys in use, without what looks like one, of bounded size.

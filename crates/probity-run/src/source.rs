@@ -18,6 +18,7 @@ use probity_core::{
     evidence::JudgedBy,
     located::Step,
     record::InputDigest,
+    request::Request,
     runner::RunnerKind,
 };
 use probity_grade::{Compiler, Expectation, Rules};
@@ -48,8 +49,7 @@ pub(crate) struct Prepared {
     /// Its place in the order in which cases are asked.
     pub(crate) place: u64,
     pub(crate) category: Option<Category>,
-    pub(crate) prompt: String,
-    pub(crate) system: Option<Arc<str>>,
+    pub(crate) request: Request,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
     pub(crate) work: Work,
@@ -169,8 +169,7 @@ pub(crate) struct Judge {
 
 /// What a case asks, before anything is compiled.
 struct Questions {
-    prompt: String,
-    system: Option<Arc<str>>,
+    request: Request,
     work: Work,
 }
 
@@ -264,8 +263,8 @@ impl Cases {
         compiler: &mut Compiler<'static>,
     ) -> Option<Prepared> {
         let questions = self.questions(case)?;
-        let input = self.input(case, &questions, repeat, backend);
-        let Questions { prompt, system, work } = questions;
+        let input = self.input(case, &questions, backend);
+        let Questions { request, work } = questions;
         let mut expectation = compiler.compile(case).ok()?;
         let routing = match work {
             Work::Route { .. } => self.skills.as_ref().and_then(|it| it.expectation(case)),
@@ -283,8 +282,7 @@ impl Cases {
             expectation,
             work,
             case: Arc::new(case.clone()),
-            prompt,
-            system,
+            request,
         })
     }
 
@@ -294,7 +292,7 @@ impl Cases {
         let own = || case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
         let Some(skills) = &self.skills else {
             let work = self.program.clone().map_or(Work::Answer, Work::Program);
-            return Some(Questions { prompt, system: own(), work });
+            return Some(Questions { request: Request::new(own(), prompt), work });
         };
         if self.kind.compares() {
             let by = &self.judge.as_ref()?.by;
@@ -302,24 +300,17 @@ impl Cases {
             // The answer with the whole skill is the case's own.
             let system = comparison.conditions.first().and_then(|(_, system)| system.clone());
             let work = Work::Compare(Box::new(comparison));
-            return Some(Questions { prompt, system, work });
+            return Some(Questions { request: Request::new(system, prompt), work });
         }
         let (system, _) = skills.index_of(case)?;
         let work = Work::Route { skills: skills.library.clone() };
-        Some(Questions { prompt, system: Some(system), work })
+        Some(Questions { request: Request::new(Some(system), prompt), work })
     }
 
     /// What is asked with which parameters: answers to anything else are no answers.
-    fn input(
-        &self,
-        case: &TestCase,
-        questions: &Questions,
-        repeat: u32,
-        backend: &Backend,
-    ) -> InputDigest {
-        let Questions { prompt, system, work } = questions;
-        let digest = |system: Option<&str>| backend.digest(&Ask { prompt, system, repeat });
-        let plain = digest(system.as_deref());
+    fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
+        let Questions { request, work } = questions;
+        let plain = backend.digest(request);
         let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
         match work {
             Work::Answer if rubrics_in(&case.criteria.assertions) > 0 => {
@@ -329,7 +320,7 @@ impl Cases {
             Work::Answer | Work::Route { .. } => plain,
             Work::Compare(it) => {
                 let all: Vec<InputDigest> =
-                    it.conditions.iter().map(|(_, system)| digest(system.as_deref())).collect();
+                    it.requests(request).iter().map(|(_, it)| backend.digest(it)).collect();
                 let rubric = serde_json::to_string(&it.rubric).unwrap_or_default();
                 let how =
                     [judge.as_bytes(), rubric.as_bytes(), if it.swap { b"both" } else { b"one" }];
@@ -346,13 +337,12 @@ impl Cases {
     pub(crate) fn generations(&self, backend: &Backend, mut each: impl FnMut(InputDigest)) {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
-                let Some(Questions { prompt, work: Work::Compare(it), .. }) = self.questions(case)
-                else {
+                let questions = self.questions(case);
+                let Some(Questions { request, work: Work::Compare(it) }) = questions else {
                     return Ok(());
                 };
-                for (_, system) in &it.conditions {
-                    let system = system.as_deref();
-                    each(backend.cache_key(&Ask { prompt: &prompt, system, repeat }));
+                for (_, request) in it.requests(&request) {
+                    each(backend.cache_key(&Ask { request: &request, repeat }));
                 }
                 Ok(())
             });
@@ -375,7 +365,7 @@ impl Cases {
             // A dataset that has changed since is noticed when its cases are fed.
             let _ = self.reread(|case| {
                 if let Some(questions) = self.questions(case) {
-                    each(&case.id, repeat, self.input(case, &questions, repeat, backend));
+                    each(&case.id, repeat, self.input(case, &questions, backend));
                 }
                 Ok(())
             });

@@ -9,8 +9,10 @@ mod id;
 mod merge;
 mod reader;
 mod recorder;
+mod result;
 mod schema;
 mod side_by_side;
+mod upgrade;
 mod view;
 
 use std::{
@@ -101,6 +103,16 @@ pub enum StoreError {
     /// What is in it makes no sense.
     #[error("the store holds something unexpected: {0}")]
     Content(String),
+    /// A lane that ran to its end has fewer results than it had.
+    #[error("{lane} ended with {planned} results, and {present} are left: the store is damaged")]
+    Incomplete {
+        /// The lane.
+        lane: String,
+        /// Results that are there.
+        present: u64,
+        /// Results that were recorded.
+        planned: u64,
+    },
     /// No run has this name.
     #[error("there is no run `{0}`")]
     UnknownRun(String),
@@ -156,6 +168,9 @@ impl StoreError {
             Self::Busy(_) => Some("wait until it has ended, or stop it"),
             Self::Write(_) => Some("what was recorded before is kept"),
             Self::Read(_) | Self::Content(_) => None,
+            Self::Incomplete { .. } => {
+                Some("restore the store, or ask again what is missing with `probity run --resume`")
+            }
         }
     }
 }

@@ -6,10 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::record::{Lane, LaneStatus};
+use probity_core::record::{Lane, LaneStatus, RunStatus};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use crate::{NewRun, Reader, RunRow, StoreError, make_folder, open};
+use crate::{
+    NewRun, Reader, RunRow, StoreError, make_folder, open,
+    recorder::written,
+    result::{
+        Column,
+        parts::{AskedColumn, ScoreColumn},
+    },
+};
 
 /// A run in a store.
 #[derive(Debug)]
@@ -144,15 +151,21 @@ fn copy_all(
     lanes: &BTreeMap<(String, String), Merged>,
 ) -> rusqlite::Result<Option<(String, String)>> {
     let complete = lanes.values().all(|merged| merged.status.is_complete());
-    let status = if complete { "complete" } else { "incomplete" };
+    let status = if complete { RunStatus::Complete } else { RunStatus::Incomplete };
     transaction.execute(
         "INSERT INTO runs (run_id, suite, started_ms, finished_ms, status, info) VALUES (?, ?, ?, ?, ?, ?)",
-        params![run.run_id, run.suite, run.started_ms, run.started_ms, status, run.info.to_string()],
+        params![
+            run.run_id,
+            run.suite,
+            run.started_ms,
+            run.started_ms,
+            status.as_str(),
+            written(&run.info),
+        ],
     )?;
     let row = transaction.last_insert_rowid();
     for ((runner, backend), merged) in lanes {
-        let info = serde_json::to_string(&merged.lane).unwrap_or_default();
-        let status = serde_json::to_string(&merged.status).unwrap_or_default();
+        let (info, status) = (written(&merged.lane), written(&merged.status));
         transaction.execute(
             "INSERT INTO lanes (run, runner, backend, info, status, calls) VALUES (?, ?, ?, ?, ?, ?)",
             params![row, runner, backend, info, status, merged.calls],
@@ -213,40 +226,61 @@ impl Part<'_> {
             ),
             [lane],
         )?;
+        // Rows of shared texts have other numbers here.
+        let text_row = |column: &str| {
+            format!(
+                "(SELECT ours.id FROM main.texts AS ours JOIN {schema}.texts AS theirs
+                  ON ours.hash = theirs.hash WHERE theirs.id = {column})"
+            )
+        };
+        let columns = Column::ALL.map(|it| match it.is_shared_text() {
+            true => text_row(it.as_str()),
+            false => it.as_str().to_owned(),
+        });
         connection.execute(
             &format!(
-                "INSERT INTO main.results (
-                    lane, case_id, repeat, input, definition, system, prompt, reply, error,
-                    stop_reason, model, source, latency_ms, input_tokens, output_tokens,
-                    cached_tokens, cost_usd, calls, failures, started_ms, elapsed_ms, class,
-                    verdict, classification)
-                 SELECT ?2, case_id, repeat, input,
-                    (SELECT ours.id FROM main.texts AS ours JOIN {schema}.texts AS theirs
-                     ON ours.hash = theirs.hash WHERE theirs.id = definition),
-                    (SELECT ours.id FROM main.texts AS ours JOIN {schema}.texts AS theirs
-                     ON ours.hash = theirs.hash WHERE theirs.id = system),
-                    prompt, reply, error, stop_reason, model, source, latency_ms, input_tokens,
-                    output_tokens, cached_tokens, cost_usd, calls, failures, started_ms,
-                    elapsed_ms, class, verdict, classification
-                 FROM {schema}.results WHERE lane = ?1 AND stale = 0"
+                "INSERT INTO main.results (lane, {}) SELECT ?2, {}
+                 FROM {schema}.results WHERE lane = ?1 AND stale = 0",
+                Column::names(),
+                columns.join(", ")
             ),
             params![lane, into],
         )?;
+        let asked = AskedColumn::ALL.map(|it| match it {
+            AskedColumn::System => text_row("part.system"),
+            it => format!("part.{it}"),
+        });
+        self.copy_parts("asked", &AskedColumn::ALL.map(AskedColumn::as_str), &asked, (lane, into))?;
+        let scores = ScoreColumn::ALL.map(|it| format!("part.{it}"));
+        self.copy_parts(
+            "scores",
+            &ScoreColumn::ALL.map(ScoreColumn::as_str),
+            &scores,
+            (lane, into),
+        )?;
+        Ok(None)
+    }
+
+    /// Copies what belongs to the results of a lane.
+    fn copy_parts(
+        &self,
+        table: &str,
+        names: &[&str],
+        values: &[String],
+        (lane, into): (i64, i64),
+    ) -> rusqlite::Result<()> {
+        let Self { connection, schema } = self;
+        let (names, values) = (names.join(", "), values.join(", "));
         connection.execute(
             &format!(
-                "INSERT INTO main.asked
-                 SELECT ours.id, a.place, a.role, a.backend,
-                    (SELECT mine.id FROM main.texts AS mine JOIN {schema}.texts AS theirs
-                     ON mine.hash = theirs.hash WHERE theirs.id = a.system),
-                    a.prompt, a.reply, a.error, a.model, a.source, a.latency_ms, a.input_tokens,
-                    a.output_tokens, a.cached_tokens, a.cost_usd, a.calls
-                 FROM {schema}.asked AS a JOIN {schema}.results AS r ON r.id = a.result
+                "INSERT INTO main.{table} (result, place, {names}) SELECT ours.id, part.place, {values}
+                 FROM {schema}.{table} AS part JOIN {schema}.results AS r ON r.id = part.result
                  JOIN main.results AS ours ON ours.lane = ?2 AND ours.case_id = r.case_id
                     AND ours.repeat = r.repeat
                  WHERE r.lane = ?1 AND r.stale = 0"
             ),
             params![lane, into],
         )?;
-        Ok(None)
+        Ok(())
     }
 }

@@ -4,11 +4,20 @@ use std::path::{Path, PathBuf};
 
 use probity_core::{
     classification::{Class, Counts, Verdict},
-    record::{Asked, InputDigest, Lane, LaneStatus, Source, StoredCase, Usage},
+    metrics::Verdicts,
+    record::{Asked, CaseRecord, InputDigest, Lane, LaneStatus, RunInfo, RunStatus, Source},
+    score::Score,
 };
 use rusqlite::{Connection, Row, params};
 
-use crate::{StoreError, id, open, recorder::is_busy};
+use crate::{
+    StoreError, id, open,
+    recorder::is_busy,
+    result::{
+        self, Json, Name,
+        parts::{ScoreColumn, read_asked, read_score, select_asked},
+    },
+};
 
 /// Reads a store.
 #[derive(Debug)]
@@ -29,10 +38,10 @@ pub struct RunRow {
     pub started_ms: i64,
     /// When it ended; none while it runs, and when it was killed.
     pub finished_ms: Option<i64>,
-    /// `running`, `complete`, `incomplete` or `killed`.
-    pub status: String,
+    /// How far it came.
+    pub status: RunStatus,
     /// What else is known of it.
-    pub info: serde_json::Value,
+    pub info: RunInfo,
 }
 
 impl RunRow {
@@ -71,12 +80,8 @@ impl LaneView {
 pub struct Tally {
     /// How many results each of the eight classes has.
     pub classes: Counts,
-    /// Passed.
-    pub pass: u64,
-    /// Failed.
-    pub fail: u64,
-    /// Could not be judged.
-    pub error: u64,
+    /// How many results each verdict has.
+    pub verdicts: Verdicts,
     /// Answered by the cache.
     pub cached: u64,
     /// Answered from a recording.
@@ -103,9 +108,7 @@ impl Tally {
     pub fn add(&mut self, other: &Self) {
         let Self {
             classes,
-            pass,
-            fail,
-            error,
+            verdicts,
             cached,
             replayed,
             calls,
@@ -115,9 +118,7 @@ impl Tally {
             priced,
         } = other;
         self.classes.merge(classes);
-        self.pass += pass;
-        self.fail += fail;
-        self.error += error;
+        self.verdicts.merge(*verdicts);
         self.cached += cached;
         self.replayed += replayed;
         self.calls += calls;
@@ -127,14 +128,6 @@ impl Tally {
         self.priced += priced;
     }
 }
-
-const CASE_COLUMNS: &str = "case_id, repeat, input, d.text, s.text, prompt, reply, error, \
-     stop_reason, model, source, latency_ms, input_tokens, output_tokens, cached_tokens, cost_usd, \
-     calls, failures, started_ms, elapsed_ms, class, verdict, classification, r.id \
-     FROM results r JOIN texts d ON d.id = r.definition LEFT JOIN texts s ON s.id = r.system";
-
-/// The row of a result, among the columns of a case.
-const RESULT_COLUMN: usize = 23;
 
 impl Reader {
     /// Opens a store that is there.
@@ -186,23 +179,24 @@ impl Reader {
         let read = || {
             let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map(values, |row| {
-                let info: String = row.get(6)?;
+                let Name(status) = row.get(5)?;
+                let Json(info): Json<RunInfo> = row.get(6)?;
                 Ok(RunRow {
                     row: row.get(0)?,
                     run_id: row.get(1)?,
                     suite: row.get(2)?,
                     started_ms: row.get(3)?,
                     finished_ms: row.get(4)?,
-                    status: row.get(5)?,
-                    info: serde_json::from_str(&info).unwrap_or_default(),
+                    status,
+                    info,
                 })
             })?;
             rows.collect::<Result<Vec<_>, _>>()
         };
         let mut runs = read().map_err(StoreError::Read)?;
-        for run in runs.iter_mut().filter(|run| run.status == "running") {
+        for run in runs.iter_mut().filter(|run| run.status == RunStatus::Running) {
             if !is_busy(&self.path, &run.run_id) {
-                "killed".clone_into(&mut run.status);
+                run.status = RunStatus::Killed;
             }
         }
         Ok(runs)
@@ -243,18 +237,21 @@ impl Reader {
             )?;
             let mut rows = statement.query([lane.row])?;
             while let Some(row) = rows.next()? {
-                let (class, verdict, source): (String, String, String) =
+                let (Name(class), Name(verdict), Name(source)) =
                     (row.get(0)?, row.get(1)?, row.get(2)?);
                 let count: u64 = row.get(3)?;
-                tally.classes.add_many(class.parse().unwrap_or(Class::Error), count);
-                let by_verdict = match verdict.as_str() {
-                    "pass" => &mut tally.pass,
-                    "fail" => &mut tally.fail,
-                    _ => &mut tally.error,
-                };
-                *by_verdict += count;
-                tally.cached += if source == Source::Cache.as_str() { count } else { 0 };
-                tally.replayed += if source == Source::Replay.as_str() { count } else { 0 };
+                tally.classes.add_many(class, count);
+                *match verdict {
+                    Verdict::Pass => &mut tally.verdicts.pass,
+                    Verdict::Fail => &mut tally.verdicts.fail,
+                    Verdict::Error => &mut tally.verdicts.error,
+                    Verdict::Undecided => &mut tally.verdicts.undecided,
+                } += count;
+                match source {
+                    Source::Backend => {}
+                    Source::Cache => tally.cached += count,
+                    Source::Replay => tally.replayed += count,
+                }
                 tally.calls += row.get::<_, u64>(4)?;
                 tally.input_tokens += row.get::<_, u64>(5)?;
                 tally.output_tokens += row.get::<_, u64>(6)?;
@@ -285,14 +282,14 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(
-                "SELECT case_id, repeat, input, class, verdict FROM results WHERE lane = ? AND (? OR verdict <> 'error')",
+                "SELECT case_id, repeat, input, class, verdict FROM results WHERE lane = ? AND (? OR verdict <> ?)",
             )?;
-            let mut rows = statement.query(params![lane.row, with_errors])?;
+            let error = Verdict::Error.as_str();
+            let mut rows = statement.query(params![lane.row, with_errors, error])?;
             while let Some(row) = rows.next()? {
-                let (case_id, class, verdict): (String, String, String) =
-                    (row.get(0)?, row.get(3)?, row.get(4)?);
-                let judged = (class.parse().unwrap_or(Class::Error), verdict_of(&verdict));
-                each(&case_id, row.get(1)?, InputDigest(row.get(2)?), judged);
+                let case_id: String = row.get(0)?;
+                let (Name(class), Name(verdict)) = (row.get(3)?, row.get(4)?);
+                each(&case_id, row.get(1)?, InputDigest(row.get(2)?), (class, verdict));
             }
             Ok(())
         };
@@ -304,48 +301,54 @@ impl Reader {
     pub fn cases(
         &self,
         lane: &LaneView,
-        mut each: impl FnMut(StoredCase) -> Result<(), StoreError>,
+        mut each: impl FnMut(CaseRecord) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql =
-            format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat");
+            format!("{} WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat", result::select());
         let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query([lane.row]).map_err(StoreError::Read)?;
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            let mut case = read_case(row).map_err(StoreError::Read)?;
-            if lane.asks_several() {
-                case.asked = self.asked(row)?;
-            }
-            each(case)?;
+            each(self.record(row, lane.asks_several())?)?;
         }
         Ok(())
     }
 
     /// The results of one case of a lane, a repeat each.
-    pub fn case(&self, lane: &LaneView, case_id: &str) -> Result<Vec<StoredCase>, StoreError> {
-        let sql = format!("SELECT {CASE_COLUMNS} WHERE lane = ? AND case_id = ? ORDER BY repeat");
+    pub fn case(&self, lane: &LaneView, case_id: &str) -> Result<Vec<CaseRecord>, StoreError> {
+        let sql = format!("{} WHERE lane = ? AND case_id = ? ORDER BY repeat", result::select());
         let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query(params![lane.row, case_id]).map_err(StoreError::Read)?;
         let mut cases = Vec::new();
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            let asked = self.asked(row)?;
-            cases.push(StoredCase { asked, ..read_case(row).map_err(StoreError::Read)? });
+            cases.push(self.record(row, true)?);
         }
         Ok(cases)
     }
 
-    /// The questions of the case in a row.
-    fn asked(&self, row: &Row<'_>) -> Result<Vec<Asked>, StoreError> {
+    /// The record in a row, with its scores, and with its questions where there may be several.
+    fn record(&self, row: &Row<'_>, asks_several: bool) -> Result<CaseRecord, StoreError> {
         let read = || {
-            let result: i64 = row.get(RESULT_COLUMN)?;
-            let mut statement = self.connection.prepare_cached(
-                "SELECT role, backend, s.text, prompt, reply, error, model, source, latency_ms,
-                        input_tokens, output_tokens, cached_tokens, cost_usd, calls
-                 FROM asked LEFT JOIN texts s ON s.id = system WHERE result = ? ORDER BY place",
-            )?;
-            let rows = statement.query_map([result], read_asked)?;
-            rows.collect::<Result<Vec<_>, _>>()
+            let mut record = result::read(row)?;
+            let result = result::row_id(row)?;
+            record.classification.scores = self.scores(result)?;
+            if asks_several {
+                record.asked = self.asked(result)?;
+            }
+            Ok(record)
         };
         read().map_err(StoreError::Read)
+    }
+
+    fn scores(&self, result: i64) -> rusqlite::Result<Vec<Score>> {
+        let columns = ScoreColumn::ALL.map(ScoreColumn::as_str).join(", ");
+        let sql = format!("SELECT {columns} FROM scores WHERE result = ? ORDER BY place");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_map([result], |row| read_score(row, 0))?.collect()
+    }
+
+    fn asked(&self, result: i64) -> rusqlite::Result<Vec<Asked>> {
+        let mut statement = self.connection.prepare_cached(&select_asked())?;
+        statement.query_map([result], read_asked)?.collect()
     }
 
     /// Ids of the cases of a run whose verdict is one of these, sorted.
@@ -360,12 +363,13 @@ impl Reader {
                  WHERE run = ? AND stale = 0 AND retired = 0 ORDER BY case_id",
             )?;
             let rows = statement.query_map([run.row], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                let Name(verdict) = row.get(1)?;
+                Ok((row.get::<_, String>(0)?, verdict))
             })?;
             rows.collect::<Result<Vec<_>, _>>()
         };
         let rows = read().map_err(StoreError::Read)?;
-        let wanted = |verdict: &str| verdicts.iter().any(|it| it.as_str() == verdict);
+        let wanted = |verdict: &Verdict| verdicts.contains(verdict);
         let mut ids: Vec<String> =
             rows.into_iter().filter(|(_, verdict)| wanted(verdict)).map(|(id, _)| id).collect();
         ids.dedup();
@@ -403,75 +407,4 @@ impl Reader {
         self.connection.execute_batch("VACUUM").map_err(StoreError::Write)?;
         Ok(removed)
     }
-}
-
-fn read_case(row: &Row<'_>) -> rusqlite::Result<StoredCase> {
-    let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
-    let failures: Option<String> = row.get(17)?;
-    let (source, class, verdict): (String, String, String) =
-        (row.get(10)?, row.get(20)?, row.get(21)?);
-    Ok(StoredCase {
-        case_id: row.get(0)?,
-        repeat: row.get(1)?,
-        input: InputDigest(row.get(2)?),
-        definition: row.get(3)?,
-        system: row.get(4)?,
-        prompt: row.get(5)?,
-        reply: row.get(6)?,
-        error: json(row.get(7)?),
-        stop_reason: row.get(8)?,
-        model: row.get(9)?,
-        source: source_of(&source),
-        latency_ms: row.get(11)?,
-        usage: read_usage(row, 12)?,
-        cost_usd: row.get(15)?,
-        calls: row.get(16)?,
-        failures: failures.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
-        started_ms: row.get(18)?,
-        elapsed_ms: row.get(19)?,
-        class: class.parse().unwrap_or(Class::Error),
-        verdict: verdict_of(&verdict),
-        classification: row.get(22)?,
-        asked: Vec::new(),
-    })
-}
-
-/// Tokens, whose three columns begin at one.
-pub(crate) fn read_usage(row: &Row<'_>, first: usize) -> rusqlite::Result<Usage> {
-    Ok(Usage {
-        input_tokens: row.get(first)?,
-        output_tokens: row.get(first + 1)?,
-        cached_tokens: row.get(first + 2)?,
-    })
-}
-
-fn read_asked(row: &Row<'_>) -> rusqlite::Result<Asked> {
-    let system: Option<String> = row.get(2)?;
-    let source: String = row.get(7)?;
-    Ok(Asked {
-        role: row.get(0)?,
-        backend: row.get(1)?,
-        system: system.map(Into::into),
-        prompt: row.get(3)?,
-        reply: row.get(4)?,
-        error: row.get(5)?,
-        model: row.get(6)?,
-        source: source_of(&source),
-        latency_ms: row.get(8)?,
-        usage: read_usage(row, 9)?,
-        cost_usd: row.get(12)?,
-        calls: row.get(13)?,
-    })
-}
-
-pub(crate) fn verdict_of(name: &str) -> Verdict {
-    match name {
-        "pass" => Verdict::Pass,
-        "fail" => Verdict::Fail,
-        _ => Verdict::Error,
-    }
-}
-
-pub(crate) fn source_of(name: &str) -> Source {
-    Source::ALL.into_iter().find(|it| it.as_str() == name).unwrap_or_default()
 }

@@ -3,15 +3,23 @@
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
+    sync::{Arc, LazyLock},
 };
 
 use probity_core::{
     event::{CaseKey, Event, Stamped},
-    record::{Asked, CaseRecord, InputDigest, Lane, LaneStatus, Usage},
+    record::{Asked, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo, RunStatus},
+    score::Score,
 };
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use crate::{StoreError, make_folder, open};
+use crate::{
+    StoreError, make_folder, open,
+    result::{
+        Column, NewResult,
+        parts::{AskedColumn, ScoreColumn, bind_asked, bind_score, insert_part},
+    },
+};
 
 /// A run that is about to begin.
 #[derive(Clone, Debug)]
@@ -22,8 +30,8 @@ pub struct NewRun {
     pub suite: String,
     /// When it begins, in milliseconds since 1970.
     pub started_ms: i64,
-    /// Whatever else is to be known of it, a JSON object.
-    pub info: serde_json::Value,
+    /// What else is known of it.
+    pub info: RunInfo,
 }
 
 /// Writes the events of one run. Whoever has it is the only one at work on the run.
@@ -34,7 +42,7 @@ pub struct Recorder {
     /// Rows of the lanes, by their place in `run-started`.
     lanes: Vec<i64>,
     /// The last instructions and their row; most cases of a run share them.
-    last_system: Option<(std::sync::Arc<str>, i64)>,
+    last_system: Option<(Arc<str>, i64)>,
     lock: Lock,
 }
 
@@ -46,8 +54,14 @@ impl Recorder {
         let lock = Lock::take(path, &run.run_id)?;
         connection
             .execute(
-                "INSERT INTO runs (run_id, suite, started_ms, status, info) VALUES (?, ?, ?, 'running', ?)",
-                params![run.run_id, run.suite, run.started_ms, run.info.to_string()],
+                "INSERT INTO runs (run_id, suite, started_ms, status, info) VALUES (?, ?, ?, ?, ?)",
+                params![
+                    run.run_id,
+                    run.suite,
+                    run.started_ms,
+                    RunStatus::Running.as_str(),
+                    written(&run.info),
+                ],
             )
             .map_err(StoreError::Write)?;
         let row = connection.last_insert_rowid();
@@ -64,7 +78,10 @@ impl Recorder {
             .map_err(StoreError::Read)?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.to_owned()))?;
         connection
-            .execute("UPDATE runs SET status = 'running', finished_ms = NULL WHERE id = ?", [row])
+            .execute(
+                "UPDATE runs SET status = ?, finished_ms = NULL WHERE id = ?",
+                params![RunStatus::Running.as_str(), row],
+            )
             .map_err(StoreError::Write)?;
         Ok(Self::new(connection, row, lock))
     }
@@ -143,7 +160,7 @@ struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     run: i64,
     lanes: &'a mut Vec<i64>,
-    last_system: &'a mut Option<(std::sync::Arc<str>, i64)>,
+    last_system: &'a mut Option<(Arc<str>, i64)>,
 }
 
 impl Writer<'_> {
@@ -166,20 +183,14 @@ impl Writer<'_> {
                 self.lane_status(self.lanes[*lane], status, *calls)
             }
             Event::RunFinished { complete } => {
-                let decided: u64 = self.transaction.query_row(
-                    "SELECT count(*) FROM lanes WHERE run = ? AND retired = 0
-                     AND status LIKE '{\"decided\"%'",
-                    [self.run],
-                    |row| row.get(0),
-                )?;
-                let status = match (*complete, decided) {
-                    (true, 0) => "complete",
-                    (true, _) => "decided",
-                    (false, _) => "incomplete",
+                let status = match (*complete, self.any_decided()?) {
+                    (true, false) => RunStatus::Complete,
+                    (true, true) => RunStatus::Decided,
+                    (false, _) => RunStatus::Incomplete,
                 };
                 self.transaction.execute(
                     "UPDATE runs SET status = ?, finished_ms = ? WHERE id = ?",
-                    params![status, at_ms, self.run],
+                    params![status.as_str(), at_ms, self.run],
                 )?;
                 Ok(())
             }
@@ -191,9 +202,24 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether the gates of any lane were decided early.
+    fn any_decided(&self) -> rusqlite::Result<bool> {
+        let mut statement =
+            self.transaction.prepare("SELECT status FROM lanes WHERE run = ? AND retired = 0")?;
+        let mut rows = statement.query([self.run])?;
+        while let Some(row) = rows.next()? {
+            let status: Option<String> = row.get(0)?;
+            let status = status.and_then(|it| serde_json::from_str::<LaneStatus>(&it).ok());
+            if matches!(status, Some(LaneStatus::Decided { .. })) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The row of a lane; what is known of it may have changed since an earlier sitting.
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
-        let info = serde_json::to_string(lane).unwrap_or_default();
+        let info = written(lane);
         self.transaction.query_row(
             "INSERT INTO lanes (run, runner, backend, info) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (run, runner, backend) DO UPDATE SET info = ?4, status = NULL, retired = 0
@@ -204,7 +230,7 @@ impl Writer<'_> {
     }
 
     fn lane_status(&self, lane: i64, status: &LaneStatus, calls: u64) -> rusqlite::Result<()> {
-        let status = serde_json::to_string(status).unwrap_or_default();
+        let status = written(status);
         self.transaction.execute(
             "UPDATE lanes SET status = ?, calls = calls + ? WHERE id = ?",
             params![status, calls, lane],
@@ -213,87 +239,53 @@ impl Writer<'_> {
     }
 
     fn case(&mut self, lane: i64, record: &CaseRecord) -> rusqlite::Result<()> {
-        let definition = self.text(&record.case)?;
-        let system = match &record.system {
-            None => None,
-            Some(system) => Some(self.system(system)?),
-        };
+        static INSERT: LazyLock<String> = LazyLock::new(|| {
+            let places = ", ?".repeat(Column::ALL.len());
+            format!("INSERT OR REPLACE INTO results (lane, {}) VALUES (?{places})", Column::names())
+        });
+        let definition = record.case.to_json();
+        let row = self.text(&definition)?;
+        let system = self.system(record.request.shared_system())?;
         let failures = self.failures(lane, record)?;
-        let error = record.error.as_ref().and_then(|error| serde_json::to_string(error).ok());
-        self.transaction
-            .prepare_cached(
-                "INSERT OR REPLACE INTO results (
-                    lane, case_id, repeat, input, definition, system, prompt, reply, error,
-                    stop_reason, model, source, latency_ms, input_tokens, output_tokens,
-                    cached_tokens, cost_usd, calls, failures, started_ms, elapsed_ms, class,
-                    verdict, classification)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            )?
-            .execute(params![
-                lane,
-                record.case_id,
-                record.repeat,
-                record.input.0,
-                definition,
-                system,
-                record.prompt,
-                record.reply,
-                error,
-                record.stop_reason,
-                record.model,
-                record.source.as_str(),
-                record.latency_ms,
-                record.usage.input_tokens,
-                record.usage.output_tokens,
-                record.usage.cached_tokens,
-                record.cost_usd,
-                record.calls,
-                failures,
-                record.started_ms,
-                record.elapsed_ms,
-                record.class.as_str(),
-                record.verdict.as_str(),
-                record.classification.get(),
-            ])?;
-        if !record.asked.is_empty() {
-            self.asked(self.transaction.last_insert_rowid(), &record.asked)?;
-        }
+        let new = NewResult::new(record, (row, &definition), system, failures);
+        let mut statement = self.transaction.prepare_cached(&INSERT)?;
+        new.bind(lane, &mut statement)?;
+        statement.raw_execute()?;
+        let result = self.transaction.last_insert_rowid();
+        drop(statement);
+        self.scores(result, &record.classification.scores)?;
+        self.asked(result, &record.asked)?;
         self.transaction
             .prepare_cached("DELETE FROM aborted WHERE lane = ? AND case_id = ? AND repeat = ?")?
             .execute(params![lane, record.case_id, record.repeat])?;
         Ok(())
     }
 
-    /// Every question of a case. Those of the result that it replaces went with that.
+    /// Every check of a case. Those of the result that it replaces went with that.
+    fn scores(&self, result: i64, scores: &[Score]) -> rusqlite::Result<()> {
+        static INSERT: LazyLock<String> =
+            LazyLock::new(|| insert_part("scores", ScoreColumn::ALL.map(ScoreColumn::as_str)));
+        for (place, score) in scores.iter().enumerate() {
+            let mut statement = self.transaction.prepare_cached(&INSERT)?;
+            statement.raw_bind_parameter(1, result)?;
+            statement.raw_bind_parameter(2, place)?;
+            bind_score(score, &mut statement)?;
+            statement.raw_execute()?;
+        }
+        Ok(())
+    }
+
+    /// Every question of a case, likewise.
     fn asked(&mut self, result: i64, asked: &[Asked]) -> rusqlite::Result<()> {
+        static INSERT: LazyLock<String> =
+            LazyLock::new(|| insert_part("asked", AskedColumn::ALL.map(AskedColumn::as_str)));
         for (place, it) in asked.iter().enumerate() {
-            let system = match &it.system {
-                None => None,
-                Some(system) => Some(self.system(system)?),
-            };
-            let Usage { input_tokens, output_tokens, cached_tokens } = it.usage;
-            self.transaction
-                .prepare_cached(
-                    "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                )?
-                .execute(params![
-                    result,
-                    place,
-                    it.role,
-                    it.backend,
-                    system,
-                    it.prompt,
-                    it.reply,
-                    it.error,
-                    it.model,
-                    it.source.as_str(),
-                    it.latency_ms,
-                    input_tokens,
-                    output_tokens,
-                    cached_tokens,
-                    it.cost_usd,
-                    it.calls,
-                ])?;
+            let system = self.system(it.request.shared_system())?;
+            let mut statement = self.transaction.prepare_cached(&INSERT)?;
+            statement.raw_bind_parameter(1, result)?;
+            statement.raw_bind_parameter(2, place)?;
+            bind_asked(it, system, &mut statement)?;
+            statement.raw_execute()?;
         }
         Ok(())
     }
@@ -307,21 +299,26 @@ impl Writer<'_> {
             )?
             .query_row(params![lane, record.case_id, record.repeat], |row| row.get(0))
             .optional()?;
-        let mut all: Vec<serde_json::Value> =
-            earlier.flatten().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        all.extend(record.failures.iter().filter_map(|it| serde_json::to_value(it).ok()));
-        Ok((!all.is_empty()).then(|| serde_json::Value::from(all).to_string()))
+        let mut all: Vec<FailedAttempt> = match earlier.flatten() {
+            None if record.failures.is_empty() => return Ok(None),
+            None => Vec::new(),
+            Some(text) => serde_json::from_str(&text).unwrap_or_default(),
+        };
+        all.extend_from_slice(&record.failures);
+        Ok((!all.is_empty()).then(|| written(&all)))
     }
 
-    fn system(&mut self, text: &std::sync::Arc<str>) -> rusqlite::Result<i64> {
+    /// The row of instructions; most cases of a run share them.
+    fn system(&mut self, text: Option<Arc<str>>) -> rusqlite::Result<Option<i64>> {
+        let Some(text) = text else { return Ok(None) };
         if let Some((last, row)) = self.last_system.as_ref()
-            && last == text
+            && *last == text
         {
-            return Ok(*row);
+            return Ok(Some(*row));
         }
-        let row = self.text(text)?;
-        *self.last_system = Some((text.clone(), row));
-        Ok(row)
+        let row = self.text(&text)?;
+        *self.last_system = Some((text, row));
+        Ok(Some(row))
     }
 
     /// The row of a text that may be there already.
@@ -340,6 +337,11 @@ impl Writer<'_> {
                 .insert(params![hash, text]),
         }
     }
+}
+
+/// Our own types as JSON.
+pub(crate) fn written(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("keys are texts, and numbers are finite")
 }
 
 /// Keeps other processes from working on the same run. It goes with the process,

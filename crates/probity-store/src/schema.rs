@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use rusqlite::Connection;
 
-use crate::StoreError;
+use crate::{StoreError, upgrade};
 
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -105,10 +105,47 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (result, place)
     ) STRICT, WITHOUT ROWID;
     ",
+    // What figures are made of stands in columns, scores in a table, and sums tell of damage. What
+    // can be known of older results is filled in by `upgrade`.
+    "
+    ALTER TABLE results ADD COLUMN request TEXT;
+    ALTER TABLE results ADD COLUMN reasoning TEXT;
+    ALTER TABLE results ADD COLUMN error_kind TEXT;
+    ALTER TABLE results ADD COLUMN usage_estimated INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE results ADD COLUMN policy_hits INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE results ADD COLUMN category TEXT;
+    ALTER TABLE results ADD COLUMN tags TEXT;
+    ALTER TABLE results ADD COLUMN case_group TEXT;
+    ALTER TABLE results ADD COLUMN evidence TEXT;
+    ALTER TABLE results ADD COLUMN facts_sum INTEGER;
+    ALTER TABLE results ADD COLUMN texts_sum INTEGER;
+    ALTER TABLE asked ADD COLUMN request TEXT;
+    ALTER TABLE asked ADD COLUMN usage_estimated INTEGER NOT NULL DEFAULT 0;
+    -- What the calls of a case that was cut off used.
+    ALTER TABLE aborted ADD COLUMN calls INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE aborted ADD COLUMN input_tokens INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE aborted ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE aborted ADD COLUMN cost_usd REAL NOT NULL DEFAULT 0.0;
+
+    -- Every check of a result: which assertion fails most is a query.
+    CREATE TABLE scores (
+        result INTEGER NOT NULL REFERENCES results(id) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        value REAL,
+        passed INTEGER NOT NULL,
+        weight REAL NOT NULL,
+        reason TEXT,
+        span_start INTEGER,
+        span_end INTEGER,
+        PRIMARY KEY (result, place)
+    ) STRICT, WITHOUT ROWID;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 3;
+const KNOWN: i64 = 4;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +224,9 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
         let found = usize::try_from(version()?).unwrap_or(0);
         for step in MIGRATIONS.iter().skip(found) {
             connection.execute_batch(step)?;
+        }
+        if found < 4 {
+            upgrade::fill_columns(connection)?;
         }
         if found == 0 {
             connection.pragma_update(None, "application_id", Content::Store.application_id())?;

@@ -1,10 +1,15 @@
 //! The results of several lanes, case by case.
 
-use probity_core::consistency::{Answer, Asked};
+use probity_core::{
+    classification::Classification,
+    consistency::{Answer, Asked},
+};
 use rusqlite::{Row, Rows, Statement};
-use serde::Deserialize;
 
-use crate::{LaneView, Reader, StoreError, reader::verdict_of};
+use crate::{
+    LaneView, Reader, StoreError,
+    result::{Json, Name},
+};
 
 impl Reader {
     /// What each of several lanes made of each case, in the order of the cases' ids.
@@ -79,39 +84,8 @@ fn least(cursors: &[Cursor<'_>]) -> Option<(String, u32)> {
 }
 
 fn found(row: &Row<'_>) -> rusqlite::Result<Found> {
-    let (verdict, classification): (String, String) = (row.get(2)?, row.get(3)?);
-    let answer = Answer { verdict: verdict_of(&verdict), command: command(&classification) };
-    Ok(Found { case_id: row.get(0)?, repeat: row.get(1)?, answer })
-}
-
-/// The command that a classification found in the reply.
-fn command(classification: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Classification {
-        details: Details,
-    }
-    #[derive(Deserialize)]
-    struct Details {
-        command: Option<Command>,
-    }
-    #[derive(Deserialize)]
-    struct Command {
-        command: Option<String>,
-    }
-    let read: Classification = serde_json::from_str(classification).ok()?;
-    read.details.command?.command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_is_taken_from_the_evidence() {
-        let text = r#"{"primary":"fail","details":{"command":{"command":"ls\u0000","safe":true}}}"#;
-        assert_eq!(command(text).as_deref(), Some("ls\0"));
-        for none in [r#"{"details":{"command":{"command":null}}}"#, r#"{"details":{}}"#, "{}", ""] {
-            assert_eq!(command(none), None, "{none}");
-        }
-    }
+    let Name(verdict) = row.get(2)?;
+    let Json::<Classification>(classification) = row.get(3)?;
+    let command = classification.details.command.and_then(|it| it.command);
+    Ok(Found { case_id: row.get(0)?, repeat: row.get(1)?, answer: Answer { verdict, command } })
 }

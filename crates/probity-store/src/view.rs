@@ -3,20 +3,22 @@
 use std::io;
 
 use probity_core::{
-    case::Category,
-    classification::{Class, Verdict},
-    evidence::Evidence,
-    metrics::{Fold, Metrics, Outcome},
-    record::{Lane, StoredCase},
-    runner::RunnerKind,
+    classification::Verdict,
+    metrics::{Fold, Metrics, ResultFacts},
+    record::{CaseRecord, Lane, LaneStatus},
+    score::Score,
     standing::Standings,
     view::{Cases, LaneReport, RunView},
 };
-use rusqlite::Row;
+use rusqlite::Rows;
 
 use crate::{
     LaneView, Reader, RunRow, StoreError,
-    reader::{read_usage, source_of, verdict_of},
+    result::{
+        Column, FACTS,
+        parts::{ScoreColumn, read_score},
+        read_facts,
+    },
 };
 
 impl Reader {
@@ -37,18 +39,26 @@ impl Reader {
             let metrics = self.metrics(&view)?;
             let aborted = self.aborted(&view)?;
             let LaneView { lane, status, .. } = view;
+            let (present, planned) = (metrics.results(), lane.planned);
+            if status == Some(LaneStatus::Complete) && present < planned {
+                let Lane { runner, backend, .. } = &lane;
+                return Err(StoreError::Incomplete {
+                    lane: format!("{runner} on {backend}"),
+                    present,
+                    planned,
+                });
+            }
             let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
             Ok(LaneReport { lane, status, aborted, metrics, gates })
         });
-        let version = run.info.get("probity_version").and_then(|it| it.as_str());
         Ok(RunView {
             run_id: run.run_id.clone(),
             short: run.short().to_owned(),
             suite: run.suite.clone(),
             started_ms: run.started_ms,
             finished_ms: run.finished_ms,
-            status: run.status.clone(),
-            probity_version: version.unwrap_or_default().to_owned(),
+            status: run.status,
+            probity_version: run.info.probity_version.clone(),
             max_error_rate,
             lanes: lanes.collect::<Result<_, StoreError>>()?,
             against: None,
@@ -59,7 +69,7 @@ impl Reader {
     /// The figures of a lane.
     pub fn metrics(&self, lane: &LaneView) -> Result<Metrics, StoreError> {
         let mut fold = Fold::new(&lane.lane.judging);
-        self.outcomes(lane, |outcome| fold.add(outcome))?;
+        self.facts(lane, |facts| fold.add(facts))?;
         Ok(fold.finish())
     }
 
@@ -68,43 +78,46 @@ impl Reader {
         let min_pass = lane.lane.judging.min_pass;
         let mut standings = Standings { min_pass, ..Standings::default() };
         let errors_as_failures = lane.lane.judging.errors_as_failures;
-        self.outcomes(lane, |mut outcome| {
-            if errors_as_failures && outcome.verdict == Verdict::Error {
-                outcome.verdict = Verdict::Fail;
+        self.facts(lane, |mut facts| {
+            if errors_as_failures && facts.verdict == Verdict::Error {
+                facts.verdict = Verdict::Fail;
             }
-            standings.add(outcome);
+            standings.add(facts);
         })?;
         Ok(standings)
     }
 
     /// The results of a lane without their texts, in the order of their ids.
-    pub fn outcomes(
+    pub fn facts(
         &self,
         lane: &LaneView,
-        mut each: impl FnMut(Outcome),
+        mut each: impl FnMut(ResultFacts),
     ) -> Result<(), StoreError> {
-        // Only some runners have evidence, and reading JSON takes its time.
-        let evidence = match lane.lane.kind {
-            RunnerKind::Respond | RunnerKind::Command => "NULL",
-            RunnerKind::Activation
-            | RunnerKind::Confusion
-            | RunnerKind::Effectiveness
-            | RunnerKind::SizeImpact
-            | RunnerKind::Program => "classification -> '$.details.evidence'",
-        };
-        let sql = format!(
-            "SELECT case_id, repeat, d.text ->> 'category', d.text -> 'tags', d.text ->> 'group',
-                    class, verdict, instr(classification, '\"policy_violation\"') > 0,
-                    error ->> 'kind', source, latency_ms, input_tokens, output_tokens,
-                    cached_tokens, cost_usd, calls, started_ms, elapsed_ms, {evidence}
-             FROM results r JOIN texts d ON d.id = r.definition
-             WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat"
-        );
         let mut read = || {
-            let mut statement = self.connection.prepare_cached(&sql)?;
+            let columns = FACTS.map(|it| it.as_str()).join(", ");
+            let mut statement = self.connection.prepare_cached(&format!(
+                "SELECT {columns}, {}, {}, id FROM results WHERE lane = ? AND stale = 0
+                 ORDER BY case_id, repeat",
+                Column::Evidence,
+                Column::FactsSum
+            ))?;
+            let names = ScoreColumn::ALL.map(|it| format!("s.{it}")).join(", ");
+            let mut of_scores = self.connection.prepare_cached(&format!(
+                "SELECT s.result, {names} FROM results r JOIN scores s ON s.result = r.id
+                 WHERE r.lane = ? AND r.stale = 0 ORDER BY r.case_id, r.repeat, s.place"
+            ))?;
             let mut rows = statement.query([lane.row])?;
+            // Both come in the same order.
+            let mut scores = of_scores.query([lane.row])?;
+            let mut next = next_score(&mut scores)?;
             while let Some(row) = rows.next()? {
-                each(read_outcome(row)?);
+                let result: i64 = row.get(FACTS.len() + 2)?;
+                let mut facts = read_facts(row)?;
+                while let Some((_, score)) = next.take_if(|(of, _)| *of == result) {
+                    facts.scores.push(score);
+                    next = next_score(&mut scores)?;
+                }
+                each(facts);
             }
             Ok(())
         };
@@ -112,33 +125,9 @@ impl Reader {
     }
 }
 
-fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
-    let category: Option<String> = row.get(2)?;
-    let tags: Option<String> = row.get(3)?;
-    let (class, verdict): (String, String) = (row.get(5)?, row.get(6)?);
-    let error: Option<String> = row.get(8)?;
-    let source: String = row.get(9)?;
-    let evidence: Option<String> = row.get(18)?;
-    let kind = |name: String| serde_json::from_value(serde_json::Value::String(name)).ok();
-    Ok(Outcome {
-        case_id: row.get(0)?,
-        repeat: row.get(1)?,
-        category: category.and_then(|name| name.parse::<Category>().ok()),
-        tags: tags.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
-        group: row.get(4)?,
-        class: class.parse().unwrap_or(Class::Error),
-        verdict: verdict_of(&verdict),
-        breaks_policy: row.get(7)?,
-        error: error.and_then(kind),
-        source: source_of(&source),
-        latency_ms: row.get(10)?,
-        usage: read_usage(row, 11)?,
-        cost_usd: row.get(14)?,
-        calls: row.get(15)?,
-        started_ms: row.get(16)?,
-        elapsed_ms: row.get(17)?,
-        evidence: evidence.and_then(|text| Evidence::parse(&text)).map(Box::new),
-    })
+/// The next score and the row of its result.
+fn next_score(rows: &mut Rows<'_>) -> rusqlite::Result<Option<(i64, Score)>> {
+    rows.next()?.map(|row| Ok((row.get(0)?, read_score(row, 1)?))).transpose()
 }
 
 /// The cases of a run, for reports.
@@ -159,7 +148,7 @@ impl Cases for StoredCases<'_> {
     fn each(
         &self,
         lane: usize,
-        take: &mut dyn FnMut(&StoredCase) -> io::Result<()>,
+        take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut taken = Ok(());
         let read = self.reader.cases(&self.lanes[lane], |case| {

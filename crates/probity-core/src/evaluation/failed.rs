@@ -55,7 +55,7 @@ impl FailedCase {
         };
         Some(Self {
             test_id: record.case_id.clone(),
-            prompt: record.prompt.clone(),
+            prompt: record.request.prompt().to_owned(),
             expected: record.expected().unwrap_or_default(),
             actual: record.actual().unwrap_or_default().to_owned(),
             reason,

@@ -10,78 +10,84 @@ use crate::{
 };
 use probity_core::located::Node;
 
-/// The kinds of backends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BackendKind {
+macro_rules! backend_kinds {
+    ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
+        /// The kinds of backends.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum BackendKind {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl BackendKind {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// The name used in files.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// How it is asked.
+            pub const fn way(self) -> Way {
+                match self {
+                    $(Self::$variant => Way::$way,)+
+                }
+            }
+
+            /// The field that it cannot do without.
+            pub const fn needs(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => $needs,)+
+                }
+            }
+        }
+    };
+}
+
+backend_kinds! {
     /// Any server that speaks OpenAI's chat completions.
-    Openai,
+    Openai => "openai", Server, Some("model");
     /// Anthropic's messages.
-    Anthropic,
+    Anthropic => "anthropic", Server, Some("model");
     /// Ollama's own interface.
-    Ollama,
+    Ollama => "ollama", Server, Some("model");
     /// `openai`, where vLLM listens.
-    Vllm,
+    Vllm => "vllm", Server, None;
     /// `openai`, where MLX's server listens.
-    Mlx,
+    Mlx => "mlx", Server, None;
     /// Claude Code's command line.
-    Claude,
+    Claude => "claude", Program, None;
     /// Codex' command line.
-    Codex,
+    Codex => "codex", Program, None;
     /// GitHub Copilot's command line.
-    Copilot,
+    Copilot => "copilot", Program, None;
     /// Any program.
-    Command,
+    Command => "command", Program, Some("command");
     /// Answers from a file.
-    Replay,
+    Replay => "replay", File, Some("file");
     /// The prompt itself.
-    Echo,
+    Echo => "echo", Nobody, None;
+}
+
+/// How a kind of backend is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Over HTTP.
+    Server,
+    /// By starting a program for each call.
+    Program,
+    /// By looking into a file.
+    File,
+    /// Not at all.
+    Nobody,
 }
 
 impl BackendKind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Openai,
-        Self::Anthropic,
-        Self::Ollama,
-        Self::Vllm,
-        Self::Mlx,
-        Self::Claude,
-        Self::Codex,
-        Self::Copilot,
-        Self::Command,
-        Self::Replay,
-        Self::Echo,
-    ];
-
-    /// The name used in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::Anthropic => "anthropic",
-            Self::Ollama => "ollama",
-            Self::Vllm => "vllm",
-            Self::Mlx => "mlx",
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Copilot => "copilot",
-            Self::Command => "command",
-            Self::Replay => "replay",
-            Self::Echo => "echo",
-        }
-    }
-
     /// Whether a program is started for each call.
     pub const fn is_program(self) -> bool {
-        match self {
-            Self::Claude | Self::Codex | Self::Copilot | Self::Command => true,
-            Self::Openai
-            | Self::Anthropic
-            | Self::Ollama
-            | Self::Vllm
-            | Self::Mlx
-            | Self::Replay
-            | Self::Echo => false,
-        }
+        matches!(self.way(), Way::Program)
     }
 }
 
@@ -293,26 +299,12 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
 
 /// What a kind cannot do without, and what it cannot use.
 fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
-    let missing = match config.kind {
-        BackendKind::Command if config.command.is_empty() => Some("command"),
-        BackendKind::Replay if config.file.is_none() => Some("file"),
-        BackendKind::Openai | BackendKind::Anthropic | BackendKind::Ollama
-            if config.model.is_none() =>
-        {
-            Some("model")
-        }
-        BackendKind::Openai
-        | BackendKind::Anthropic
-        | BackendKind::Ollama
-        | BackendKind::Vllm
-        | BackendKind::Mlx
-        | BackendKind::Claude
-        | BackendKind::Codex
-        | BackendKind::Copilot
-        | BackendKind::Command
-        | BackendKind::Replay
-        | BackendKind::Echo => None,
+    let has = |key: &str| match key {
+        "command" => !config.command.is_empty(),
+        "file" => config.file.is_some(),
+        _ => config.model.is_some(),
     };
+    let missing = config.kind.needs().filter(|key| !has(key));
     if let Some(key) = missing {
         let (name, kind) = (&config.name, config.kind.as_str());
         let message = format!("backend `{name}` of kind `{kind}` needs `{key}`");

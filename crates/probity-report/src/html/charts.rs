@@ -254,7 +254,7 @@ fn shares(title: &str, run: &RunView, shares: &[Share]) -> Markup {
 
 fn share_cell(verdicts: Option<Verdicts>) -> Markup {
     let Some(verdicts) = verdicts else { return html! { span.value { "–" } } };
-    let Verdicts { pass, fail, error } = verdicts;
+    let Verdicts { pass, fail, error, undecided } = verdicts;
     html! { div {
         svg width="100%" height="8" aria-hidden="true" {
             rect.track x="0" y="1" width="100%" height="6" rx="3" {}
@@ -265,6 +265,7 @@ fn share_cell(verdicts: Option<Verdicts>) -> Markup {
         span.value {
             b { (percent(pass, pass + fail)) } " " (pass) "/" (pass + fail)
             @if error > 0 { ", " (error) " error" }
+            @if undecided > 0 { ", " (undecided) " undecided" }
         }
     } }
 }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, io};
 
 use probity_core::{
-    classification::Verdict,
-    record::{Asked, StoredCase},
+    classification::{Classification, Verdict},
+    record::{Asked, CaseRecord},
     view::{Cases, LaneReport, RunView},
 };
 use serde_json::{Map, Value, json};
@@ -93,7 +93,7 @@ impl Island {
         &mut self,
         at: usize,
         lane: &LaneReport,
-        case: &StoredCase,
+        case: &CaseRecord,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
         let is_pass = case.verdict == Verdict::Pass;
@@ -101,22 +101,21 @@ impl Island {
             self.written.left_out += 1;
             return Ok(());
         }
-        let definition = case.definition();
         let known = lane.lane.judging.known_failures.contains(&case.case_id);
-        let value = self.value(at, case, &definition, known);
+        let value = self.value(at, case, known);
         let separator: &[u8] = if self.written.rows == 0 { b"\n" } else { b",\n" };
         out.write_all(separator)?;
         write_json(&value, out)?;
         self.written.rows += 1;
         let first = if is_pass { &mut self.passed } else { &mut self.written.first };
         if first.len() < FIRST {
-            first.push(row(lane, case, &definition));
+            first.push(row(lane, case));
         }
         Ok(())
     }
 
     /// All that the page shows of a case; what there is nothing of is left out.
-    fn value(&mut self, at: usize, case: &StoredCase, definition: &Value, known: bool) -> Value {
+    fn value(&mut self, at: usize, case: &CaseRecord, known: bool) -> Value {
         let cap = self.cap;
         let text = |text: &str| Value::String(capped(text, cap).into_owned());
         let mut map = Map::new();
@@ -139,8 +138,8 @@ impl Island {
         put("verdict", case.verdict.as_str().into());
         put("class", case.class.as_str().into());
         put("known", known.into());
-        put("category", short(&definition["category"], MOST_LABEL));
-        put("tags", short(&definition["tags"], MOST_LABEL));
+        put("category", json!(case.case.category));
+        put("tags", short(&json!(case.case.tags), MOST_LABEL));
         put("ms", case.latency_ms.into());
         put("elapsed", case.elapsed_ms.into());
         put("in", json!(case.usage.input_tokens));
@@ -151,19 +150,22 @@ impl Island {
         put("started", probity_core::evaluation::time(case.started_ms).into());
         put("model", case.model.as_deref().map_or(Value::Null, text));
         put("stop", case.stop_reason.as_deref().map_or(Value::Null, text));
-        put("prompt", text(&case.prompt));
+        put("prompt", text(case.request.prompt()));
         put("expected", case.expected().as_deref().map_or(Value::Null, text));
         put("reply", case.reply.as_deref().map_or(Value::Null, text));
         if case.verdict != Verdict::Pass {
-            put("reason", text(&case.reason()));
+            put("reason", text(&case.why()));
         }
         put("error", short(&json!(case.error), cap));
         put("failures", short(&json!(case.failures), cap));
-        let classification = case.classification();
-        put("rule", short(&classification["rule"], MOST_LABEL));
-        put("evidence", short(&classification["details"], cap));
-        put("notes", definition["notes"].as_str().map_or(Value::Null, text));
-        if let Some(system) = &case.system {
+        let Classification { rule, scores, details } = &case.classification;
+        put("rule", rule.as_str().into());
+        put("scores", short(&json!(scores), cap));
+        put("evidence", short(&json!(details), cap));
+        put("notes", case.case.notes.as_deref().map_or(Value::Null, text));
+        put("reasoning", case.reasoning.as_deref().map_or(Value::Null, text));
+        put("estimated", case.usage.estimated.into());
+        if let Some(system) = case.request.system() {
             let value = self.shared(system);
             map.insert("system".to_owned(), value);
         }
@@ -176,7 +178,7 @@ impl Island {
 
     /// One question of a case that asks several.
     fn asked(&mut self, asked: &Asked) -> Value {
-        let system = asked.system.as_deref().map(|it| self.shared(it));
+        let system = asked.request.system().map(|it| self.shared(it));
         let text = |text: &str| capped(text, self.cap).into_owned();
         json!({
             "role": one_line(&asked.role, 120),
@@ -184,7 +186,7 @@ impl Island {
             "model": asked.model.as_deref().map(|it| one_line(it, 60)),
             "source": asked.source.as_str(),
             "system": system,
-            "prompt": text(&asked.prompt),
+            "prompt": text(asked.request.prompt()),
             "reply": asked.reply.as_deref().map(text),
             "error": asked.error.as_deref().map(text),
         })
@@ -212,17 +214,17 @@ fn lane_value(report: &LaneReport) -> Value {
     })
 }
 
-fn row(lane: &LaneReport, case: &StoredCase, definition: &Value) -> Row {
+fn row(lane: &LaneReport, case: &CaseRecord) -> Row {
     let text = match case.verdict {
-        Verdict::Pass => case.prompt.clone(),
-        Verdict::Fail | Verdict::Error => case.reason(),
+        Verdict::Pass => case.request.prompt().to_owned(),
+        Verdict::Fail | Verdict::Error | Verdict::Undecided => case.why(),
     };
     Row {
         verdict: case.verdict.as_str(),
         id: one_line(&case.case_id, 100),
         lane: one_line(&lane.title(), 60),
         class: case.class.as_str(),
-        category: one_line(definition["category"].as_str().unwrap_or_default(), 20),
+        category: case.case.category.map_or("", |it| it.as_str()).to_owned(),
         text: one_line(&text, 160),
         latency_ms: case.latency_ms,
         tokens: case.usage.total(),

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use probity_core::{
+    classification::Verdict,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Metrics, Verdicts},
     view::{LaneReport, RunView},
@@ -38,7 +39,10 @@ pub(super) fn render(run: &RunView) -> Markup {
 
 fn card(at: usize, report: &LaneReport) -> Markup {
     let LaneReport { lane, status, aborted, metrics, gates } = report;
-    let Verdicts { pass, fail, error } = metrics.all.verdicts;
+    let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
+    let verdicts =
+        [(Verdict::Pass, pass), (Verdict::Fail, fail), (Verdict::Error, error)].into_iter();
+    let verdicts = verdicts.chain((undecided > 0).then_some((Verdict::Undecided, undecided)));
     let number = at + 1;
     html! {
         article.card {
@@ -61,9 +65,9 @@ fn card(at: usize, report: &LaneReport) -> Markup {
             }
             (charts::interval(report))
             ul.verdicts {
-                @for (verdict, count) in [("pass", pass), ("fail", fail), ("error", error)] {
+                @for (verdict, count) in verdicts {
                     li { a href={ "#lane=" (number) "&verdict=" (verdict) } {
-                        b class=(verdict) { (count) } " " (verdict)
+                        b class=(verdict.as_str()) { (count) } " " (verdict)
                     } }
                 }
                 li.planned { (metrics.results()) " of " (lane.planned) " results" }

@@ -6,19 +6,23 @@
 use std::{error::Error as _, time::Duration};
 
 use jiff::Timestamp;
-use probity_core::{failure::ErrorKind, record::CallError};
+use probity_core::{failure::ErrorKind, record::CallError, request::Request};
 use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
 };
-pub use reqwest::Client;
 use reqwest::{
     Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderMap, LOCATION},
 };
 use serde_json::{Map, Value};
 
-use super::{Ask, Failed, Reply, anthropic, ollama, openai};
+use super::{
+    Failed, Reply,
+    address::{self, shown, shown_target},
+    dialect::{DialectSpec, Undecoded},
+    silence::{is_silent, silence},
+};
 use crate::{clock::now_ms, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
@@ -26,86 +30,14 @@ const LARGEST_BODY: usize = 32 << 20;
 /// Largest error that is read, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 
-/// The language a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// OpenAI's chat completions.
-    Openai,
-    /// Anthropic's messages.
-    Anthropic,
-    /// Ollama's chat.
-    Ollama,
-}
-
-impl Dialect {
-    /// The address of the one endpoint that answers prompts. A query stays at its end.
-    pub fn endpoint(self, base_url: &str) -> String {
-        let (base, query) = split_query(base_url);
-        let base = base.trim_end_matches('/');
-        let (tail, _) = self.tails();
-        let missing = match self {
-            // People copy the whole address, too.
-            _ if base.ends_with(tail) => "",
-            Self::Anthropic if !base.ends_with("/v1") => "/v1/messages",
-            Self::Openai | Self::Anthropic | Self::Ollama => tail,
-        };
-        format!("{base}{missing}{query}")
-    }
-
-    /// The address of the list of models.
-    fn models(self, endpoint: &str) -> String {
-        let (path, query) = split_query(endpoint);
-        let (tail, list) = self.tails();
-        format!("{}{list}{query}", path.strip_suffix(tail).unwrap_or(path))
-    }
-
-    /// How the endpoint ends, and what the list of models has instead.
-    fn tails(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Openai => ("/chat/completions", "/models"),
-            Self::Anthropic => ("/messages", "/models"),
-            Self::Ollama => ("/api/chat", "/api/tags"),
-        }
-    }
-
-    fn encode(self, fields: &Map<String, Value>, ask: &Ask<'_>) -> Vec<u8> {
-        let body = match self {
-            Self::Openai | Self::Ollama => openai::body(fields, ask),
-            Self::Anthropic => anthropic::body(fields, ask),
-        };
-        serde_json::to_vec(&body).unwrap_or_default()
-    }
-
-    fn decode(self, body: &[u8]) -> Result<Reply, Undecoded> {
-        match self {
-            Self::Openai => openai::decode(body),
-            Self::Anthropic => anthropic::decode(body),
-            Self::Ollama => ollama::decode(body),
-        }
-    }
-}
-
-/// An address without its query, and the query with its question mark.
-fn split_query(url: &str) -> (&str, &str) {
-    url.split_at(url.find('?').unwrap_or(url.len()))
-}
-
-/// Why a body is no reply.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Undecoded {
-    /// It reports an error, whatever the status says.
-    Error,
-    /// It is not what the server is documented to send.
-    Shape(&'static str),
-}
-
 /// A server.
 #[derive(Debug)]
 pub struct Http {
-    client: Client,
-    dialect: Dialect,
+    client: reqwest::Client,
+    dialect: &'static DialectSpec,
     kind: &'static str,
     url: String,
+    models_url: String,
     headers: HeaderMap,
     /// The fields that are the same in every body.
     fields: Map<String, Value>,
@@ -115,19 +47,21 @@ pub struct Http {
 
 /// What a server needs to be asked.
 #[derive(Debug)]
-pub struct HttpConfig {
+pub(super) struct HttpConfig {
     /// Its language.
-    pub dialect: Dialect,
+    pub(super) dialect: &'static DialectSpec,
     /// Its kind, for the rules of errors.
-    pub kind: &'static str,
+    pub(super) kind: &'static str,
     /// The address of its endpoint.
-    pub url: String,
+    pub(super) url: String,
+    /// The address of its list of models.
+    pub(super) models_url: String,
     /// Keys and whatever else it wants.
-    pub headers: HeaderMap,
+    pub(super) headers: HeaderMap,
     /// The fields that are the same in every body.
-    pub fields: Map<String, Value>,
+    pub(super) fields: Map<String, Value>,
     /// What must not be kept.
-    pub redactor: Redactor,
+    pub(super) redactor: Redactor,
 }
 
 /// What a server says of itself, without a call to a model.
@@ -139,29 +73,49 @@ pub struct HttpProbe {
     pub latency: Duration,
 }
 
+/// The connections that all backends share.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// To other machines, through the proxies that the environment names.
+    outside: reqwest::Client,
+    /// To this machine, where a proxy elsewhere would find nothing, or something else.
+    loopback: reqwest::Client,
+}
+
+impl Client {
+    pub(super) fn to(&self, url: &Url) -> reqwest::Client {
+        match address::is_loopback(url) {
+            true => self.loopback.clone(),
+            false => self.outside.clone(),
+        }
+    }
+}
+
 /// The one client that all backends share.
-///
-/// Nothing is retried in it and no redirect is followed: a call that is not seen did
-/// not happen, and a key must not travel to another host.
 pub fn client() -> Result<Client, reqwest::Error> {
     // Fails only if a provider is installed already, which is as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
+    Ok(Client { outside: builder().build()?, loopback: builder().no_proxy().build()? })
+}
+
+/// Nothing is retried and no redirect is followed: a call that is not seen did not happen,
+/// and a key must not travel to another host.
+fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
         .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .tcp_nodelay(true)
         .connect_timeout(Duration::from_secs(30))
         .pool_max_idle_per_host(1024)
-        .build()
 }
 
 impl Http {
     /// A server that is asked through a client.
-    pub fn new(client: Client, config: HttpConfig, rules: &'static Rules) -> Self {
-        let HttpConfig { dialect, kind, url, mut headers, fields, redactor } = config;
+    pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
+        let HttpConfig { dialect, kind, url, models_url, mut headers, fields, redactor } = config;
         headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
-        Self { client, dialect, kind, url, headers, fields, redactor, rules }
+        Self { client, dialect, kind, url, models_url, headers, fields, redactor, rules }
     }
 
     /// Where it is.
@@ -175,8 +129,8 @@ impl Http {
     }
 
     /// Asks, and waits no longer than `limit`.
-    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
-        match tokio::time::timeout(limit, self.exchange(ask)).await {
+    pub async fn ask(&self, request: &Request, limit: Duration) -> Result<Reply, Failed> {
+        match tokio::time::timeout(limit, self.exchange(request)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let seconds = limit.as_secs_f64();
@@ -184,6 +138,11 @@ impl Http {
                 Err(CallError::new(ErrorKind::Timeout, message).into())
             }
         }
+    }
+
+    /// Whether a name in its list of models is the one that is asked for.
+    pub fn is_same_model(&self, listed: &str, model: &str) -> bool {
+        (self.dialect.bare_model)(listed) == (self.dialect.bare_model)(model)
     }
 
     /// Asks for the list of models, which costs nothing.
@@ -197,7 +156,7 @@ impl Http {
     }
 
     async fn list_models(&self) -> Result<Vec<String>, CallError> {
-        let request = self.client.get(self.dialect.models(&self.url)).headers(self.headers.clone());
+        let request = self.client.get(&self.models_url).headers(self.headers.clone());
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         // Some servers list hundreds of models, each at length.
@@ -214,7 +173,7 @@ impl Http {
             let text = String::from_utf8_lossy(&body);
             return Err(match list.get("error").is_some_and(|error| !error.is_null()) {
                 true => self.refused(status, response.headers(), &text),
-                false => self.not_understood("it is no list of models", &body),
+                false => self.not_understood("it is not a list of models", &body),
             });
         };
         let name = |entry: &Value| {
@@ -224,8 +183,9 @@ impl Http {
         Ok(entries.iter().filter_map(name).collect())
     }
 
-    async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, Failed> {
-        let body = self.dialect.encode(&self.fields, ask);
+    async fn exchange(&self, request: &Request) -> Result<Reply, Failed> {
+        let body = (self.dialect.encode)(&self.fields, request);
+        let body = serde_json::to_vec(&body).unwrap_or_default();
         let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
@@ -239,7 +199,7 @@ impl Http {
         }
         let body = body.map_err(|error| self.broken_off(error, most))?;
         let headers = response.headers();
-        match self.dialect.decode(&body) {
+        match (self.dialect.decode)(&body).map(Reply::with_reasoning_apart) {
             Ok(reply) if is_silent(&reply) => Err(silence(&reply)),
             Ok(reply) => Ok(self.presented(reply, headers)),
             Err(Undecoded::Error) => {
@@ -255,6 +215,12 @@ impl Http {
         let wait = with_headers(headers, exhausted_for);
         Reply {
             text: self.redactor.cleaned(reply.text),
+            tool_calls: reply
+                .tool_calls
+                .into_iter()
+                .map(|it| self.redactor.clean_call(it))
+                .collect(),
+            reasoning: clean(reply.reasoning),
             stop_reason: clean(reply.stop_reason),
             model: clean(reply.model),
             exhausted_for: wait.and_then(|it| Duration::try_from_secs_f64(it).ok()),
@@ -342,76 +308,6 @@ impl Http {
     }
 }
 
-/// An address as it may be shown, however short its secrets are.
-fn shown(address: &str) -> String {
-    let Ok(url) = Url::parse(address) else { return "[redacted]".to_owned() };
-    let user = match (url.username(), url.password()) {
-        ("", None) => String::new(),
-        (_, None) => "[redacted]@".to_owned(),
-        (user, Some(_)) => format!("{user}:[redacted]@"),
-    };
-    let host = url.host_str().unwrap_or("");
-    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
-    let hidden = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}=[redacted]"),
-        None => "[redacted]".to_owned(),
-    };
-    let query = url.query().map_or_else(String::new, |query| {
-        format!("?{}", query.split('&').map(hidden).collect::<Vec<_>>().join("&"))
-    });
-    format!("{}://{user}{host}{port}{}{query}", url.scheme(), url.path())
-}
-
-/// Where a redirect leads, without a query: it may hold what our own address holds.
-fn shown_target(target: &str) -> String {
-    match split_query(target) {
-        (_, "") => target.to_owned(),
-        (path, _) => format!("{path}?[redacted]"),
-    }
-}
-
-/// A number of tokens. What is no such number is left out, and the reply is kept.
-pub(super) fn count(value: Option<Value>) -> Option<u64> {
-    const MOST: f64 = 1e12;
-    let number = value?.as_f64()?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
-    (0.0..MOST).contains(&number).then_some(number as u64)
-}
-
-/// Stop reasons with which a reply without text is a reply: somebody kept it from being
-/// said, its length was used up, or a tool was called instead. Asking again would bring,
-/// and cost, the same.
-const SPEECHLESS: &[&str] = &[
-    "content_filter",
-    "refusal",
-    "safety",
-    "guardrail",
-    "blocked",
-    "max_tokens",
-    "max_output_tokens",
-    "length",
-    "tool_use",
-    "tool_calls",
-    "function_call",
-];
-
-/// Whether nothing was said, and nothing says why.
-pub(super) fn is_silent(reply: &Reply) -> bool {
-    let explained = || {
-        let reason = reply.stop_reason.as_deref().unwrap_or("").to_ascii_lowercase();
-        SPEECHLESS.iter().any(|word| reason.contains(word))
-    };
-    reply.text.trim().is_empty() && !explained()
-}
-
-/// The error that silence is. It was paid for.
-pub(super) fn silence(reply: &Reply) -> Failed {
-    let reason = reply.stop_reason.as_deref().unwrap_or("none");
-    let message = format!("the reply is empty (stop reason: {reason})");
-    let error = CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) };
-    Failed { error: Box::new(error), usage: reply.usage, cost_usd: reply.cost_usd }
-}
-
 /// The sentence in an error's body, or all of it.
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
@@ -470,87 +366,6 @@ fn with_headers<T>(headers: &HeaderMap, use_them: impl FnOnce(&[(&str, &str)]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_dialect_has_its_endpoint() {
-        let endpoint = |dialect: Dialect, base| dialect.endpoint(base);
-        assert_eq!(endpoint(Dialect::Openai, "http://h/v1/"), "http://h/v1/chat/completions");
-        assert_eq!(endpoint(Dialect::Anthropic, "http://h"), "http://h/v1/messages");
-        assert_eq!(endpoint(Dialect::Anthropic, "http://h/v1"), "http://h/v1/messages");
-        assert_eq!(endpoint(Dialect::Ollama, "http://h/"), "http://h/api/chat");
-        assert_eq!(Dialect::Openai.models("http://h/v1/chat/completions"), "http://h/v1/models");
-        assert_eq!(Dialect::Anthropic.models("http://h/v1/messages"), "http://h/v1/models");
-        assert_eq!(Dialect::Ollama.models("http://h/api/chat"), "http://h/api/tags");
-        assert_eq!(endpoint(Dialect::Anthropic, "http://h/v1/messages"), "http://h/v1/messages");
-    }
-
-    #[test]
-    fn a_query_stays_at_the_end() {
-        let both = |dialect: Dialect, base| {
-            let endpoint = dialect.endpoint(base);
-            (dialect.models(&endpoint), endpoint)
-        };
-        let expected = |models: &str, endpoint: &str| (models.to_owned(), endpoint.to_owned());
-        assert_eq!(
-            both(Dialect::Anthropic, "http://h/p?key=a/b"),
-            expected("http://h/p/v1/models?key=a/b", "http://h/p/v1/messages?key=a/b")
-        );
-        assert_eq!(
-            both(Dialect::Openai, "http://h/v1/?api-version=1"),
-            expected(
-                "http://h/v1/models?api-version=1",
-                "http://h/v1/chat/completions?api-version=1"
-            )
-        );
-        assert_eq!(
-            both(Dialect::Ollama, "http://h?k=v"),
-            expected("http://h/api/tags?k=v", "http://h/api/chat?k=v")
-        );
-    }
-
-    #[test]
-    fn an_address_is_shown_without_its_secrets() {
-        assert_eq!(
-            shown("http://u:p@[::1]:8080/v1/x?key=abc&flag&n=1"),
-            "http://u:[redacted]@[::1]:8080/v1/x?key=[redacted]&[redacted]&n=[redacted]"
-        );
-        assert_eq!(shown("https://token@h/v1"), "https://[redacted]@h/v1");
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_body_is_read_or_refused(body in proptest::collection::vec(0_u8.., 0..200)) {
-            for dialect in [Dialect::Openai, Dialect::Anthropic, Dialect::Ollama] {
-                let _ = dialect.decode(&body);
-            }
-            let _ = message_of(&String::from_utf8_lossy(&body));
-        }
-    }
-
-    #[test]
-    fn a_reply_without_text_is_a_reply_where_the_stop_reason_explains_it() {
-        let silent = |dialect: Dialect, body: &str| {
-            is_silent(&dialect.decode(body.as_bytes()).expect("an answer"))
-        };
-        let anthropic = |body| silent(Dialect::Anthropic, body);
-        assert!(!anthropic(r#"{"content":[],"stop_reason":"max_tokens"}"#));
-        assert!(!anthropic(
-            r#"{"content":[{"type":"thinking","thinking":"hm"}],"stop_reason":"max_tokens"}"#
-        ));
-        assert!(!anthropic(r#"{"content":[{"type":"tool_use"}],"stop_reason":"tool_use"}"#));
-        assert!(anthropic(r#"{"content":[{"text":" "}],"stop_reason":"end_turn"}"#));
-        let openai = |body| silent(Dialect::Openai, body);
-        assert!(!openai(r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}]}"#));
-        assert!(!openai(
-            r#"{"choices":[{"message":{"content":null,"tool_calls":[{}]},"finish_reason":"stop"}]}"#
-        ));
-        assert!(openai(r#"{"choices":[{"message":{"content":""},"finish_reason":"stop"}]}"#));
-        let ollama = |body| silent(Dialect::Ollama, body);
-        assert!(!ollama(r#"{"message":{"content":""},"done":true,"done_reason":"length"}"#));
-        assert!(!ollama(
-            r#"{"message":{"content":"","tool_calls":[{}]},"done":true,"done_reason":"stop"}"#
-        ));
-    }
 
     #[test]
     fn the_sentence_of_an_error_is_found() {

@@ -10,18 +10,15 @@ use probity_core::record::InputDigest;
 use probity_grade::Rules;
 use probity_load::{
     settings::Settings,
-    suite::{BackendConfig, BackendKind, Output},
+    suite::{BackendConfig, BackendKind, Output, Way},
 };
-use reqwest::{
-    Client, Url,
-    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
-};
-use serde_json::{Map, Value, json};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
 
 use super::{
-    Backend, Wire, anthropic,
-    http::{Dialect, Http, HttpConfig},
-    ollama,
+    Backend, Wire, address,
+    dialect::{self, KeyHeader, Service, Wanted},
+    http::{Client, Http, HttpConfig},
     program::{Program, ProgramError, Surroundings},
 };
 use crate::{
@@ -30,11 +27,8 @@ use crate::{
     redact::Redactor,
 };
 
-/// Tokens that Anthropic's interface is asked for at most, since it wants a number.
-const ANTHROPIC_MAX_TOKENS: u64 = 1024;
-
 /// What all backends of a run have in common.
-pub struct Workshop<'a> {
+pub struct BackendFactory<'a> {
     /// The client that asks servers.
     pub client: &'a Client,
     /// The environment.
@@ -72,8 +66,8 @@ pub enum BackendError {
         /// The variable.
         variable: String,
     },
-    /// Its address is none.
-    #[error("`{url}` of backend `{backend}` is no address of a server")]
+    /// Its address is not one.
+    #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
         /// The backend.
         backend: String,
@@ -100,7 +94,7 @@ impl BackendError {
     }
 }
 
-impl Workshop<'_> {
+impl BackendFactory<'_> {
     /// The value of a variable, if it is text.
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(OsStr::new(name))?.to_str().map(ToOwned::to_owned)
@@ -108,31 +102,31 @@ impl Workshop<'_> {
 
     /// Makes a backend ready to be asked.
     pub fn open(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
-        let dialect = match config.kind {
-            BackendKind::Openai | BackendKind::Vllm | BackendKind::Mlx => Dialect::Openai,
-            BackendKind::Anthropic => Dialect::Anthropic,
-            BackendKind::Ollama => Dialect::Ollama,
-            BackendKind::Echo => return Ok(self.backend(config, Wire::Echo, None, Vec::new())),
-            BackendKind::Replay => {
+        match config.kind.way() {
+            Way::Server => self.open_http(config, Service::of(config.kind)),
+            Way::Nobody => {
+                let backend = self.backend(config, Wire::Echo, None, Vec::new());
+                Ok(Backend { reports_cost: true, ..backend })
+            }
+            Way::File => {
                 let file = self.folder.join(config.file.as_deref().unwrap_or(""));
-                return self.open_replay(config, &file);
+                self.open_replay(config, &file)
             }
-            BackendKind::Claude
-            | BackendKind::Codex
-            | BackendKind::Copilot
-            | BackendKind::Command => {
-                let surroundings = Surroundings {
-                    env: self.variables.clone(),
-                    // A program runs elsewhere, so a relative path would lead it astray.
-                    base: std::path::absolute(self.folder.join(".")).unwrap_or_default(),
-                    kill_grace: self.settings.timeouts.kill_grace,
-                };
-                let program = Program::new(config, surroundings, self.rules)?;
-                let not_applied = program.not_applied();
-                return Ok(self.backend(config, Wire::Program(program), None, not_applied));
-            }
+            Way::Program => self.open_program(config),
+        }
+    }
+
+    fn open_program(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        let surroundings = Surroundings {
+            env: self.variables.clone(),
+            // A program runs elsewhere, so a relative path would lead it astray.
+            base: std::path::absolute(self.folder.join(".")).unwrap_or_default(),
+            kill_grace: self.settings.timeouts.kill_grace,
         };
-        self.open_http(config, dialect)
+        let program = Program::new(config, surroundings, self.rules)?;
+        let (not_applied, reports_cost) = (program.not_applied(), program.reports_cost());
+        let backend = self.backend(config, Wire::Program(program), None, not_applied);
+        Ok(Backend { reports_cost, ..backend })
     }
 
     /// A backend whose answers come from a recording, whatever it is otherwise.
@@ -144,7 +138,7 @@ impl Workshop<'_> {
         let replay = Replay::load(file, &config.name)?;
         let model = config.model.clone().or_else(|| replay.model().map(ToOwned::to_owned));
         let backend = self.backend(config, Wire::Replay(replay), None, Vec::new());
-        Ok(Backend { model, price: None, ..backend })
+        Ok(Backend { model, price: None, reports_cost: true, ..backend })
     }
 
     fn backend(
@@ -158,15 +152,16 @@ impl Workshop<'_> {
         let listed = || self.prices.find(vendor?, model?);
         Backend {
             name: config.name.clone(),
-            kind: config.kind.as_str(),
+            kind: Some(config.kind),
             model: config.model.clone(),
             price: config.price.or_else(listed),
             max_concurrency: config
                 .max_concurrency
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
-            max_tokens: sent_max_tokens(config).filter(|_| !not_applied.contains(&"max_tokens")),
+            max_tokens: config.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
             parameters: self.parameters(config),
+            reports_cost: false,
             not_applied,
             wire,
         }
@@ -209,93 +204,68 @@ impl Workshop<'_> {
         parameters.to_string()
     }
 
-    fn open_http(&self, config: &BackendConfig, dialect: Dialect) -> Result<Backend, BackendError> {
-        let Address { url, is_vendor } = self.address(config);
-        let mut redactor = Redactor::default();
-        let address = dialect.endpoint(&url);
-        let parsed = Url::parse(&address).ok();
-        let is_server =
-            |it: &Url| it.has_host() && it.scheme().starts_with("http") && it.fragment().is_none();
-        let Some(parsed) = parsed.filter(is_server) else {
+    fn open_http(
+        &self,
+        config: &BackendConfig,
+        service: &'static Service,
+    ) -> Result<Backend, BackendError> {
+        let dialect = service.dialect;
+        let base_url = self.base_url(config, service);
+        let model = config.model.as_deref().unwrap_or("");
+        let (url, models_url) = dialect::addresses(dialect, &base_url, model);
+        let Some(parsed) = address::parse(&url) else {
             let backend = config.name.clone();
-            return Err(BackendError::BadUrl { backend, url: without_secrets(&url) });
+            let url = address::without_secrets(&base_url);
+            return Err(BackendError::BadUrl { backend, url });
         };
-        add_secrets(&parsed, &mut redactor);
-        let headers = self.headers(config, dialect, is_vendor, &mut redactor)?;
-        let (mut fields, not_applied) = match dialect {
-            Dialect::Openai => openai_fields(config, is_vendor),
-            Dialect::Anthropic => anthropic_fields(config),
-            Dialect::Ollama => ollama_fields(config),
-        };
+        let mut redactor = Redactor::default();
+        address::add_secrets(&parsed, &mut redactor);
+        let is_official = address::is_official(&parsed, service.hosts);
+        let headers = self.headers(config, service, is_official, &mut redactor)?;
+        let limit = if is_official { service.limit } else { "max_tokens" };
+        let (mut fields, not_applied) =
+            (dialect.fields)(&Wanted { config, limit, seed: service.seed });
         if let Some(Value::Object(extra)) = &config.extra_body {
-            merge(&mut fields, extra);
+            dialect::merge(&mut fields, extra);
         }
         let kind = config.kind.as_str();
-        let http = HttpConfig { dialect, kind, url: address, headers, fields, redactor };
-        let wire = Wire::Http(Http::new(self.client.clone(), http, self.rules));
-        Ok(self.backend(config, wire, is_vendor.then_some(kind), not_applied))
+        let http = HttpConfig { dialect, kind, url, models_url, headers, fields, redactor };
+        let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
+        let vendor = is_official.then_some(service.prices);
+        let backend = self.backend(config, wire, vendor, not_applied);
+        Ok(Backend {
+            max_tokens: backend.max_tokens.or(dialect.max_tokens),
+            reports_cost: is_official && service.reports_cost,
+            ..backend
+        })
     }
 
     /// Where a server is: what the suite says, else the vendor's own variable, else the
     /// place where it usually is.
-    fn address(&self, config: &BackendConfig) -> Address {
-        let (variable, usual) = match config.kind {
-            BackendKind::Anthropic => (Some("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"),
-            BackendKind::Ollama => (Some("OLLAMA_HOST"), "http://127.0.0.1:11434"),
-            BackendKind::Vllm => (None, "http://127.0.0.1:8000/v1"),
-            BackendKind::Mlx => (None, "http://127.0.0.1:8080/v1"),
-            BackendKind::Openai
-            | BackendKind::Claude
-            | BackendKind::Codex
-            | BackendKind::Copilot
-            | BackendKind::Command
-            | BackendKind::Replay
-            | BackendKind::Echo => (Some("OPENAI_BASE_URL"), "https://api.openai.com/v1"),
-        };
+    fn base_url(&self, config: &BackendConfig, service: &Service) -> String {
         let from_variable = || {
-            let value = self.variable(variable?).filter(|value| !value.is_empty())?;
-            Some(match config.kind == BackendKind::Ollama {
-                true => ollama::address(&value),
-                false if value.contains("://") => value,
-                false => format!("http://{value}"),
-            })
+            let value = self.variable(service.base_variable?).filter(|value| !value.is_empty())?;
+            Some((service.address)(&value))
         };
         let given = config.base_url.clone().or_else(from_variable);
-        let is_vendor = given.as_ref().is_none_or(|url| {
-            url.contains("://api.openai.com") || url.contains("://api.anthropic.com")
-        }) && usual.starts_with("https");
-        Address { url: given.unwrap_or_else(|| usual.to_owned()), is_vendor }
+        given.unwrap_or_else(|| service.base_url.to_owned())
     }
 
     fn headers(
         &self,
         config: &BackendConfig,
-        dialect: Dialect,
-        is_vendor: bool,
+        service: &Service,
+        is_official: bool,
         redactor: &mut Redactor,
     ) -> Result<HeaderMap, BackendError> {
         let mut headers = HeaderMap::new();
-        // A key of a vendor goes to the vendor, and to nobody else unless a suite says so.
-        let usual = match dialect {
-            Dialect::Openai => Some("OPENAI_API_KEY"),
-            Dialect::Anthropic => Some("ANTHROPIC_API_KEY"),
-            Dialect::Ollama => None,
-        };
-        let named = config.api_key_env.as_deref().or_else(|| usual.filter(|_| is_vendor));
-        if let Some(variable) = named {
-            let key = self.variable(variable).filter(|key| !key.trim().is_empty());
-            let key = key.ok_or_else(|| BackendError::NoKey {
-                backend: config.name.clone(),
-                variable: variable.to_owned(),
-            })?;
+        if let Some((variable, key)) = self.key(config, service, is_official)? {
             redactor.add(&key);
-            let (name, text) = match dialect {
-                Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.trim().to_owned()),
-                Dialect::Openai | Dialect::Ollama => {
-                    (AUTHORIZATION, format!("Bearer {}", key.trim()))
-                }
+            let (name, text) = match service.dialect.key_header {
+                KeyHeader::Named(name) => (HeaderName::from_static(name), key.trim().to_owned()),
+                KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.trim())),
             };
-            headers.insert(name, secret_header(&text, variable)?);
+            headers.insert(name, secret_header(&text, &variable)?);
         }
         for (name, variable) in &config.headers_env {
             let value = self.variable(variable).ok_or_else(|| BackendError::NoKey {
@@ -307,18 +277,38 @@ impl Workshop<'_> {
             let name: HeaderName = name.parse().map_err(|_| bad())?;
             headers.insert(name, secret_header(value.trim(), variable)?);
         }
-        if dialect == Dialect::Anthropic {
-            let version = HeaderValue::from_static(anthropic::VERSION);
-            headers.insert("anthropic-version", version);
+        for (name, value) in service.dialect.headers {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         Ok(headers)
     }
-}
 
-struct Address {
-    url: String,
-    /// Whether it is the vendor's own service.
-    is_vendor: bool,
+    /// The key and the variable that holds it. A key of a vendor goes to the vendor, and to
+    /// nobody else unless a suite says so.
+    fn key(
+        &self,
+        config: &BackendConfig,
+        service: &Service,
+        is_official: bool,
+    ) -> Result<Option<(String, String)>, BackendError> {
+        let usual = service.key_variables.iter().copied().filter(|_| is_official);
+        let names: Vec<&str> = match &config.api_key_env {
+            Some(variable) => vec![variable],
+            None => usual.collect(),
+        };
+        let is_set = |name: &&str| {
+            let key = self.variable(name).filter(|key| !key.trim().is_empty())?;
+            Some(((*name).to_owned(), key))
+        };
+        match (names.iter().find_map(is_set), names.first()) {
+            (Some(found), _) => Ok(Some(found)),
+            (None, None) => Ok(None),
+            (None, Some(variable)) => Err(BackendError::NoKey {
+                backend: config.name.clone(),
+                variable: (*variable).to_owned(),
+            }),
+        }
+    }
 }
 
 fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError> {
@@ -326,52 +316,6 @@ fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError
         .map_err(|_| BackendError::BadHeader { variable: variable.to_owned() })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// Keeps out what an address says in confidence: as it is written, and as it is meant.
-fn add_secrets(url: &Url, redactor: &mut Redactor) {
-    // A name without a password is a token.
-    let secret = url.password().unwrap_or_else(|| url.username());
-    redactor.add(secret);
-    redactor.add(&percent_decoded(secret));
-    for pair in url.query().unwrap_or("").split('&') {
-        redactor.add(pair.split_once('=').map_or(pair, |(_, value)| value));
-    }
-    url.query_pairs().for_each(|(_, value)| redactor.add(&value));
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = tail.get(..2).and_then(|it| str::from_utf8(it).ok());
-        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            (_, _) => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// An address that is none, as it may be shown.
-fn without_secrets(url: &str) -> String {
-    let (url, query) = match url.split_once('?') {
-        Some((url, _)) => (url, "?[redacted]"),
-        None => (url, ""),
-    };
-    match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => {
-            format!("{}://[redacted]{}{query}", &url[..scheme], &url[at..])
-        }
-        (_, _) => format!("{url}{query}"),
-    }
 }
 
 /// Servers take what the run allows; a program for each call is another matter.
@@ -382,89 +326,6 @@ fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     } else {
         settings.max_concurrency
     }
-}
-
-/// The limit of a reply that a server is told.
-fn sent_max_tokens(config: &BackendConfig) -> Option<u64> {
-    let usual = (config.kind == BackendKind::Anthropic).then_some(ANTHROPIC_MAX_TOKENS);
-    config.max_tokens.or(usual)
-}
-
-/// Puts what is set into a body.
-fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Option<T>) {
-    if let Some(value) = value {
-        fields.insert(name.to_owned(), value.into());
-    }
-}
-
-/// Adds fields, also to the objects that are there already.
-fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
-    for (name, value) in more {
-        match (fields.get_mut(name), value) {
-            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
-            (_, _) => {
-                fields.insert(name.clone(), value.clone());
-            }
-        }
-    }
-}
-
-fn some_list(list: &[String]) -> Option<Value> {
-    (!list.is_empty()).then(|| Value::from(list))
-}
-
-/// The fields of a body, and the settings that have no place in it.
-type Fields = (Map<String, Value>, Vec<&'static str>);
-
-fn openai_fields(config: &BackendConfig, is_vendor: bool) -> Fields {
-    let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "temperature", config.temperature);
-    put(&mut fields, "top_p", config.top_p);
-    // The vendor's newer models refuse the older name, other servers ignore the newer one.
-    let limit = if is_vendor { "max_completion_tokens" } else { "max_tokens" };
-    put(&mut fields, limit, config.max_tokens);
-    put(&mut fields, "seed", config.seed);
-    put(&mut fields, "stop", some_list(&config.stop));
-    let format = config.response_format.as_ref().map(|format| match format.as_str() {
-        Some("json") => json!({ "type": "json_object" }),
-        Some(_) | None => match format.get("type") {
-            Some(Value::String(kind)) if kind.starts_with("json_") => format.clone(),
-            Some(_) | None => json!({
-                "type": "json_schema",
-                "json_schema": { "name": "reply", "schema": format },
-            }),
-        },
-    });
-    put(&mut fields, "response_format", format);
-    (fields, Vec::new())
-}
-
-fn anthropic_fields(config: &BackendConfig) -> Fields {
-    let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "max_tokens", sent_max_tokens(config));
-    put(&mut fields, "temperature", config.temperature);
-    put(&mut fields, "top_p", config.top_p);
-    put(&mut fields, "stop_sequences", some_list(&config.stop));
-    let unknown =
-        [("seed", config.seed.is_some()), ("response_format", config.response_format.is_some())];
-    (fields, unknown.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect())
-}
-
-fn ollama_fields(config: &BackendConfig) -> Fields {
-    let mut options = Map::new();
-    put(&mut options, "temperature", config.temperature);
-    put(&mut options, "top_p", config.top_p);
-    put(&mut options, "num_predict", config.max_tokens);
-    put(&mut options, "seed", config.seed);
-    put(&mut options, "stop", some_list(&config.stop));
-    let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "stream", Some(false));
-    put(&mut fields, "format", config.response_format.clone());
-    put(&mut fields, "options", (!options.is_empty()).then_some(options));
-    (fields, Vec::new())
 }
 
 #[cfg(test)]
@@ -479,7 +340,7 @@ mod tests {
 
     fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, String> {
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let workshop = Workshop {
+        let factory = BackendFactory {
             client: &super::super::http::client().unwrap(),
             variables: &variables,
             settings: &Resolved::of([]).settings(),
@@ -487,7 +348,7 @@ mod tests {
             prices: &Prices::with(None).unwrap(),
             folder: Path::new("."),
         };
-        workshop.open(config).map_err(|error| error.to_string())
+        factory.open(config).map_err(|error| error.to_string())
     }
 
     fn config(kind: BackendKind) -> BackendConfig {
@@ -544,7 +405,7 @@ mod tests {
             ..config(BackendKind::Openai)
         };
         let error = open(&bad, &[]).unwrap_err();
-        assert_eq!(error, "`ftp://[redacted]@h` of backend `b` is no address of a server");
+        assert_eq!(error, "`ftp://[redacted]@h` of backend `b` is not the URL of a server");
     }
 
     #[test]
@@ -581,61 +442,5 @@ mod tests {
         let different: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(different.len(), all.len(), "{all:#?}");
         assert!(all.iter().all(|it| !it.contains("beta-") && !it.contains("fast")), "{all:#?}");
-    }
-
-    #[test]
-    fn more_fields_are_added_and_none_is_lost() {
-        let config = BackendConfig {
-            max_tokens: Some(9),
-            temperature: Some(0.0),
-            ..config(BackendKind::Ollama)
-        };
-        let (mut fields, _) = ollama_fields(&config);
-        let Value::Object(more) = json!({ "options": { "num_ctx": 8192 }, "think": false }) else {
-            unreachable!("it is one")
-        };
-        merge(&mut fields, &more);
-        assert_eq!(
-            Value::from(fields),
-            json!({
-                "model": "gpt-4o-mini", "stream": false, "think": false,
-                "options": { "num_predict": 9, "temperature": 0.0, "num_ctx": 8192 },
-            })
-        );
-    }
-
-    #[test]
-    fn each_dialect_gets_its_own_names() {
-        let config = BackendConfig {
-            max_tokens: Some(9),
-            seed: Some(1),
-            stop: vec!["x".to_owned()],
-            response_format: Some(json!("json")),
-            ..config(BackendKind::Openai)
-        };
-        let (openai, _) = openai_fields(&config, false);
-        assert_eq!(
-            Value::from(openai),
-            json!({
-                "model": "gpt-4o-mini", "max_tokens": 9, "seed": 1, "stop": ["x"],
-                "response_format": { "type": "json_object" },
-            })
-        );
-        let (anthropic, not_applied) = anthropic_fields(&config);
-        assert_eq!(
-            Value::from(anthropic),
-            json!({
-                "model": "gpt-4o-mini", "max_tokens": 9, "stop_sequences": ["x"],
-            })
-        );
-        assert_eq!(not_applied, ["seed", "response_format"]);
-        let (ollama, _) = ollama_fields(&config);
-        assert_eq!(
-            Value::from(ollama),
-            json!({
-                "model": "gpt-4o-mini", "stream": false, "format": "json",
-                "options": { "num_predict": 9, "seed": 1, "stop": ["x"] },
-            })
-        );
     }
 }

@@ -16,11 +16,14 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{failure::ErrorKind, record::CallError};
+use probity_core::{failure::ErrorKind, record::CallError, request::Request};
 use probity_grade::{Rules, errors::ErrorInput};
 use probity_load::suite::{BackendConfig, BackendKind, Output, Transport};
 
-use super::{Ask, Failed, Reply, http};
+use super::{
+    Failed, Reply,
+    silence::{is_silent, silence},
+};
 use crate::{
     process::{self, End, Finished, LONGEST_ARGUMENT, Limits, NoProgram, Room, Stdin},
     redact::Redactor,
@@ -50,19 +53,13 @@ enum Tool {
 
 impl Tool {
     fn of(kind: BackendKind) -> Option<Self> {
-        match kind {
-            BackendKind::Claude => Some(Self::Claude),
-            BackendKind::Codex => Some(Self::Codex),
-            BackendKind::Copilot => Some(Self::Copilot),
-            BackendKind::Command => Some(Self::Command),
-            BackendKind::Openai
-            | BackendKind::Anthropic
-            | BackendKind::Ollama
-            | BackendKind::Vllm
-            | BackendKind::Mlx
-            | BackendKind::Replay
-            | BackendKind::Echo => None,
-        }
+        const TOOLS: [(BackendKind, Tool); 4] = [
+            (BackendKind::Claude, Tool::Claude),
+            (BackendKind::Codex, Tool::Codex),
+            (BackendKind::Copilot, Tool::Copilot),
+            (BackendKind::Command, Tool::Command),
+        ];
+        TOOLS.iter().find(|(known, _)| *known == kind).map(|(_, tool)| *tool)
     }
 }
 
@@ -186,6 +183,14 @@ impl Program {
         self.not_applied.clone()
     }
 
+    /// Whether it says itself what a call cost.
+    pub fn reports_cost(&self) -> bool {
+        match self.tool {
+            Tool::Claude => true,
+            Tool::Codex | Tool::Copilot | Tool::Command => false,
+        }
+    }
+
     /// How prompts reach it.
     pub fn transport(&self) -> Transport {
         self.template.transport()
@@ -195,17 +200,17 @@ impl Program {
     ///
     /// If the future is dropped, the program is ended in the background; see
     /// [`process::drained`].
-    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
-        self.ask_and_count(ask, limit).await.map_err(|failed| *failed.error)
+    pub async fn ask(&self, request: &Request, limit: Duration) -> Result<Reply, CallError> {
+        self.ask_and_count(request, limit).await.map_err(|failed| *failed.error)
     }
 
     /// The same, with what a call used that came to nothing.
     pub(super) async fn ask_and_count(
         &self,
-        ask: &Ask<'_>,
+        request: &Request,
         limit: Duration,
     ) -> Result<Reply, Failed> {
-        let command = self.command(ask)?;
+        let command = self.command(request)?;
         let limits = Limits::new(limit, self.surroundings.kill_grace);
         let finished =
             process::run(command, limits).await.map_err(|error| self.not_started(&error))?;
@@ -220,14 +225,14 @@ impl Program {
         }
     }
 
-    fn command(&self, ask: &Ask<'_>) -> Result<process::Command, CallError> {
+    fn command(&self, request: &Request) -> Result<process::Command, CallError> {
         let failed = |error: NoProgram| self.not_started(&error);
         let path = self.env.get(&OsString::from("PATH"));
         let base = &self.surroundings.base;
         let program =
             process::find(&self.name, path.map(OsString::as_os_str), base).map_err(failed)?;
         let room = Room::new().map_err(failed)?;
-        let Invocation { args, stdin } = self.template.fill(ask, &room).map_err(failed)?;
+        let Invocation { args, stdin } = self.template.fill(request, &room).map_err(failed)?;
         if let Some(longest) = args.iter().map(String::len).max()
             && longest > LONGEST_ARGUMENT
         {
@@ -275,9 +280,9 @@ impl Program {
             Tool::Command if self.is_error_text(&stdout) => Err(decode::Undecoded::Error),
             Tool::Copilot | Tool::Command => decode::output(&self.output, &stdout),
         };
-        match decoded {
-            Ok(reply) if http::is_silent(&reply) => {
-                let silence = http::silence(&reply);
+        match decoded.map(Reply::with_reasoning_apart) {
+            Ok(reply) if is_silent(&reply) => {
+                let silence = silence(&reply);
                 let error = CallError { status: None, exit_code: Some(0), ..*silence.error };
                 Err(Failed { error: Box::new(error), ..silence })
             }
@@ -314,6 +319,7 @@ impl Program {
         let clean = |text: Option<String>| text.map(|text| self.redactor.cleaned(text));
         Reply {
             text: self.redactor.cleaned(reply.text),
+            reasoning: clean(reply.reasoning),
             stop_reason: clean(reply.stop_reason),
             model: clean(reply.model),
             ..reply

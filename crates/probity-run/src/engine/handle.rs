@@ -1,17 +1,18 @@
-//! How a case asks: with retries, limits, leave of the loop, and the cache.
+//! How a case asks: with retries, limits, permits of the loop, and the cache.
 
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     failure::ErrorKind,
     record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
+    request::Request,
 };
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},
 };
 
-use super::task::{Called, Came, Grant, Message, Shared};
+use super::task::{CallOutcome, Called, Grant, Message, Shared};
 use crate::{
     backend::{Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
@@ -21,14 +22,14 @@ use crate::{
 
 /// A backend and its place in the plan.
 #[derive(Clone, Debug)]
-pub(super) struct Party {
+pub(super) struct BackendRef {
     pub(super) at: usize,
     pub(super) backend: Arc<Backend>,
 }
 
-/// Whom a case asks.
+/// Which of its backends a case asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whom {
+pub(super) enum Target {
     /// The backend whose answers are evaluated.
     Subject,
     /// The backend that judges them.
@@ -39,11 +40,11 @@ pub(super) enum Whom {
 #[derive(Debug)]
 pub(super) struct Handle {
     serial: u64,
-    pub(super) subject: Party,
-    pub(super) judge: Option<Party>,
+    pub(super) subject: BackendRef,
+    pub(super) judge: Option<BackendRef>,
     shared: Arc<Shared>,
-    /// Leave for a call of the subject that has not been made yet.
-    leave: bool,
+    /// Whether it has a permit for a call of the subject that it has not made yet.
+    permit: bool,
     began: Instant,
     deadline: Instant,
     spent: Spent,
@@ -67,22 +68,21 @@ pub(super) enum Unanswered {
 /// A question and what it is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a> {
-    pub(super) whom: Whom,
+    pub(super) target: Target,
     /// What it is asked for, as it is recorded.
     pub(super) role: &'a str,
     /// Where its answer is kept.
     pub(super) kept: Kept,
-    pub(super) prompt: &'a str,
-    pub(super) system: Option<&'a Arc<str>>,
+    pub(super) request: &'a Request,
     pub(super) repeat: u32,
 }
 
 impl Handle {
-    /// The loop spawns a case when there is leave for its first call.
+    /// The loop spawns a case with a permit for its first call.
     pub(super) fn new(
         serial: u64,
-        subject: Party,
-        judge: Option<Party>,
+        subject: BackendRef,
+        judge: Option<BackendRef>,
         shared: Arc<Shared>,
     ) -> Self {
         let began = Instant::now();
@@ -90,7 +90,7 @@ impl Handle {
         let limit = subject.backend.timeout;
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
         let asked = Vec::new();
-        Self { serial, subject, judge, shared, leave: true, began, deadline, spent, asked }
+        Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
     }
 
     pub(super) fn seed(&self) -> u64 {
@@ -110,29 +110,32 @@ impl Handle {
 
     /// Asks, and asks again as long as that makes sense. The question is recorded.
     pub(super) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
-        let before = (self.spent.calls, self.spent.usage, self.spent.cost_usd);
+        let calls = self.spent.calls;
+        let (usage, cost) = (self.spent.usage, self.spent.cost_usd);
+        (self.spent.usage, self.spent.cost_usd) = (Usage::default(), None);
         let began = Instant::now();
         let answer = self.ask(&query).await;
-        let party = self.party(query.whom);
+        let (own_usage, own_cost) = (self.spent.usage, self.spent.cost_usd);
+        self.spent.usage = usage.plus(own_usage);
+        self.spent.cost_usd = sum(cost, own_cost);
+        let party = self.party(query.target);
         let (reply, error) = match &answer {
             Ok(reply) => (Some(reply), None),
             Err(Unanswered::Failed { error, .. }) => (None, Some(error.to_string())),
             Err(Unanswered::Aborted(_)) => return answer,
         };
         let latency = reply.and_then(|it| it.latency).unwrap_or_else(|| began.elapsed());
-        let (calls, usage, cost) = before;
         self.asked.push(Asked {
             role: query.role.to_owned(),
             backend: party.backend.name.clone(),
-            system: query.system.cloned(),
-            prompt: query.prompt.to_owned(),
-            reply: reply.map(|it| it.text.clone()),
+            request: query.request.clone(),
+            reply: reply.map(|it| it.answer().into_owned()),
             error,
             model: reply.and_then(|it| it.model.clone()),
             source: reply.map_or(Source::Backend, |it| it.source),
             latency_ms: millis(latency),
-            usage: self.spent.usage.minus(usage),
-            cost_usd: self.spent.cost_usd.map(|all| all - cost.unwrap_or(0.0)),
+            usage: own_usage,
+            cost_usd: own_cost,
             calls: self.spent.calls - calls,
         });
         answer
@@ -140,16 +143,16 @@ impl Handle {
 
     /// Asks, and asks again as long as that makes sense.
     pub(super) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
-        let Query { whom, kept, prompt, system, repeat, .. } = *query;
-        let ask = Ask { prompt, system: system.map(|it| &**it), repeat };
-        let party = self.party(whom).clone();
+        let Query { target, kept, request, repeat, .. } = *query;
+        let ask = Ask { request, repeat };
+        let party = self.party(target).clone();
         let access = self.shared.access.of(kept);
         let cache = self.shared.cache.clone().filter(|_| access.any());
         let cache = cache.map(|cache| (cache, party.backend.cache_key(&ask)));
         let known = cache.as_ref().filter(|_| access.read);
         let known = known.and_then(|(cache, key)| cached(&cache.get(kept, *key)?));
         if let Some(reply) = known {
-            if whom == Whom::Subject {
+            if target == Target::Subject {
                 self.spent.latency = reply.latency.unwrap_or_default();
             }
             self.spent.usage = self.spent.usage.plus(reply.usage);
@@ -157,9 +160,9 @@ impl Handle {
         }
         let mut attempts = 0;
         loop {
-            self.take_leave(whom).await?;
+            self.acquire_permit(target).await?;
             attempts += 1;
-            match self.call(&party, whom, &ask, attempts).await {
+            match self.call(&party, target, &ask, attempts).await {
                 Ok((reply, latency)) => {
                     let reply = Reply { latency: Some(latency), ..reply };
                     // What a judge says is kept when it turns out that it can be used.
@@ -181,32 +184,32 @@ impl Handle {
 
     /// Keeps a judgement for later runs, unless that is where it comes from.
     pub(super) fn keep(&self, query: &Query<'_>, reply: &Reply) {
-        let Query { whom, kept, prompt, system, repeat, .. } = *query;
+        let Query { target, kept, request, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
-        let ask = Ask { prompt, system: system.map(|it| &**it), repeat };
-        let key = self.party(whom).backend.cache_key(&ask);
+        let ask = Ask { request, repeat };
+        let key = self.party(target).backend.cache_key(&ask);
         put(&**cache, kept, key, reply);
     }
 
-    fn party(&self, whom: Whom) -> &Party {
-        match whom {
-            Whom::Subject => &self.subject,
+    fn party(&self, target: Target) -> &BackendRef {
+        match target {
+            Target::Subject => &self.subject,
             // Without a judge of its own, a backend judges itself.
-            Whom::Judge => self.judge.as_ref().unwrap_or(&self.subject),
+            Target::Judge => self.judge.as_ref().unwrap_or(&self.subject),
         }
     }
 
-    /// Waits for leave to make a call.
-    async fn take_leave(&mut self, whom: Whom) -> Result<(), Unanswered> {
-        if whom == Whom::Subject && std::mem::take(&mut self.leave) {
+    /// Waits for the right to make a call.
+    async fn acquire_permit(&mut self, target: Target) -> Result<(), Unanswered> {
+        if target == Target::Subject && std::mem::take(&mut self.permit) {
             return Ok(());
         }
-        // Leave that is not used goes back to the loop when another backend is wanted.
-        self.leave = false;
+        // A permit that is not used goes back to the loop when another backend is wanted.
+        self.permit = false;
         let (grant, granted) = oneshot::channel();
         let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
-        let backend = self.party(whom).at;
+        let backend = self.party(target).at;
         let message = Message::Wants { serial: self.serial, backend, grant };
         self.shared.to_loop.send(message).map_err(|_| interrupted())?;
         match granted.await {
@@ -219,12 +222,12 @@ impl Handle {
     /// Makes one call and reports it. An error comes with the wait before the next try.
     async fn call(
         &mut self,
-        party: &Party,
-        whom: Whom,
+        party: &BackendRef,
+        target: Target,
         ask: &Ask<'_>,
         attempts: u64,
     ) -> Result<(Reply, Duration), (CallError, Option<Duration>)> {
-        let Party { at, backend } = party;
+        let BackendRef { at, backend } = party;
         let began = Instant::now();
         let left = self.deadline.saturating_duration_since(began);
         let limit = backend.timeout.min(left);
@@ -239,7 +242,7 @@ impl Handle {
             Ok(_) | Err(_) => began.elapsed(),
         };
         self.spent.calls += u32::from(!backend.is_replay());
-        if whom == Whom::Subject {
+        if target == Target::Subject {
             self.spent.latency = latency;
             self.spent.limit = limit;
         }
@@ -251,18 +254,20 @@ impl Handle {
         };
         let cost = backend.cost(usage, said);
         self.spent.usage = self.spent.usage.plus(usage);
-        if let Some(cost) = cost {
-            *self.spent.cost_usd.get_or_insert(0.0) += cost;
-        }
+        self.spent.cost_usd = sum(self.spent.cost_usd, cost);
         match answer {
             Ok(reply) => {
-                report.send(usage, cost, Came::Back { exhausted_for: reply.exhausted_for });
+                report.send(
+                    usage,
+                    cost,
+                    CallOutcome::Answered { exhausted_for: reply.exhausted_for },
+                );
                 Ok((reply, latency))
             }
             Err(Failed { error, .. }) => {
-                let error = match whom {
-                    Whom::Subject => *error,
-                    Whom::Judge => of_judge(&backend.name, *error),
+                let error = match target {
+                    Target::Subject => *error,
+                    Target::Judge => of_judge(&backend.name, *error),
                 };
                 let situation = Situation {
                     error: &error,
@@ -278,7 +283,7 @@ impl Handle {
                     retry_in_ms: wait.map(millis),
                 };
                 self.spent.failures.push(failure.clone());
-                report.send(usage, cost, Came::Failed(failure));
+                report.send(usage, cost, CallOutcome::Failed(failure));
                 Err((error, wait))
             }
         }
@@ -286,7 +291,7 @@ impl Handle {
 
     /// Reports what a program of its own did in place of a call.
     pub(super) fn report_foreign(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
-        self.leave = false;
+        self.permit = false;
         self.spent.calls = u32::try_from(calls).unwrap_or(u32::MAX);
         self.spent.latency = latency;
         self.spent.cost_usd = (cost_usd > 0.0).then_some(cost_usd);
@@ -297,10 +302,18 @@ impl Handle {
             calls,
             usage: Usage::default(),
             cost_usd: self.spent.cost_usd,
-            outcome: Came::Back { exhausted_for: None },
+            outcome: CallOutcome::Answered { exhausted_for: None },
         };
         // A loop that is gone has given this task up.
         let _ = self.shared.to_loop.send(Message::Called(called));
+    }
+}
+
+/// The sum of what is known.
+fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (None, None) => None,
+        (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),
     }
 }
 
@@ -331,7 +344,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: Came) {
+    fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: CallOutcome) {
         let Some(to_loop) = self.to_loop.take() else { return };
         let Self { serial, backend, began, .. } = *self;
         let called = Called { serial, backend, began, calls: 1, usage, cost_usd, outcome };
@@ -342,6 +355,6 @@ impl Report<'_> {
 
 impl Drop for Report<'_> {
     fn drop(&mut self) {
-        self.send(Usage::default(), None, Came::Abandoned);
+        self.send(Usage::default(), None, CallOutcome::Abandoned);
     }
 }

@@ -87,7 +87,7 @@ impl Engine {
         if let Some(again) = live.backing_off.take() {
             self.backends[again].pacer.back();
         }
-        // It had leave to ask another one, and did not need it.
+        // It had a permit to ask another one, and did not need it.
         if let Some(other) = live.calling.take() {
             let runner = self.lanes[live.key.lane].runner;
             self.backends[other].pacer.dropped();
@@ -97,7 +97,7 @@ impl Engine {
         self.backends[backend].waiting.push_back((serial, grant));
     }
 
-    /// Gives leave to cases that wait for their next call. They go before new cases.
+    /// Gives permits to cases that wait for their next call. They go before new cases.
     pub(super) fn grant_waiting(&mut self) {
         let now = Instant::now();
         for backend in 0..self.backends.len() {

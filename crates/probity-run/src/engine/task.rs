@@ -11,6 +11,7 @@ use probity_core::{
     evidence::Evidence,
     failure::ErrorKind,
     record::{Aborted, CallError, CaseRecord, FailedAttempt, Kept, Usage},
+    request::Request,
     run_result::Assessment,
 };
 use probity_grade::{again::rubric_role, judge};
@@ -20,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::handle::{Handle, Query, Unanswered, Whom};
+use super::handle::{Handle, Query, Target, Unanswered};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
     foreign,
@@ -56,13 +57,13 @@ pub(super) struct Called {
     pub(super) calls: u64,
     pub(super) usage: Usage,
     pub(super) cost_usd: Option<f64>,
-    pub(super) outcome: Came,
+    pub(super) outcome: CallOutcome,
 }
 
 /// What a call came to.
 #[derive(Debug)]
-pub(super) enum Came {
-    Back {
+pub(super) enum CallOutcome {
+    Answered {
         /// How long the backend says it has nothing left.
         exhausted_for: Option<Duration>,
     },
@@ -114,11 +115,10 @@ pub(super) async fn run_case(mut case: Prepared, handle: Handle) -> Result<Ended
 async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
     let judged = !case.expectation.rubrics().is_empty();
     let query = Query {
-        whom: Whom::Subject,
+        target: Target::Subject,
         role: "answer",
         kept: Kept::Answer,
-        prompt: &case.prompt,
-        system: case.system.as_ref(),
+        request: &case.request,
         repeat: case.repeat,
     };
     let answer = match judged {
@@ -157,8 +157,10 @@ async fn assess(
     handle: &mut Handle,
 ) -> Result<Result<Assessment, String>, Unanswered> {
     let criteria = &case.expectation.rubrics()[at];
-    let answers = [reply.text.as_str()];
-    let question = judge::Question { task: &case.prompt, criteria, answers: &answers };
+    let answer = reply.answer();
+    let answers = [&*answer];
+    let task = case.request.prompt();
+    let question = judge::Question { task, criteria, answers: &answers };
     let judged = ask_judge(&question, &rubric_role(at), case.repeat, handle).await?;
     Ok(judged.map(|(judgement, _)| judge::assessment(criteria, judgement)))
 }
@@ -174,15 +176,9 @@ async fn ask_judge(
     let system: Arc<str> = question.system().into();
     let mut dialogue = judge::Dialogue::new(*question, handle.seed());
     loop {
-        let prompt = dialogue.prompt();
-        let query = Query {
-            whom: Whom::Judge,
-            role,
-            kept: Kept::Judgement,
-            prompt: &prompt,
-            system: Some(&system),
-            repeat,
-        };
+        let request = Request::new(Some(system.clone()), dialogue.prompt());
+        let query =
+            Query { target: Target::Judge, role, kept: Kept::Judgement, request: &request, repeat };
         let reply = match handle.query(query).await {
             Ok(reply) => reply,
             // A judge that declines says nothing about the answer, nor about other answers.
@@ -191,7 +187,7 @@ async fn ask_judge(
             }
             Err(unanswered) => return Err(unanswered),
         };
-        match dialogue.hear(&reply.text) {
+        match dialogue.hear(&reply.answer()) {
             judge::Next::Done(judgement) => {
                 handle.keep(&query, &reply);
                 return Ok(Ok((judgement, dialogue.attempts())));
@@ -253,7 +249,7 @@ fn finish_with(
     let mut account = handle.finish();
     // The one question of a case stands in its record.
     if let [only] = account.asked.as_slice()
-        && only.prompt == case.prompt
+        && only.request == case.request
         && only.error.is_none()
     {
         account.asked.clear();

@@ -66,8 +66,8 @@ impl Scripted {
     pub(crate) async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
         let (latency, act) = {
             let mut asked = self.asked.lock().unwrap();
-            let count = asked.entry(ask.prompt.to_owned()).or_default();
-            let acts = self.acts.get(ask.prompt).unwrap_or(&self.otherwise);
+            let count = asked.entry(ask.request.prompt().to_owned()).or_default();
+            let acts = self.acts.get(ask.request.prompt()).unwrap_or(&self.otherwise);
             let act = acts[(*count).min(acts.len() - 1)].clone();
             *count += 1;
             act
@@ -100,13 +100,14 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
     let acts = acts.into_iter().enumerate().map(|(at, acts)| (format!("case {at}"), acts));
     Arc::new(Backend {
         name: name.to_owned(),
-        kind: "echo",
+        kind: Some(probity_load::suite::BackendKind::Echo),
         model: None,
         price: None,
         max_concurrency,
         timeout: Duration::from_secs(10),
         max_tokens: None,
         parameters: String::new(),
+        reports_cost: false,
         not_applied: Vec::new(),
         wire: Wire::Scripted(Scripted { acts: acts.collect(), ..Scripted::default() }),
     })

@@ -1,8 +1,8 @@
 //! The kinds `claude`, `codex` and `copilot`: scripts that print what the real ones print.
 
-use probity_core::{failure::ErrorKind, record::CallError};
+use probity_core::{failure::ErrorKind, record::CallError, request::Request};
 use probity_load::suite::{BackendConfig, BackendKind};
-use probity_run::backend::{Ask, Reply};
+use probity_run::backend::Reply;
 
 use crate::lab::{LONG, Lab};
 
@@ -14,7 +14,9 @@ struct Act<'a> {
     code: i32,
 }
 
-const ASK: Ask<'_> = Ask { prompt: "2 + 2?", system: Some("be brief"), repeat: 0 };
+fn request() -> Request {
+    Request::new(Some("be brief".into()), "2 + 2?")
+}
 
 async fn ask(lab: &Lab, config: &BackendConfig, act: Act<'_>) -> Result<Reply, CallError> {
     let Act { stdout, stderr, code } = act;
@@ -25,7 +27,7 @@ async fn ask(lab: &Lab, config: &BackendConfig, act: Act<'_>) -> Result<Reply, C
          cat @lab@/out; cat @lab@/err >&2; exit {code}"
     );
     lab.script(config.kind.as_str(), &body);
-    lab.program(config).ask(&ASK, LONG).await
+    lab.program(config).ask(&request(), LONG).await
 }
 
 async fn fails(kind: BackendKind, act: Act<'_>) -> CallError {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::{failure::ErrorKind, record::CallError};
+use probity_core::{failure::ErrorKind, record::CallError, request::Request};
 use probity_load::suite::{BackendConfig, BackendKind, Output, Transport};
-use probity_run::backend::Ask;
 
 use crate::lab::{LONG, Lab, command_config, question};
 
@@ -47,10 +46,10 @@ async fn a_prompt_can_be_in_a_file() {
 async fn instructions_go_where_there_is_a_place_or_before_the_prompt() {
     let lab = Lab::new();
     lab.script("show", "echo \"$*\"; cat");
-    let ask = Ask { prompt: "hi", system: Some("be brief"), repeat: 0 };
-    let placed = lab.program(&command_config(&["show", "{{system}}"])).ask(&ask, LONG).await;
+    let request = Request::new(Some("be brief".into()), "hi");
+    let placed = lab.program(&command_config(&["show", "{{system}}"])).ask(&request, LONG).await;
     assert_eq!(placed.unwrap().text, "be brief\nhi");
-    let joined = lab.program(&command_config(&["show"])).ask(&ask, LONG).await;
+    let joined = lab.program(&command_config(&["show"])).ask(&request, LONG).await;
     assert_eq!(joined.unwrap().text, "\nbe brief\n\nhi");
 }
 

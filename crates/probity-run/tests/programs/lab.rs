@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use probity_core::record::CallError;
+use probity_core::{record::CallError, request::Request};
 use probity_grade::Rules;
 use probity_load::suite::{BackendConfig, BackendKind};
 use probity_run::backend::{
-    Ask, Reply,
+    Reply,
     program::{Program, Surroundings},
 };
 use tempfile::TempDir;
@@ -86,8 +86,8 @@ pub(crate) fn command_config(command: &[&str]) -> BackendConfig {
     BackendConfig { command, ..BackendConfig::new("b", BackendKind::Command) }
 }
 
-pub(crate) fn question(prompt: &str) -> Ask<'_> {
-    Ask { prompt, system: None, repeat: 0 }
+pub(crate) fn question(prompt: &str) -> Request {
+    Request::new(None, prompt)
 }
 
 /// Waits for a fact.

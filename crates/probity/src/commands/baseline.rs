@@ -345,7 +345,7 @@ pub(super) fn reasons(
         let cases = reader.case(lane, id).map_err(store_failure)?;
         let failed = cases.iter().find(|case| case.verdict != Verdict::Pass);
         if let Some(case) = failed {
-            reasons.insert(id.clone(), format!("{}: {}", case.class, case.reason()));
+            reasons.insert(id.clone(), format!("{}: {}", case.class, case.why()));
         }
     }
     Ok(reasons)

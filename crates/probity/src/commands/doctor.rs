@@ -2,12 +2,12 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use probity_core::span::Span;
+use probity_core::{request::Request, span::Span};
 use probity_load::{settings::Layer, suite::BackendConfig};
 use probity_run::{
     backend::{
         Ask, Backend, Wire,
-        http::{self, Client, HttpProbe},
+        http::{self, Client, Http, HttpProbe},
         program::{Probe, Support},
     },
     process,
@@ -86,7 +86,7 @@ impl Report {
         client: &Client,
         call: bool,
     ) {
-        let opened = project.with_workshop(client, |workshop| workshop.open(config));
+        let opened = project.with_factory(client, |factory| factory.open(config));
         let backend = match opened {
             Ok(backend) => backend,
             Err(error) => {
@@ -102,7 +102,7 @@ impl Report {
                 if let Some(variable) = &config.api_key_env {
                     self.line("key", &format!("in {variable}"));
                 }
-                self.server(&http.probe(limit).await, &backend);
+                self.server(http, &http.probe(limit).await, backend.model.as_deref());
             }
             Wire::Program(program) => self.program(&program.probe(limit).await),
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    fn server(&mut self, probe: &HttpProbe, backend: &Backend) {
+    fn server(&mut self, http: &Http, probe: &HttpProbe, model: Option<&str>) {
         let took =
             Span(Duration::from_millis(u64::try_from(probe.latency.as_millis()).unwrap_or(0)));
         match &probe.models {
@@ -130,8 +130,8 @@ impl Report {
             }
             Ok(models) => {
                 self.line("reachable", &format!("yes, {took}"));
-                let is_listed = |model| models.iter().any(|it| is_same_model(backend, it, model));
-                let listed = backend.model.as_deref().is_none_or(is_listed);
+                let is_listed = |model| models.iter().any(|it| http.is_same_model(it, model));
+                let listed = model.is_none_or(is_listed);
                 let names: Vec<String> =
                     models.iter().take(LISTED).map(|it| one_line(it, 60)).collect();
                 let more = models.len().saturating_sub(LISTED);
@@ -171,7 +171,8 @@ impl Report {
     }
 
     async fn call(&mut self, backend: &Backend) {
-        let ask = Ask { prompt: QUESTION, system: None, repeat: 0 };
+        let request = Request::new(None, QUESTION);
+        let ask = Ask { request: &request, repeat: 0 };
         let began = std::time::Instant::now();
         let answer = backend.ask(&ask, backend.timeout).await.map_err(|failed| failed.error);
         let took = format!("{:.1} s", began.elapsed().as_secs_f64());
@@ -180,7 +181,7 @@ impl Report {
                 let model = reply.model.as_deref().unwrap_or("no model named");
                 let said = format!(
                     "`{}` after {took} ({})",
-                    one_line(&reply.text, 60),
+                    one_line(&reply.answer(), 60),
                     one_line(model, 60)
                 );
                 self.line("call", &said);
@@ -193,16 +194,6 @@ impl Report {
             }
         }
     }
-}
-
-/// Whether a name in a server's list is the model that is asked for.
-fn is_same_model(backend: &Backend, listed: &str, model: &str) -> bool {
-    let bare = |name: &str| match backend.kind {
-        // The tag that Ollama takes if none is given.
-        "ollama" => name.strip_suffix(":latest").unwrap_or(name).to_owned(),
-        _ => name.to_owned(),
-    };
-    bare(listed) == bare(model)
 }
 
 fn support(support: Support) -> &'static str {

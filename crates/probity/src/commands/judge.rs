@@ -195,7 +195,7 @@ fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, F
     }
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
-    let backend = project.with_workshop(&client, |workshop| workshop.open(&config));
+    let backend = project.with_factory(&client, |factory| factory.open(&config));
     backend.map(Arc::new).map_err(|error| Failure::new("the judge cannot be used").because(error))
 }
 

@@ -8,7 +8,7 @@ use probity_load::{
     suite::Suite,
 };
 use probity_run::{
-    backend::{http::Client, open::Workshop},
+    backend::{http::Client, open::BackendFactory},
     prices::Prices,
 };
 
@@ -73,12 +73,12 @@ impl Project {
     }
 
     /// What all backends of the suite have in common. Hands out what it borrows.
-    pub(super) fn with_workshop<T>(
+    pub(super) fn with_factory<T>(
         &self,
         client: &Client,
-        make: impl FnOnce(&Workshop<'_>) -> T,
+        make: impl FnOnce(&BackendFactory<'_>) -> T,
     ) -> T {
-        make(&Workshop {
+        make(&BackendFactory {
             client,
             variables: &self.environment.all(),
             settings: &self.settings,

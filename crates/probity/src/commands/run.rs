@@ -26,7 +26,7 @@ use probity_run::{
     backend::Backend,
     decide::Certainty,
     engine::{self, Outcome},
-    plan::{Plan, PlannedLane, Used},
+    plan::{Plan, PlannedLane, Surveyed, Used},
     process,
 };
 use probity_store::{NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
@@ -95,6 +95,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     }
     let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
+    context.refuse_unknown_prices(&lanes, &backends, &surveyed)?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
@@ -136,7 +137,6 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         reports: Reports::create(&args.outputs)?,
         against,
     };
-    context.warn_of_budgets(&plan);
     let recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
@@ -204,20 +204,37 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// A budget that nothing can be counted against is worse than none.
-    fn warn_of_budgets(&self, plan: &Plan) {
-        let limited = |budget: &Budget| budget.max_cost_usd.is_some();
-        if !limited(&plan.settings.budget) && !plan.budgets.iter().any(limited) {
-            return;
+    /// A budget in dollars is refused where nobody knows what a call costs: it would never
+    /// be reached.
+    fn refuse_unknown_prices(
+        &self,
+        lanes: &[PlannedLane],
+        backends: &[Arc<Backend>],
+        surveyed: &[Surveyed],
+    ) -> Result<(), Failure> {
+        let is_limited = |budget: &Budget| budget.max_cost_usd.is_some();
+        let of_run = is_limited(&self.project.settings.budget);
+        for lane in lanes {
+            if !of_run && !is_limited(&surveyed[lane.runner].runner.budget) {
+                continue;
+            }
+            let asked = std::iter::once(lane.backend).chain(lane.judge);
+            if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
+                let model = match &unknown.model {
+                    Some(model) => format!(" with the model `{model}`"),
+                    None => String::new(),
+                };
+                let name = &unknown.name;
+                return Err(Failure::new(format!(
+                    "`max_cost_usd` is set, and no price is known for the backend `{name}`{model}"
+                ))
+                .hint(format!(
+                    "give [backends.{name}] a `price = {{ input = 0.5, output = 1.5 }}` in dollars for \
+                     a million tokens (zeros if it costs nothing), or name a file with `prices`"
+                )));
+            }
         }
-        let is_unknown =
-            |it: &&Arc<Backend>| it.price.is_none() && !it.reports_cost() && it.kind != "program";
-        for backend in plan.backends.iter().filter(is_unknown) {
-            let name = &backend.name;
-            self.printer.note(&format!(
-                "no price is known for backend `{name}`: its calls do not count against max_cost_usd"
-            ));
-        }
+        Ok(())
     }
 
     /// What is written must not be what is read, or written by somebody else here.

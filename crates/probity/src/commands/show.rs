@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{classification::Verdict, record::StoredCase, span::Span};
+use probity_core::{classification::Verdict, record::CaseRecord, span::Span};
 use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
                 text,
                 "  {id:<32} {:<16} {}",
                 case.class.as_str(),
-                one_line(&case.reason(), 90)
+                one_line(&case.why(), 90)
             );
         }
         if more > 0 {
@@ -110,7 +110,7 @@ fn show_case(reader: &Reader, run: &RunRow, id: &str, json: bool) -> Result<Stri
 }
 
 /// All that is known of a result.
-fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
+fn write_case(text: &mut String, lane: &LaneView, case: &CaseRecord) {
     let info = &lane.lane;
     let repeat =
         if info.repeat > 1 { format!(", repeat {}", case.repeat + 1) } else { String::new() };
@@ -167,7 +167,7 @@ fn write_case(text: &mut String, lane: &LaneView, case: &StoredCase) {
     if let Some(system) = &case.system {
         block("system", system);
     }
-    block("prompt", &case.prompt);
+    block("prompt", case.request.prompt());
     match (&case.reply, &case.error) {
         (Some(reply), _) => block("reply", reply),
         (None, Some(error)) => block("error", &error.to_string()),

@@ -17,6 +17,7 @@ mod gates;
 mod init;
 mod judge;
 mod project;
+mod replies;
 mod report;
 mod results;
 mod resume;

@@ -117,6 +117,7 @@ pub(super) fn codex(stdout: &str) -> Result<Reply, Undecoded> {
                     input_tokens: count("input_tokens"),
                     output_tokens: count("output_tokens"),
                     cached_tokens: count("cached_input_tokens"),
+                    estimated: false,
                 };
             }
             // Errors that it got over.
@@ -222,6 +223,7 @@ fn claims(value: &Value) -> Reply {
                 .map(|it| it + cached.unwrap_or(0) + created.unwrap_or(0)),
             output_tokens: count("output_tokens"),
             cached_tokens: cached,
+            estimated: false,
         },
         cost_usd: ["total_cost_usd", "cost_usd"].iter().find_map(|key| value.get(key)?.as_f64()),
         ..Reply::default()

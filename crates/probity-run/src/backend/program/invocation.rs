@@ -6,13 +6,11 @@ use std::{
     path::PathBuf,
 };
 
+use probity_core::request::Request;
 use probity_load::suite::{BackendConfig, Transport};
 
 use super::{ProgramError, Surroundings, Tool};
-use crate::{
-    backend::Ask,
-    process::{NoProgram, Room},
-};
+use crate::process::{NoProgram, Room};
 
 /// How a program is called, with places for what differs from call to call.
 #[derive(Debug)]
@@ -144,13 +142,14 @@ impl Template {
     }
 
     /// The call for one question. Files that it needs are written into the room.
-    pub(super) fn fill(&self, ask: &Ask<'_>, room: &Room) -> Result<Invocation, NoProgram> {
+    pub(super) fn fill(&self, request: &Request, room: &Room) -> Result<Invocation, NoProgram> {
         let has = |piece: &Piece| self.args.iter().flatten().any(|it| it == piece);
-        let prompt = match ask.system {
+        let (system, prompt) = (request.system(), request.prompt());
+        let prompt = match system {
             Some(system) if self.system_flag.is_none() && !has(&Piece::System) => {
-                format!("{system}\n\n{}", ask.prompt)
+                format!("{system}\n\n{prompt}")
             }
-            Some(_) | None => ask.prompt.to_owned(),
+            Some(_) | None => prompt.to_owned(),
         };
         let file = match has(&Piece::PromptFile) {
             true => room.write("prompt.txt", &prompt)?.display().to_string(),
@@ -160,13 +159,13 @@ impl Template {
             Piece::Text(text) => text.clone(),
             Piece::Prompt => prompt.clone(),
             Piece::PromptFile => file.clone(),
-            Piece::System => ask.system.unwrap_or("").to_owned(),
+            Piece::System => system.unwrap_or("").to_owned(),
             Piece::Model => self.model.clone(),
             Piece::SuiteDir => self.suite_dir.clone(),
         };
         let mut args: Vec<String> =
             self.args.iter().map(|arg| arg.iter().map(filled).collect()).collect();
-        if let (Some(flag), Some(system)) = (self.system_flag, ask.system) {
+        if let (Some(flag), Some(system)) = (self.system_flag, system) {
             args.extend([flag.to_owned(), system.to_owned()]);
         }
         args.extend(self.last.iter().map(|&arg| arg.to_owned()));

@@ -10,7 +10,7 @@ use probity_core::{
 };
 use probity_grade::judge::{Judgement, Question};
 
-use super::{Ended, Handle, Prepared, Query, Unanswered, Whom, ask_judge, failed_with, finish};
+use super::{Ended, Handle, Prepared, Query, Target, Unanswered, ask_judge, failed_with, finish};
 use crate::{backend::Reply, work::Comparison};
 
 /// Generates an answer under each condition, and has them judged pair by pair.
@@ -20,18 +20,17 @@ pub(super) async fn run(
     mut handle: Handle,
 ) -> Result<Ended, Aborted> {
     let mut answers: BTreeMap<Condition, Reply> = BTreeMap::new();
-    for (condition, system) in &work.conditions {
+    for (condition, request) in work.requests(&case.request) {
         let query = Query {
-            whom: Whom::Subject,
+            target: Target::Subject,
             role: condition.as_str(),
             kept: Kept::Generation,
-            prompt: &case.prompt,
-            system: system.as_ref(),
+            request: &request,
             repeat: case.repeat,
         };
         let answer = handle.query(query).await.and_then(|reply| {
             // Nothing cannot be compared with anything.
-            match reply.text.trim().is_empty() {
+            match reply.is_empty() {
                 false => Ok(reply),
                 true => Err(Unanswered::Failed {
                     error: CallError::new(ErrorKind::Empty, "the reply is empty"),
@@ -41,12 +40,12 @@ pub(super) async fn run(
         });
         match answer {
             Ok(reply) => {
-                answers.insert(*condition, reply);
+                answers.insert(condition, reply);
             }
             // What a service will not answer is judged as what it is: no answer.
             Err(Unanswered::Failed { error, .. }) if error.kind == ErrorKind::ContentFilter => {
                 let text = "(The service blocked its own answer.)".to_owned();
-                answers.insert(*condition, Reply { text, ..Reply::default() });
+                answers.insert(condition, Reply { text, ..Reply::default() });
             }
             Err(unanswered) => return unjudged(case, &work, Vec::new(), None, handle, unanswered),
         }
@@ -90,7 +89,7 @@ async fn duel(
     answers: &BTreeMap<Condition, Reply>,
     handle: &mut Handle,
 ) -> Result<Duel, Unanswered> {
-    let drawn = order(handle.seed(), work, &case.prompt, case.repeat, pair);
+    let drawn = order(handle.seed(), work, case.request.prompt(), case.repeat, pair);
     let orders = match work.swap {
         true => vec![drawn, !drawn],
         false => vec![drawn],
@@ -101,9 +100,11 @@ async fn duel(
             true => (pair.more, pair.less),
             false => (pair.less, pair.more),
         };
-        let text = |condition| answers.get(&condition).map_or("", |it| it.text.as_str());
-        let shown = [text(first), text(second)];
-        let question = Question { task: &case.prompt, criteria: &work.rubric, answers: &shown };
+        let text = |condition| answers.get(&condition).map(Reply::answer).unwrap_or_default();
+        let (first_text, second_text) = (text(first), text(second));
+        let shown = [&*first_text, &*second_text];
+        let task = case.request.prompt();
+        let question = Question { task, criteria: &work.rubric, answers: &shown };
         let role = format!("judge {pair}, {} first", first.as_str());
         match ask_judge(&question, &role, case.repeat, handle).await? {
             Ok((judgement, attempts)) => {

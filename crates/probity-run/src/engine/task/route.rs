@@ -10,7 +10,7 @@ use probity_core::{
 use probity_grade::{again::fallback_role, routing::says_yes};
 use probity_load::skill::Library;
 
-use super::{Ended, Handle, Prepared, Query, Unanswered, Whom, failed, finish};
+use super::{Ended, Handle, Prepared, Query, Target, Unanswered, failed, finish};
 use crate::{
     grade::{self, Heard},
     work,
@@ -23,11 +23,10 @@ pub(super) async fn run(
     mut handle: Handle,
 ) -> Result<Ended, Aborted> {
     let query = Query {
-        whom: Whom::Subject,
+        target: Target::Subject,
         role: "choose",
         kept: Kept::Answer,
-        prompt: &case.prompt,
-        system: case.system.as_ref(),
+        request: &case.request,
         repeat: case.repeat,
     };
     let reply = match handle.query(query).await {
@@ -75,15 +74,14 @@ async fn is_of_use(
     handle: &mut Handle,
 ) -> Result<bool, Unanswered> {
     let Some(skill) = skills.skills.get(id) else { return Ok(false) };
-    let (system, prompt) = work::yes_or_no(skill, &case.prompt);
+    let request = work::yes_or_no(skill, case.request.prompt());
     let role = fallback_role(id);
     let query = Query {
-        whom: Whom::Subject,
+        target: Target::Subject,
         role: &role,
         kept: Kept::Answer,
-        prompt: &prompt,
-        system: Some(&system),
+        request: &request,
         repeat: case.repeat,
     };
-    Ok(says_yes(&handle.query(query).await?.text))
+    Ok(says_yes(&handle.query(query).await?.answer()))
 }

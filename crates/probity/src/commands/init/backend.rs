@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, str::FromStr};
 
-use probity_load::suite::BackendKind;
+use probity_load::suite::{BackendKind, Way};
 
 /// The backend that a written suite is to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,34 +67,24 @@ fn unknown_kind(kind: &str) -> String {
 }
 
 /// Whether a kind and a model are all that a backend of this kind needs.
-const fn can_be_named(kind: BackendKind) -> bool {
-    !matches!(kind, BackendKind::Command | BackendKind::Replay)
+fn can_be_named(kind: BackendKind) -> bool {
+    kind.needs().is_none_or(|key| key == "model")
 }
 
 fn check(kind: BackendKind, model: Option<&str>, url: Option<&str>) -> Result<(), InvalidBackend> {
     let name = kind.as_str();
-    let wrong = match kind {
-        BackendKind::Command | BackendKind::Replay => Some(format!(
+    let wrong = match kind.way() {
+        _ if !can_be_named(kind) => Some(format!(
             "a backend of kind `{name}` needs more than a model: write it into probity.toml"
         )),
-        BackendKind::Openai | BackendKind::Anthropic | BackendKind::Ollama if model.is_none() => {
+        Way::Server if kind.needs() == Some("model") && model.is_none() => {
             Some(format!("a backend of kind `{name}` needs a model"))
         }
-        BackendKind::Claude | BackendKind::Codex | BackendKind::Copilot if url.is_some() => {
-            Some(format!("`{name}` is a program and has no URL"))
+        Way::Program if url.is_some() => Some(format!("`{name}` is a program and has no URL")),
+        Way::Nobody if model.is_some() || url.is_some() => {
+            Some(format!("`{name}` is no model: it stands alone"))
         }
-        BackendKind::Echo if model.is_some() || url.is_some() => {
-            Some("`echo` is no model: it stands alone".to_owned())
-        }
-        BackendKind::Openai
-        | BackendKind::Anthropic
-        | BackendKind::Ollama
-        | BackendKind::Vllm
-        | BackendKind::Mlx
-        | BackendKind::Claude
-        | BackendKind::Codex
-        | BackendKind::Copilot
-        | BackendKind::Echo => None,
+        Way::Server | Way::Program | Way::File | Way::Nobody => None,
     };
     wrong.map_or(Ok(()), |wrong| Err(InvalidBackend(wrong)))
 }
@@ -121,7 +111,7 @@ impl BackendChoice {
 
     /// Programs cannot be told how to answer, and an echo has no choice.
     fn takes_limits(&self) -> bool {
-        !self.kind.is_program() && self.kind != BackendKind::Echo
+        self.kind.way() == Way::Server
     }
 
     fn keys(&self) -> String {

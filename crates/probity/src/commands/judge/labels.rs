@@ -8,7 +8,7 @@ use probity_core::{
     json::{Limits, parse_located},
     located::{Node, NodeValue},
     problem::Source,
-    record::{Lane, StoredCase},
+    record::{CaseRecord, Lane},
 };
 use probity_grade::judge::{self, Judgement, Points};
 use probity_load::case::{Fields, Findings};
@@ -233,7 +233,7 @@ impl Stored {
     }
 
     /// What the judge said in a result.
-    pub(super) fn find(&self, case: &StoredCase) -> Option<Label> {
+    pub(super) fn find(&self, case: &CaseRecord) -> Option<Label> {
         if self.repeat.is_some_and(|it| it != u64::from(case.repeat)) {
             return None;
         }

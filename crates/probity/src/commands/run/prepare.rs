@@ -249,9 +249,9 @@ impl<'c> Bench<'c> {
         if let Some(model) = model {
             config.model = Some(model.to_owned());
         }
-        let backend = project.with_workshop(&self.client, |workshop| match &args.replay {
-            Some(recording) => workshop.open_replay(&config, recording),
-            None => workshop.open(&config),
+        let backend = project.with_factory(&self.client, |factory| match &args.replay {
+            Some(recording) => factory.open_replay(&config, recording),
+            None => factory.open(&config),
         });
         let backend = backend.map_err(|error| {
             let hint = error.hint();

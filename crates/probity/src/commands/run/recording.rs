@@ -2,7 +2,7 @@
 
 use std::io;
 
-use probity_core::record::StoredCase;
+use probity_core::record::CaseRecord;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
@@ -26,7 +26,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                         case_id: &case.case_id,
                         repeat: case.repeat,
                         system: case.system.as_deref(),
-                        prompt: &case.prompt,
+                        prompt: case.request.prompt(),
                         reply: case.reply.as_deref(),
                         error: case.error.as_ref(),
                         stop_reason: case.stop_reason.as_deref(),
@@ -44,7 +44,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
 }
 
 /// Every answer of a case that asked for several.
-fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &StoredCase) -> io::Result<()> {
+fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
     let answers = case.asked.iter().filter(|it| it.reply.is_some());
     for asked in answers {
         writer.add(&Answer {

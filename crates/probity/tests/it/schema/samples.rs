@@ -185,7 +185,12 @@ fn attempt() -> FailedAttempt {
 }
 
 fn usage() -> Usage {
-    Usage { input_tokens: Some(1), output_tokens: Some(1), cached_tokens: Some(1) }
+    Usage {
+        input_tokens: Some(1),
+        output_tokens: Some(1),
+        cached_tokens: Some(1),
+        estimated: false,
+    }
 }
 
 /// Classifications that together have all the evidence that there can be.
@@ -404,6 +409,7 @@ fn records() -> Vec<CaseRecord> {
         system: Some("s".into()),
         reply: Some(text("r")),
         error: Some(error()),
+        reasoning: None,
         stop_reason: Some(text("stop")),
         model: Some(text("m")),
         source: Source::Cache,

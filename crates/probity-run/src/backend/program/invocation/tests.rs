@@ -4,7 +4,7 @@ use probity_load::suite::BackendKind;
 
 use super::*;
 
-fn filled(config: &BackendConfig, ask: &Ask<'_>) -> Invocation {
+fn filled(config: &BackendConfig, request: &Request) -> Invocation {
     let surroundings = Surroundings {
         env: BTreeMap::new(),
         base: "/suite".into(),
@@ -13,7 +13,7 @@ fn filled(config: &BackendConfig, ask: &Ask<'_>) -> Invocation {
     let template =
         Template::new(Tool::of(config.kind).unwrap(), config, &BTreeMap::new(), &surroundings)
             .unwrap();
-    template.fill(ask, &Room::new().unwrap()).unwrap()
+    template.fill(request, &Room::new().unwrap()).unwrap()
 }
 
 fn command(args: &[&str]) -> BackendConfig {
@@ -21,20 +21,22 @@ fn command(args: &[&str]) -> BackendConfig {
     BackendConfig { command, ..BackendConfig::new("b", BackendKind::Command) }
 }
 
-const HI: Ask<'_> = Ask { prompt: "hi {{model}}", system: Some("be {{prompt}}"), repeat: 0 };
+fn hi() -> Request {
+    Request::new(Some("be {{prompt}}".into()), "hi {{model}}")
+}
 
 #[test]
 fn what_is_put_in_place_is_not_looked_at_again() {
     let mut config = command(&["--m={{model}}", "{{ system }}:{{prompt}}", "{{.Name}}", "{{"]);
     config.model = Some("{{system}}".to_owned());
-    let Invocation { args, stdin } = filled(&config, &HI);
+    let Invocation { args, stdin } = filled(&config, &hi());
     let expected = ["--m={{system}}", "be {{prompt}}:hi {{model}}", "{{.Name}}", "{{"];
     assert_eq!((args, stdin), (expected.map(ToOwned::to_owned).to_vec(), Input::Null));
 }
 
 #[test]
 fn without_a_place_the_prompt_goes_to_standard_input() {
-    let Invocation { args, stdin } = filled(&command(&["-x"]), &HI);
+    let Invocation { args, stdin } = filled(&command(&["-x"]), &hi());
     let joined = "be {{prompt}}\n\nhi {{model}}".to_owned();
     assert_eq!((args, stdin), (vec!["-x".to_owned()], Input::Pipe(joined)));
 }
@@ -61,7 +63,7 @@ fn each_program_is_called_with_its_flags() {
     let line = |kind, transport| {
         let model = Some("m".to_owned());
         let config = BackendConfig { model, transport, ..BackendConfig::new("b", kind) };
-        filled(&config, &Ask { prompt: "-hi", system: Some("brief"), repeat: 0 })
+        filled(&config, &Request::new(Some("brief".into()), "-hi"))
     };
     let Invocation { args, stdin } = line(BackendKind::Claude, None);
     let expected = "-p --output-format json --strict-mcp-config --no-session-persistence \
@@ -90,7 +92,7 @@ fn a_server_for_codex_is_a_provider_that_does_not_retry() {
     let mut config = BackendConfig::new("b", BackendKind::Codex);
     config.base_url = Some("http://h/v1".to_owned());
     config.api_key_env = Some("MINE".to_owned());
-    let Invocation { args, .. } = filled(&config, &HI);
+    let Invocation { args, .. } = filled(&config, &hi());
     let expected = "model_providers.probity={name=\"probity\",base_url=\"http://h/v1\",\
                     env_key=\"MINE\",wire_api=\"responses\",request_max_retries=0,\
                     stream_max_retries=0}";

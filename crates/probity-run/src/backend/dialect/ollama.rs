@@ -1,13 +1,32 @@
 //! Ollama's chat.
 
-use probity_core::record::Usage;
+use probity_core::{
+    record::Usage,
+    reply::Reply,
+    request::{Message as Said, Request, ToolCall},
+};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{
-    Reply,
-    http::{Undecoded, count},
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, put, some_list, without_tail,
 };
+
+pub(super) const SPEC: DialectSpec = DialectSpec {
+    key_header: KeyHeader::Bearer,
+    headers: &[],
+    parameter: None,
+    endpoint: |base, _| format!("{}{TAIL}", without_tail(base, TAIL)),
+    models: |base| format!("{}/api/tags", without_tail(base, TAIL)),
+    // The tag that it takes if none is given.
+    bare_model: |name| name.strip_suffix(":latest").unwrap_or(name),
+    max_tokens: None,
+    fields,
+    encode,
+    decode,
+};
+
+const TAIL: &str = "/api/chat";
 
 /// The address that a value of `OLLAMA_HOST` stands for, as Ollama itself reads it.
 pub(super) fn address(value: &str) -> String {
@@ -41,6 +60,42 @@ pub(super) fn address(value: &str) -> String {
     format!("{scheme}://{user}{name}:{port}{path}")
 }
 
+fn fields(wanted: &Wanted<'_>) -> Fields {
+    let config = wanted.config;
+    let mut options = Map::new();
+    put(&mut options, "temperature", config.temperature);
+    put(&mut options, "top_p", config.top_p);
+    put(&mut options, "num_predict", config.max_tokens);
+    put(&mut options, "seed", config.seed);
+    put(&mut options, "stop", some_list(&config.stop));
+    let mut fields = Map::new();
+    put(&mut fields, "model", config.model.as_deref());
+    put(&mut fields, "stream", Some(false));
+    put(&mut fields, "format", config.response_format.clone());
+    put(&mut fields, "options", (!options.is_empty()).then_some(options));
+    (fields, Vec::new())
+}
+
+fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
+    let mut body = fields.clone();
+    let messages = request.messages.iter().map(message).collect();
+    body.insert("messages".to_owned(), Value::Array(messages));
+    Value::Object(body)
+}
+
+fn message(said: &Said) -> Value {
+    let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
+    let call = |call: &ToolCall| {
+        let ToolCall { id: _, name, arguments } = call;
+        json!({ "function": { "name": name, "arguments": arguments } })
+    };
+    let calls: Vec<Value> = said.tool_calls().map(call).collect();
+    if !calls.is_empty() {
+        message["tool_calls"] = Value::Array(calls);
+    }
+    message
+}
+
 #[derive(Deserialize)]
 struct Answer {
     message: Option<Message>,
@@ -56,13 +111,28 @@ struct Answer {
 struct Message {
     #[serde(default)]
     content: String,
+    thinking: Option<String>,
     #[serde(default)]
-    tool_calls: Vec<Value>,
+    tool_calls: Vec<Call>,
 }
 
-pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
+#[derive(Deserialize)]
+struct Call {
+    #[serde(default)]
+    function: Function,
+}
+
+#[derive(Deserialize, Default)]
+struct Function {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
     let answer: Answer =
-        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is no chat answer"))?;
+        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is not a chat answer"))?;
     let Answer { message, model, done, done_reason, prompt_eval_count, eval_count, error } = answer;
     let is_error = |error: &Value| !error.is_null() && error.as_str() != Some("");
     if error.as_ref().is_some_and(is_error) {
@@ -76,13 +146,19 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         input_tokens: count(prompt_eval_count),
         output_tokens: count(eval_count),
         cached_tokens: None,
+        estimated: false,
     };
+    let Message { content: text, thinking, tool_calls } = message;
+    let call =
+        |Call { function: Function { name, arguments } }| ToolCall { id: None, name, arguments };
+    let tool_calls: Vec<ToolCall> = tool_calls.into_iter().map(call).collect();
+    let reasoning = thinking.filter(|it| !it.trim().is_empty());
     // It says "stop" then.
-    let stop_reason = match message.content.is_empty() && !message.tool_calls.is_empty() {
+    let stop_reason = match text.is_empty() && !tool_calls.is_empty() {
         true => Some("tool_calls".to_owned()),
         false => done_reason,
     };
-    Ok(Reply { text: message.content, stop_reason, model, usage, ..Reply::default() })
+    Ok(Reply { text, tool_calls, reasoning, stop_reason, model, usage, ..Reply::default() })
 }
 
 #[cfg(test)]
@@ -119,7 +195,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_told_apart() {
+    fn tool_calls_and_thoughts_are_kept() {
+        let body = br#"{"message":{"content":"","thinking":"hm","tool_calls":[{"function":{"name":"add","arguments":{"a":1}}}]},"done":true,"done_reason":"stop"}"#;
+        let reply = decode(body).unwrap();
+        assert_eq!(reply.answer(), r#"[{"name":"add","arguments":{"a":1}}]"#);
+        assert_eq!(reply.reasoning.as_deref(), Some("hm"));
+    }
+
+    #[test]
+    fn what_is_not_an_answer_is_told_apart() {
         assert_eq!(decode(br#"{"error":"model not found"}"#), Err(Undecoded::Error));
         assert!(matches!(decode(b"{}"), Err(Undecoded::Shape(_))));
         let cut = br#"{"message":{"content":"hel"},"done":false}"#;

@@ -1,0 +1,334 @@
+//! What is asked of a backend.
+//!
+//! A request is what a template makes, what a dialect encodes and what is digested for the
+//! cache and for resuming. `prompt` and `system` in files are short spellings of it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::record::InputDigest;
+
+/// A conversation that a model is to continue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// What was said so far, in order.
+    pub messages: Vec<Message>,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: Vec<Part>,
+}
+
+/// Who says something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Whoever gives instructions.
+    System,
+    /// Whoever asks.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool that the model called.
+    Tool,
+}
+
+impl Role {
+    /// The name used in files, and by most vendors.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Text. Many cases share one text, so it is cheap to clone.
+    Text(Arc<str>),
+    /// The model calls a tool.
+    ToolCall(ToolCall),
+}
+
+/// A tool that a model calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// What the answer of the tool refers to, where the vendor gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// What it is called with. Arguments that are not JSON are kept as text.
+    pub arguments: Value,
+}
+
+impl ToolCall {
+    /// A call whose arguments a vendor sends as text.
+    pub fn with_text(id: Option<String>, name: String, arguments: &str) -> Self {
+        let read = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
+        Self { id, name, arguments: read }
+    }
+
+    /// Calls as JSON: what is shown and graded of a reply that does nothing else. Ids are
+    /// left out, since they differ from call to call.
+    pub fn to_json(calls: &[Self]) -> String {
+        let shown = |call: &Self| {
+            let Self { id: _, name, arguments } = call;
+            serde_json::json!({ "name": name, "arguments": arguments })
+        };
+        Value::Array(calls.iter().map(shown).collect()).to_string()
+    }
+}
+
+impl Message {
+    /// A message of nothing but text.
+    pub fn text(role: Role, text: impl Into<Arc<str>>) -> Self {
+        Self { role, content: vec![Part::Text(text.into())] }
+    }
+
+    /// Its texts, one after the other.
+    pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.content.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text),
+            Part::ToolCall(_) => None,
+        })
+    }
+
+    /// All its text.
+    pub fn joined(&self) -> String {
+        self.texts().map(|text| &**text).collect()
+    }
+
+    /// The tools that it calls.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::ToolCall(call) => Some(call),
+        })
+    }
+
+    /// Its text, if it is nothing else.
+    fn only_text(&self) -> Option<&Arc<str>> {
+        match self.content.as_slice() {
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Request {
+    /// A prompt with the instructions that go before it.
+    pub fn new(system: Option<Arc<str>>, prompt: impl Into<Arc<str>>) -> Self {
+        let system = system.map(|text| Message::text(Role::System, text));
+        let messages = system.into_iter().chain([Message::text(Role::User, prompt)]);
+        Self { messages: messages.collect() }
+    }
+
+    /// The instructions at the beginning.
+    pub fn system(&self) -> Option<&str> {
+        self.first_system().map(|text| &**text)
+    }
+
+    /// The same, shared.
+    pub fn shared_system(&self) -> Option<Arc<str>> {
+        self.first_system().cloned()
+    }
+
+    fn first_system(&self) -> Option<&Arc<str>> {
+        self.messages.first().filter(|it| it.role == Role::System)?.texts().next()
+    }
+
+    /// What the user says last; the last text of it, where there are several.
+    pub fn prompt(&self) -> &str {
+        let last = self.messages.iter().rfind(|it| it.role == Role::User);
+        last.and_then(|it| it.texts().last()).map_or("", |text| text)
+    }
+
+    /// Its messages without the instructions at the beginning.
+    pub fn conversation(&self) -> &[Message] {
+        match self.messages.split_first() {
+            Some((first, rest)) if first.role == Role::System => rest,
+            Some(_) | None => &self.messages,
+        }
+    }
+
+    /// Bytes of all that is said.
+    pub fn bytes(&self) -> u64 {
+        let of = |part: &Part| match part {
+            Part::Text(text) => text.len(),
+            Part::ToolCall(call) => call.name.len() + call.arguments.to_string().len(),
+        };
+        self.messages.iter().flat_map(|it| &it.content).map(|it| of(it) as u64).sum()
+    }
+
+    /// What is asked with which parameters, for the cache and for resuming.
+    ///
+    /// A prompt with or without instructions is digested as in version 0.1, so that runs and
+    /// caches of that version stay of use.
+    pub fn digest(&self, parameters: &str) -> InputDigest {
+        match self.plain() {
+            Some((system, prompt)) => InputDigest::of([
+                parameters.as_bytes(),
+                system.map_or(&b"none"[..], |_| b"some"),
+                system.unwrap_or("").as_bytes(),
+                prompt.as_bytes(),
+            ]),
+            None => {
+                let written = serde_json::to_vec(self).unwrap_or_default();
+                InputDigest::of([parameters.as_bytes(), b"messages", &written])
+            }
+        }
+    }
+
+    /// Whether it is a prompt with or without instructions, and nothing else.
+    pub fn is_plain(&self) -> bool {
+        self.plain().is_some()
+    }
+
+    /// Instructions and prompt, if it is nothing else.
+    fn plain(&self) -> Option<(Option<&str>, &str)> {
+        let (system, user) = match self.messages.as_slice() {
+            [user] => (None, user),
+            [system, user] if system.role == Role::System => (Some(system), user),
+            _ => return None,
+        };
+        let system = match system {
+            Some(message) => Some(&**message.only_text()?),
+            None => None,
+        };
+        (user.role == Role::User).then_some((system, &**user.only_text()?))
+    }
+}
+
+/// How a request stands in a record: `system` and `prompt` where it is nothing else, else `messages`.
+pub(crate) mod short {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Message, Request};
+
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Written<'a> {
+        Plain {
+            prompt: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            system: Option<&'a str>,
+        },
+        Conversation {
+            messages: &'a [Message],
+        },
+    }
+
+    #[derive(Deserialize)]
+    struct Read {
+        #[serde(default)]
+        prompt: Option<Arc<str>>,
+        #[serde(default)]
+        system: Option<Arc<str>>,
+        #[serde(default)]
+        messages: Vec<Message>,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(
+        request: &Request,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let written = match request.plain() {
+            Some((system, prompt)) => Written::Plain { prompt, system },
+            None => Written::Conversation { messages: &request.messages },
+        };
+        written.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D>(deserializer: D) -> Result<Request, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        let Read { prompt, system, messages } = Read::deserialize(deserializer)?;
+        Ok(match prompt {
+            Some(prompt) => Request::new(system, prompt),
+            None => Request { messages },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with_call() -> Request {
+        let call = ToolCall::with_text(Some("c1".to_owned()), "add".to_owned(), r#"{"a":1.50}"#);
+        let mut request = Request::new(Some("be brief".into()), "hi");
+        let content = vec![Part::Text("well".into()), Part::ToolCall(call)];
+        request.messages.push(Message { role: Role::Assistant, content });
+        request
+    }
+
+    #[test]
+    fn a_prompt_is_a_request_with_one_message() {
+        let request = Request::new(None, "hi");
+        assert_eq!((request.system(), request.prompt()), (None, "hi"));
+        let request = with_call();
+        assert_eq!((request.system(), request.prompt()), (Some("be brief"), "hi"));
+        assert_eq!(request.conversation().len(), 2);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let written = serde_json::to_string(&with_call()).unwrap();
+        insta::assert_snapshot!(written, @r#"{"messages":[{"role":"system","content":[{"text":"be brief"}]},{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"text":"well"},{"tool_call":{"id":"c1","name":"add","arguments":{"a":1.50}}}]}]}"#);
+        assert_eq!(serde_json::from_str::<Request>(&written).unwrap(), with_call());
+    }
+
+    /// The bytes that version 0.1 wrote into stores and caches.
+    #[test]
+    fn a_plain_request_keeps_its_digest() {
+        let old = |system: Option<&str>, prompt: &str| {
+            let has = if system.is_some() { b"some" } else { b"none" };
+            let parts = [b"p", &has[..], system.unwrap_or("").as_bytes(), prompt.as_bytes()];
+            InputDigest::of(parts)
+        };
+        assert_eq!(Request::new(None, "hi").digest("p"), old(None, "hi"));
+        assert_eq!(Request::new(Some("".into()), "hi").digest("p"), old(Some(""), "hi"));
+        assert_eq!(Request::new(Some("s".into()), "hi").digest("p"), old(Some("s"), "hi"));
+    }
+
+    #[test]
+    fn other_requests_have_other_digests() {
+        let mut turned = Request::new(None, "hi");
+        turned.messages[0].role = Role::Assistant;
+        let all = [
+            Request::new(None, "hi"),
+            Request::new(Some("".into()), "hi"),
+            Request::new(Some("hi".into()), ""),
+            turned,
+            with_call(),
+        ];
+        let digests: std::collections::BTreeSet<_> =
+            all.iter().map(|request| request.digest("")).collect();
+        assert_eq!(digests.len(), all.len());
+    }
+
+    #[test]
+    fn arguments_that_are_not_json_are_kept() {
+        let call = ToolCall::with_text(None, "f".to_owned(), "{a:");
+        assert_eq!(call.arguments, json!("{a:"));
+        assert_eq!(ToolCall::to_json(&[call]), r#"[{"name":"f","arguments":"{a:"}]"#);
+    }
+}

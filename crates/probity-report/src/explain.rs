@@ -1,0 +1,249 @@
+//! One result for people who want to know why: what was expected, what came, which rule decided, and
+//! where in the reply the evidence is.
+
+use std::{fmt::Write as _, ops::Range, time::Duration};
+
+use anstyle::{AnsiColor, Style};
+use probity_core::{
+    classification::Verdict,
+    details::CommandDetails,
+    evaluation::time,
+    record::{Asked, CaseRecord, Lane},
+    score::Score,
+    span::Span,
+};
+
+use crate::plain::{one_line, safe};
+
+const TITLE: Style = Style::new().bold();
+const MARK: Style = AnsiColor::Yellow.on_default();
+
+/// The style of a verdict, the same wherever it is shown.
+pub(crate) const fn style_of(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Pass => AnsiColor::Green.on_default(),
+        Verdict::Fail => AnsiColor::Red.on_default().bold(),
+        Verdict::Error => AnsiColor::Magenta.on_default(),
+        Verdict::Undecided => AnsiColor::Yellow.on_default(),
+    }
+}
+
+/// Why a result is what it is.
+pub fn render(lane: &Lane, record: &CaseRecord) -> String {
+    let mut text = String::new();
+    head(&mut text, lane, record);
+    scores(&mut text, &record.classification.scores);
+    if let Some(command) = &record.classification.details.command {
+        commands(&mut text, command);
+    }
+    calls(&mut text, record);
+    if let Some(system) = record.request.system() {
+        block(&mut text, "system", system);
+    }
+    block(&mut text, "prompt", record.request.prompt());
+    if let Some(reasoning) = &record.reasoning {
+        block(&mut text, "reasoning", reasoning);
+    }
+    match (&record.reply, &record.error) {
+        (Some(reply), _) => {
+            let _ = writeln!(text, "\n  {TITLE}reply{TITLE:#}");
+            underlined(&mut text, reply, &evidence(record));
+        }
+        (None, Some(error)) => block(&mut text, "error", &error.to_string()),
+        (None, None) => {}
+    }
+    for asked in &record.asked {
+        question(&mut text, record, asked);
+    }
+    text.push('\n');
+    text
+}
+
+fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
+    let CaseRecord { case_id, verdict, class, .. } = record;
+    let repeat = match lane.repeat > 1 {
+        true => format!(", repeat {}", record.repeat + 1),
+        false => String::new(),
+    };
+    let (runner, backend) = (one_line(&lane.runner, 60), one_line(&lane.backend, 60));
+    let style = style_of(*verdict);
+    let _ = writeln!(
+        text,
+        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({runner} on {backend}{repeat})",
+        one_line(case_id, 120)
+    );
+    field(text, "why", &one_line(&record.why(), 1000));
+    let rule = record.classification.rule;
+    field(text, "class", &format!("{class}, by the rule `{rule}`"));
+    for also in &record.classification.details.also {
+        let evidence = one_line(&also.evidence, 200);
+        field(text, "also", &format!("the rule `{}` fired: {evidence}", also.rule));
+    }
+    if let Some(expected) = record.expected() {
+        field(text, "expected", &one_line(&expected, 400));
+        field(text, "actual", &one_line(record.actual().unwrap_or("nothing"), 400));
+    }
+}
+
+fn field(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<10} {value}");
+}
+
+fn block(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "\n  {TITLE}{}{TITLE:#}", one_line(name, 160));
+    for line in safe(value).lines() {
+        let _ = writeln!(text, "    {line}");
+    }
+}
+
+fn scores(text: &mut String, scores: &[Score]) {
+    if scores.is_empty() {
+        return;
+    }
+    let name = |score: &Score| match score.name == score.kind {
+        true => one_line(&score.name, 40),
+        false => one_line(&format!("{} ({})", score.name, score.kind), 40),
+    };
+    let width = scores.iter().map(|it| name(it).chars().count()).max().unwrap_or(0);
+    let _ = writeln!(text, "\n  {TITLE}scores{TITLE:#}");
+    for score in scores {
+        let verdict = match (score.value, score.passed) {
+            (None, _) => Verdict::Undecided,
+            (Some(_), true) => Verdict::Pass,
+            (Some(_), false) => Verdict::Fail,
+        };
+        let value = score.value.map_or_else(|| "   -".to_owned(), |value| format!("{value:.2}"));
+        let only = if score.is_required() { "" } else { " (only reported)" };
+        let reason = score.reason.as_deref().map(|it| format!("  {}", one_line(it, 300)));
+        let style = style_of(verdict);
+        let word = if verdict == Verdict::Undecided { "none" } else { verdict.as_str() };
+        let _ = writeln!(
+            text,
+            "    {style}{word}{style:#}  {:<width$}  {value}{only}{}",
+            name(score),
+            reason.unwrap_or_default()
+        );
+    }
+}
+
+fn commands(text: &mut String, command: &CommandDetails) {
+    let _ = writeln!(text, "\n  {TITLE}command{TITLE:#}");
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "    {name:<10} {}", one_line(value, 400));
+    };
+    if let Some(error) = &command.parse_error {
+        line("not shell", error);
+    }
+    if let Some([expected, actual]) = &command.canonical {
+        // The canonical forms, one above the other.
+        line("expected", expected);
+        line("actual", actual);
+    }
+    if let Some(equivalence) = command.equivalence {
+        let why = command.difference.as_ref().or(command.reason.as_ref());
+        let why = why.map(|it| format!(": {it}")).unwrap_or_default();
+        line("compared", &format!("{equivalence}{why}"));
+    }
+    if let Some(risk) = command.risk {
+        let found = match command.findings.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", command.findings.join(", ")),
+        };
+        let opaque = if command.opaque { ", in part not known" } else { "" };
+        line("risk", &format!("{risk}{found}{opaque}"));
+    }
+    if let Some(posix) = command.posix {
+        let broken = command.violations.join(", ");
+        line("POSIX", if posix { "yes" } else { &broken });
+    }
+}
+
+fn calls(text: &mut String, record: &CaseRecord) {
+    text.push('\n');
+    let span = |ms: u64| Span(Duration::from_millis(ms)).to_string();
+    let model = one_line(record.model.as_deref().unwrap_or("unknown"), 80);
+    field(text, "answer by", &format!("{}, model {model}", record.source));
+    field(
+        text,
+        "time",
+        &format!("began {}, took {}", time(record.started_ms), span(record.elapsed_ms)),
+    );
+    if let Some(reason) = &record.stop_reason {
+        field(text, "stopped", &one_line(reason, 80));
+    }
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
+    let (input, output) = (tokens(record.usage.input_tokens), tokens(record.usage.output_tokens));
+    let estimated = if record.usage.estimated { " (estimated)" } else { "" };
+    let cost = record.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.6}"));
+    field(text, "tokens", &format!("{input} in, {output} out{estimated}{cost}"));
+    field(text, "calls", &record.calls.to_string());
+    for failed in &record.failures {
+        let wait = failed.retry_in_ms.map_or_else(
+            || "not tried again".to_owned(),
+            |wait| format!("tried again after {}", span(wait)),
+        );
+        let error = &failed.error;
+        let (kind, took) = (error.kind, span(failed.latency_ms));
+        let message = one_line(&error.message, 300);
+        field(
+            text,
+            &format!("  try {}", failed.attempt),
+            &format!("{kind} after {took}: {message}; {wait}"),
+        );
+    }
+}
+
+/// One question of a case that asked several. What the case shows above is not shown again.
+fn question(text: &mut String, record: &CaseRecord, asked: &Asked) {
+    let model = asked.model.as_deref().map(|it| format!(", {it}")).unwrap_or_default();
+    block(text, &format!("asked: {} ({}{model}; {})", asked.role, asked.backend, asked.source), "");
+    if let Some(system) = asked.request.system().filter(|it| record.request.system() != Some(it)) {
+        block(text, "  system", system);
+    }
+    if asked.request.prompt() != record.request.prompt() {
+        block(text, "  prompt", asked.request.prompt());
+    }
+    match (&asked.reply, &asked.error) {
+        (Some(reply), _) => block(text, "  reply", reply),
+        (None, Some(error)) => block(text, "  error", error),
+        (None, None) => {}
+    }
+}
+
+/// The bytes of the reply that the evidence is in.
+fn evidence(record: &CaseRecord) -> Vec<Range<usize>> {
+    let details = &record.classification.details;
+    let hits = details.hits.iter().map(|it| it.span.clone());
+    let scores = record.classification.scores.iter().filter_map(|it| it.span.clone());
+    details.span.iter().cloned().chain(hits).chain(scores).collect()
+}
+
+/// A text with marks under some of its bytes.
+fn underlined(text: &mut String, shown: &str, spans: &[Range<usize>]) {
+    let mut at = 0;
+    for line in shown.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\n', '\r']);
+        let (mut out, mut marks) = (String::new(), String::new());
+        for (place, c) in content.char_indices() {
+            let escaped = safe(c.encode_utf8(&mut [0; 4])).into_owned();
+            let byte = at + place;
+            let mark = if spans.iter().any(|it| it.contains(&byte)) { '^' } else { ' ' };
+            let width: usize = escaped.chars().map(columns).sum();
+            marks.extend(std::iter::repeat_n(mark, width));
+            out.push_str(&escaped);
+        }
+        let _ = writeln!(text, "    {out}");
+        if marks.contains('^') {
+            let _ = writeln!(text, "    {MARK}{}{MARK:#}", marks.trim_end());
+        }
+        at += line.len();
+    }
+}
+
+/// How many columns of a terminal a character takes, near enough for marks under it.
+fn columns(c: char) -> usize {
+    let wide = matches!(c, '\u{1100}'..='\u{115e}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}'
+        | '\u{1f300}'..='\u{1faff}' | '\u{20000}'..='\u{3fffd}');
+    if wide { 2 } else { 1 }
+}

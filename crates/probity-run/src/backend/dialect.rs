@@ -1,0 +1,240 @@
+//! The languages that servers speak, and the services that speak them.
+//!
+//! A dialect is one file with one [`DialectSpec`]. A service is one row of [`SERVICES`]: its
+//! dialect, where it is, and which variable holds its key. Nothing else knows a vendor.
+
+mod anthropic;
+mod ollama;
+mod openai;
+
+use probity_core::{
+    reply::Reply,
+    request::{Request, Role},
+};
+use probity_load::suite::{BackendConfig, BackendKind};
+use serde_json::{Map, Value};
+
+/// How a kind of server is spoken to.
+#[derive(Debug)]
+pub(super) struct DialectSpec {
+    /// How a key is sent.
+    pub(super) key_header: KeyHeader,
+    /// Headers that every request has.
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    /// A parameter that the address has unless it says something else: name and value.
+    pub(super) parameter: Option<(&'static str, &'static str)>,
+    /// The address that answers prompts, from an address without a query and the model.
+    pub(super) endpoint: fn(&str, &str) -> String,
+    /// The address of the list of models, from an address without a query.
+    pub(super) models: fn(&str) -> String,
+    /// The name of a model without what a server adds or leaves out.
+    pub(super) bare_model: fn(&str) -> &str,
+    /// The longest reply where nothing is set, for those who want a number.
+    pub(super) max_tokens: Option<u64>,
+    /// The fields that are the same in every body, and the settings that have no place there.
+    pub(super) fields: fn(&Wanted<'_>) -> Fields,
+    /// The body of a request.
+    pub(super) encode: fn(&Map<String, Value>, &Request) -> Value,
+    /// The reply in the body of an answer.
+    pub(super) decode: fn(&[u8]) -> Result<Reply, Undecoded>,
+}
+
+/// How a key is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// In a header of this name.
+    Named(&'static str),
+}
+
+/// What a suite wants, and what the service calls it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) config: &'a BackendConfig,
+    /// The field for the longest reply, where services of a dialect differ in it.
+    pub(super) limit: &'static str,
+    /// The field for the seed; none if the service has none.
+    pub(super) seed: Option<&'static str>,
+}
+
+/// The fields of a body, and the settings that have no place in it.
+pub(super) type Fields = (Map<String, Value>, Vec<&'static str>);
+
+/// Why a body is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Undecoded {
+    /// It reports an error, whatever the status says.
+    Error,
+    /// It is not what the server is documented to send.
+    Shape(&'static str),
+}
+
+/// A service: a dialect, and where it is spoken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    pub(super) kind: BackendKind,
+    pub(super) dialect: &'static DialectSpec,
+    /// Where it usually is; empty where each user has an address of their own.
+    pub(super) base_url: &'static str,
+    /// The variable that says where else it is.
+    pub(super) base_variable: Option<&'static str>,
+    /// What a value of that variable stands for.
+    pub(super) address: fn(&str) -> String,
+    /// The variables that may hold its key, the usual one first.
+    pub(super) key_variables: &'static [&'static str],
+    /// The hosts that are the vendor's own: only they get the key without being told so.
+    /// `*.` stands for one or more labels.
+    pub(super) hosts: &'static [&'static str],
+    /// What the vendor itself calls the longest reply.
+    pub(super) limit: &'static str,
+    /// What it calls the seed.
+    pub(super) seed: Option<&'static str>,
+    /// Its section in the file of prices.
+    pub(super) prices: &'static str,
+    /// Whether it says itself what a call cost.
+    pub(super) reports_cost: bool,
+}
+
+/// What services have in common that speak OpenAI's chat completions.
+const COMPATIBLE: Service = Service {
+    kind: BackendKind::Openai,
+    dialect: &openai::SPEC,
+    base_url: "",
+    base_variable: None,
+    address: with_scheme,
+    key_variables: &[],
+    hosts: &[],
+    limit: "max_tokens",
+    seed: Some("seed"),
+    prices: "",
+    reports_cost: false,
+};
+
+/// Every service, by its kind.
+const SERVICES: &[Service] = &[
+    Service {
+        base_url: "https://api.openai.com/v1",
+        base_variable: Some("OPENAI_BASE_URL"),
+        key_variables: &["OPENAI_API_KEY"],
+        hosts: &["api.openai.com"],
+        // Its newer models refuse the older name, and other servers ignore the newer one.
+        limit: "max_completion_tokens",
+        prices: "openai",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Anthropic,
+        dialect: &anthropic::SPEC,
+        base_url: "https://api.anthropic.com",
+        base_variable: Some("ANTHROPIC_BASE_URL"),
+        key_variables: &["ANTHROPIC_API_KEY"],
+        hosts: &["api.anthropic.com"],
+        seed: None,
+        prices: "anthropic",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Ollama,
+        dialect: &ollama::SPEC,
+        base_url: "http://127.0.0.1:11434",
+        base_variable: Some("OLLAMA_HOST"),
+        address: ollama::address,
+        ..COMPATIBLE
+    },
+    Service { kind: BackendKind::Vllm, base_url: "http://127.0.0.1:8000/v1", ..COMPATIBLE },
+    Service { kind: BackendKind::Mlx, base_url: "http://127.0.0.1:8080/v1", ..COMPATIBLE },
+];
+
+impl Service {
+    /// The service of a kind of server.
+    pub(super) fn of(kind: BackendKind) -> &'static Self {
+        let found = SERVICES.iter().find(|it| it.kind == kind);
+        found.expect("every kind of server has a row, as a test knows")
+    }
+}
+
+/// The addresses of a server: where prompts go, and where its models are listed. A query
+/// stays at the end.
+pub(super) fn addresses(spec: &DialectSpec, base_url: &str, model: &str) -> (String, String) {
+    let (base, query) = base_url.split_at(base_url.find('?').unwrap_or(base_url.len()));
+    let mut query = query.trim_start_matches('?').to_owned();
+    if let Some((name, value)) = spec.parameter
+        && !query.split('&').any(|it| it.split('=').next() == Some(name))
+    {
+        let and = if query.is_empty() { "" } else { "&" };
+        query = format!("{query}{and}{name}={value}");
+    }
+    let with_query = |path: String| match (query.as_str(), path.contains('?')) {
+        ("", _) => path,
+        (query, true) => format!("{path}&{query}"),
+        (query, false) => format!("{path}?{query}"),
+    };
+    let base = base.trim_end_matches('/');
+    (with_query((spec.endpoint)(base, model)), with_query((spec.models)(base)))
+}
+
+/// An address without its tail: people copy the whole address, too.
+fn without_tail<'a>(base: &'a str, tail: &str) -> &'a str {
+    base.strip_suffix(tail).unwrap_or(base)
+}
+
+/// An address as people put it into variables, with or without a scheme.
+fn with_scheme(value: &str) -> String {
+    match value.contains("://") {
+        true => value.to_owned(),
+        false => format!("http://{value}"),
+    }
+}
+
+/// The name of a model as it is.
+fn same(name: &str) -> &str {
+    name
+}
+
+/// A number of tokens. What is no such number is left out, and the reply is kept.
+fn count(value: Option<Value>) -> Option<u64> {
+    const MOST: f64 = 1e12;
+    let number = value?.as_f64()?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    (0.0..MOST).contains(&number).then_some(number as u64)
+}
+
+/// Puts what is set into a body.
+fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Option<T>) {
+    if let Some(value) = value {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
+fn some_list(list: &[String]) -> Option<Value> {
+    (!list.is_empty()).then(|| Value::from(list))
+}
+
+/// The settings that are set and cannot be told.
+fn not_applied(settings: &[(&'static str, bool)]) -> Vec<&'static str> {
+    settings.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect()
+}
+
+/// Adds fields, also to the objects that are there already.
+pub(super) fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, value) in more {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
+            (_, _) => {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Who speaks, where a vendor knows nobody but the user and the model.
+const fn is_model(role: Role) -> bool {
+    match role {
+        Role::Assistant => true,
+        Role::System | Role::User | Role::Tool => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

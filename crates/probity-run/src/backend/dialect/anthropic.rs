@@ -1,0 +1,187 @@
+//! Anthropic's messages.
+
+use probity_core::{
+    record::Usage,
+    reply::Reply,
+    request::{Message, Part, Request, ToolCall},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, is_model, not_applied, put, same,
+    some_list, without_tail,
+};
+
+pub(super) const SPEC: DialectSpec = DialectSpec {
+    key_header: KeyHeader::Named("x-api-key"),
+    headers: &[("anthropic-version", "2023-06-01")],
+    parameter: None,
+    endpoint: |base, _| format!("{}{TAIL}", stem(base)),
+    models: |base| format!("{}/models", stem(base)),
+    bare_model: same,
+    max_tokens: Some(1024),
+    fields,
+    encode,
+    decode,
+};
+
+const TAIL: &str = "/messages";
+
+/// The address with its version, which people write and leave out.
+fn stem(base: &str) -> String {
+    let base = without_tail(base, TAIL);
+    match base.ends_with("/v1") {
+        true => base.to_owned(),
+        false => format!("{base}/v1"),
+    }
+}
+
+fn fields(wanted: &Wanted<'_>) -> Fields {
+    let config = wanted.config;
+    let mut fields = Map::new();
+    put(&mut fields, "model", config.model.as_deref());
+    put(&mut fields, "max_tokens", config.max_tokens.or(SPEC.max_tokens));
+    put(&mut fields, "temperature", config.temperature);
+    put(&mut fields, "top_p", config.top_p);
+    put(&mut fields, "stop_sequences", some_list(&config.stop));
+    let unknown =
+        [("seed", config.seed.is_some()), ("response_format", config.response_format.is_some())];
+    (fields, not_applied(&unknown))
+}
+
+fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
+    let mut body = fields.clone();
+    put(&mut body, "system", request.system());
+    let messages = request.conversation().iter().map(message).collect();
+    body.insert("messages".to_owned(), Value::Array(messages));
+    Value::Object(body)
+}
+
+fn message(said: &Message) -> Value {
+    let role = if is_model(said.role) { "assistant" } else { "user" };
+    if let [Part::Text(text)] = said.content.as_slice() {
+        return json!({ "role": role, "content": &**text });
+    }
+    let block = |part: &Part| match part {
+        Part::Text(text) => json!({ "type": "text", "text": &**text }),
+        Part::ToolCall(ToolCall { id, name, arguments }) => {
+            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
+        }
+    };
+    json!({ "role": role, "content": said.content.iter().map(block).collect::<Vec<_>>() })
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    content: Vec<Block>,
+    model: Option<String>,
+    stop_reason: Option<String>,
+    usage: Option<TokenUsage>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(default)]
+    r#type: String,
+    text: Option<String>,
+    thinking: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    input: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the vendor's names")]
+struct TokenUsage {
+    input_tokens: Option<Value>,
+    output_tokens: Option<Value>,
+    cache_read_input_tokens: Option<Value>,
+    cache_creation_input_tokens: Option<Value>,
+}
+
+fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
+    let answer: Answer =
+        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is not a message"))?;
+    let Answer { content, model, stop_reason, usage, error } = answer;
+    if error.is_some_and(|error| !error.is_null()) {
+        return Err(Undecoded::Error);
+    }
+    if content.is_empty() && stop_reason.is_none() {
+        return Err(Undecoded::Shape("it has no `content`"));
+    }
+    let (mut text, mut thoughts, mut tool_calls) = (String::new(), String::new(), Vec::new());
+    for block in content {
+        let Block { r#type, text: said, thinking, id, name, input } = block;
+        text.extend(said);
+        thoughts.extend(thinking);
+        if r#type == "tool_use" {
+            let (name, arguments) = (name.unwrap_or_default(), input.unwrap_or_default());
+            tool_calls.push(ToolCall { id, name, arguments });
+        }
+    }
+    let reasoning = Some(thoughts).filter(|it| !it.is_empty());
+    let usage = usage.map_or_else(Usage::default, |usage| {
+        let cached = count(usage.cache_read_input_tokens);
+        let created = count(usage.cache_creation_input_tokens);
+        Usage {
+            // What was read from or written to the cache is not in `input_tokens`.
+            input_tokens: count(usage.input_tokens)
+                .map(|it| it + cached.unwrap_or(0) + created.unwrap_or(0)),
+            output_tokens: count(usage.output_tokens),
+            cached_tokens: cached,
+            estimated: false,
+        }
+    });
+    Ok(Reply { text, tool_calls, reasoning, stop_reason, model, usage, ..Reply::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_stands_beside_the_messages() {
+        let body = encode(&Map::new(), &Request::new(Some("be brief".into()), "hi"));
+        let expected =
+            json!({ "system": "be brief", "messages": [{ "role": "user", "content": "hi" }] });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_message_is_read() {
+        let body = br#"{"type":"message","model":"m","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"cache_read_input_tokens":4}}"#;
+        let reply = decode(body).unwrap();
+        assert_eq!(
+            (reply.text.as_str(), reply.stop_reason.as_deref(), reply.reasoning.as_deref()),
+            ("hello", Some("end_turn"), Some("hm"))
+        );
+        let usage = Usage {
+            input_tokens: Some(7),
+            output_tokens: Some(2),
+            cached_tokens: Some(4),
+            estimated: false,
+        };
+        assert_eq!(reply.usage, usage);
+    }
+
+    #[test]
+    fn tool_calls_are_kept() {
+        let body = br#"{"content":[{"type":"tool_use","id":"t1","name":"add","input":{"a":1}}],"stop_reason":"tool_use"}"#;
+        let reply = decode(body).unwrap();
+        assert_eq!(reply.answer(), r#"[{"name":"add","arguments":{"a":1}}]"#);
+        assert_eq!(reply.tool_calls[0].id.as_deref(), Some("t1"));
+    }
+
+    #[test]
+    fn what_is_not_a_message_is_told_apart() {
+        let error =
+            br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+        assert_eq!(decode(error), Err(Undecoded::Error));
+        assert!(matches!(decode(b"{}"), Err(Undecoded::Shape(_))));
+        let refused = br#"{"content":[],"stop_reason":"refusal"}"#;
+        assert_eq!(decode(refused).unwrap().stop_reason.as_deref(), Some("refusal"));
+    }
+}

@@ -1,0 +1,517 @@
+//! One result as rows: every column of it is named here, and nowhere else.
+
+pub(crate) mod parts;
+
+use std::sync::Arc;
+
+use probity_core::{
+    case::TestCase,
+    classification::{Class, Classification, Verdict},
+    details::Details,
+    failure::ErrorKind,
+    metrics::ResultFacts,
+    named_enum,
+    record::{CallError, CaseRecord, FailedAttempt, InputDigest, Usage},
+    request::Request,
+};
+use rusqlite::{
+    Row, Statement,
+    types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Type},
+};
+
+named_enum! {
+    /// The columns of a result beside its lane. Texts that many results share stand in another table.
+    pub(crate) enum Column ("a column of a result") {
+        CaseId = "case_id",
+        Repeat = "repeat",
+        Input = "input",
+        Definition = "definition",
+        System = "system",
+        Prompt = "prompt",
+        Request = "request",
+        Reply = "reply",
+        Reasoning = "reasoning",
+        Error = "error",
+        ErrorKind = "error_kind",
+        StopReason = "stop_reason",
+        Model = "model",
+        Source = "source",
+        LatencyMs = "latency_ms",
+        InputTokens = "input_tokens",
+        OutputTokens = "output_tokens",
+        CachedTokens = "cached_tokens",
+        UsageEstimated = "usage_estimated",
+        CostUsd = "cost_usd",
+        Calls = "calls",
+        Failures = "failures",
+        StartedMs = "started_ms",
+        ElapsedMs = "elapsed_ms",
+        Class = "class",
+        Verdict = "verdict",
+        PolicyHits = "policy_hits",
+        Category = "category",
+        Tags = "tags",
+        CaseGroup = "case_group",
+        Classification = "classification",
+        Evidence = "evidence",
+        FactsSum = "facts_sum",
+        TextsSum = "texts_sum",
+    }
+}
+
+impl Column {
+    /// Whether it is the row of a shared text.
+    pub(crate) const fn is_shared_text(self) -> bool {
+        matches!(self, Self::Definition | Self::System)
+    }
+
+    /// The names of all columns.
+    pub(crate) fn names() -> String {
+        Self::ALL.map(Self::as_str).join(", ")
+    }
+}
+
+/// A record on its way into the store.
+pub(crate) struct NewResult<'a> {
+    pub(crate) record: &'a CaseRecord,
+    /// The row of the case's text.
+    pub(crate) definition: i64,
+    /// The row of the instructions.
+    pub(crate) system: Option<i64>,
+    pub(crate) failures: Option<String>,
+    request: StoredRequest<'a>,
+    error: Option<String>,
+    classification: String,
+    evidence: Option<String>,
+    tags: Option<String>,
+    sums: Sums,
+}
+
+/// A request as it is stored: instructions are shared texts, a plain prompt stands by itself, and
+/// everything else is JSON.
+struct StoredRequest<'a> {
+    prompt: &'a str,
+    request: Option<String>,
+}
+
+impl<'a> NewResult<'a> {
+    pub(crate) fn new(
+        record: &'a CaseRecord,
+        definition: (i64, &str),
+        system: Option<i64>,
+        failures: Option<String>,
+    ) -> Self {
+        let request = StoredRequest {
+            prompt: record.request.prompt(),
+            request: (!record.request.is_plain()).then(|| json(&record.request)),
+        };
+        let classification = stored(&record.classification);
+        let details = &record.classification.details;
+        let mut new = Self {
+            record,
+            definition: definition.0,
+            system,
+            failures,
+            request,
+            error: record.error.as_ref().map(json),
+            classification,
+            evidence: details.evidence.as_ref().map(json),
+            tags: (!record.case.tags.is_empty()).then(|| json(&record.case.tags)),
+            sums: Sums::default(),
+        };
+        let texts = Texts {
+            definition: definition.1,
+            system: record.request.system(),
+            prompt: new.request.prompt,
+            reply: record.reply.as_deref(),
+            error: new.error.as_deref(),
+            classification: &new.classification,
+        };
+        new.sums = Sums { facts: facts_sum(&new.facts()), texts: texts.sum() };
+        new
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        let record = self.record;
+        Facts {
+            case_id: &record.case_id,
+            repeat: record.repeat,
+            class: record.class,
+            verdict: record.verdict,
+            policy_hits: record.classification.details.hits.len() as u64,
+            latency_ms: record.latency_ms,
+            usage: record.usage,
+            cost_usd: record.cost_usd,
+            calls: record.calls,
+            evidence: self.evidence.as_deref(),
+        }
+    }
+
+    fn value(&self, column: Column) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let Self { record, .. } = self;
+        match column {
+            Column::CaseId => record.case_id.to_sql(),
+            Column::Repeat => record.repeat.to_sql(),
+            Column::Input => record.input.0.to_sql(),
+            Column::Definition => self.definition.to_sql(),
+            Column::System => self.system.to_sql(),
+            Column::Prompt => self.request.prompt.to_sql(),
+            Column::Request => self.request.request.to_sql(),
+            Column::Reply => record.reply.to_sql(),
+            Column::Reasoning => record.reasoning.to_sql(),
+            Column::Error => self.error.to_sql(),
+            Column::ErrorKind => owned(record.error.as_ref().map(|it| it.kind.as_str())),
+            Column::StopReason => record.stop_reason.to_sql(),
+            Column::Model => record.model.to_sql(),
+            Column::Source => owned(record.source.as_str()),
+            Column::LatencyMs => record.latency_ms.to_sql(),
+            Column::InputTokens => record.usage.input_tokens.to_sql(),
+            Column::OutputTokens => record.usage.output_tokens.to_sql(),
+            Column::CachedTokens => record.usage.cached_tokens.to_sql(),
+            Column::UsageEstimated => record.usage.estimated.to_sql(),
+            Column::CostUsd => record.cost_usd.to_sql(),
+            Column::Calls => record.calls.to_sql(),
+            Column::Failures => self.failures.to_sql(),
+            Column::StartedMs => record.started_ms.to_sql(),
+            Column::ElapsedMs => record.elapsed_ms.to_sql(),
+            Column::Class => owned(record.class.as_str()),
+            Column::Verdict => owned(record.verdict.as_str()),
+            Column::PolicyHits => owned(record.classification.details.hits.len() as u64),
+            Column::Category => owned(record.case.category.map(|it| it.as_str())),
+            Column::Tags => self.tags.to_sql(),
+            Column::CaseGroup => record.case.routing.group.to_sql(),
+            Column::Classification => self.classification.to_sql(),
+            Column::Evidence => self.evidence.to_sql(),
+            Column::FactsSum => self.sums.facts.to_sql(),
+            Column::TextsSum => self.sums.texts.to_sql(),
+        }
+    }
+
+    /// Binds the lane and every column, in that order.
+    pub(crate) fn bind(&self, lane: i64, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+        statement.raw_bind_parameter(1, lane)?;
+        for (at, column) in Column::ALL.into_iter().enumerate() {
+            statement.raw_bind_parameter(at + 2, self.value(column)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// A value that does not borrow from the record.
+fn owned<T: Into<Owned>>(value: T) -> rusqlite::Result<ToSqlOutput<'static>> {
+    Ok(ToSqlOutput::Owned(value.into().0))
+}
+
+struct Owned(rusqlite::types::Value);
+
+impl From<&'static str> for Owned {
+    fn from(text: &'static str) -> Self {
+        Self(text.to_owned().into())
+    }
+}
+
+impl From<Option<&'static str>> for Owned {
+    fn from(text: Option<&'static str>) -> Self {
+        text.map_or(Self(rusqlite::types::Value::Null), Into::into)
+    }
+}
+
+impl From<u64> for Owned {
+    fn from(count: u64) -> Self {
+        Self(i64::try_from(count).unwrap_or(i64::MAX).into())
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("keys are texts, and numbers are finite")
+}
+
+/// The classification without what stands in columns and tables of its own.
+fn stored(classification: &Classification) -> String {
+    let Classification { rule, scores: _, details } = classification;
+    let details = Details { evidence: None, ..details.clone() };
+    json(&Classification::new(*rule, details))
+}
+
+/// What tells whether a row is as it was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    facts: i64,
+    texts: i64,
+}
+
+/// The columns that figures and gates are made of.
+struct Facts<'a> {
+    case_id: &'a str,
+    repeat: u32,
+    class: Class,
+    verdict: Verdict,
+    policy_hits: u64,
+    latency_ms: u64,
+    usage: Usage,
+    cost_usd: Option<f64>,
+    calls: u32,
+    evidence: Option<&'a str>,
+}
+
+fn facts_sum(facts: &Facts<'_>) -> i64 {
+    let Facts { case_id, repeat, class, verdict, policy_hits, usage, cost_usd, .. } = facts;
+    let count = |it: Option<u64>| it.map_or([0xff; 8], u64::to_le_bytes);
+    let cost = cost_usd.map_or([0xff; 8], f64::to_le_bytes);
+    sum([
+        case_id.as_bytes(),
+        &repeat.to_le_bytes(),
+        class.as_str().as_bytes(),
+        verdict.as_str().as_bytes(),
+        &policy_hits.to_le_bytes(),
+        &facts.latency_ms.to_le_bytes(),
+        &count(usage.input_tokens),
+        &count(usage.output_tokens),
+        &cost,
+        &facts.calls.to_le_bytes(),
+        facts.evidence.unwrap_or_default().as_bytes(),
+    ])
+}
+
+/// The texts of a result.
+struct Texts<'a> {
+    definition: &'a str,
+    system: Option<&'a str>,
+    prompt: &'a str,
+    reply: Option<&'a str>,
+    error: Option<&'a str>,
+    classification: &'a str,
+}
+
+impl Texts<'_> {
+    fn sum(&self) -> i64 {
+        let Self { definition, system, prompt, reply, error, classification } = self;
+        let texts = [Some(*definition), *system, Some(prompt), *reply, *error];
+        let texts = texts.map(|it| it.unwrap_or("\0").as_bytes());
+        sum(texts.into_iter().chain([classification.as_bytes()]))
+    }
+}
+
+fn sum<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> i64 {
+    let InputDigest(bytes) = InputDigest::of(parts);
+    i64::from_le_bytes(bytes[..8].try_into().expect("a digest has 16 bytes"))
+}
+
+/// Why a row is not what was written.
+#[derive(Debug, thiserror::Error)]
+#[error("result `{case_id}` is damaged: {what}")]
+pub(crate) struct Damaged {
+    pub(crate) case_id: String,
+    what: String,
+}
+
+fn damaged(case_id: &str, what: impl ToString) -> rusqlite::Error {
+    let error = Damaged { case_id: case_id.to_owned(), what: what.to_string() };
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error))
+}
+
+/// The query that [`read`] reads the rows of, without its conditions.
+pub(crate) fn select() -> String {
+    let columns = Column::ALL.map(|it| match it {
+        Column::Definition => "d.text".to_owned(),
+        Column::System => "s.text".to_owned(),
+        it => format!("r.{it}"),
+    });
+    format!(
+        "SELECT {}, r.id FROM results r JOIN texts d ON d.id = r.definition \
+         LEFT JOIN texts s ON s.id = r.system",
+        columns.join(", ")
+    )
+}
+
+/// The row of the result in a row of [`select`].
+pub(crate) fn row_id(row: &Row<'_>) -> rusqlite::Result<i64> {
+    row.get(Column::ALL.len())
+}
+
+fn get<T: FromSql>(row: &Row<'_>, column: Column) -> rusqlite::Result<T> {
+    row.get(column as usize)
+}
+
+/// A name of a closed set.
+pub(crate) struct Name<T>(pub(crate) T);
+
+impl<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>> FromSql for Name<T> {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> Result<Self, FromSqlError> {
+        value.as_str()?.parse().map(Self).map_err(|error| FromSqlError::Other(Box::new(error)))
+    }
+}
+
+/// A value that is stored as JSON.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: serde::de::DeserializeOwned> FromSql for Json<T> {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> Result<Self, FromSqlError> {
+        let text = value.as_str()?;
+        serde_json::from_str(text).map(Self).map_err(|error| FromSqlError::Other(Box::new(error)))
+    }
+}
+
+fn optional_json<T>(row: &Row<'_>, column: Column) -> rusqlite::Result<Option<T>>
+where
+    T: serde::de::DeserializeOwned,
+{
+    Ok(get::<Option<Json<T>>>(row, column)?.map(|it| it.0))
+}
+
+/// Reads a result. Its scores and questions stand in tables of their own.
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
+    let case_id: String = get(row, Column::CaseId)?;
+    let wrong = |what: &dyn ToString| damaged(&case_id, what.to_string());
+    let definition: String = get(row, Column::Definition)?;
+    let system: Option<String> = get(row, Column::System)?;
+    let prompt: String = get(row, Column::Prompt)?;
+    let error: Option<String> = get(row, Column::Error)?;
+    let reply: Option<String> = get(row, Column::Reply)?;
+    let written: String = get(row, Column::Classification)?;
+    let texts = Texts {
+        definition: &definition,
+        system: system.as_deref(),
+        prompt: &prompt,
+        reply: reply.as_deref(),
+        error: error.as_deref(),
+        classification: &written,
+    };
+    if get::<Option<i64>>(row, Column::TextsSum)?.is_some_and(|it| it != texts.sum()) {
+        return Err(wrong(&"its texts are not what was written"));
+    }
+    let mut classification: Classification =
+        serde_json::from_str(&written).map_err(|it| wrong(&it))?;
+    classification.details.evidence = evidence(row, Column::Evidence as usize)?;
+    let error: Option<CallError> =
+        error.map(|it| serde_json::from_str(&it)).transpose().map_err(|it| wrong(&it))?;
+    let case = TestCase::from_json(&definition).map_err(|it| wrong(&it))?;
+    let request = match optional_json::<Request>(row, Column::Request)? {
+        Some(request) => request,
+        None => Request::new(system.map(Into::into), prompt),
+    };
+    let failures: Option<Vec<FailedAttempt>> = optional_json(row, Column::Failures)?;
+    let Name(class) = get(row, Column::Class)?;
+    let Name(verdict) = get(row, Column::Verdict)?;
+    let Name(source) = get(row, Column::Source)?;
+    Ok(CaseRecord {
+        repeat: get(row, Column::Repeat)?,
+        input: InputDigest(get(row, Column::Input)?),
+        case: Arc::new(case),
+        request,
+        reply,
+        reasoning: get(row, Column::Reasoning)?,
+        error,
+        stop_reason: get(row, Column::StopReason)?,
+        model: get(row, Column::Model)?,
+        source,
+        latency_ms: get(row, Column::LatencyMs)?,
+        usage: Usage {
+            input_tokens: get(row, Column::InputTokens)?,
+            output_tokens: get(row, Column::OutputTokens)?,
+            cached_tokens: get(row, Column::CachedTokens)?,
+            estimated: get(row, Column::UsageEstimated)?,
+        },
+        cost_usd: get(row, Column::CostUsd)?,
+        calls: get(row, Column::Calls)?,
+        failures: failures.unwrap_or_default(),
+        started_ms: get(row, Column::StartedMs)?,
+        elapsed_ms: get(row, Column::ElapsedMs)?,
+        class,
+        verdict,
+        classification,
+        asked: Vec::new(),
+        case_id,
+    })
+}
+
+fn evidence<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<Option<T>> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    // By way of a tree: serde cannot hand numbers of any precision to tagged variants directly.
+    let tree: serde_json::Value = serde_json::from_str(&text).map_err(|it| damaged("?", it))?;
+    serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", it))
+}
+
+/// The columns that [`read_facts`] reads.
+pub(crate) const FACTS: [Column; 19] = [
+    Column::CaseId,
+    Column::Repeat,
+    Column::Category,
+    Column::Tags,
+    Column::CaseGroup,
+    Column::Class,
+    Column::Verdict,
+    Column::PolicyHits,
+    Column::ErrorKind,
+    Column::Source,
+    Column::LatencyMs,
+    Column::InputTokens,
+    Column::OutputTokens,
+    Column::CachedTokens,
+    Column::UsageEstimated,
+    Column::CostUsd,
+    Column::Calls,
+    Column::StartedMs,
+    Column::ElapsedMs,
+];
+
+/// Reads a result without its texts. Behind [`FACTS`] stand the evidence and the sum.
+pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<ResultFacts> {
+    let place = |column: Column| {
+        FACTS.iter().position(|it| *it == column).expect("only columns of the list are read")
+    };
+    let Name(class) = row.get(place(Column::Class))?;
+    let Name(verdict) = row.get(place(Column::Verdict))?;
+    let Name(source) = row.get(place(Column::Source))?;
+    let category: Option<Name<_>> = row.get(place(Column::Category))?;
+    let error: Option<Name<ErrorKind>> = row.get(place(Column::ErrorKind))?;
+    let tags: Option<Json<Vec<String>>> = row.get(place(Column::Tags))?;
+    let policy_hits: u64 = row.get(place(Column::PolicyHits))?;
+    let facts = ResultFacts {
+        case_id: row.get(place(Column::CaseId))?,
+        repeat: row.get(place(Column::Repeat))?,
+        category: category.map(|it| it.0),
+        tags: tags.map(|it| it.0).unwrap_or_default(),
+        group: row.get(place(Column::CaseGroup))?,
+        class,
+        verdict,
+        breaks_policy: policy_hits > 0,
+        scores: Vec::new(),
+        error: error.map(|it| it.0),
+        source,
+        latency_ms: row.get(place(Column::LatencyMs))?,
+        usage: Usage {
+            input_tokens: row.get(place(Column::InputTokens))?,
+            output_tokens: row.get(place(Column::OutputTokens))?,
+            cached_tokens: row.get(place(Column::CachedTokens))?,
+            estimated: row.get(place(Column::UsageEstimated))?,
+        },
+        cost_usd: row.get(place(Column::CostUsd))?,
+        calls: row.get(place(Column::Calls))?,
+        started_ms: row.get(place(Column::StartedMs))?,
+        elapsed_ms: row.get(place(Column::ElapsedMs))?,
+        evidence: evidence(row, FACTS.len())?,
+    };
+    let written: Option<String> = row.get(FACTS.len())?;
+    let sum = facts_sum(&Facts {
+        case_id: &facts.case_id,
+        repeat: facts.repeat,
+        class,
+        verdict,
+        policy_hits,
+        latency_ms: facts.latency_ms,
+        usage: facts.usage,
+        cost_usd: facts.cost_usd,
+        calls: facts.calls,
+        evidence: written.as_deref(),
+    });
+    match row.get::<_, Option<i64>>(FACTS.len() + 1)? {
+        Some(stored) if stored != sum => {
+            Err(damaged(&facts.case_id, "its figures are not what was written"))
+        }
+        Some(_) | None => Ok(facts),
+    }
+}

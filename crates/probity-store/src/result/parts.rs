@@ -1,0 +1,170 @@
+//! The scores and the questions of a result.
+
+use probity_core::{
+    named_enum,
+    record::{Asked, Source, Usage},
+    request::Request,
+    score::Score,
+};
+use rusqlite::{
+    Row, Statement,
+    types::{ToSql as _, ToSqlOutput},
+};
+
+use super::{Json, Name, json, owned};
+
+named_enum! {
+    /// The columns of a score beside its result and its place.
+    pub(crate) enum ScoreColumn ("a column of a score") {
+        Name = "name",
+        Kind = "kind",
+        Value = "value",
+        Passed = "passed",
+        Weight = "weight",
+        Reason = "reason",
+        SpanStart = "span_start",
+        SpanEnd = "span_end",
+    }
+}
+
+/// The statement that writes a part of a result: its result, its place, and these columns.
+pub(crate) fn insert_part<const N: usize>(table: &str, columns: [&str; N]) -> String {
+    let places = ", ?".repeat(N);
+    format!("INSERT INTO {table} (result, place, {}) VALUES (?, ?{places})", columns.join(", "))
+}
+
+/// Binds a score behind its result and its place.
+pub(crate) fn bind_score(score: &Score, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+    for (at, column) in ScoreColumn::ALL.into_iter().enumerate() {
+        let value = match column {
+            ScoreColumn::Name => (*score.name).to_sql(),
+            ScoreColumn::Kind => (*score.kind).to_sql(),
+            ScoreColumn::Value => score.value.to_sql(),
+            ScoreColumn::Passed => score.passed.to_sql(),
+            ScoreColumn::Weight => score.weight.to_sql(),
+            ScoreColumn::Reason => score.reason.to_sql(),
+            ScoreColumn::SpanStart => owned_place(score.span.as_ref().map(|it| it.start)),
+            ScoreColumn::SpanEnd => owned_place(score.span.as_ref().map(|it| it.end)),
+        };
+        statement.raw_bind_parameter(at + 3, value?)?;
+    }
+    Ok(())
+}
+
+fn owned_place(place: Option<usize>) -> rusqlite::Result<ToSqlOutput<'static>> {
+    match place {
+        Some(place) => owned(place as u64),
+        None => Ok(ToSqlOutput::Owned(rusqlite::types::Value::Null)),
+    }
+}
+
+/// Reads a score whose columns begin at one.
+pub(crate) fn read_score(row: &Row<'_>, first: usize) -> rusqlite::Result<Score> {
+    let at = |column: ScoreColumn| first + column as usize;
+    let span: (Option<usize>, Option<usize>) =
+        (row.get(at(ScoreColumn::SpanStart))?, row.get(at(ScoreColumn::SpanEnd))?);
+    Ok(Score {
+        name: row.get::<_, String>(at(ScoreColumn::Name))?.into(),
+        kind: row.get::<_, String>(at(ScoreColumn::Kind))?.into(),
+        value: row.get(at(ScoreColumn::Value))?,
+        passed: row.get(at(ScoreColumn::Passed))?,
+        weight: row.get(at(ScoreColumn::Weight))?,
+        reason: row.get(at(ScoreColumn::Reason))?,
+        span: span.0.zip(span.1).map(|(start, end)| start..end),
+    })
+}
+
+named_enum! {
+    /// The columns of a question beside its result and its place.
+    pub(crate) enum AskedColumn ("a column of a question") {
+        Role = "role",
+        Backend = "backend",
+        System = "system",
+        Prompt = "prompt",
+        Reply = "reply",
+        Error = "error",
+        Model = "model",
+        Source = "source",
+        LatencyMs = "latency_ms",
+        InputTokens = "input_tokens",
+        OutputTokens = "output_tokens",
+        CachedTokens = "cached_tokens",
+        CostUsd = "cost_usd",
+        Calls = "calls",
+        Request = "request",
+        UsageEstimated = "usage_estimated",
+    }
+}
+
+/// Binds a question behind its result and its place.
+pub(crate) fn bind_asked(
+    asked: &Asked,
+    system: Option<i64>,
+    statement: &mut Statement<'_>,
+) -> rusqlite::Result<()> {
+    let request = (!asked.request.is_plain()).then(|| json(&asked.request));
+    for (at, column) in AskedColumn::ALL.into_iter().enumerate() {
+        let value = match column {
+            AskedColumn::Role => asked.role.to_sql(),
+            AskedColumn::Backend => asked.backend.to_sql(),
+            AskedColumn::System => system.to_sql(),
+            AskedColumn::Prompt => asked.request.prompt().to_sql(),
+            AskedColumn::Reply => asked.reply.to_sql(),
+            AskedColumn::Error => asked.error.to_sql(),
+            AskedColumn::Model => asked.model.to_sql(),
+            AskedColumn::Source => owned(asked.source.as_str()),
+            AskedColumn::LatencyMs => asked.latency_ms.to_sql(),
+            AskedColumn::InputTokens => asked.usage.input_tokens.to_sql(),
+            AskedColumn::OutputTokens => asked.usage.output_tokens.to_sql(),
+            AskedColumn::CachedTokens => asked.usage.cached_tokens.to_sql(),
+            AskedColumn::CostUsd => asked.cost_usd.to_sql(),
+            AskedColumn::Calls => asked.calls.to_sql(),
+            AskedColumn::Request => request.to_sql(),
+            AskedColumn::UsageEstimated => asked.usage.estimated.to_sql(),
+        };
+        statement.raw_bind_parameter(at + 3, value?)?;
+    }
+    Ok(())
+}
+
+/// The query that [`read_asked`] reads the rows of: the questions of one result.
+pub(crate) fn select_asked() -> String {
+    let columns = AskedColumn::ALL.map(|it| match it {
+        AskedColumn::System => "s.text".to_owned(),
+        it => format!("a.{it}"),
+    });
+    format!(
+        "SELECT {} FROM asked a LEFT JOIN texts s ON s.id = a.system WHERE result = ? ORDER BY place",
+        columns.join(", ")
+    )
+}
+
+/// Reads a question.
+pub(crate) fn read_asked(row: &Row<'_>) -> rusqlite::Result<Asked> {
+    let at = |column: AskedColumn| column as usize;
+    let system: Option<String> = row.get(at(AskedColumn::System))?;
+    let prompt: String = row.get(at(AskedColumn::Prompt))?;
+    let request: Option<Json<Request>> = row.get(at(AskedColumn::Request))?;
+    let Name::<Source>(source) = row.get(at(AskedColumn::Source))?;
+    Ok(Asked {
+        role: row.get(at(AskedColumn::Role))?,
+        backend: row.get(at(AskedColumn::Backend))?,
+        request: match request {
+            Some(Json(request)) => request,
+            None => Request::new(system.map(Into::into), prompt),
+        },
+        reply: row.get(at(AskedColumn::Reply))?,
+        error: row.get(at(AskedColumn::Error))?,
+        model: row.get(at(AskedColumn::Model))?,
+        source,
+        latency_ms: row.get(at(AskedColumn::LatencyMs))?,
+        usage: Usage {
+            input_tokens: row.get(at(AskedColumn::InputTokens))?,
+            output_tokens: row.get(at(AskedColumn::OutputTokens))?,
+            cached_tokens: row.get(at(AskedColumn::CachedTokens))?,
+            estimated: row.get(at(AskedColumn::UsageEstimated))?,
+        },
+        cost_usd: row.get(at(AskedColumn::CostUsd))?,
+        calls: row.get(at(AskedColumn::Calls))?,
+    })
+}
