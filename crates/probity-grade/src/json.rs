@@ -47,6 +47,9 @@ macro_rules! steps {
         }
 
         impl Step {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
             /// The name used in files.
             pub const fn as_str(self) -> &'static str {
                 match self {
