@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, io, path::Path};
 
+use probity_store::StoreError;
+
 use crate::exit::Exit;
 
 /// A message, its cause, and what to do about it.
@@ -65,6 +67,17 @@ impl Failure {
             cause = error.source();
         }
         false
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = error.hint();
+        let failure = Self::new("the store cannot be used").because(error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use probity_report::{
 };
 use probity_store::{LaneView, Reader, RunRow};
 
-use super::{baseline::reasons, project::settings_alone, run::store_failure, runs::open};
+use super::{baseline::reasons, project::settings_alone, runs::open};
 use crate::{
     cli::report::{CompareArgs, CompareFormat},
     exit::Exit,
@@ -61,10 +61,9 @@ impl Chosen {
             Some((run, backend)) => (run, Some(backend)),
             None => (name, None),
         };
-        let run =
-            reader.find(if run.is_empty() { "latest" } else { run }).map_err(store_failure)?;
-        let views = reader.lanes(&run).map_err(store_failure)?;
-        let reports = reader.view(&run, settings.max_error_rate).map_err(store_failure)?.lanes;
+        let run = reader.find(if run.is_empty() { "latest" } else { run })?;
+        let views = reader.lanes(&run)?;
+        let reports = reader.view(&run, settings.max_error_rate)?.lanes;
         let known: Vec<String> = views.iter().map(|it| it.lane.backend.clone()).collect();
         let lanes: Vec<_> = views
             .into_iter()
@@ -104,7 +103,7 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
     }
     let standings: Vec<Standings> = views
         .iter()
-        .map(|(_, view)| reader.standings(view).map_err(store_failure))
+        .map(|(_, view)| reader.standings(view).map_err(Failure::from))
         .collect::<Result<_, _>>()?;
     let mut pairs = Vec::new();
     for (second, (_, view)) in views.iter().enumerate().filter(|(_, (run, _))| *run > 0) {

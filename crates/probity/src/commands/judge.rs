@@ -17,10 +17,7 @@ use probity_run::{
 use probity_store::Reader;
 use serde_json::json;
 
-use super::{
-    project::{Project, settings_alone},
-    run::store_failure,
-};
+use super::project::{Project, settings_alone};
 use crate::{
     cli::judge::{AgreementArgs, JudgeCommand},
     exit::Exit,
@@ -97,14 +94,14 @@ fn hear_from_store(
         return Ok(());
     }
     let settings = settings_alone(&args.place)?;
-    let reader = Reader::open(Path::new(&settings.store)).map_err(store_failure)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
-    let lanes = reader.lanes(&run).map_err(store_failure)?;
+    let reader = Reader::open(Path::new(&settings.store))?;
+    let run = reader.find(&args.run)?;
+    let lanes = reader.lanes(&run)?;
     for (item, said) in items.iter().zip(said) {
         let Said::Stored(wanted) = &item.said else { continue };
         let mut found = Vec::new();
         for lane in lanes.iter().filter(|lane| wanted.is_of(&lane.lane)) {
-            let cases = reader.case(lane, &wanted.case_id).map_err(store_failure)?;
+            let cases = reader.case(lane, &wanted.case_id)?;
             found.extend(cases.iter().filter_map(|case| wanted.find(case)));
         }
         if found.len() > 1 {

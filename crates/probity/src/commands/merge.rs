@@ -9,7 +9,7 @@ use probity_core::record::Lane;
 use probity_report::text;
 use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
 
-use super::{project::settings_alone, report::exit_of, run::store_failure};
+use super::{project::settings_alone, report::exit_of};
 use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -29,7 +29,7 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         }),
     };
     merge(target, &run, &sources, missing.as_deref()).map_err(|error| match error {
-        MergeError::Store(error) => store_failure(error),
+        MergeError::Store(error) => error.into(),
         error @ (MergeError::Unlike(..) | MergeError::Overlap { .. }) => {
             Failure::new("the runs cannot be merged")
                 .because(error)
@@ -39,12 +39,11 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
     if let Some(missing) = missing {
         printer.note(&missing);
     }
-    let reader = Reader::open(target).map_err(store_failure)?;
-    let row = reader.find(&run.run_id).map_err(store_failure)?;
+    let reader = Reader::open(target)?;
+    let row = reader.find(&run.run_id)?;
     let rejudge =
         |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
-    let mut view =
-        reader.view_judged(&row, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    let mut view = reader.view_judged(&row, settings.max_error_rate, rejudge)?;
     super::consistency::add(&mut view, &reader, &row)?;
     printer.show(&text::render(&view))?;
     Ok(exit_of(&view, &args.gating))
@@ -57,8 +56,8 @@ fn find(name: &str, target: &Path) -> Result<MergeSource, Failure> {
         None if Path::new(name).is_file() => (PathBuf::from(name), "latest"),
         None => (target.to_owned(), name),
     };
-    let reader = Reader::open(&path).map_err(store_failure)?;
-    let run = reader.find(run).map_err(store_failure)?;
+    let reader = Reader::open(&path)?;
+    let run = reader.find(run)?;
     Ok(MergeSource { store: path, run })
 }
 

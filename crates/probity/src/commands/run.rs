@@ -30,7 +30,7 @@ use probity_run::{
     plan::{Plan, PlannedLane, Used},
     process,
 };
-use probity_store::{NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
+use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use porcelain::Porcelain;
@@ -270,7 +270,7 @@ impl Context<'_> {
         summary::forget(store);
         let suite = project.name.clone();
         let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
-        Recorder::create(store, &run).map_err(store_failure)
+        Recorder::create(store, &run).map_err(Failure::from)
     }
 
     /// Runs the plan, with the events going to the disk and to whoever watches.
@@ -324,12 +324,12 @@ impl Context<'_> {
     ) -> Result<Exit, Failure> {
         let Self { args, project, store, printer } = self;
         let Wanted { recording, reports, against } = wanted;
-        let reader = Reader::open(store).map_err(store_failure)?;
-        let run = reader.find(run_id).map_err(store_failure)?;
+        let reader = Reader::open(store)?;
+        let run = reader.find(run_id)?;
         if let Some(file) = recording {
             recording::write(&reader, &run, file)?;
         }
-        let mut view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
+        let mut view = reader.view(&run, project.settings.max_error_rate)?;
         super::consistency::add(&mut view, &reader, &run)?;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(LaneReport::cases).sum();
@@ -467,15 +467,5 @@ pub(super) fn may_be_of(run: &RunRow, path: Option<&str>) -> bool {
     match (kept, path) {
         (Some(kept), Some(path)) => kept == path || !Path::new(kept).exists(),
         (None, _) | (_, None) => true,
-    }
-}
-
-/// A failure of the store, with what to do about it.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new("the store cannot be used").because(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }

@@ -7,7 +7,7 @@ use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
 
-use super::{consistency, project::settings_alone, run::store_failure, runs::open};
+use super::{consistency, project::settings_alone, runs::open};
 use crate::{
     cli::run::ShowArgs,
     clock,
@@ -22,7 +22,7 @@ const LISTED: usize = 50;
 
 pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
+    let run = reader.find(&args.run)?;
     let text = match (&args.case, args.json) {
         (None, false) => show_run(&reader, &run, args)?,
         (None, true) => return stream_run(&reader, &run),
@@ -35,21 +35,19 @@ pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
 /// The summary, and the cases that did not pass.
 fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
-    let mut view = reader.view(run, most).map_err(store_failure)?;
+    let mut view = reader.view(run, most)?;
     consistency::add(&mut view, reader, run)?;
     let mut text = text::render(&view);
-    for lane in reader.lanes(run).map_err(store_failure)? {
+    for lane in reader.lanes(run)? {
         let (mut listed, mut more) = (Vec::new(), 0);
-        reader
-            .cases(&lane, |case| {
-                match case.verdict {
-                    Verdict::Pass => {}
-                    Verdict::Fail | Verdict::Error if listed.len() < LISTED => listed.push(case),
-                    Verdict::Fail | Verdict::Error => more += 1,
-                }
-                Ok(())
-            })
-            .map_err(store_failure)?;
+        reader.cases(&lane, |case| {
+            match case.verdict {
+                Verdict::Pass => {}
+                Verdict::Fail | Verdict::Error if listed.len() < LISTED => listed.push(case),
+                Verdict::Fail | Verdict::Error => more += 1,
+            }
+            Ok(())
+        })?;
         if listed.is_empty() {
             continue;
         }
@@ -74,16 +72,14 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
 fn stream_run(reader: &Reader, run: &RunRow) -> Result<Exit, Failure> {
     use std::io::Write as _;
     let mut out = Printer::data();
-    for lane in reader.lanes(run).map_err(store_failure)? {
+    for lane in reader.lanes(run)? {
         let mut written = Ok(());
-        reader
-            .cases(&lane, |case| {
-                if written.is_ok() {
-                    written = writeln!(out, "{}", case_value(&lane.lane, &case));
-                }
-                Ok(())
-            })
-            .map_err(store_failure)?;
+        reader.cases(&lane, |case| {
+            if written.is_ok() {
+                written = writeln!(out, "{}", case_value(&lane.lane, &case));
+            }
+            Ok(())
+        })?;
         written.map_err(Failure::output)?;
     }
     out.flush().map_err(Failure::output)?;
@@ -92,8 +88,8 @@ fn stream_run(reader: &Reader, run: &RunRow) -> Result<Exit, Failure> {
 
 fn show_case(reader: &Reader, run: &RunRow, id: &str, json: bool) -> Result<String, Failure> {
     let mut text = String::new();
-    for lane in reader.lanes(run).map_err(store_failure)? {
-        for case in reader.case(&lane, id).map_err(store_failure)? {
+    for lane in reader.lanes(run)? {
+        for case in reader.case(&lane, id)? {
             match json {
                 true => {
                     let _ = writeln!(text, "{}", case_value(&lane.lane, &case));

@@ -12,7 +12,7 @@ use probity_run::{
 };
 use probity_store::{Reader, Recorder, RunRow};
 
-use super::{Selection, may_be_of, real_path, store_failure};
+use super::{Selection, may_be_of, real_path};
 use crate::{cli::run::RunArgs, commands::project::Project, failure::Failure, printer::Printer};
 
 /// A run that was begun before.
@@ -32,12 +32,12 @@ impl Earlier {
         let Some(name) = args.resume.as_ref().or(args.retry_errors.as_ref()) else {
             return Ok(None);
         };
-        let reader = Reader::open(store).map_err(store_failure)?;
+        let reader = Reader::open(store)?;
         let path = real_path(&args.suite);
         let run = match name.as_str() {
             // The latest of this suite: another one could not be gone on with.
             "latest" => {
-                let runs = reader.runs().map_err(store_failure)?;
+                let runs = reader.runs()?;
                 let of_suite = runs
                     .into_iter()
                     .find(|run| run.suite == project.name && may_be_of(run, path.as_deref()));
@@ -45,7 +45,7 @@ impl Earlier {
                     Failure::new(format!("no run of `{}` is in the store", project.name))
                 })?
             }
-            name => reader.find(name).map_err(store_failure)?,
+            name => reader.find(name)?,
         };
         if run.suite != project.name {
             let (id, suite) = (run.short(), &run.suite);
@@ -82,9 +82,9 @@ impl Earlier {
     ) -> Result<Recorder, Failure> {
         let Self { ref run, retry_errors, .. } = self;
         plan.run_id.clone_from(&run.run_id);
-        let mut recorder = Recorder::resume(store, &run.run_id).map_err(store_failure)?;
-        let reader = Reader::open(store).map_err(store_failure)?;
-        let known = reader.lanes(run).map_err(store_failure)?;
+        let mut recorder = Recorder::resume(store, &run.run_id)?;
+        let reader = Reader::open(store)?;
+        let known = reader.lanes(run)?;
         let mut used = Used::default();
         let mut by_runner = vec![Used::default(); plan.budgets.len()];
         for lane in &mut plan.lanes {
@@ -92,7 +92,7 @@ impl Earlier {
                 it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
             };
             let Some(view) = known.iter().find(same) else { continue };
-            let tally = reader.tally(view).map_err(store_failure)?;
+            let tally = reader.tally(view)?;
             // Calls of cases that were cut off are in no record.
             used.calls += tally.calls.max(view.calls);
             used.tokens += tally.input_tokens + tally.output_tokens;
@@ -111,8 +111,7 @@ impl Earlier {
                     |case_id, repeat, input, (primary, verdict)| {
                         stored.insert(case_id, repeat, DoneCase { input, primary, verdict });
                     },
-                )
-                .map_err(store_failure)?;
+                )?;
             let mut planned = BTreeSet::new();
             let mut changed = 0;
             let mut done = Done::default();
@@ -126,7 +125,7 @@ impl Earlier {
             });
             let is_current =
                 |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
-            let vanished = recorder.mark_stale(&lane.info, is_current).map_err(store_failure)?;
+            let vanished = recorder.mark_stale(&lane.info, is_current)?;
             if !self.quiet {
                 tell(&lane.info, changed, vanished, done.len(), printer);
             }

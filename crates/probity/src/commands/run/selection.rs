@@ -11,7 +11,6 @@ use probity_store::Reader;
 use regex::RegexBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::store_failure;
 use crate::{
     cli::run::{RunArgs, SelectionArgs},
     failure::Failure,
@@ -142,9 +141,9 @@ impl Selection {
 
 /// The ids of the cases of a run that came to a verdict.
 fn ids(store: &Path, run: &str, verdict: Verdict) -> Result<Vec<String>, Failure> {
-    let reader = Reader::open(store).map_err(store_failure)?;
-    let run = reader.find(run).map_err(store_failure)?;
-    reader.ids_by_verdict(&run, &[verdict]).map_err(store_failure)
+    let reader = Reader::open(store)?;
+    let run = reader.find(run)?;
+    reader.ids_by_verdict(&run, &[verdict]).map_err(Failure::from)
 }
 
 fn shard(text: &str) -> Result<Shard, Failure> {

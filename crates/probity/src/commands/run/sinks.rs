@@ -60,7 +60,7 @@ impl Sinks {
 
     /// Durable first, visible after.
     fn take(&mut self, batch: &[Stamped]) -> Result<(), Failure> {
-        self.recorder.record(batch).map_err(super::store_failure)?;
+        self.recorder.record(batch)?;
         if let Some(EventsFile { path, file }) = &mut self.events {
             let mut write = || {
                 for stamped in batch {
