@@ -55,19 +55,6 @@ impl Failure {
     pub(crate) fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
     }
-
-    /// Whether the reader of our output has gone, which is its right.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-            if kind == Some(io::ErrorKind::BrokenPipe) {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
-    }
 }
 
 impl From<StoreError> for Failure {

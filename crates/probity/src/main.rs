@@ -24,7 +24,6 @@ fn main() -> std::process::ExitCode {
     let printer = Printer::new(cli.color);
     let exit = match commands::run(cli.command, &printer) {
         Ok(exit) => exit,
-        Err(failure) if failure.is_broken_pipe() => Exit::Success,
         Err(failure) => {
             printer.failure(&failure);
             failure.exit_code()

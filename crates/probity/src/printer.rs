@@ -3,11 +3,11 @@
 use std::{
     collections::BTreeMap,
     error::Error,
-    io::{self, BufWriter, IsTerminal as _, Stdout, StdoutLock, Write as _},
+    io::{self, BufWriter, IsTerminal as _, Write},
     time::{Duration, Instant},
 };
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anstyle::{AnsiColor, Style};
 
 use crate::{
@@ -46,13 +46,8 @@ impl Printer {
     }
 
     /// Standard output for data: buffered, never coloured.
-    pub(crate) fn data() -> BufWriter<Stdout> {
-        BufWriter::with_capacity(256 << 10, io::stdout())
-    }
-
-    /// Standard output for people.
-    pub(crate) fn out(&self) -> AutoStream<StdoutLock<'static>> {
-        AutoStream::new(io::stdout().lock(), self.choice)
+    pub(crate) fn data() -> BufWriter<Output> {
+        BufWriter::with_capacity(256 << 10, Output::default())
     }
 
     /// Standard error, for people.
@@ -70,23 +65,34 @@ impl Printer {
 
     /// Writes an answer that people read, to standard output.
     pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
-        let mut out = self.out();
         // GitHub obeys lines that begin with two colons, and a model may have written one.
         let is_command = |line: &str| line.trim_start().starts_with("::");
         let in_actions = || Environment::of_process("GITHUB_ACTIONS").as_deref() == Some("true");
-        let written = match text.lines().any(is_command) && in_actions() {
-            false => out.write_all(text.as_bytes()),
+        match text.lines().any(is_command) && in_actions() {
+            false => self.write(text),
             true => {
                 let token = format!("{:016x}", fastrand::u64(..));
-                write!(out, "::stop-commands::{token}\n{text}\n::{token}::\n")
+                self.write(&format!("::stop-commands::{token}\n{text}\n::{token}::\n"))
             }
-        };
-        written.map_err(Failure::output)
+        }
     }
 
     /// Writes lines that GitHub is to obey, to standard output.
     pub(crate) fn command(&self, lines: &str) -> Result<(), Failure> {
-        self.out().write_all(lines.as_bytes()).map_err(Failure::output)
+        self.write(lines)
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        let choice = match self.choice {
+            ColorChoice::Auto => AutoStream::choice(&io::stdout()),
+            decided => decided,
+        };
+        let mut out = Output::default();
+        let written = match choice {
+            ColorChoice::Never => write!(out, "{}", strip_str(text)),
+            _ => out.write_all(text.as_bytes()),
+        };
+        written.and_then(|()| out.flush()).map_err(Failure::output)
     }
 
     /// Shows problems, but no more of each kind than people read.
@@ -122,6 +128,47 @@ impl Printer {
         if let Some(hint) = failure.hint_text() {
             let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
         }
+    }
+}
+
+/// Standard output. Whoever reads it may leave at any time: the rest is not written, and
+/// what the command has found out stands all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    is_deserted: bool,
+}
+
+impl Output {
+    /// Whether nobody reads any more, so that a command that only prints may end.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.is_deserted
+    }
+
+    fn forgive<T>(&mut self, result: io::Result<T>, instead: T) -> io::Result<T> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_deserted = true;
+                Ok(instead)
+            }
+            other => other,
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.is_deserted {
+            true => Ok(bytes.len()),
+            false => {
+                let written = io::stdout().write(bytes);
+                self.forgive(written, bytes.len())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = io::stdout().flush();
+        self.forgive(flushed, ())
     }
 }
 

@@ -147,8 +147,10 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     if let Some(against) = against {
         view.against = Some(against.compare(&reader, &run, args.gating.errors_as_failures)?);
     }
+    // Files first: whoever reads what is printed may keep us waiting, or leave.
+    let written = reports.write(&reader, &run, &view);
     printer.show(&text::render(&view))?;
-    reports.write(&reader, &run, &view)?;
+    written?;
     Ok(exit_of(&view, &args.gating))
 }
 

@@ -67,11 +67,6 @@ impl GitHub<'_> {
         }
         let cases = StoredCases::of(reader, run)?;
         let unread = |error| Failure::new("the cases cannot be read").because(error);
-        if self.annotate {
-            let locate = |lane: &Lane, id: &str| self.locate(lane, id);
-            let commands = github::commands(view, &cases, &locate).map_err(unread)?;
-            printer.command(&commands)?;
-        }
         let summary = Environment::of_process("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());
         if let Some(path) = summary.map(PathBuf::from) {
             // Others may have written there before us.
@@ -82,6 +77,11 @@ impl GitHub<'_> {
             if let Err(error) = append(&path, &text, room) {
                 printer.note(&format!("no summary for GitHub: `{}`: {error}", path.display()));
             }
+        }
+        if self.annotate {
+            let locate = |lane: &Lane, id: &str| self.locate(lane, id);
+            let commands = github::commands(view, &cases, &locate).map_err(unread)?;
+            printer.command(&commands)?;
         }
         Ok(())
     }

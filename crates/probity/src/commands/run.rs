@@ -338,6 +338,12 @@ impl Context<'_> {
         if let Some(against) = against {
             view.against = Some(against.compare(&reader, &run, false)?);
         }
+        // Files first: whoever reads what is printed may keep us waiting, or leave.
+        let written = reports.write(&reader, &run, &view);
+        if written.is_ok() {
+            porcelain.summarised = true;
+            summary::write(store, &view, printer);
+        }
         if !args.quiet {
             self.tell(&text::render(&view))?;
         }
@@ -345,9 +351,7 @@ impl Context<'_> {
             let suite = args.suite.display();
             printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
         }
-        reports.write(&reader, &run, &view)?;
-        porcelain.summarised = true;
-        summary::write(store, &view, printer);
+        written?;
         let annotate = !args.quiet && !args.porcelain;
         GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
         Ok(exit_of(&view, &args.gating))

@@ -75,7 +75,7 @@ fn stream_run(reader: &Reader, run: &RunRow) -> Result<Exit, Failure> {
     for lane in reader.lanes(run)? {
         let mut written = Ok(());
         reader.cases(&lane, |case| {
-            if written.is_ok() {
+            if written.is_ok() && !out.get_ref().is_deserted() {
                 written = writeln!(out, "{}", case_value(&lane.lane, &case));
             }
             Ok(())

@@ -16,6 +16,7 @@ mod dataset;
 mod gates;
 mod init;
 mod judge;
+mod pipes;
 mod project;
 mod report;
 mod results;
