@@ -31,3 +31,4 @@ pub mod stats;
 pub mod suite;
 pub mod template;
 pub mod view;
+pub mod visible;

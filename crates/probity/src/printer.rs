@@ -10,10 +10,11 @@ use std::{
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anstyle::{AnsiColor, Style};
 
-use crate::{
-    cli::ColorArg, diagnostic, environment::Environment, failure::Failure, terminal::safe,
+use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
+use probity_core::{
+    problem::Problem,
+    visible::{push_safe, safe},
 };
-use probity_core::problem::Problem;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
@@ -59,12 +60,23 @@ impl Printer {
     pub(crate) fn problem(&self, problem: &Problem) {
         if !self.silent {
             // Nothing sensible can be done when standard error is gone.
-            let _ = writeln!(self.err(), "{}\n", diagnostic::render(problem));
+            let _ = writeln!(self.err(), "{}\n", styled(&diagnostic::render(problem)));
         }
     }
 
-    /// Writes an answer that people read, to standard output.
+    /// Writes an answer that people read, to standard output. What cannot be seen is spelled
+    /// out.
     pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
+        self.emit(&safe(text))
+    }
+
+    /// Writes an answer with colours of our own. Whatever was put into it is safe already.
+    pub(crate) fn show_styled(&self, text: &str) -> Result<(), Failure> {
+        self.emit(&styled(text))
+    }
+
+    /// Writes data, to standard output and as it is.
+    pub(crate) fn emit(&self, text: &str) -> Result<(), Failure> {
         // GitHub obeys lines that begin with two colons, and a model may have written one.
         let is_command = |line: &str| line.trim_start().starts_with("::");
         let in_actions = || Environment::of_process("GITHUB_ACTIONS").as_deref() == Some("true");
@@ -102,7 +114,12 @@ impl Printer {
 
     /// Shows one line to people.
     pub(crate) fn note(&self, line: &str) {
-        let _ = writeln!(self.err(), "{line}");
+        let _ = writeln!(self.err(), "{}", safe(line));
+    }
+
+    /// Shows a text with colours of our own to people, where standard output is for scripts.
+    pub(crate) fn note_styled(&self, text: &str) {
+        let _ = writeln!(self.err(), "{}", styled(text));
     }
 
     /// A line on a terminal that says how far a long job has come, and goes when it is done.
@@ -115,7 +132,7 @@ impl Printer {
     /// Shows why the command failed.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut err = self.err();
-        let _ = writeln!(err, "{ERROR}error{ERROR:#}: {failure}");
+        let _ = writeln!(err, "{ERROR}error{ERROR:#}: {}", safe(&failure.to_string()));
         let (mut cause, mut said) = (failure.source(), failure.to_string());
         while let Some(error) = cause {
             let text = error.to_string();
@@ -126,9 +143,36 @@ impl Printer {
             (cause, said) = (error.source(), text);
         }
         if let Some(hint) = failure.hint_text() {
-            let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
+            let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", safe(hint));
         }
     }
+}
+
+/// The text with nothing left in it that steers a terminal but the colours that we use.
+fn styled(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = if c == '\x1b' { colour(rest) } else { None };
+        match length {
+            Some(length) => shown.push_str(&rest[..length]),
+            None => push_safe(&mut shown, c),
+        }
+        rest = &rest[length.unwrap_or(c.len_utf8())..];
+    }
+    shown
+}
+
+/// The length of the sequence that a text begins with, if all it does is to colour text.
+fn colour(text: &str) -> Option<usize> {
+    let codes = text.strip_prefix("\x1b[")?;
+    let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    if !codes[end..].starts_with('m') {
+        return None;
+    }
+    // Reset, bold, and colours of letters: nothing that hides them.
+    let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 31..=36 | 91..=97_u8));
+    codes[..end].split(';').all(is_ours).then_some("\x1b[".len() + end + 1)
 }
 
 /// Standard output. Whoever reads it may leave at any time: the rest is not written, and
@@ -229,5 +273,20 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_get_through() {
+        assert_eq!(styled("\x1b[1m\x1b[91mred\x1b[0m"), "\x1b[1m\x1b[91mred\x1b[0m");
+        // Hidden text, a cleared screen, a title, half a sequence, and C1.
+        for text in ["\x1b[8m", "\x1b[2J", "\x1b]0;x\x07", "\x1b[31", "\x1b[1;8m", "\u{9b}31m"] {
+            let shown = styled(text);
+            assert!(!shown.contains(char::is_control), "{shown:?}");
+        }
     }
 }

@@ -149,7 +149,7 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     }
     // Files first: whoever reads what is printed may keep us waiting, or leave.
     let written = reports.write(&reader, &run, &view);
-    printer.show(&text::render(&view))?;
+    printer.show_styled(&text::render(&view))?;
     written?;
     Ok(exit_of(&view, &args.gating))
 }

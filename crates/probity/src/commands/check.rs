@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use probity_core::{
     criteria::JsonLevel,
     suite::{PolicyConfig, Suite},
+    visible::safe,
 };
 use probity_grade::{
     json::{Extraction, Wanted, extract},
@@ -111,12 +112,12 @@ fn check_json(
             if !steps.is_empty() {
                 let _ = writeln!(answer, "read with: {}", steps.join(", "));
             }
-            let _ = write!(answer, "{value:#}");
+            let _ = write!(answer, "{}", safe(&format!("{value:#}")));
         }
         None => answer += "no JSON value",
     }
     for duplicate in &found.duplicate_keys {
-        let _ = write!(answer, "\nrepeated: {}", duplicate.pointer);
+        let _ = write!(answer, "\nrepeated: {}", safe(&duplicate.pointer));
     }
     show(printer, &answer)
 }
@@ -203,7 +204,7 @@ fn text_of(args: &CheckArgs, printer: &Printer) -> Result<String, Failure> {
 }
 
 fn show(printer: &Printer, text: &str) -> Result<Exit, Failure> {
-    printer.show(&format!("{text}\n"))?;
+    printer.show_styled(&format!("{text}\n"))?;
     Ok(Exit::Success)
 }
 

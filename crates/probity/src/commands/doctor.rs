@@ -5,6 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use probity_core::{
     settings::{Layer, Span},
     suite::BackendConfig,
+    visible::safe,
 };
 use probity_run::{
     backend::{
@@ -17,11 +18,7 @@ use probity_run::{
 
 use super::project::Project;
 use crate::{
-    cli::run::DoctorArgs,
-    exit::Exit,
-    failure::Failure,
-    printer::Printer,
-    terminal::{one_line, safe},
+    cli::run::DoctorArgs, exit::Exit, failure::Failure, printer::Printer, terminal::one_line,
 };
 
 /// What is asked with `--call`.

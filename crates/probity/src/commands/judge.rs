@@ -64,11 +64,13 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
     if calibration.compared == 0 {
         return Err(Failure::new("there is no answer that both the judge and people judged"));
     }
-    let shown = match args.json {
-        true => format!("{:#}\n", serde_json::to_value(&calibration).unwrap_or_default()),
-        false => told::render(&calibration),
-    };
-    printer.show(&shown)?;
+    match args.json {
+        true => {
+            let value = serde_json::to_value(&calibration).unwrap_or_default();
+            printer.emit(&format!("{value:#}\n"))?;
+        }
+        false => printer.show(&told::render(&calibration))?,
+    }
     match (args.min_kappa, calibration.kappa) {
         (None, _) => Ok(Exit::Success),
         (Some(least), Some(kappa)) if kappa >= least => Ok(Exit::Success),

@@ -45,7 +45,7 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
     let mut view = reader.view_judged(&row, settings.max_error_rate, rejudge)?;
     super::consistency::add(&mut view, &reader, &row)?;
-    printer.show(&text::render(&view))?;
+    printer.show_styled(&text::render(&view))?;
     Ok(exit_of(&view, &args.gating))
 }
 

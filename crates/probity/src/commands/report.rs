@@ -34,7 +34,7 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
     let mut view = reader.view(&run, most)?;
     consistency::add(&mut view, &reader, &run)?;
     match args.outputs.is_empty() {
-        true => printer.show(&text::render(&view))?,
+        true => printer.show_styled(&text::render(&view))?,
         false => reports.write(&reader, &run, &view)?,
     }
     let suite = suite_path(&run).unwrap_or_default();

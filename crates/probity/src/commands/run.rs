@@ -20,7 +20,7 @@ use std::{
 };
 
 use probity_core::{
-    dataset, record::Lane, settings::Budget, suite::RunnerConfig, view::LaneReport,
+    dataset, record::Lane, settings::Budget, suite::RunnerConfig, view::LaneReport, visible::safe,
 };
 use probity_report::text;
 use probity_run::{
@@ -111,7 +111,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             cache: cache.as_deref(),
             access,
         });
-        context.tell(&text)?;
+        context.tell(&safe(&text))?;
         return Ok(Exit::Success);
     }
     if porcelain.planned == 0 {
@@ -361,10 +361,10 @@ impl Context<'_> {
     fn tell(&self, text: &str) -> Result<(), Failure> {
         match self.args.porcelain {
             true => {
-                self.printer.note(text.trim_end());
+                self.printer.note_styled(text.trim_end());
                 Ok(())
             }
-            false => self.printer.show(text),
+            false => self.printer.show_styled(text),
         }
     }
 }

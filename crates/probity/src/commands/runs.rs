@@ -57,7 +57,10 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
     if runs.is_empty() {
         printer.note("the store has no runs");
     }
-    printer.show(&text)?;
+    match args.json {
+        true => printer.emit(&text)?,
+        false => printer.show(&text)?,
+    }
     Ok(Exit::Success)
 }
 

@@ -2,19 +2,14 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{classification::Verdict, record::StoredCase, settings::Span};
+use probity_core::{classification::Verdict, record::StoredCase, settings::Span, visible::safe};
 use probity_report::{json::case_value, text};
 use probity_store::{LaneView, Reader, RunRow};
 use std::time::Duration;
 
 use super::{consistency, project::settings_alone, runs::open};
 use crate::{
-    cli::run::ShowArgs,
-    clock,
-    exit::Exit,
-    failure::Failure,
-    printer::Printer,
-    terminal::{one_line, safe},
+    cli::run::ShowArgs, clock, exit::Exit, failure::Failure, printer::Printer, terminal::one_line,
 };
 
 /// Cases that are listed of a run; `--json` has them all.
@@ -23,12 +18,12 @@ const LISTED: usize = 50;
 pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
     let run = reader.find(&args.run)?;
-    let text = match (&args.case, args.json) {
-        (None, false) => show_run(&reader, &run, args)?,
+    match (&args.case, args.json) {
+        (None, false) => printer.show_styled(&show_run(&reader, &run, args)?)?,
         (None, true) => return stream_run(&reader, &run),
-        (Some(case), json) => show_case(&reader, &run, case, json)?,
-    };
-    printer.show(&text)?;
+        (Some(case), false) => printer.show(&show_case(&reader, &run, case, false)?)?,
+        (Some(case), true) => printer.emit(&show_case(&reader, &run, case, true)?)?,
+    }
     Ok(Exit::Success)
 }
 
@@ -51,7 +46,8 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
         if listed.is_empty() {
             continue;
         }
-        let _ = writeln!(text, "\nnot passed: {} on {}", lane.lane.runner, lane.lane.backend);
+        let title = format!("{} on {}", lane.lane.runner, lane.lane.backend);
+        let _ = writeln!(text, "\nnot passed: {}", one_line(&title, 80));
         for case in &listed {
             let id = one_line(&case.case_id, 32);
             let _ = writeln!(

@@ -14,6 +14,7 @@ mod cli;
 mod consistency;
 mod dataset;
 mod gates;
+mod hidden;
 mod init;
 mod judge;
 mod pipes;
