@@ -10,6 +10,7 @@ mod failure;
 mod jsonl;
 mod output;
 mod printer;
+mod signals;
 
 use clap::Parser as _;
 use probity_report::plain as terminal;

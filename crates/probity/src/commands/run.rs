@@ -2,6 +2,7 @@
 
 mod answers;
 mod dry_run;
+mod farewell;
 mod porcelain;
 mod prepare;
 mod progress;
@@ -47,17 +48,20 @@ use crate::{
     failure::Failure,
     output::{OutputFile, refuse_same_file},
     printer::Printer,
+    signals,
 };
+use farewell::Farewell;
 use progress::{Progress, Style};
 use resume::Earlier;
 use selection::Selection;
-use sinks::{EventsFile, Sinks};
+use sinks::{Done, EventsFile, Sinks};
 
 /// Events that may wait to be written before the loop waits for them.
 const WAITING_EVENTS: usize = 1024;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
+    Farewell::early(args).prepare();
     if !args.porcelain {
         let outcome = execute(args, printer, &mut porcelain);
         porcelain.summarise(args, &outcome);
@@ -69,6 +73,7 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
         outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
     porcelain.aborted |= !matches!(outcome, Ok(Exit::Success | Exit::Failed(_)));
     porcelain.summarise(args, &outcome);
+    signals::forget_last_words();
     let told = porcelain.print().map_err(|failure| match porcelain.total_calls {
         0 => failure,
         // Something was asked, so this is no wrong input.
@@ -142,6 +147,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
     };
+    summary::forget(store);
     let run_id = plan.run_id.clone();
     let outcome = context.drive(plan, recorder, events).map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
@@ -267,7 +273,6 @@ impl Context<'_> {
             "selection": selection,
             "settings": settings,
         });
-        summary::forget(store);
         let suite = project.name.clone();
         let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
         Recorder::create(store, &run).map_err(Failure::from)
@@ -282,7 +287,11 @@ impl Context<'_> {
     ) -> Result<Outcome, Failure> {
         let Self { project, args, .. } = self;
         let progress = Progress::start(Style::of(args.quiet));
-        let sinks = Sinks { recorder, events, progress };
+        let (done, seen) = watch::channel(Done::before(&plan));
+        let sinks = Sinks { recorder, events, progress, done };
+        let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
+        Farewell::of_run(args, self.store.to_owned(), planned, seen).prepare();
+        let stopped = signals::run_begins();
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
         let pump = thread::spawn(move || sinks.pump(receiver));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -290,21 +299,13 @@ impl Context<'_> {
             .build()
             .map_err(|error| Failure::new("failed to start").because(error))?;
         let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
-        let farewell = Farewell {
-            porcelain: args.porcelain,
-            planned: plan.lanes.iter().map(|lane| lane.info.planned).sum(),
-            store: self.store.to_owned(),
-            run_id: plan.run_id.clone(),
-        };
         let outcome = runtime.block_on(async {
-            let (stop, stopped) = watch::channel(false);
-            let signals = tokio::spawn(watch_signals(stop, farewell));
             let outcome = engine::run(plan, rules, sender, stopped).await;
             // Programs that were given up are ended before we are.
             process::drained(grace + Duration::from_secs(1)).await;
-            signals.abort();
             outcome
         });
+        signals::run_is_over();
         // Tasks that wait for a server that never answers are not waited for.
         runtime.shutdown_background();
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
@@ -402,62 +403,6 @@ fn flags(args: &RunArgs) -> Result<probity_core::settings::Layer, Failure> {
         flags.set("cache.enabled", Value::Flag(false), Origin::Flag("--no-cache"));
     }
     Ok(flags)
-}
-
-/// The first signal stops the run in good order, the second ends the program at once.
-async fn watch_signals(stop: watch::Sender<bool>, farewell: Farewell) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let interrupt = signal(SignalKind::interrupt());
-    let terminate = signal(SignalKind::terminate());
-    let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
-        // Signals then do what they do by default.
-        return;
-    };
-    let mut count = 0;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        count += 1;
-        if count > 1 {
-            farewell.leave();
-        }
-        let _ = stop.send(true);
-    }
-}
-
-/// What scripts are told when a run is left at once.
-struct Farewell {
-    porcelain: bool,
-    planned: u64,
-    store: PathBuf,
-    run_id: String,
-}
-
-impl Farewell {
-    /// Ends the program, with the lines for scripts from what was recorded.
-    #[expect(clippy::disallowed_methods, reason = "asked for twice, and nothing is lost")]
-    fn leave(&self) {
-        let tally = Reader::open(&self.store)
-            .and_then(|reader| reader.run_tally(&reader.find(&self.run_id)?))
-            .unwrap_or_default();
-        summary::write_failure(&self.store, "the run was stopped at once");
-        if self.porcelain {
-            let porcelain = Porcelain {
-                aborted: true,
-                cases: tally.total(),
-                planned: self.planned,
-                total_calls: tally.calls,
-                cost_usd: tally.cost_usd,
-                result_file: self.store.display().to_string(),
-                ..Porcelain::default()
-            };
-            // Whoever does not read them any more has gone too.
-            let _ = porcelain.print();
-        }
-        std::process::exit(i32::from(Exit::Interrupted.code()));
-    }
 }
 
 /// Where a suite file really is, which tells it from others of the same name.

@@ -24,5 +24,6 @@ mod results;
 mod resume;
 mod run;
 mod schema;
+mod signals;
 mod skills;
 mod suites;
