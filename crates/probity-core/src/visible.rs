@@ -31,22 +31,22 @@ pub fn push_safe(shown: &mut String, c: char) {
 /// `Default_Ignorable_Code_Point`, and noncharacters. The two variation selectors that choose
 /// between text and emoji stay, because they are everywhere and change no meaning.
 pub const fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' | ' '..='~' | '\u{fe0e}' | '\u{fe0f}' => false,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{8e2}' => true,
-        '\u{600}'..='\u{605}' | '\u{890}'..='\u{891}' => true,
-        // Fillers of Hangul and Khmer, and the separators of Mongolian.
-        '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{ffa0}' | '\u{feff}' => true,
-        '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0d}' | '\u{fff0}'..='\u{fffb}' => true,
-        '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' => true,
-        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => true,
-        // Tags and further variation selectors: a whole hidden alphabet.
-        '\u{e0000}'..='\u{e0fff}' => true,
-        c => c as u32 & 0xfffe == 0xfffe,
+    if matches!(c, '\n' | '\t' | ' '..='~' | '\u{fe0e}' | '\u{fe0f}') {
+        return false;
     }
+    let is_last_of_plane = c as u32 & 0xfffe == 0xfffe;
+    is_last_of_plane
+        || matches!(c,
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}'
+            | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            // Fillers of Hangul and Khmer, and the separators of Mongolian.
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            // Tags and further variation selectors: a whole hidden alphabet.
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -67,44 +67,41 @@ impl Printer {
     /// Writes an answer that people read, to standard output. What cannot be seen is spelled
     /// out.
     pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
-        self.emit(&safe(text))
+        self.show_styled(&safe(text))
     }
 
     /// Writes an answer with colours of our own. Whatever was put into it is safe already.
     pub(crate) fn show_styled(&self, text: &str) -> Result<(), Failure> {
-        self.emit(&styled(text))
+        let is_plain = match self.choice {
+            ColorChoice::Auto => AutoStream::choice(&io::stdout()) == ColorChoice::Never,
+            ColorChoice::Never => true,
+            ColorChoice::Always | ColorChoice::AlwaysAnsi => false,
+        };
+        let text = styled(text);
+        match is_plain {
+            true => Self::emit(&strip_str(&text).to_string()),
+            false => Self::emit(&text),
+        }
     }
 
     /// Writes data, to standard output and as it is.
-    pub(crate) fn emit(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn emit(text: &str) -> Result<(), Failure> {
         // GitHub obeys lines that begin with two colons, and a model may have written one.
         let is_command = |line: &str| line.trim_start().starts_with("::");
         let in_actions = || Environment::of_process("GITHUB_ACTIONS").as_deref() == Some("true");
         match text.lines().any(is_command) && in_actions() {
-            false => self.write(text),
+            false => Self::command(text),
             true => {
                 let token = format!("{:016x}", fastrand::u64(..));
-                self.write(&format!("::stop-commands::{token}\n{text}\n::{token}::\n"))
+                Self::command(&format!("::stop-commands::{token}\n{text}\n::{token}::\n"))
             }
         }
     }
 
     /// Writes lines that GitHub is to obey, to standard output.
-    pub(crate) fn command(&self, lines: &str) -> Result<(), Failure> {
-        self.write(lines)
-    }
-
-    fn write(&self, text: &str) -> Result<(), Failure> {
-        let choice = match self.choice {
-            ColorChoice::Auto => AutoStream::choice(&io::stdout()),
-            decided => decided,
-        };
+    pub(crate) fn command(lines: &str) -> Result<(), Failure> {
         let mut out = Output::default();
-        let written = match choice {
-            ColorChoice::Never => write!(out, "{}", strip_str(text)),
-            _ => out.write_all(text.as_bytes()),
-        };
-        written.and_then(|()| out.flush()).map_err(Failure::output)
+        out.write_all(lines.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
     }
 
     /// Shows problems, but no more of each kind than people read.

@@ -37,7 +37,7 @@ pub(crate) fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
         let (ready, is_ready) = mpsc::sync_channel(1);
-        let started = thread::Builder::new().name("signals".to_owned()).spawn(|| hear(ready));
+        let started = thread::Builder::new().name("signals".to_owned()).spawn(move || hear(&ready));
         if started.is_ok() {
             // It fails when signals cannot be heard.
             let _ = is_ready.recv();
@@ -74,7 +74,7 @@ fn state() -> MutexGuard<'static, State> {
 
 /// Waits for signals, on a thread and a runtime of its own: nothing that the program does can
 /// keep it from hearing them.
-fn hear(ready: mpsc::SyncSender<()>) {
+fn hear(ready: &mpsc::SyncSender<()>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return;
     };
@@ -111,7 +111,7 @@ fn obey() {
 }
 
 /// Ends the program. What was recorded is kept.
-#[expect(clippy::disallowed_methods, reason = "asked for, and nothing is lost")]
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "asked for, and nothing is lost")]
 fn leave(exit: Exit, words: Option<LastWords>) {
     if let Some(words) = words {
         let (done, is_done) = mpsc::sync_channel(1);

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 use super::rules;
 use crate::{
-    cli::{CheckArgs, CheckCommand, LevelArg, WantedArg},
+    cli::check::{CheckArgs, CheckCommand, LevelArg, WantedArg},
     diagnostic::underline,
     exit::Exit,
     failure::Failure,

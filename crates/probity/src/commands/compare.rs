@@ -37,12 +37,12 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
     let comparison = compare(&reader, &chosen, args)?;
     match args.format {
         CompareFormat::Text => printer.show(&compare::text(&comparison))?,
-        CompareFormat::Md => printer.emit(&compare::markdown(&comparison))?,
-        CompareFormat::Html => printer.emit(&compare::html(&comparison))?,
+        CompareFormat::Md => Printer::emit(&compare::markdown(&comparison))?,
+        CompareFormat::Html => Printer::emit(&compare::html(&comparison))?,
         CompareFormat::Json => {
             let value = sorted(compare::json(&comparison));
             let text = serde_json::to_string_pretty(&value).unwrap_or_default();
-            printer.emit(&format!("{text}\n"))?;
+            Printer::emit(&format!("{text}\n"))?;
         }
     }
     Ok(Exit::Success)

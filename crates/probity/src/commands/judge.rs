@@ -67,7 +67,7 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
     match args.json {
         true => {
             let value = serde_json::to_value(&calibration).unwrap_or_default();
-            printer.emit(&format!("{value:#}\n"))?;
+            Printer::emit(&format!("{value:#}\n"))?;
         }
         false => printer.show(&told::render(&calibration))?,
     }

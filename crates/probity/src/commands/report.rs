@@ -81,7 +81,7 @@ impl GitHub<'_> {
         if self.annotate {
             let locate = |lane: &Lane, id: &str| self.locate(lane, id);
             let commands = github::commands(view, &cases, &locate).map_err(unread)?;
-            printer.command(&commands)?;
+            Printer::command(&commands)?;
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
         printer.note("the store has no runs");
     }
     match args.json {
-        true => printer.emit(&text)?,
+        true => Printer::emit(&text)?,
         false => printer.show(&text)?,
     }
     Ok(Exit::Success)

@@ -83,7 +83,7 @@ fn references(schema: &Value) -> Vec<String> {
             own.into_iter().chain(parts.values().flat_map(references)).collect()
         }
         Value::Array(items) => items.iter().flat_map(references).collect(),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 

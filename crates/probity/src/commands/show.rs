@@ -22,7 +22,7 @@ pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
         (None, false) => printer.show_styled(&show_run(&reader, &run, args)?)?,
         (None, true) => return stream_run(&reader, &run),
         (Some(case), false) => printer.show(&show_case(&reader, &run, case, false)?)?,
-        (Some(case), true) => printer.emit(&show_case(&reader, &run, case, true)?)?,
+        (Some(case), true) => Printer::emit(&show_case(&reader, &run, case, true)?)?,
     }
     Ok(Exit::Success)
 }

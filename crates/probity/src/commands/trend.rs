@@ -46,7 +46,7 @@ pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> 
     let trends: Vec<Trend> =
         trends.into_iter().map(|(title, points)| Trend { title, points }).collect();
     match args.json {
-        true => printer.emit(&format!("{:#}\n", trend::json(&trends)))?,
+        true => Printer::emit(&format!("{:#}\n", trend::json(&trends)))?,
         false => printer.show(&trend::text(&trends))?,
     }
     Ok(Exit::Success)

@@ -62,6 +62,9 @@ fn datasets_are_described_without_their_tricks() {
         .file("eval.yaml", format!("prompts: ['{{{{q}}}}']\ntests:\n  - vars: {{q: hi}}\n    assert:\n      - type: 'nope\\u001b{}'\n", "\u{ad}\u{202e}"));
     let shown = check_shown(&project, &["dataset", "stats", "cases.jsonl"], "");
     assert!(shown.contains("\\u{1b}"), "{shown}");
+    let data = project.run(&["dataset", "stats", "--json", "cases.jsonl"]).stdout;
+    let data: serde_json::Value = serde_json::from_slice(&data).unwrap();
+    assert_eq!(data["tags"][NASTY], 1, "data stays as it is: {data:#}");
     check_shown(&project, &["dataset", "validate", "wrong.jsonl"], "");
     check_shown(&project, &["dataset", "validate", &named], "");
     check_shown(&project, &["dataset", "lint", &named], "");

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::show;
 use crate::{
-    cli::{CheckCommandArgs, EditionArg, SafetyLevelArg},
+    cli::check::{CheckCommandArgs, EditionArg, SafetyLevelArg},
     commands::rules,
     diagnostic::underline,
     exit::Exit,
@@ -59,7 +59,7 @@ pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Fa
         let mut line =
             serde_json::to_string_pretty(&answer).map_err(|error| Failure::output(error.into()))?;
         line.push('\n');
-        printer.emit(&line)?;
+        Printer::emit(&line)?;
         return Ok(Exit::Success);
     }
     show(printer, judged.for_people(extracted.as_ref()).trim_end())

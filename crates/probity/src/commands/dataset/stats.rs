@@ -25,7 +25,7 @@ pub(super) fn run(files: &[PathBuf], json: bool, printer: &Printer) -> Result<Ex
             let mut value = serde_json::to_value(&stats).unwrap_or_default();
             value["version"] = json!(summary.version);
             value["digest"] = json!(summary.digest);
-            printer.emit(&format!("{value:#}\n"))?;
+            Printer::emit(&format!("{value:#}\n"))?;
         }
         false => printer.show(&table(&stats, &summary))?,
     }

@@ -22,8 +22,11 @@ use serde_json::Value;
 /// What stands before the name of a list.
 const MARK: char = '@';
 
+/// Tells the names.
+type List = fn() -> Vec<String>;
+
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, fn() -> Vec<String>); 27] = [
+pub(super) const LISTS: [(&str, List); 27] = [
     ("assertion", assertions),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
@@ -58,19 +61,19 @@ pub(super) fn fill_in(schema: &mut Value) {
     match schema {
         Value::Object(parts) => {
             for (key, part) in parts {
-                match part {
-                    Value::Array(values) if key == "enum" || key == "required" => splice(values),
-                    Value::String(pattern) if key == "pattern" => {
+                match (key.as_str(), &mut *part) {
+                    ("enum" | "required", Value::Array(values)) => splice(values),
+                    ("pattern", Value::String(pattern)) => {
                         if let Some(filled) = assertion_pattern(pattern) {
                             *pattern = filled;
                         }
                     }
-                    other => fill_in(other),
+                    (_, part) => fill_in(part),
                 }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(fill_in),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

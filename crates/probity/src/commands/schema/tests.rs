@@ -22,7 +22,7 @@ fn each_enum(schema: &Value, call: &mut dyn FnMut(&[Value])) {
             parts.values().for_each(|part| each_enum(part, call));
         }
         Value::Array(items) => items.iter().for_each(|item| each_enum(item, call)),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -128,7 +128,7 @@ fn an_evaluation_has_every_field_of_its_schema_and_no_other() {
 #[test]
 fn figures_have_every_notice_of_their_schema_and_no_other() {
     let notices: Vec<_> = samples::figures().iter().flat_map(Figures::notices).collect();
-    let told: BTreeSet<&str> = notices.iter().map(|notice| &*notice.code).collect();
+    let told: BTreeSet<&str> = notices.iter().map(|notice| notice.code).collect();
     let schema = &Schema::named("evaluation").document;
     let known = schema.pointer("/$defs/notice/properties/code/enum").unwrap().as_array().unwrap();
     let known: BTreeSet<&str> = known.iter().filter_map(Value::as_str).collect();
