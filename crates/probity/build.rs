@@ -1,6 +1,6 @@
-//! Puts the built-in suites into the binary: a table of every file below `suites/`.
+//! Puts files into the binary: the built-in suites, and the definitions of the schemas.
 //!
-//! The table is made from what is there, so that no file can be forgotten in it.
+//! The tables are made from what is there, so that no file can be forgotten in them.
 
 use std::{
     env,
@@ -12,18 +12,27 @@ use std::{
 fn main() -> io::Result<()> {
     let [home, out] = ["CARGO_MANIFEST_DIR", "OUT_DIR"]
         .map(|name| PathBuf::from(env::var_os(name).expect("cargo sets it for build scripts")));
-    let root = home.join("suites");
     // Cargo looks into all folders below.
     println!("cargo::rerun-if-changed=suites");
+    println!("cargo::rerun-if-changed=schemas/defs");
+    fs::write(out.join("suites.rs"), suites(&home.join("suites"))?)?;
+    let mut definitions = String::from("&[\n");
+    add_files(&home.join("schemas/defs"), "", &mut definitions)?;
+    definitions.push_str("]\n");
+    fs::write(out.join("definitions.rs"), definitions)
+}
+
+/// A table of the suites, each with its files.
+fn suites(root: &Path) -> io::Result<String> {
     let mut table = String::from("&[\n");
-    for folder in sorted(&root)? {
+    for folder in sorted(root)? {
         let name = name_of(&folder);
         let _ = writeln!(table, "    Builtin {{\n        name: {name:?},\n        files: &[");
         add_files(&folder, "", &mut table)?;
         table.push_str("        ],\n    },\n");
     }
     table.push_str("]\n");
-    fs::write(out.join("suites.rs"), table)
+    Ok(table)
 }
 
 /// Adds the files of a folder, and of the folders in it.

@@ -70,6 +70,10 @@ pub enum Choice {
 }
 
 impl Choice {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Single, Self::Multi, Self::None, Self::Outside, Self::Unreadable, Self::Error];
+
     /// The name used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -145,6 +149,9 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Baseline, Self::Summary, Self::Full, Self::Companions];
+
     /// The name used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -317,6 +324,9 @@ pub enum Win {
 }
 
 impl Win {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Win, Self::Tie, Self::Loss];
+
     /// The name used in files.
     pub const fn as_str(self) -> &'static str {
         match self {

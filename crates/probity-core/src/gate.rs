@@ -307,6 +307,9 @@ pub enum GateStatus {
 }
 
 impl GateStatus {
+    /// All of them, the best first.
+    pub const ALL: [Self; 4] = [Self::Pass, Self::Empty, Self::Warn, Self::Fail];
+
     /// The name used in files.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -34,3 +34,4 @@ mod serial;
 pub mod span;
 pub mod standing;
 pub mod view;
+pub mod visible;

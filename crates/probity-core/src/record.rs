@@ -447,6 +447,22 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// The first option that leaves cases out.
+    pub fn limited_by(&self) -> Option<&'static str> {
+        let limits = [
+            ("limit", self.limit.is_some()),
+            ("filter", self.filter.is_some()),
+            ("category", !self.category.is_empty()),
+            ("tag", !self.tag.is_empty()),
+            ("cases", !self.cases.is_empty()),
+            ("failing", self.failing.is_some()),
+            ("errors", self.errors.is_some()),
+            ("sample", self.sample.is_some()),
+            ("shard", self.shard.is_some()),
+        ];
+        limits.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
+
     /// Whether it chooses everything.
     pub fn is_everything(&self) -> bool {
         *self == Self::default()

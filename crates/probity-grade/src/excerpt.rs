@@ -1,5 +1,7 @@
 //! Short pieces of model output that are safe to show.
 
+use probity_core::visible::push_safe;
+
 /// Characters of text that an excerpt shows.
 const SHOWN: usize = 80;
 
@@ -12,23 +14,16 @@ pub(crate) fn excerpt(text: &str, at: usize) -> String {
     }
     let mut rest = text[from..].chars();
     for c in rest.by_ref().take(SHOWN) {
-        push_safe(&mut shown, c);
+        match c {
+            // An excerpt stands on one line.
+            '\n' | '\t' => shown.extend(c.escape_default()),
+            c => push_safe(&mut shown, c),
+        }
     }
     if rest.next().is_some() {
         shown.push('…');
     }
     shown
-}
-
-/// Control and formatting characters as escapes, everything else as it is.
-pub(crate) fn push_safe(output: &mut String, c: char) {
-    let hidden = c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    if hidden {
-        output.extend(c.escape_default());
-    } else {
-        output.push(c);
-    }
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@ use probity_core::{
     metrics::Metrics,
     standing::{Changes, Difference},
     view::LaneReport,
+    visible::safe,
 };
 use serde_json::{Value, json};
 
 use crate::{
     json::figures,
     markdown::escape::{cell, html as escaped},
-    plain::{one_line, safe},
+    plain::one_line,
     text::{millis, shown_interval},
 };
 

@@ -11,9 +11,10 @@ use probity_core::{
     record::{Asked, CaseRecord, Lane},
     score::Score,
     span::Span,
+    visible::safe,
 };
 
-use crate::plain::{one_line, safe};
+use crate::plain::one_line;
 
 const TITLE: Style = Style::new().bold();
 const MARK: Style = AnsiColor::Yellow.on_default();

@@ -37,7 +37,7 @@ const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
 const STYLE_DIGEST: &str = "4om3Xbi+A72v7AvaJ10tVTLE8zcg1sOuDG1HZTwBKYY=";
-const SCRIPT_DIGEST: &str = "T+BkeTCBAJmW64Px3gxLFHQ/lR7xDEYbKSxm/V2hc2w=";
+const SCRIPT_DIGEST: &str = "LeZyBElKdpcVViScHqm1YRtHePra2R9y13eoYH21N78=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {

@@ -12,10 +12,11 @@ use probity_core::{
     gate::{GateOutcome, GateStatus},
     record::CaseRecord,
     view::{Against, Cases, LaneReport, RunView},
+    visible::is_hidden,
 };
 
 use crate::{
-    plain::{capped, is_format, one_line},
+    plain::{capped, one_line},
     text::told,
 };
 
@@ -324,7 +325,7 @@ fn write_char(c: char, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         '\'' => f.write_str("&#39;"),
         // A reader would make a line end of it.
         '\r' => f.write_str("&#13;"),
-        c if is_illegal(c) || is_format(c) => write!(f, "{}", c.escape_unicode()),
+        c if is_illegal(c) || is_hidden(c) => write!(f, "{}", c.escape_unicode()),
         c => f.write_char(c),
     }
 }

@@ -1,23 +1,8 @@
-//! Text of unknown origin, made fit for a terminal.
+//! Text of unknown origin, cut to what people read.
 
 use std::borrow::Cow;
 
-/// The text with everything visible that could move a cursor or turn writing around.
-pub fn safe(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_format(c);
-    if !text.contains(harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '\r' => shown.push_str("\\r"),
-            c if harmful(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    Cow::Owned(shown)
-}
+use probity_core::visible::safe;
 
 /// The first line of a text, cut to a width.
 pub fn one_line(text: &str, width: usize) -> String {
@@ -44,19 +29,12 @@ pub fn capped(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Characters that change the direction or hide text.
-pub(crate) fn is_format(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_could_do_harm_is_made_visible() {
-        assert_eq!(safe("a\x1b[31mb\u{202e}c\0"), "a\\u{1b}[31mb\\u{202e}c\\u{0}");
-        assert!(matches!(safe("plain\n\ttext é"), Cow::Borrowed(_)));
+    fn of_several_lines_the_first_is_shown() {
         assert_eq!(one_line("  first\nsecond", 10), "first…");
         assert_eq!(one_line("abcdef", 3), "abc…");
     }

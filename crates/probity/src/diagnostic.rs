@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
-use probity_core::problem::{Place, Problem, Severity, Source};
+use probity_core::{
+    problem::{Place, Problem, Severity, Source},
+    visible::safe,
+};
 
 /// The problem with its source line, in colour; the stream takes the colour off where it must.
 pub(crate) fn render(problem: &Problem) -> String {
@@ -16,18 +19,21 @@ pub(crate) fn render(problem: &Problem) -> String {
         Some(id) => format!("{message} (case `{id}`)"),
         None => message.clone(),
     };
-    let title = level.primary_title(&message).id(*code);
-    let group = match place {
-        Some(place) if is_cropped(place) => {
-            // The renderer would count the columns of what is left of the line.
-            let at = Origin::path(&**file).line(place.line).char_column(place.column);
-            title.element(at).element(snippet(place))
+    let (message, file) = (safe(&message), safe(file));
+    let help = help.as_deref().map(safe);
+    let shown = place.as_ref().map(visible);
+    let title = level.primary_title(&*message).id(*code);
+    let group = match (place, &shown) {
+        (Some(place), Some(shown)) if counts_otherwise(place, shown) => {
+            // The renderer would count the columns of what is shown of the line.
+            let at = Origin::path(&*file).line(place.line).char_column(place.column);
+            title.element(at).element(snippet(shown))
         }
-        Some(place) => title.element(snippet(place).path(&**file)),
-        None => title.element(Origin::path(&**file)),
+        (Some(_), Some(shown)) => title.element(snippet(shown).path(&*file)),
+        (None, _) | (_, None) => title.element(Origin::path(&*file)),
     };
-    let group = match help {
-        Some(help) if !help.is_empty() => group.element(Level::HELP.message(help)),
+    let group = match &help {
+        Some(help) if !help.is_empty() => group.element(Level::HELP.message(&**help)),
         Some(_) | None => group,
     };
     Renderer::styled().render(&[group])
@@ -40,23 +46,26 @@ const MOST_PLACES: usize = 20;
 
 /// A text with parts of it underlined and labelled; of a long text only the lines around them.
 pub(crate) fn underline(title: &str, text: &str, marks: &[(Range<usize>, String)]) -> String {
-    let title = Level::INFO.primary_title(title);
+    let title = safe(title);
+    let title = Level::INFO.primary_title(&*title);
     if text.len() <= SHOWN_WHOLE {
-        let snippet = marks.iter().fold(Snippet::source(text), |snippet, (span, label)| {
-            snippet.annotation(AnnotationKind::Class.span(span.clone()).label(label))
+        let whole = safe(text);
+        let snippet = marks.iter().fold(Snippet::source(&*whole), |snippet, (span, label)| {
+            let mark = AnnotationKind::Primary.span(moved(text, span));
+            snippet.annotation(mark.label(safe(label)))
         });
         return Renderer::styled().render(&[title.element(snippet)]);
     }
     let source = Source::file(text);
-    let places: Vec<(Place, &str)> = marks
+    let places: Vec<(Place, _)> = marks
         .iter()
         .take(MOST_PLACES)
-        .map(|(span, label)| (source.place(span), label.as_str()))
+        .map(|(span, label)| (visible(&source.place(span)), safe(label)))
         .collect();
     let shown: Vec<_> = places
         .iter()
         .map(|(place, label)| {
-            let mark = AnnotationKind::Class.span(place.highlight.clone()).label(*label);
+            let mark = AnnotationKind::Primary.span(place.highlight.clone()).label(&**label);
             Snippet::source(place.source.as_str()).line_start(place.line).annotation(mark)
         })
         .collect();
@@ -68,14 +77,27 @@ pub(crate) fn underline(title: &str, text: &str, marks: &[(Range<usize>, String)
     Renderer::styled().render(&[group])
 }
 
-/// Whether the beginning of the line is missing.
-fn is_cropped(place: &Place) -> bool {
-    place.source[..place.highlight.start].chars().count() + 1 != place.column
+/// A place with everything of its line visible.
+fn visible(place: &Place) -> Place {
+    let Place { line, column, source, highlight } = place;
+    let highlight = moved(source, highlight);
+    Place { line: *line, column: *column, source: safe(source).into_owned(), highlight }
+}
+
+/// Where a part of a text is when everything of it is visible.
+fn moved(text: &str, span: &Range<usize>) -> Range<usize> {
+    let start = safe(&text[..span.start]).len();
+    start..start + safe(&text[span.clone()]).len()
+}
+
+/// Whether the beginning of the line is missing, or longer than it was written.
+fn counts_otherwise(place: &Place, shown: &Place) -> bool {
+    shown.source[..shown.highlight.start].chars().count() + 1 != place.column
 }
 
 fn snippet(place: &Place) -> Snippet<'_, Annotation<'_>> {
     let Place { line, column: _, source, highlight } = place;
     Snippet::source(source.as_str())
         .line_start(*line)
-        .annotation(AnnotationKind::Class.span(highlight.clone()))
+        .annotation(AnnotationKind::Primary.span(highlight.clone()))
 }

@@ -2,17 +2,30 @@
 
 use std::process::ExitCode;
 
+/// What the exit codes say, as help and documentation have it. A test holds them to it.
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0    all is well, and every gate passed
+  1    a gate failed, or something got worse
+  2    the command line, a configuration or a dataset is wrong
+  3    given up or no basis: fail-fast, budget, signal, too many errors, nothing run
+  130  a second Ctrl-C"
+    };
+}
+pub(crate) use exit_codes;
+
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: all is well, and every declared gate passed.
+    /// 0: all is well, and every gate passed.
     Success,
     /// 1, or what the command line asks for instead: a gate failed, or something got worse.
     Failed(u8),
     /// 2: the command line, a configuration or a dataset is wrong.
     Usage,
-    /// 3: the run was given up or is degraded: fail-fast, budget, signal, too many errors,
-    /// nothing run.
+    /// 3: given up or no basis: fail-fast, budget, signal, too many errors, nothing run.
     Aborted,
     /// 130: a second Ctrl-C.
     Interrupted,

@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, io, path::Path};
 
+use probity_store::StoreError;
+
 use crate::exit::Exit;
 
 /// A message, its cause, and what to do about it.
@@ -53,18 +55,16 @@ impl Failure {
     pub(crate) fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
     }
+}
 
-    /// Whether the reader of our output has gone, which is its right.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-            if kind == Some(io::ErrorKind::BrokenPipe) {
-                return true;
-            }
-            cause = error.source();
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = error.hint();
+        let failure = Self::new("the store cannot be used").because(error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
-        false
     }
 }
 

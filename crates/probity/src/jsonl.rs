@@ -23,6 +23,9 @@ pub(crate) fn stream<Request: DeserializeOwned, Answer: Serialize>(
         // A slow producer waits for its answers.
         if lines.reader().buffer().is_empty() {
             output.flush().map_err(Failure::output)?;
+            if output.get_ref().is_deserted() {
+                break;
+            }
         }
         let Some(line) = lines.next_line().map_err(input_failure)? else { break };
         if line.bytes.trim_ascii().is_empty() {

@@ -10,6 +10,7 @@ mod failure;
 mod jsonl;
 mod output;
 mod printer;
+mod signals;
 
 use clap::Parser as _;
 use probity_report::plain as terminal;
@@ -24,7 +25,6 @@ fn main() -> std::process::ExitCode {
     let printer = Printer::new(cli.color);
     let exit = match commands::run(cli.command, &printer) {
         Ok(exit) => exit,
-        Err(failure) if failure.is_broken_pipe() => Exit::Success,
         Err(failure) => {
             printer.failure(&failure);
             failure.exit_code()

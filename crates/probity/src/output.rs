@@ -1,13 +1,33 @@
 //! Files that are there whole or not at all.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     process,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, signals};
+
+/// Files that are not complete. Whoever ends the program takes them away.
+static PARTIALS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn partials() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes all incomplete files away, just before the program ends. No file is begun or completed
+/// after this: whoever tries waits for the end.
+pub(crate) fn abandon_all() {
+    let partials = partials();
+    for path in &*partials {
+        // Nothing can be done about one that stays.
+        let _ = fs::remove_file(path);
+    }
+    std::mem::forget(partials);
+}
 
 /// A file that gets its name when it is complete; until then it has another, and it goes
 /// away when it is not finished.
@@ -34,7 +54,11 @@ impl OutputFile {
         let mut name = target.as_os_str().to_owned();
         name.push(format!(".{}.partial", process::id()));
         let partial = PathBuf::from(name);
+        signals::listen();
+        let mut partials = partials();
         let file = File::options().write(true).create_new(true).open(&partial).map_err(failed)?;
+        partials.insert(partial.clone());
+        drop(partials);
         if let Some(existing) = existing {
             file.set_permissions(existing.permissions()).map_err(failed)?;
         }
@@ -52,7 +76,12 @@ impl OutputFile {
     /// Gives the file its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let finished = self.writer.flush().and_then(|()| match &self.partial {
-            Some(partial) => fs::rename(partial, &self.target),
+            Some(partial) => {
+                let mut partials = partials();
+                fs::rename(partial, &self.target)?;
+                partials.remove(partial);
+                Ok(())
+            }
             None => Ok(()),
         });
         finished.map_err(|error| Failure::write(&self.target, error))?;
@@ -64,8 +93,10 @@ impl OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
+            let mut partials = partials();
             // It was never complete, and nobody knows its name.
             let _ = fs::remove_file(partial);
+            partials.remove(partial);
         }
     }
 }

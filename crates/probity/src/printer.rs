@@ -3,17 +3,18 @@
 use std::{
     collections::BTreeMap,
     error::Error,
-    io::{self, BufWriter, IsTerminal as _, Stdout, StdoutLock, Write as _},
+    io::{self, BufWriter, IsTerminal as _, Write},
     time::{Duration, Instant},
 };
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anstyle::{AnsiColor, Style};
 
-use crate::{
-    cli::ColorArg, diagnostic, environment::Environment, failure::Failure, terminal::safe,
+use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
+use probity_core::{
+    problem::Problem,
+    visible::{push_safe, safe},
 };
-use probity_core::problem::Problem;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
@@ -46,13 +47,8 @@ impl Printer {
     }
 
     /// Standard output for data: buffered, never coloured.
-    pub(crate) fn data() -> BufWriter<Stdout> {
-        BufWriter::with_capacity(256 << 10, io::stdout())
-    }
-
-    /// Standard output for people.
-    pub(crate) fn out(&self) -> AutoStream<StdoutLock<'static>> {
-        AutoStream::new(io::stdout().lock(), self.choice)
+    pub(crate) fn data() -> BufWriter<Output> {
+        BufWriter::with_capacity(256 << 10, Output::default())
     }
 
     /// Standard error, for people.
@@ -64,29 +60,48 @@ impl Printer {
     pub(crate) fn problem(&self, problem: &Problem) {
         if !self.silent {
             // Nothing sensible can be done when standard error is gone.
-            let _ = writeln!(self.err(), "{}\n", diagnostic::render(problem));
+            let _ = writeln!(self.err(), "{}\n", styled(&diagnostic::render(problem)));
         }
     }
 
-    /// Writes an answer that people read, to standard output.
+    /// Writes an answer that people read, to standard output. What cannot be seen is spelled
+    /// out.
     pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
-        let mut out = self.out();
+        self.show_styled(&safe(text))
+    }
+
+    /// Writes an answer with colours of our own. Whatever was put into it is safe already.
+    pub(crate) fn show_styled(&self, text: &str) -> Result<(), Failure> {
+        let is_plain = match self.choice {
+            ColorChoice::Auto => AutoStream::choice(&io::stdout()) == ColorChoice::Never,
+            ColorChoice::Never => true,
+            ColorChoice::Always | ColorChoice::AlwaysAnsi => false,
+        };
+        let text = styled(text);
+        match is_plain {
+            true => Self::emit(&strip_str(&text).to_string()),
+            false => Self::emit(&text),
+        }
+    }
+
+    /// Writes data, to standard output and as it is.
+    pub(crate) fn emit(text: &str) -> Result<(), Failure> {
         // GitHub obeys lines that begin with two colons, and a model may have written one.
         let is_command = |line: &str| line.trim_start().starts_with("::");
         let in_actions = || Environment::of_process("GITHUB_ACTIONS").as_deref() == Some("true");
-        let written = match text.lines().any(is_command) && in_actions() {
-            false => out.write_all(text.as_bytes()),
+        match text.lines().any(is_command) && in_actions() {
+            false => Self::command(text),
             true => {
                 let token = format!("{:016x}", fastrand::u64(..));
-                write!(out, "::stop-commands::{token}\n{text}\n::{token}::\n")
+                Self::command(&format!("::stop-commands::{token}\n{text}\n::{token}::\n"))
             }
-        };
-        written.map_err(Failure::output)
+        }
     }
 
     /// Writes lines that GitHub is to obey, to standard output.
-    pub(crate) fn command(&self, lines: &str) -> Result<(), Failure> {
-        self.out().write_all(lines.as_bytes()).map_err(Failure::output)
+    pub(crate) fn command(lines: &str) -> Result<(), Failure> {
+        let mut out = Output::default();
+        out.write_all(lines.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
     }
 
     /// Shows problems, but no more of each kind than people read.
@@ -96,7 +111,12 @@ impl Printer {
 
     /// Shows one line to people.
     pub(crate) fn note(&self, line: &str) {
-        let _ = writeln!(self.err(), "{line}");
+        let _ = writeln!(self.err(), "{}", safe(line));
+    }
+
+    /// Shows a text with colours of our own to people, where standard output is for scripts.
+    pub(crate) fn note_styled(&self, text: &str) {
+        let _ = writeln!(self.err(), "{}", styled(text));
     }
 
     /// A line on a terminal that says how far a long job has come, and goes when it is done.
@@ -109,7 +129,7 @@ impl Printer {
     /// Shows why the command failed.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut err = self.err();
-        let _ = writeln!(err, "{ERROR}error{ERROR:#}: {failure}");
+        let _ = writeln!(err, "{ERROR}error{ERROR:#}: {}", safe(&failure.to_string()));
         let (mut cause, mut said) = (failure.source(), failure.to_string());
         while let Some(error) = cause {
             let text = error.to_string();
@@ -120,8 +140,76 @@ impl Printer {
             (cause, said) = (error.source(), text);
         }
         if let Some(hint) = failure.hint_text() {
-            let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
+            let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", safe(hint));
         }
+    }
+}
+
+/// The text with nothing left in it that steers a terminal but the colours that we use.
+fn styled(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = if c == '\x1b' { colour(rest) } else { None };
+        match length {
+            Some(length) => shown.push_str(&rest[..length]),
+            None => push_safe(&mut shown, c),
+        }
+        rest = &rest[length.unwrap_or(c.len_utf8())..];
+    }
+    shown
+}
+
+/// The length of the sequence that a text begins with, if all it does is to colour text.
+fn colour(text: &str) -> Option<usize> {
+    let codes = text.strip_prefix("\x1b[")?;
+    let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    if !codes[end..].starts_with('m') {
+        return None;
+    }
+    // Reset, bold, and colours of letters: nothing that hides them.
+    let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 31..=36 | 91..=97_u8));
+    codes[..end].split(';').all(is_ours).then_some("\x1b[".len() + end + 1)
+}
+
+/// Standard output. Whoever reads it may leave at any time: the rest is not written, and
+/// what the command has found out stands all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    is_deserted: bool,
+}
+
+impl Output {
+    /// Whether nobody reads any more, so that a command that only prints may end.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.is_deserted
+    }
+
+    fn forgive<T>(&mut self, result: io::Result<T>, instead: T) -> io::Result<T> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_deserted = true;
+                Ok(instead)
+            }
+            other => other,
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.is_deserted {
+            true => Ok(bytes.len()),
+            false => {
+                let written = io::stdout().write(bytes);
+                self.forgive(written, bytes.len())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = io::stdout().flush();
+        self.forgive(flushed, ())
     }
 }
 
@@ -182,5 +270,20 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_get_through() {
+        assert_eq!(styled("\x1b[1m\x1b[91mred\x1b[0m"), "\x1b[1m\x1b[91mred\x1b[0m");
+        // Hidden text, a cleared screen, a title, half a sequence, and C1.
+        for text in ["\x1b[8m", "\x1b[2J", "\x1b]0;x\x07", "\x1b[31", "\x1b[1;8m", "\u{9b}31m"] {
+            let shown = styled(text);
+            assert!(!shown.contains(char::is_control), "{shown:?}");
+        }
     }
 }

@@ -7,10 +7,11 @@ use probity_core::{
     consistency::{Consistency, Divergence, DivergenceKind, Group},
     gate::percent,
     view::RunView,
+    visible::safe,
 };
 
 use crate::{
-    plain::{capped, one_line, safe},
+    plain::{capped, one_line},
     text::{
         consistency::{counted, of_repeat, reasons},
         shown_interval,

@@ -52,7 +52,8 @@
   const writeAddress = () => history.replaceState(null, "", address(state.open));
 
   // ---- Texts.
-  const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]/g;
+  // The same as `probity_core::visible::is_hidden`.
+  const HIDDEN = /(?![\n\t\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/gu;
   const named = (c) => (c === "\r" ? "\\r" : `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
   const line = (text, most) => {
     const cut = text.length > most * 2 ? text.slice(0, most * 2) : text;

@@ -137,7 +137,7 @@ proptest! {
         let read = read(&xml);
         let spelled = |c: char| match c {
             '\t' | '\n' | '\r' => c.to_string(),
-            c if is_illegal(c) || is_format(c) => c.escape_unicode().to_string(),
+            c if is_illegal(c) || is_hidden(c) => c.escape_unicode().to_string(),
             c => c.to_string(),
         };
         let expected: String = text.chars().map(spelled).collect();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::plain::safe;
+use probity_core::visible::safe;
 
 /// A code span: no mention, link, picture or tag is seen in it. The text has to be one line.
 pub(crate) fn span(text: &str) -> String {

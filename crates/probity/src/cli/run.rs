@@ -331,12 +331,18 @@ Example:
         place: StoreArgs,
     },
     /// Print the defaults with a comment on each, to begin a suite file with
+    #[command(after_help = "\
+Example:
+  probity config default > probity.toml")]
     Default,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
     /// How many answers are kept, and how large they are
+    #[command(after_help = "\
+Example:
+  probity cache stats")]
     Stats {
         #[command(flatten)]
         place: CacheArgs,

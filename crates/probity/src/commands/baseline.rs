@@ -31,7 +31,6 @@ use probity_store::{LaneView, Reader, RunRow};
 use super::{
     project::{Project, settings_alone},
     report::{Reports, exit_of, refuse_inputs},
-    run::store_failure,
     runs::open,
 };
 use crate::{
@@ -48,11 +47,11 @@ const LISTED: usize = 20;
 pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure> {
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
-    let lanes = reader.lanes(&run).map_err(store_failure)?;
+    let run = reader.find(&args.run)?;
+    let lanes = reader.lanes(&run)?;
     if !args.force {
         refuse_unfit(&run, &lanes)?;
-        let view = reader.view(&run, settings.max_error_rate).map_err(store_failure)?;
+        let view = reader.view(&run, settings.max_error_rate)?;
         if Conclusion::of(&view) == Conclusion::Unsound {
             let why = conclusion::sentence(&view);
             return Err(Failure::new(format!("run `{}` is no baseline: {why}", run.short()))
@@ -62,10 +61,10 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
     refuse_name(&args.name)?;
     let mut kept = Vec::with_capacity(lanes.len());
     for lane in &lanes {
-        let standings = reader.standings(lane).map_err(store_failure)?;
+        let standings = reader.standings(lane)?;
         kept.push(BaselineLane::of(&lane.lane, standings));
     }
-    let version = run.info.get("probity_version").and_then(|it| it.as_str()).unwrap_or_default();
+    let version = &run.info.probity_version;
     let baseline = Baseline {
         suite: run.suite.clone(),
         run_id: run.run_id.clone(),
@@ -98,10 +97,7 @@ fn refuse_unfit(run: &RunRow, lanes: &[LaneView]) -> Result<(), Failure> {
         return Err(Failure::new(format!("run `{id}` is not whole, so it is no baseline"))
             .hint(format!("go on with it: probity run {} --resume {id}; or --force", run.suite)));
     }
-    let chosen = run.info.get("selection").and_then(|it| it.as_object());
-    let limited =
-        ["limit", "filter", "category", "tag", "cases", "failing", "errors", "sample", "shard"];
-    if let Some(name) = limited.iter().find(|it| chosen.is_some_and(|all| all.contains_key(**it))) {
+    if let Some(name) = run.info.selection.limited_by() {
         return Err(Failure::new(format!("run `{id}` asked only some cases (--{name})"))
             .hint("bless a run of all cases, or use --force"));
     }
@@ -111,7 +107,7 @@ fn refuse_unfit(run: &RunRow, lanes: &[LaneView]) -> Result<(), Failure> {
 pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
+    let run = reader.find(&args.run)?;
     let suite = match &args.suite {
         Some(path) => Some(Project::load(path, &args.place, Layer::default(), printer)?),
         None => None,
@@ -131,12 +127,10 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
             (lane.judging.gates, lane.judging.known_failures) = (gates, known_failures);
         }
     };
-    let mut view =
-        reader.view_judged(&run, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    let mut view = reader.view_judged(&run, settings.max_error_rate, rejudge)?;
     super::consistency::add(&mut view, &reader, &run)?;
     if let Some(suite) = &suite {
-        for (report, kept) in view.lanes.iter_mut().zip(reader.lanes(&run).map_err(store_failure)?)
-        {
+        for (report, kept) in view.lanes.iter_mut().zip(reader.lanes(&run)?) {
             if runner_of(&suite.suite, &report.lane).is_none() {
                 let name = &report.lane.runner;
                 return Err(Failure::new(format!("the suite has no runner `{name}`")));
@@ -152,8 +146,10 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     if let Some(against) = against {
         view.against = Some(against.compare(&reader, &run, args.gating.errors_as_failures)?);
     }
-    printer.show(&text::render(&view))?;
-    reports.write(&reader, &run, &view)?;
+    // Files first: whoever reads what is printed may keep us waiting, or leave.
+    let written = reports.write(&reader, &run, &view);
+    printer.show_styled(&text::render(&view))?;
+    written?;
     Ok(exit_of(&view, &args.gating))
 }
 
@@ -239,7 +235,7 @@ impl Against {
         run: &RunRow,
         errors_as_failures: bool,
     ) -> Result<view::Against, Failure> {
-        let mut lanes = reader.lanes(run).map_err(store_failure)?;
+        let mut lanes = reader.lanes(run)?;
         for lane in &mut lanes {
             lane.lane.judging.errors_as_failures |= errors_as_failures;
         }
@@ -258,8 +254,7 @@ impl Against {
                 let _ = writeln!(text, "  {runner} on {backend}: not in the baseline");
                 continue;
             };
-            let mut changes =
-                Changes::between(&kept.standings, &reader.standings(lane).map_err(store_failure)?);
+            let mut changes = Changes::between(&kept.standings, &reader.standings(lane)?);
             if self.force {
                 // What was left out on purpose is not missed.
                 changes.vanished.clear();
@@ -293,7 +288,7 @@ impl Against {
 
     /// Drafts of issues about what got worse, one for each lane.
     pub(super) fn drafts(&self, reader: &Reader, run: &RunRow) -> Result<String, Failure> {
-        let lanes = reader.lanes(run).map_err(store_failure)?;
+        let lanes = reader.lanes(run)?;
         if !self.force && !lanes.iter().all(LaneView::is_complete) {
             return Err(Failure::new(format!("run `{}` is not whole", run.short()))
                 .hint("go on with it (--resume), or compare what there is with --force"));
@@ -304,14 +299,14 @@ impl Against {
         for lane in &lanes {
             let Lane { runner, backend, model, dataset_digest, .. } = &lane.lane;
             let Some(kept) = self.baseline.lane(runner, backend) else { continue };
-            let standings = reader.standings(lane).map_err(store_failure)?;
+            let standings = reader.standings(lane)?;
             let changes = Changes::between(&kept.standings, &standings);
             if changes.regressions.is_empty() {
                 continue;
             }
             let mut cases = BTreeMap::new();
             for id in changes.regressions.iter().take(LISTED) {
-                let results = reader.case(lane, id).map_err(store_failure)?;
+                let results = reader.case(lane, id)?;
                 let failed = results.into_iter().find(|it| it.verdict == Verdict::Fail);
                 cases.extend(failed.map(|it| (id.clone(), it)));
             }
@@ -342,7 +337,7 @@ pub(super) fn reasons(
     const MOST: usize = 1000;
     let mut reasons = BTreeMap::new();
     for id in ids.iter().take(MOST) {
-        let cases = reader.case(lane, id).map_err(store_failure)?;
+        let cases = reader.case(lane, id)?;
         let failed = cases.iter().find(|case| case.verdict != Verdict::Pass);
         if let Some(case) = failed {
             reasons.insert(id.clone(), format!("{}: {}", case.class, case.why()));

@@ -6,7 +6,7 @@ mod evaluation;
 
 use std::fmt::Write as _;
 
-use probity_core::{criteria::JsonLevel, judging::PolicyConfig};
+use probity_core::{criteria::JsonLevel, judging::PolicyConfig, visible::safe};
 use probity_grade::{
     json::{Extraction, Wanted, extract},
     policy::{BUILTIN_POLICIES, Policies},
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::rules;
 use crate::{
-    cli::{CheckArgs, CheckCommand, LevelArg, WantedArg},
+    cli::check::{CheckArgs, CheckCommand, LevelArg, WantedArg},
     diagnostic::underline,
     exit::Exit,
     failure::Failure,
@@ -109,12 +109,12 @@ fn check_json(
             if !steps.is_empty() {
                 let _ = writeln!(answer, "read with: {}", steps.join(", "));
             }
-            let _ = write!(answer, "{value:#}");
+            let _ = write!(answer, "{}", safe(&format!("{value:#}")));
         }
         None => answer += "no JSON value",
     }
     for duplicate in &found.duplicate_keys {
-        let _ = write!(answer, "\nrepeated: {}", duplicate.pointer);
+        let _ = write!(answer, "\nrepeated: {}", safe(&duplicate.pointer));
     }
     show(printer, &answer)
 }
@@ -203,7 +203,7 @@ fn text_of(args: &CheckArgs, printer: &Printer) -> Result<String, Failure> {
 }
 
 fn show(printer: &Printer, text: &str) -> Result<Exit, Failure> {
-    printer.show(&format!("{text}\n"))?;
+    printer.show_styled(&format!("{text}\n"))?;
     Ok(Exit::Success)
 }
 

@@ -12,7 +12,7 @@ use probity_report::{
 use probity_stats::{multiple::holm, sample_size};
 use probity_store::{LaneView, Reader, RunRow};
 
-use super::{baseline::reasons, project::settings_alone, run::store_failure, runs::open};
+use super::{baseline::reasons, project::settings_alone, runs::open};
 use crate::{
     cli::report::{CompareArgs, CompareFormat},
     exit::Exit,
@@ -37,12 +37,12 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
     let comparison = compare(&reader, &chosen, args)?;
     match args.format {
         CompareFormat::Text => printer.show(&compare::text(&comparison))?,
-        CompareFormat::Md => printer.show(&compare::markdown(&comparison))?,
-        CompareFormat::Html => printer.show(&compare::html(&comparison))?,
+        CompareFormat::Md => Printer::emit(&compare::markdown(&comparison))?,
+        CompareFormat::Html => Printer::emit(&compare::html(&comparison))?,
         CompareFormat::Json => {
             let value = sorted(compare::json(&comparison));
             let text = serde_json::to_string_pretty(&value).unwrap_or_default();
-            printer.show(&format!("{text}\n"))?;
+            Printer::emit(&format!("{text}\n"))?;
         }
     }
     Ok(Exit::Success)
@@ -61,10 +61,9 @@ impl Chosen {
             Some((run, backend)) => (run, Some(backend)),
             None => (name, None),
         };
-        let run =
-            reader.find(if run.is_empty() { "latest" } else { run }).map_err(store_failure)?;
-        let views = reader.lanes(&run).map_err(store_failure)?;
-        let reports = reader.view(&run, settings.max_error_rate).map_err(store_failure)?.lanes;
+        let run = reader.find(if run.is_empty() { "latest" } else { run })?;
+        let views = reader.lanes(&run)?;
+        let reports = reader.view(&run, settings.max_error_rate)?.lanes;
         let known: Vec<String> = views.iter().map(|it| it.lane.backend.clone()).collect();
         let lanes: Vec<_> = views
             .into_iter()
@@ -104,7 +103,7 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
     }
     let standings: Vec<Standings> = views
         .iter()
-        .map(|(_, view)| reader.standings(view).map_err(store_failure))
+        .map(|(_, view)| reader.standings(view).map_err(Failure::from))
         .collect::<Result<_, _>>()?;
     let mut pairs = Vec::new();
     for (second, (_, view)) in views.iter().enumerate().filter(|(_, (run, _))| *run > 0) {

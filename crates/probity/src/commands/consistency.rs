@@ -4,13 +4,12 @@ use probity_core::{runner::RunnerKind, view::RunView};
 use probity_grade::consistency::Fold;
 use probity_store::{LaneView, Reader, RunRow};
 
-use super::run::store_failure;
 use crate::failure::Failure;
 
 /// Adds to a view what its runners of kind `command` say about their backends. Where fewer than two of them have results,
 /// there is nothing to say.
 pub(super) fn add(view: &mut RunView, reader: &Reader, run: &RunRow) -> Result<(), Failure> {
-    let lanes = reader.lanes(run).map_err(store_failure)?;
+    let lanes = reader.lanes(run)?;
     // The lanes of a view are those of its run, in the same order.
     let with_results = lanes.iter().zip(&view.lanes).filter(|(lane, report)| {
         lane.lane.kind == RunnerKind::Command && report.metrics.results() > 0
@@ -27,7 +26,7 @@ pub(super) fn add(view: &mut RunView, reader: &Reader, run: &RunRow) -> Result<(
         let backends = lanes.iter().map(|it| it.lane.backend.clone()).collect();
         let repeats = lanes.iter().map(|it| it.lane.repeat).max().unwrap_or(1);
         let mut fold = Fold::new(runner.to_owned(), backends, repeats);
-        reader.side_by_side(&lanes, |asked| fold.add(asked)).map_err(store_failure)?;
+        reader.side_by_side(&lanes, |asked| fold.add(asked))?;
         found.push(fold.finish());
     }
     view.consistency = found;

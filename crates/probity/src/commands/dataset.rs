@@ -42,7 +42,7 @@ fn read_checked(files: &[PathBuf], sink: &mut dyn FnMut(Item)) -> Summary {
     let rules = Rules::default();
     let compiler = std::cell::RefCell::new(Compiler::new(&rules));
     let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-        compiler.borrow_mut().compile(&case.criteria, None).err().unwrap_or_default()
+        compiler.borrow_mut().compile(case).err().unwrap_or_default()
     };
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     read(&paths, &check, sink)

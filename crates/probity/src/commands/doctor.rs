@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use probity_core::{request::Request, span::Span};
+use probity_core::{request::Request, span::Span, visible::safe};
 use probity_load::{settings::Layer, suite::BackendConfig};
 use probity_run::{
     backend::{
@@ -15,11 +15,7 @@ use probity_run::{
 
 use super::project::Project;
 use crate::{
-    cli::run::DoctorArgs,
-    exit::Exit,
-    failure::Failure,
-    printer::Printer,
-    terminal::{one_line, safe},
+    cli::run::DoctorArgs, exit::Exit, failure::Failure, printer::Printer, terminal::one_line,
 };
 
 /// What is asked with `--call`.

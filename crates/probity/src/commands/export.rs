@@ -6,10 +6,7 @@ use probity_core::view::RunView;
 use probity_report::training::{self, Written};
 use probity_store::StoredCases;
 
-use super::{
-    baseline::Against, project::settings_alone, report::refuse_inputs, run::store_failure,
-    runs::open,
-};
+use super::{baseline::Against, project::settings_alone, report::refuse_inputs, runs::open};
 use crate::{
     cli::report::{ExportArgs, ExportKind},
     exit::Exit,
@@ -21,10 +18,10 @@ use crate::{
 pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
+    let run = reader.find(&args.run)?;
     refuse_inputs(&reader, &run, None, args.output.as_slice())?;
-    let view = reader.view(&run, settings.max_error_rate).map_err(store_failure)?;
-    let cases = || StoredCases::of(&reader, &run).map_err(store_failure);
+    let view = reader.view(&run, settings.max_error_rate)?;
+    let cases = || StoredCases::of(&reader, &run).map_err(Failure::from);
     match args.kind {
         ExportKind::Issue => {
             let against = Against::load(&args.baseline, &settings, args.force)?;

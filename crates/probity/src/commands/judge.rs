@@ -15,10 +15,7 @@ use probity_run::{
 use probity_store::Reader;
 use serde_json::json;
 
-use super::{
-    project::{Project, settings_alone},
-    run::store_failure,
-};
+use super::project::{Project, settings_alone};
 use crate::{
     cli::judge::{AgreementArgs, JudgeCommand},
     exit::Exit,
@@ -65,11 +62,13 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
     if calibration.compared == 0 {
         return Err(Failure::new("there is no answer that both the judge and people judged"));
     }
-    let shown = match args.json {
-        true => format!("{:#}\n", serde_json::to_value(&calibration).unwrap_or_default()),
-        false => told::render(&calibration),
-    };
-    printer.show(&shown)?;
+    match args.json {
+        true => {
+            let value = serde_json::to_value(&calibration).unwrap_or_default();
+            Printer::emit(&format!("{value:#}\n"))?;
+        }
+        false => printer.show(&told::render(&calibration))?,
+    }
     match (args.min_kappa, calibration.kappa) {
         (None, _) => Ok(Exit::Success),
         (Some(least), Some(kappa)) if kappa >= least => Ok(Exit::Success),
@@ -95,14 +94,14 @@ fn hear_from_store(
         return Ok(());
     }
     let settings = settings_alone(&args.place)?;
-    let reader = Reader::open(Path::new(&settings.store)).map_err(store_failure)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
-    let lanes = reader.lanes(&run).map_err(store_failure)?;
+    let reader = Reader::open(Path::new(&settings.store))?;
+    let run = reader.find(&args.run)?;
+    let lanes = reader.lanes(&run)?;
     for (item, said) in items.iter().zip(said) {
         let Said::Stored(wanted) = &item.said else { continue };
         let mut found = Vec::new();
         for lane in lanes.iter().filter(|lane| wanted.is_of(&lane.lane)) {
-            let cases = reader.case(lane, &wanted.case_id).map_err(store_failure)?;
+            let cases = reader.case(lane, &wanted.case_id)?;
             found.extend(cases.iter().filter_map(|case| wanted.find(case)));
         }
         if found.len() > 1 {

@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::record::Lane;
+use probity_core::record::{Lane, RunInfo};
 use probity_report::text;
 use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
 
-use super::{project::settings_alone, report::exit_of, run::store_failure};
+use super::{project::settings_alone, report::exit_of};
 use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -23,13 +23,14 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         run_id: new_run_id(started_ms, fastrand::u64(..)),
         suite: sources[0].run.suite.clone(),
         started_ms,
-        info: serde_json::json!({
-            "probity_version": env!("CARGO_PKG_VERSION"),
-            "merged": sources.iter().map(|source| source.run.run_id.as_str()).collect::<Vec<_>>(),
-        }),
+        info: RunInfo {
+            probity_version: env!("CARGO_PKG_VERSION").to_owned(),
+            merged: sources.iter().map(|source| source.run.run_id.clone()).collect(),
+            ..RunInfo::default()
+        },
     };
     merge(target, &run, &sources, missing.as_deref()).map_err(|error| match error {
-        MergeError::Store(error) => store_failure(error),
+        MergeError::Store(error) => error.into(),
         error @ (MergeError::Unlike(..) | MergeError::Overlap { .. }) => {
             Failure::new("the runs cannot be merged")
                 .because(error)
@@ -39,14 +40,13 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
     if let Some(missing) = missing {
         printer.note(&missing);
     }
-    let reader = Reader::open(target).map_err(store_failure)?;
-    let row = reader.find(&run.run_id).map_err(store_failure)?;
+    let reader = Reader::open(target)?;
+    let row = reader.find(&run.run_id)?;
     let rejudge =
         |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
-    let mut view =
-        reader.view_judged(&row, settings.max_error_rate, rejudge).map_err(store_failure)?;
+    let mut view = reader.view_judged(&row, settings.max_error_rate, rejudge)?;
     super::consistency::add(&mut view, &reader, &row)?;
-    printer.show(&text::render(&view))?;
+    printer.show_styled(&text::render(&view))?;
     Ok(exit_of(&view, &args.gating))
 }
 
@@ -57,15 +57,15 @@ fn find(name: &str, target: &Path) -> Result<MergeSource, Failure> {
         None if Path::new(name).is_file() => (PathBuf::from(name), "latest"),
         None => (target.to_owned(), name),
     };
-    let reader = Reader::open(&path).map_err(store_failure)?;
-    let run = reader.find(run).map_err(store_failure)?;
+    let reader = Reader::open(&path)?;
+    let run = reader.find(run)?;
     Ok(MergeSource { store: path, run })
 }
 
 /// Which parts of the whole are not among the runs.
 fn missing_parts(sources: &[MergeSource]) -> Option<String> {
     let shard = |source: &MergeSource| {
-        let text = source.run.info["selection"]["shard"].as_str()?;
+        let text = source.run.info.selection.shard.as_deref()?;
         let (index, count) = text.split_once('/')?;
         Some((index.parse().ok()?, count.parse().ok()?))
     };

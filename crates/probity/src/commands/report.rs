@@ -15,7 +15,7 @@ use probity_report::{
 };
 use probity_store::{Reader, RunRow, StoredCases};
 
-use super::{consistency, project::settings_alone, run::store_failure, runs::open};
+use super::{consistency, project::settings_alone, runs::open};
 use crate::{
     cli::report::{GatingArgs, ReportArgs},
     environment::Environment,
@@ -27,14 +27,14 @@ use crate::{
 
 pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run).map_err(store_failure)?;
+    let run = reader.find(&args.run)?;
     let most = settings_alone(&args.place)?.max_error_rate;
     refuse_inputs(&reader, &run, None, &args.outputs)?;
     let reports = Reports::create(&args.outputs)?;
-    let mut view = reader.view(&run, most).map_err(store_failure)?;
+    let mut view = reader.view(&run, most)?;
     consistency::add(&mut view, &reader, &run)?;
     match args.outputs.is_empty() {
-        true => printer.show(&text::render(&view))?,
+        true => printer.show_styled(&text::render(&view))?,
         false => reports.write(&reader, &run, &view)?,
     }
     let suite = suite_path(&run).unwrap_or_default();
@@ -65,13 +65,8 @@ impl GitHub<'_> {
         if Environment::of_process("GITHUB_ACTIONS").as_deref() != Some("true") {
             return Ok(());
         }
-        let cases = StoredCases::of(reader, run).map_err(store_failure)?;
+        let cases = StoredCases::of(reader, run)?;
         let unread = |error| Failure::new("the cases cannot be read").because(error);
-        if self.annotate {
-            let locate = |lane: &Lane, id: &str| self.locate(lane, id);
-            let commands = github::commands(view, &cases, &locate).map_err(unread)?;
-            printer.command(&commands)?;
-        }
         let summary = Environment::of_process("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());
         if let Some(path) = summary.map(PathBuf::from) {
             // Others may have written there before us.
@@ -82,6 +77,11 @@ impl GitHub<'_> {
             if let Err(error) = append(&path, &text, room) {
                 printer.note(&format!("no summary for GitHub: `{}`: {error}", path.display()));
             }
+        }
+        if self.annotate {
+            let locate = |lane: &Lane, id: &str| self.locate(lane, id);
+            let commands = github::commands(view, &cases, &locate).map_err(unread)?;
+            Printer::command(&commands)?;
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
 
 /// The suite file of a run, if it is known.
 fn suite_path(run: &RunRow) -> Option<PathBuf> {
-    run.info.get("suite_path").and_then(|it| it.as_str()).map(PathBuf::from)
+    run.info.suite_path.as_ref().map(PathBuf::from)
 }
 
 /// What is written must not be what a run was made from, nor be written twice.
@@ -146,7 +146,7 @@ pub(super) fn refuse_inputs(
     let mut inputs: Vec<PathBuf> = more.into_iter().collect();
     if let Some(suite) = suite_path(run) {
         let folder = suite.parent().unwrap_or(Path::new(""));
-        let lanes = reader.lanes(run).map_err(store_failure)?;
+        let lanes = reader.lanes(run)?;
         inputs.extend(lanes.iter().flat_map(|lane| &lane.lane.dataset).map(|it| folder.join(it)));
         inputs.push(suite);
     }
@@ -178,7 +178,7 @@ impl Reports {
         run: &RunRow,
         view: &RunView,
     ) -> Result<(), Failure> {
-        let cases = StoredCases::of(reader, run).map_err(store_failure)?;
+        let cases = StoredCases::of(reader, run)?;
         for (format, path, mut file) in self.0 {
             probity_report::write(format, view, &cases, &mut file)
                 .map_err(|error| Failure::write(&path, error))?;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod dry_run;
+mod farewell;
 mod porcelain;
 mod prepare;
 mod progress;
@@ -19,7 +20,11 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{record::Lane, view::LaneReport};
+use probity_core::{
+    record::{Lane, RunInfo, Selection},
+    view::LaneReport,
+    visible::safe,
+};
 use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
 use probity_report::text;
 use probity_run::{
@@ -29,7 +34,7 @@ use probity_run::{
     plan::{Plan, PlannedLane, Surveyed, Used},
     process,
 };
-use probity_store::{NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
+use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use porcelain::Porcelain;
@@ -46,17 +51,19 @@ use crate::{
     failure::Failure,
     output::{OutputFile, refuse_same_file},
     printer::Printer,
+    signals,
 };
+use farewell::Farewell;
 use progress::{Progress, Style};
 use resume::Earlier;
-use selection::Selection;
-use sinks::{EventsFile, Sinks};
+use sinks::{Done, EventsFile, Sinks};
 
 /// Events that may wait to be written before the loop waits for them.
 const WAITING_EVENTS: usize = 1024;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
+    Farewell::early(args).prepare();
     if !args.porcelain {
         let outcome = execute(args, printer, &mut porcelain);
         porcelain.summarise(args, &outcome);
@@ -68,6 +75,7 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
         outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
     porcelain.aborted |= !matches!(outcome, Ok(Exit::Success | Exit::Failed(_)));
     porcelain.summarise(args, &outcome);
+    signals::forget_last_words();
     let told = porcelain.print().map_err(|failure| match porcelain.total_calls {
         0 => failure,
         // Something was asked, so this is no wrong input.
@@ -85,7 +93,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let earlier = Earlier::find(args, &project, store)?;
     let selection = match &earlier {
         Some(earlier) => earlier.selection(args)?,
-        None => Selection::of(args),
+        None => selection::of(args),
     };
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
@@ -111,7 +119,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             cache: cache.as_deref(),
             access,
         });
-        context.tell(&text)?;
+        context.tell(&safe(&text))?;
         return Ok(Exit::Success);
     }
     if porcelain.planned == 0 {
@@ -141,6 +149,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
     };
+    summary::forget(store);
     let run_id = plan.run_id.clone();
     let outcome = context.drive(plan, recorder, events).map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
@@ -272,21 +281,17 @@ impl Context<'_> {
         let Self { project, store, .. } = self;
         let started_ms = clock::now_ms();
         plan.run_id = new_run_id(started_ms, fastrand::u64(..));
-        let settings: serde_json::Map<String, serde_json::Value> = project
-            .resolved
-            .iter()
-            .map(|(key, value, _)| (key.to_owned(), value.to_string().into()))
-            .collect();
-        let info = serde_json::json!({
-            "probity_version": env!("CARGO_PKG_VERSION"),
-            "suite_path": real_path(&self.args.suite),
-            "selection": selection,
-            "settings": settings,
-        });
-        summary::forget(store);
+        let settings = project.resolved.iter();
+        let info = RunInfo {
+            probity_version: env!("CARGO_PKG_VERSION").to_owned(),
+            suite_path: real_path(&self.args.suite),
+            selection: selection.clone(),
+            settings: settings.map(|(key, value, _)| (key.to_owned(), value.to_string())).collect(),
+            ..RunInfo::default()
+        };
         let suite = project.name.clone();
         let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
-        Recorder::create(store, &run).map_err(store_failure)
+        Recorder::create(store, &run).map_err(Failure::from)
     }
 
     /// Runs the plan, with the events going to the disk and to whoever watches.
@@ -298,7 +303,11 @@ impl Context<'_> {
     ) -> Result<Outcome, Failure> {
         let Self { project, args, .. } = self;
         let progress = Progress::start(Style::of(args.quiet));
-        let sinks = Sinks { recorder, events, progress };
+        let (done, seen) = watch::channel(Done::before(&plan));
+        let sinks = Sinks { recorder, events, progress, done };
+        let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
+        Farewell::of_run(args, self.store.to_owned(), planned, seen).prepare();
+        let stopped = signals::run_begins();
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
         let pump = thread::spawn(move || sinks.pump(receiver));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -306,21 +315,13 @@ impl Context<'_> {
             .build()
             .map_err(|error| Failure::new("failed to start").because(error))?;
         let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
-        let farewell = Farewell {
-            porcelain: args.porcelain,
-            planned: plan.lanes.iter().map(|lane| lane.info.planned).sum(),
-            store: self.store.to_owned(),
-            run_id: plan.run_id.clone(),
-        };
         let outcome = runtime.block_on(async {
-            let (stop, stopped) = watch::channel(false);
-            let signals = tokio::spawn(watch_signals(stop, farewell));
             let outcome = engine::run(plan, rules, sender, stopped).await;
             // Programs that were given up are ended before we are.
             process::drained(grace + Duration::from_secs(1)).await;
-            signals.abort();
             outcome
         });
+        signals::run_is_over();
         // Tasks that wait for a server that never answers are not waited for.
         runtime.shutdown_background();
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
@@ -340,12 +341,12 @@ impl Context<'_> {
     ) -> Result<Exit, Failure> {
         let Self { args, project, store, printer } = self;
         let Wanted { recording, reports, against } = wanted;
-        let reader = Reader::open(store).map_err(store_failure)?;
-        let run = reader.find(run_id).map_err(store_failure)?;
+        let reader = Reader::open(store)?;
+        let run = reader.find(run_id)?;
         if let Some(file) = recording {
             recording::write(&reader, &run, file)?;
         }
-        let mut view = reader.view(&run, project.settings.max_error_rate).map_err(store_failure)?;
+        let mut view = reader.view(&run, project.settings.max_error_rate)?;
         super::consistency::add(&mut view, &reader, &run)?;
         porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(LaneReport::cases).sum();
@@ -354,6 +355,12 @@ impl Context<'_> {
         if let Some(against) = against {
             view.against = Some(against.compare(&reader, &run, false)?);
         }
+        // Files first: whoever reads what is printed may keep us waiting, or leave.
+        let written = reports.write(&reader, &run, &view);
+        if written.is_ok() {
+            porcelain.summarised = true;
+            summary::write(store, &view, printer);
+        }
         if !args.quiet {
             self.tell(&text::render(&view))?;
         }
@@ -361,9 +368,7 @@ impl Context<'_> {
             let suite = args.suite.display();
             printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
         }
-        reports.write(&reader, &run, &view)?;
-        porcelain.summarised = true;
-        summary::write(store, &view, printer);
+        written?;
         let annotate = !args.quiet && !args.porcelain;
         GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
         Ok(exit_of(&view, &args.gating))
@@ -373,10 +378,10 @@ impl Context<'_> {
     fn tell(&self, text: &str) -> Result<(), Failure> {
         match self.args.porcelain {
             true => {
-                self.printer.note(text.trim_end());
+                self.printer.note_styled(text.trim_end());
                 Ok(())
             }
-            false => self.printer.show(text),
+            false => self.printer.show_styled(text),
         }
     }
 }
@@ -416,62 +421,6 @@ fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
     Ok(flags)
 }
 
-/// The first signal stops the run in good order, the second ends the program at once.
-async fn watch_signals(stop: watch::Sender<bool>, farewell: Farewell) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let interrupt = signal(SignalKind::interrupt());
-    let terminate = signal(SignalKind::terminate());
-    let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
-        // Signals then do what they do by default.
-        return;
-    };
-    let mut count = 0;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        count += 1;
-        if count > 1 {
-            farewell.leave();
-        }
-        let _ = stop.send(true);
-    }
-}
-
-/// What scripts are told when a run is left at once.
-struct Farewell {
-    porcelain: bool,
-    planned: u64,
-    store: PathBuf,
-    run_id: String,
-}
-
-impl Farewell {
-    /// Ends the program, with the lines for scripts from what was recorded.
-    #[expect(clippy::disallowed_methods, reason = "asked for twice, and nothing is lost")]
-    fn leave(&self) {
-        let tally = Reader::open(&self.store)
-            .and_then(|reader| reader.run_tally(&reader.find(&self.run_id)?))
-            .unwrap_or_default();
-        summary::write_failure(&self.store, "the run was stopped at once");
-        if self.porcelain {
-            let porcelain = Porcelain {
-                aborted: true,
-                cases: tally.total(),
-                planned: self.planned,
-                total_calls: tally.calls,
-                cost_usd: tally.cost_usd,
-                result_file: self.store.display().to_string(),
-                ..Porcelain::default()
-            };
-            // Whoever does not read them any more has gone too.
-            let _ = porcelain.print();
-        }
-        std::process::exit(i32::from(Exit::Interrupted.code()));
-    }
-}
-
 /// Where a suite file really is, which tells it from others of the same name.
 pub(super) fn real_path(path: &Path) -> Option<String> {
     path.canonicalize().ok()?.to_str().map(ToOwned::to_owned)
@@ -479,19 +428,9 @@ pub(super) fn real_path(path: &Path) -> Option<String> {
 
 /// Whether a run may be of the suite file at a path. Of a file that is gone nobody knows.
 pub(super) fn may_be_of(run: &RunRow, path: Option<&str>) -> bool {
-    let kept = run.info.get("suite_path").and_then(|it| it.as_str());
+    let kept = run.info.suite_path.as_deref();
     match (kept, path) {
         (Some(kept), Some(path)) => kept == path || !Path::new(kept).exists(),
         (None, _) | (_, None) => true,
-    }
-}
-
-/// A failure of the store, with what to do about it.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new("the store cannot be used").because(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }

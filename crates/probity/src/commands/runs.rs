@@ -2,9 +2,10 @@
 
 use std::{fmt::Write as _, path::Path};
 
+use probity_core::{metrics::Verdicts, record::RunStatus};
 use probity_store::{Reader, RunRow, Tally};
 
-use super::{project::settings_alone, run::store_failure};
+use super::project::settings_alone;
 use crate::{
     cli::run::{RunsArgs, RunsCommand, StoreArgs},
     clock,
@@ -23,12 +24,12 @@ pub(super) fn run(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 pub(super) fn open(place: &StoreArgs) -> Result<Reader, Failure> {
     let settings = settings_alone(place)?;
-    Reader::open(Path::new(&settings.store)).map_err(store_failure)
+    Reader::open(Path::new(&settings.store)).map_err(Failure::from)
 }
 
 fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
-    let runs = reader.runs().map_err(store_failure)?;
+    let runs = reader.runs()?;
     let mut text = String::new();
     if !args.json && !runs.is_empty() {
         text.push_str(
@@ -36,14 +37,14 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
         );
     }
     for run in runs.iter().take(args.limit.unwrap_or(usize::MAX)) {
-        let total = reader.run_tally(run).map_err(store_failure)?;
+        let total = reader.run_tally(run)?;
         match args.json {
             true => {
                 let _ = writeln!(text, "{}", as_json(run, &total));
             }
             false => {
                 let (short, began) = (run.short(), clock::shown(run.started_ms));
-                let Tally { pass, fail, error, .. } = total;
+                let Verdicts { pass, fail, error, .. } = total.verdicts;
                 let _ = writeln!(
                     text,
                     "{short}  {began}  {:<10} {:>6} {pass:>6} {fail:>6} {error:>6}  {}",
@@ -57,7 +58,10 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
     if runs.is_empty() {
         printer.note("the store has no runs");
     }
-    printer.show(&text)?;
+    match args.json {
+        true => Printer::emit(&text)?,
+        false => printer.show(&text)?,
+    }
     Ok(Exit::Success)
 }
 
@@ -69,9 +73,9 @@ fn as_json(run: &RunRow, total: &Tally) -> serde_json::Value {
         "finished": run.finished_ms.map(clock::shown),
         "status": run.status,
         "cases": total.total(),
-        "pass": total.pass,
-        "fail": total.fail,
-        "error": total.error,
+        "pass": total.verdicts.pass,
+        "fail": total.verdicts.fail,
+        "error": total.verdicts.error,
         "cost_usd": total.cost_usd,
     })
 }
@@ -79,13 +83,9 @@ fn as_json(run: &RunRow, total: &Tally) -> serde_json::Value {
 fn remove(names: &[String], place: &StoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(place)?;
     // All of them are there before the first one goes.
-    let runs: Vec<RunRow> = names
-        .iter()
-        .map(|name| reader.find(name))
-        .collect::<Result<_, _>>()
-        .map_err(store_failure)?;
+    let runs: Vec<RunRow> = names.iter().map(|name| reader.find(name)).collect::<Result<_, _>>()?;
     for run in &runs {
-        reader.remove(run).map_err(store_failure)?;
+        reader.remove(run)?;
         printer.note(&format!("removed run {}", run.run_id));
     }
     Ok(Exit::Success)
@@ -93,14 +93,14 @@ fn remove(names: &[String], place: &StoreArgs, printer: &Printer) -> Result<Exit
 
 fn collect(keep: usize, place: &StoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(place)?;
-    let runs = reader.runs().map_err(store_failure)?;
-    let old = runs.iter().skip(keep).filter(|run| run.status != "running");
+    let runs = reader.runs()?;
+    let old = runs.iter().skip(keep).filter(|run| run.status != RunStatus::Running);
     let mut removed = 0;
     for run in old {
-        reader.remove(run).map_err(store_failure)?;
+        reader.remove(run)?;
         removed += 1;
     }
-    let texts = reader.compact().map_err(store_failure)?;
+    let texts = reader.compact()?;
     printer.note(&format!("removed {removed} runs and {texts} texts that nothing needs any more"));
     Ok(Exit::Success)
 }

@@ -7,7 +7,7 @@ use probity_store::RunRow;
 
 use super::{
     project::settings_alone,
-    run::{may_be_of, real_path, store_failure},
+    run::{may_be_of, real_path},
     runs::open,
 };
 use crate::{cli::report::TrendArgs, exit::Exit, failure::Failure, printer::Printer};
@@ -15,7 +15,7 @@ use crate::{cli::report::TrendArgs, exit::Exit, failure::Failure, printer::Print
 pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
     let reader = open(&args.place)?;
-    let runs = reader.runs().map_err(store_failure)?;
+    let runs = reader.runs()?;
     let path = real_path(Path::new(&args.suite));
     let mut chosen: Vec<&RunRow> = runs
         .iter()
@@ -32,7 +32,7 @@ pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> 
     }
     let mut trends: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for run in chosen {
-        let view = reader.view(run, most).map_err(store_failure)?;
+        let view = reader.view(run, most)?;
         for report in view.lanes {
             let is_wanted = args.backend.as_ref().is_none_or(|it| *it == report.lane.backend)
                 && args.runner.as_ref().is_none_or(|it| *it == report.lane.runner);
@@ -46,7 +46,7 @@ pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> 
     let trends: Vec<Trend> =
         trends.into_iter().map(|(title, points)| Trend { title, points }).collect();
     match args.json {
-        true => printer.show(&format!("{:#}\n", trend::json(&trends)))?,
+        true => Printer::emit(&format!("{:#}\n", trend::json(&trends)))?,
         false => printer.show(&trend::text(&trends))?,
     }
     Ok(Exit::Success)

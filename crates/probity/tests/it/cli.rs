@@ -1,33 +1,57 @@
+use std::{fs, path::Path};
+
 use insta::assert_snapshot;
 
 use crate::project::Project;
 
+/// The commands below one, as its help lists them.
+fn subcommands(help: &str) -> Vec<String> {
+    let listed = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    let until_next = listed.split("\n\n").next().unwrap_or("");
+    let rows = until_next.lines().filter_map(|line| line.strip_prefix("  "));
+    // What is indented further goes on with the line before.
+    let rows = rows.filter(|it| it.starts_with(|c: char| c.is_ascii_lowercase()));
+    let names = rows.filter_map(|it| it.split_whitespace().next());
+    names.filter(|it| *it != "help").map(ToOwned::to_owned).collect()
+}
+
+/// Every command with its help, those below it after it.
+fn each_help(project: &Project, words: &[&str], call: &mut dyn FnMut(&[&str], &str)) {
+    let text = project.shown(&[words, &["--help"]].concat());
+    call(words, &text);
+    for name in subcommands(&text) {
+        each_help(project, &[words, &[name.as_str()]].concat(), call);
+    }
+}
+
 #[test]
 fn help_teaches_every_command() {
-    let project = Project::new();
-    for words in [
-        vec!["--help"],
-        vec!["init", "--help"],
-        vec!["classify", "--help"],
-        vec!["check", "--help"],
-        vec!["check", "refusal", "--help"],
-        vec!["check", "json", "--help"],
-        vec!["check", "policy", "--help"],
-        vec!["check", "command", "--help"],
-        vec!["check", "error", "--help"],
-        vec!["dataset", "--help"],
-        vec!["dataset", "validate", "--help"],
-        vec!["dataset", "stats", "--help"],
-        vec!["dataset", "lint", "--help"],
-        vec!["dataset", "convert", "--help"],
-        vec!["dataset", "import", "--help"],
-        vec!["completions", "--help"],
-        vec!["man", "--help"],
-    ] {
-        let text = project.shown(&words);
+    let mut seen = 0;
+    each_help(&Project::new(), &[], &mut |words, text| {
         assert!(text.contains("Example"), "{words:?} has no example");
-        let name = words[..words.len() - 1].join("_");
-        assert_snapshot!(format!("help_{name}"), text);
+        assert_snapshot!(format!("help_{}", words.join("_")), text);
+        seen += 1;
+    });
+    assert!(seen > 30, "{seen}");
+}
+
+#[test]
+fn the_exit_codes_are_the_same_everywhere() {
+    let project = Project::new();
+    let help = project.shown(&["--help"]);
+    let (_, codes) = help.split_once("Exit codes:\n").unwrap();
+    let rows: Vec<String> = codes
+        .lines()
+        .map(|line| line.trim().split_once(' ').unwrap())
+        .map(|(code, meaning)| format!("| {code} | {} |", meaning.trim()))
+        .collect();
+    let numbers: Vec<&str> = rows.iter().filter_map(|row| row.split(' ').nth(1)).collect();
+    assert_eq!(numbers, ["0", "1", "2", "3", "130"]);
+    assert!(project.shown(&["run", "--help"]).ends_with(codes));
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in ["README.md", "ARCHITECTURE.md", "docs/running.md", "docs/gates.md"] {
+        let text = fs::read_to_string(top.join(file)).unwrap();
+        assert!(text.contains(&rows.join("\n")), "{file} says otherwise");
     }
 }
 

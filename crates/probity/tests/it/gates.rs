@@ -10,12 +10,12 @@ use crate::{
 };
 
 /// A hundred cases of which those with a 7 fail: 19 of 100.
-fn sevens() -> FakeServer {
+pub(crate) fn sevens() -> FakeServer {
     let rule = Rule::new(When::prompt_contains("7"), Answer::text("wrong"));
     FakeServer::start(Script::default().rule(rule))
 }
 
-fn gated(server: &FakeServer, gates: &str) -> Project {
+pub(crate) fn gated(server: &FakeServer, gates: &str) -> Project {
     let suite = format!(
         "[backends.fake]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"fake-small\"\n\
          [[runners]]\nname = \"numbers\"\ndataset = \"cases.jsonl\"\ngates = {gates}\n\

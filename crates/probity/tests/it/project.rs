@@ -44,6 +44,15 @@ impl Project {
         self.run_with(words, "")
     }
 
+    /// The exit code of the program when nobody reads its standard output.
+    pub(crate) fn deserted(&self, words: &[&str]) -> Option<i32> {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = self.command(words);
+        command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null());
+        command.status().unwrap().code()
+    }
+
     pub(crate) fn run_with(&self, words: &[&str], input: impl AsRef<[u8]>) -> Output {
         let mut child = self
             .command(words)

@@ -15,22 +15,22 @@ use crate::{
 };
 
 /// Nothing here takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-fn start(project: &Project, words: &[&str]) -> Child {
+pub(crate) fn start(project: &Project, words: &[&str]) -> Child {
     let words: Vec<&str> = ["run", "--porcelain"].iter().chain(words).copied().collect();
     let mut command = project.command(&words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
-fn signal(name: &str, pid: u32) {
+pub(crate) fn signal(name: &str, pid: u32) {
     let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
 /// Waits for a fact.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "{what} did not come about");

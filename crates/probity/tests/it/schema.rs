@@ -137,20 +137,6 @@ fn every_property_has_a_description() {
 }
 
 #[test]
-fn a_definition_is_the_same_in_every_schema() {
-    let mut seen: Vec<(&String, &Value)> = Vec::new();
-    for name in NAMES {
-        let Some(definitions) = Schema::named(name).document["$defs"].as_object() else { continue };
-        for (key, definition) in definitions {
-            match seen.iter().find(|(earlier, _)| *earlier == key) {
-                Some((_, earlier)) => assert_eq!(*earlier, definition, "{key} of {name}"),
-                None => seen.push((key, definition)),
-            }
-        }
-    }
-}
-
-#[test]
 fn every_object_that_the_program_writes_is_closed() {
     for name in NAMES.into_iter().filter(|it| !it.starts_with("classif")) {
         fields::each_object(&Schema::named(name).document, &mut |place, object| {

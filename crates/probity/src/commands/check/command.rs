@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
+use probity_core::visible::safe;
 use probity_grade::command::ShellRules;
 use probity_shell::{
     ParseError, Script, Span,
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::show;
 use crate::{
-    cli::{CheckCommandArgs, EditionArg, SafetyLevelArg},
+    cli::check::{CheckCommandArgs, EditionArg, SafetyLevelArg},
     commands::rules,
     diagnostic::underline,
     exit::Exit,
@@ -58,7 +59,7 @@ pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Fa
         let mut line =
             serde_json::to_string_pretty(&answer).map_err(|error| Failure::output(error.into()))?;
         line.push('\n');
-        printer.show(&line)?;
+        Printer::emit(&line)?;
         return Ok(Exit::Success);
     }
     show(printer, judged.for_people(extracted.as_ref()).trim_end())
@@ -214,7 +215,7 @@ impl<'t> Judged<'t> {
     fn for_people(&self, extracted: Option<&Extracted<'_>>) -> String {
         let mut out = String::new();
         if let Some(found) = extracted {
-            let _ = writeln!(out, "command: {}", found.command);
+            let _ = writeln!(out, "command: {}", safe(&found.command));
             let steps: Vec<&str> = found.steps.iter().map(|it| it.as_str()).collect();
             if !steps.is_empty() {
                 let _ = writeln!(out, "taken out of: {}", steps.join(", "));
@@ -276,7 +277,7 @@ impl<'t> Judged<'t> {
         section(out, &title, self.text, &self.marks(safety));
         for finding in &safety.findings {
             if let Some(safer) = &finding.safer {
-                let _ = writeln!(out, "  safer: {safer}");
+                let _ = writeln!(out, "  safer: {}", safe(safer));
             }
         }
         let word = if posix.is_compliant() { "POSIX" } else { "not POSIX" };
@@ -289,13 +290,13 @@ impl<'t> Judged<'t> {
         section(out, &title, self.text, &marks);
         for violation in &posix.violations {
             if let Some(instead) = &violation.instead {
-                let _ = writeln!(out, "  instead: {instead}");
+                let _ = writeln!(out, "  instead: {}", safe(instead));
             }
         }
         if !posix.unknown_utilities.is_empty() {
             let mut names: Vec<&str> = posix.unknown_utilities.iter().map(|it| &*it.name).collect();
             names.dedup();
-            let _ = writeln!(out, "  not in the standard: {}", names.join(", "));
+            let _ = writeln!(out, "  not in the standard: {}", safe(&names.join(", ")));
         }
     }
 }
@@ -303,12 +304,18 @@ impl<'t> Judged<'t> {
 /// A title, with the marked text below it if anything is marked.
 fn section(out: &mut String, title: &str, text: &str, marks: &[(std::ops::Range<usize>, String)]) {
     let _ = match marks {
-        [] => writeln!(out, "{title}"),
+        [] => writeln!(out, "{}", safe(title)),
         _ => writeln!(out, "{}", underline(title, text, marks)),
     };
 }
 
 fn show_comparison(against: &Against, out: &mut String) {
+    let mut told = String::new();
+    tell_comparison(against, &mut told);
+    out.push_str(&safe(&told));
+}
+
+fn tell_comparison(against: &Against, out: &mut String) {
     match against {
         Err(reason) => {
             let _ = writeln!(out, "unknown: {reason}");

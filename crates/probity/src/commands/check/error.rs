@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{object, show, text_of};
 use crate::{
-    cli::CheckArgs, commands::rules, exit::Exit, failure::Failure, jsonl::stream, printer::Printer,
+    cli::check::CheckArgs, commands::rules, exit::Exit, failure::Failure, jsonl::stream,
+    printer::Printer,
 };
 
 /// What the command line says about the error.

@@ -1,11 +1,17 @@
 //! One line in, the same line with its classification out.
 
 use probity_core::{
+    case::TestCase,
     classification::{Classification, Verdict},
     json::{Limits, parse_located},
     located::Node,
+    runner::RunnerKind,
 };
-use probity_grade::{Compiler, classify};
+use probity_grade::{
+    Compiler,
+    again::{Known, classify_again},
+    routing::RoutingExpectation,
+};
 use probity_load::{case::Findings, run_result::RunRecord};
 use serde::Serialize as _;
 
@@ -33,8 +39,8 @@ pub(super) fn classify_line(
     let Some(record) = probity_load::run_result::decode(&node, &mut findings) else {
         return Err(findings);
     };
-    let RunRecord { case_id: _, suite_id, result, criteria, command } = record;
-    let expectation = compiler.compile(&criteria, command.as_ref()).map_err(|problems| {
+    let RunRecord { case_id: _, suite_id, kind, result, case, asked, classified } = record;
+    let expectation = compiler.compile(&case).map_err(|problems| {
         let mut findings = Findings::default();
         for problem in problems {
             let span = node.nearest(&problem.path).span.clone();
@@ -42,19 +48,37 @@ pub(super) fn classify_line(
         }
         findings
     })?;
+    let expectation = match routing(&case, kind) {
+        Some(routing) => expectation.with_routing(routing),
+        None => expectation,
+    };
+    let known = Known { prompt: &case.prompt, asked: &asked, classified: classified.as_ref() };
+    let (classification, verdict) = classify_again(&expectation, &result, known);
     if !expectation.has_criteria() {
+        tally.without_criteria += 1;
         if require_criteria {
             let message = "the case states no criterion".to_owned();
             findings.error("no-criterion", &node.span, message);
             return Err(findings);
         }
-        tally.without_criteria += 1;
     }
-    let classification = classify(&expectation, &result);
-    let verdict = expectation.verdict(&classification);
-    tally.add(suite_id.unwrap_or(""), classification.class(), verdict);
+    tally.add(suite_id.unwrap_or(""), &classification, verdict);
     write_line(text, &node, &classification, verdict, output);
     Ok(())
+}
+
+/// What a case expects to be chosen, if it is about the choice of skills.
+fn routing(case: &TestCase, kind: Option<RunnerKind>) -> Option<RoutingExpectation> {
+    let names_skills = !case.routing.expected_skills.is_empty();
+    let is_routing = match kind {
+        Some(kind) => kind.has_skills() && !kind.compares(),
+        None => names_skills || case.routing.should_activate.is_some(),
+    };
+    let is_confusion = match kind {
+        Some(kind) => kind == RunnerKind::Confusion,
+        None => case.routing.group.is_some(),
+    };
+    is_routing.then(|| RoutingExpectation::new(case, is_confusion, None))
 }
 
 /// The line's own fields as they were written, then ours.

@@ -2,8 +2,17 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use probity_core::classification::{Class, Counts, Verdict};
+use probity_core::{
+    classification::{Class, Classification, Counts, Verdict},
+    metrics::Verdicts,
+};
 use serde_json::{Value, json};
+
+/// How many results each verdict has.
+fn by_verdict(verdicts: Verdicts) -> Value {
+    let Verdicts { pass, fail, error, undecided } = verdicts;
+    json!({ "pass": pass, "fail": fail, "error": error, "undecided": undecided })
+}
 
 /// Counts over all results, and over those of each suite.
 #[derive(Debug, Default)]
@@ -18,50 +27,53 @@ pub(crate) struct Tally {
 #[derive(Clone, Debug, Default)]
 struct Suite {
     counts: Counts,
-    passed: u64,
-    failed: u64,
-    errors: u64,
+    verdicts: Verdicts,
+    /// Results that break a policy, whatever else they are.
+    policy_hits: u64,
 }
 
 impl Suite {
     fn merge(&mut self, other: &Self) {
-        let Self { counts, passed, failed, errors } = other;
+        let Self { counts, verdicts, policy_hits } = other;
         self.counts.merge(counts);
-        self.passed += passed;
-        self.failed += failed;
-        self.errors += errors;
+        self.verdicts.merge(*verdicts);
+        self.policy_hits += policy_hits;
     }
 
     /// The share of cases that passed; none where nothing was scored.
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn mean(&self, errors_as_failures: bool) -> Option<f64> {
-        let scored = self.passed + self.failed + if errors_as_failures { self.errors } else { 0 };
-        (scored > 0).then(|| self.passed as f64 / scored as f64)
+        let Verdicts { pass, error, .. } = self.verdicts;
+        let scored = self.verdicts.judged() + if errors_as_failures { error } else { 0 };
+        (scored > 0).then(|| pass as f64 / scored as f64)
     }
 
     fn to_json(&self, errors_as_failures: bool) -> Value {
         json!({
             "total": self.counts.total(),
             "classes": self.counts.to_json(),
-            "verdicts": { "pass": self.passed, "fail": self.failed, "error": self.errors },
+            "verdicts": by_verdict(self.verdicts),
+            "policy_hits": self.policy_hits,
             "mean": self.mean(errors_as_failures).map(rounded),
         })
     }
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, suite_id: &str, class: Class, verdict: Verdict) {
+    pub(crate) fn add(
+        &mut self,
+        suite_id: &str,
+        classification: &Classification,
+        verdict: Verdict,
+    ) {
         // Most results of a file are of the suite before them.
         let suite = match self.suites.get_mut(suite_id) {
             Some(suite) => suite,
             None => self.suites.entry(suite_id.to_owned()).or_default(),
         };
-        suite.counts.add(class);
-        match verdict {
-            Verdict::Pass => suite.passed += 1,
-            Verdict::Fail => suite.failed += 1,
-            Verdict::Error => suite.errors += 1,
-        }
+        suite.counts.add(classification.class());
+        suite.verdicts.add(verdict);
+        suite.policy_hits += u64::from(classification.breaks_policy());
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -100,7 +112,7 @@ impl Tally {
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn error_rate(all: &Suite) -> Option<f64> {
         let total = all.counts.total();
-        (total > 0).then(|| all.errors as f64 / total as f64)
+        (total > 0).then(|| all.verdicts.error as f64 / total as f64)
     }
 
     pub(crate) fn to_json(&self, errors_as_failures: bool) -> Value {
@@ -114,7 +126,8 @@ impl Tally {
             "total": all.counts.total(),
             "broken_lines": self.broken,
             "classes": all.counts.to_json(),
-            "verdicts": { "pass": all.passed, "fail": all.failed, "error": all.errors },
+            "verdicts": by_verdict(all.verdicts),
+            "policy_hits": all.policy_hits,
             "micro_mean": all.mean(errors_as_failures).map(rounded),
             "macro_mean": self.macro_mean(errors_as_failures).map(rounded),
             "error_rate": Self::error_rate(&all).map(rounded),
@@ -132,8 +145,16 @@ impl Tally {
             let count = all.counts.get(class);
             let _ = writeln!(text, "  {class:<17}{count:>10}{:>9}", percent_of(count, total));
         }
-        let Suite { passed, failed, errors, .. } = all;
-        let _ = writeln!(text, "verdicts: {passed} pass, {failed} fail, {errors} error");
+        let Verdicts { pass, fail, error: errors, undecided } = all.verdicts;
+        let _ = write!(text, "verdicts: {pass} pass, {fail} fail, {errors} error");
+        text.push_str(&if undecided > 0 {
+            format!(", {undecided} undecided\n")
+        } else {
+            "\n".to_owned()
+        });
+        if all.policy_hits > 0 {
+            let _ = writeln!(text, "policies broken by {} results", all.policy_hits);
+        }
         if self.suites.len() > 1 {
             let _ = writeln!(text, "suite means");
             for (name, suite) in &self.suites {
@@ -181,16 +202,18 @@ fn percent_of(count: u64, total: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use probity_core::{classification::Rule, details::Details};
 
     fn tally(suites: &[(&str, u64, u64, u64)]) -> Tally {
         let mut tally = Tally::default();
         for (name, passed, failed, errors) in suites {
-            for (count, class, verdict) in [
-                (passed, Class::Pass, Verdict::Pass),
-                (failed, Class::Fail, Verdict::Fail),
-                (errors, Class::Timeout, Verdict::Error),
+            for (count, rule, verdict) in [
+                (passed, Rule::Pass, Verdict::Pass),
+                (failed, Rule::Mismatch, Verdict::Fail),
+                (errors, Rule::Timeout, Verdict::Error),
             ] {
-                (0..*count).for_each(|_| tally.add(name, class, verdict));
+                let classification = Classification::new(rule, Details::default());
+                (0..*count).for_each(|_| tally.add(name, &classification, verdict));
             }
         }
         tally

@@ -66,7 +66,7 @@ fn compilable(cases: Vec<TestCase>, notes: &mut Vec<Note>) -> Vec<TestCase> {
     let mut compiler = Compiler::new(&rules);
     let mut usable = Vec::with_capacity(cases.len());
     for mut case in cases {
-        while let Err(problems) = compiler.compile(&case.criteria, None) {
+        while let Err(problems) = compiler.compile(&case) {
             let CriteriaProblem { path, message, .. } = &problems[0];
             let what = match path.as_slice() {
                 [Step::Key("assert"), Step::Index(at), ..] => {

@@ -20,16 +20,15 @@ const FEW: usize = 3;
 pub(super) fn run(files: &[PathBuf], json: bool, printer: &Printer) -> Result<Exit, Failure> {
     let mut stats = Stats::default();
     let summary = read_cases(files, printer, |case| stats.add(&case))?;
-    let text = match json {
+    match json {
         true => {
             let mut value = serde_json::to_value(&stats).unwrap_or_default();
             value["version"] = json!(summary.version);
             value["digest"] = json!(summary.digest);
-            format!("{value:#}\n")
+            Printer::emit(&format!("{value:#}\n"))?;
         }
-        false => table(&stats, &summary),
-    };
-    printer.show(&text)?;
+        false => printer.show(&table(&stats, &summary))?,
+    }
     Ok(Exit::Success)
 }
 

@@ -2,7 +2,10 @@
 
 use std::{io::Write as _, path::PathBuf, slice};
 
-use probity_core::problem::{Problem, Severity};
+use probity_core::{
+    problem::{Problem, Severity},
+    visible::safe,
+};
 use probity_load::dataset::{Item, Summary};
 use serde_json::json;
 
@@ -50,7 +53,7 @@ pub(super) fn run(
         sound &= accepted;
         let line = match options.json {
             true => summary_json(file, &summary, errors, accepted).to_string(),
-            false => summary_line(file, &summary, errors, accepted),
+            false => safe(&summary_line(file, &summary, errors, accepted)).into_owned(),
         };
         writeln!(output, "{line}").map_err(Failure::output)?;
         output.flush().map_err(Failure::output)?;

@@ -237,10 +237,8 @@ impl Stored {
         if self.repeat.is_some_and(|it| it != u64::from(case.repeat)) {
             return None;
         }
-        let evidence = case.classification()["details"]["evidence"].to_string();
-        let (Evidence::Effectiveness(compared) | Evidence::SizeImpact(compared)) =
-            Evidence::parse(&evidence)?
-        else {
+        let evidence = case.classification.details.evidence.as_deref()?;
+        let (Evidence::Effectiveness(compared) | Evidence::SizeImpact(compared)) = evidence else {
             return None;
         };
         let duel = compared.duels.iter().find(|it| it.pair.to_string() == self.pair)?;

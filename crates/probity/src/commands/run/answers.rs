@@ -6,7 +6,6 @@ use probity_core::record::{InputDigest, Kept};
 use probity_run::backend::{Access, Answers, CacheAccess};
 use probity_store::Cache;
 
-use super::store_failure;
 use crate::{cli::run::RunArgs, clock, commands::project::Project, failure::Failure};
 
 #[derive(Debug)]
@@ -66,6 +65,6 @@ pub(super) fn open(
     if !wanted {
         return Ok(None);
     }
-    let cache = Cache::open(Path::new(&project.settings.cache_path)).map_err(store_failure)?;
+    let cache = Cache::open(Path::new(&project.settings.cache_path))?;
     Ok(Some(Arc::new(StoredAnswers(cache))))
 }

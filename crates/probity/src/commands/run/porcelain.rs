@@ -1,9 +1,9 @@
 //! `KEY=VALUE` lines for scripts, on every path that a run can end on.
 
-use probity_core::record::LaneStatus;
+use probity_core::{record::LaneStatus, visible::safe};
 use std::{fmt::Write as _, io::Write as _};
 
-use crate::{failure::Failure, printer::Printer, terminal::safe};
+use crate::{failure::Failure, printer::Printer};
 
 /// What scripts are told. It begins as what is true before anything was done.
 #[derive(Debug, Default)]

@@ -12,7 +12,9 @@ use probity_run::{
     redact::Redactor,
 };
 
-use super::{Context, Selection};
+use probity_core::record::Selection;
+
+use super::{Context, selection};
 use crate::failure::Failure;
 
 /// What is shorter is no key, and would be found everywhere.
@@ -102,7 +104,7 @@ impl Context<'_> {
         selection: &Selection,
     ) -> Result<Vec<Surveyed>, Failure> {
         let Self { project, store, printer, .. } = self;
-        let choice = selection.resolve(store, project.settings.seed)?;
+        let choice = selection::resolve(selection, store, project.settings.seed)?;
         let mut shown = printer.problems();
         let mut report = |problem: Problem| shown.show(&problem);
         let surveyed: Vec<Option<Surveyed>> = runners

@@ -17,12 +17,10 @@ use probity_core::{
     classification::{Class, Counts},
     event::{CaseKey, Event, Stamped},
     span::Span,
+    visible::safe,
 };
 
-use crate::{
-    printer::Printer,
-    terminal::{one_line, safe},
-};
+use crate::{printer::Printer, terminal::one_line};
 
 /// How often the lines on a terminal are drawn.
 const REDRAW: Duration = Duration::from_millis(100);

@@ -6,7 +6,6 @@ use probity_core::record::CaseRecord;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
-use super::store_failure;
 use crate::{clock, failure::Failure, output::OutputFile};
 
 /// Writes every answer of a run down, in the order of lanes and cases.
@@ -14,30 +13,28 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     let failed = |error: io::Error| Failure::new("failed to write the recording").because(error);
     let at = clock::shown(clock::now_ms());
     let mut writer = RecordingWriter::new(file, &run.run_id, &at).map_err(failed)?;
-    for lane in reader.lanes(run).map_err(store_failure)? {
+    for lane in reader.lanes(run)? {
         let mut written = Ok(());
-        reader
-            .cases(&lane, |case| {
-                if written.is_ok() && !case.asked.is_empty() {
-                    written = add_all(&mut writer, &case);
-                } else if written.is_ok() {
-                    written = writer.add(&Answer {
-                        backend: &lane.lane.backend,
-                        case_id: &case.case_id,
-                        repeat: case.repeat,
-                        system: case.system.as_deref(),
-                        prompt: case.request.prompt(),
-                        reply: case.reply.as_deref(),
-                        error: case.error.as_ref(),
-                        stop_reason: case.stop_reason.as_deref(),
-                        model: case.model.as_deref(),
-                        latency_ms: case.latency_ms,
-                        usage: case.usage,
-                    });
-                }
-                Ok(())
-            })
-            .map_err(store_failure)?;
+        reader.cases(&lane, |case| {
+            if written.is_ok() && !case.asked.is_empty() {
+                written = add_all(&mut writer, &case);
+            } else if written.is_ok() {
+                written = writer.add(&Answer {
+                    backend: &lane.lane.backend,
+                    case_id: &case.case_id,
+                    repeat: case.repeat,
+                    system: case.request.system(),
+                    prompt: case.request.prompt(),
+                    reply: case.reply.as_deref(),
+                    error: case.error.as_ref(),
+                    stop_reason: case.stop_reason.as_deref(),
+                    model: case.model.as_deref(),
+                    latency_ms: case.latency_ms,
+                    usage: case.usage,
+                });
+            }
+            Ok(())
+        })?;
         written.map_err(failed)?;
     }
     writer.finish().map_err(failed)?.finish()
@@ -51,8 +48,8 @@ fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::R
             backend: &asked.backend,
             case_id: &format!("{}/{}", case.case_id, asked.role),
             repeat: case.repeat,
-            system: asked.system.as_deref(),
-            prompt: &asked.prompt,
+            system: asked.request.system(),
+            prompt: asked.request.prompt(),
             reply: asked.reply.as_deref(),
             error: None,
             stop_reason: None,

@@ -12,7 +12,9 @@ use probity_run::{
 };
 use probity_store::{Reader, Recorder, RunRow};
 
-use super::{Selection, may_be_of, real_path, store_failure};
+use probity_core::record::Selection;
+
+use super::{may_be_of, real_path, selection};
 use crate::{cli::run::RunArgs, commands::project::Project, failure::Failure, printer::Printer};
 
 /// A run that was begun before.
@@ -32,12 +34,12 @@ impl Earlier {
         let Some(name) = args.resume.as_ref().or(args.retry_errors.as_ref()) else {
             return Ok(None);
         };
-        let reader = Reader::open(store).map_err(store_failure)?;
+        let reader = Reader::open(store)?;
         let path = real_path(&args.suite);
         let run = match name.as_str() {
             // The latest of this suite: another one could not be gone on with.
             "latest" => {
-                let runs = reader.runs().map_err(store_failure)?;
+                let runs = reader.runs()?;
                 let of_suite = runs
                     .into_iter()
                     .find(|run| run.suite == project.name && may_be_of(run, path.as_deref()));
@@ -45,7 +47,7 @@ impl Earlier {
                     Failure::new(format!("no run of `{}` is in the store", project.name))
                 })?
             }
-            name => reader.find(name).map_err(store_failure)?,
+            name => reader.find(name)?,
         };
         if run.suite != project.name {
             let (id, suite) = (run.short(), &run.suite);
@@ -53,7 +55,7 @@ impl Earlier {
                 .hint(format!("probity run {suite} --resume {id}")));
         }
         if !may_be_of(&run, path.as_deref()) {
-            let (id, kept) = (run.short(), run.info["suite_path"].as_str().unwrap_or_default());
+            let (id, kept) = (run.short(), run.info.suite_path.as_deref().unwrap_or_default());
             return Err(Failure::new(format!("run `{id}` is of another suite of that name"))
                 .hint(format!("probity run {kept} --resume {id}")));
         }
@@ -63,10 +65,9 @@ impl Earlier {
 
     /// The cases that the run had chosen. Another choice would be another run.
     pub(super) fn selection(&self, args: &RunArgs) -> Result<Selection, Failure> {
-        let kept = self.run.info.get("selection").cloned().unwrap_or_default();
-        let kept: Selection = serde_json::from_value(kept).unwrap_or_default();
-        let asked = Selection::of(args);
-        if !asked.is_empty() && asked != kept {
+        let kept = self.run.info.selection.clone();
+        let asked = selection::of(args);
+        if !asked.is_everything() && asked != kept {
             return Err(Failure::new("a resumed run asks the cases that it was begun with")
                 .hint("leave the filters out, or begin a new run"));
         }
@@ -82,9 +83,9 @@ impl Earlier {
     ) -> Result<Recorder, Failure> {
         let Self { ref run, retry_errors, .. } = self;
         plan.run_id.clone_from(&run.run_id);
-        let mut recorder = Recorder::resume(store, &run.run_id).map_err(store_failure)?;
-        let reader = Reader::open(store).map_err(store_failure)?;
-        let known = reader.lanes(run).map_err(store_failure)?;
+        let mut recorder = Recorder::resume(store, &run.run_id)?;
+        let reader = Reader::open(store)?;
+        let known = reader.lanes(run)?;
         let mut used = Used::default();
         let mut by_runner = vec![Used::default(); plan.budgets.len()];
         for lane in &mut plan.lanes {
@@ -92,7 +93,7 @@ impl Earlier {
                 it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
             };
             let Some(view) = known.iter().find(same) else { continue };
-            let tally = reader.tally(view).map_err(store_failure)?;
+            let tally = reader.tally(view)?;
             // Calls of cases that were cut off are in no record.
             used.calls += tally.calls.max(view.calls);
             used.tokens += tally.input_tokens + tally.output_tokens;
@@ -111,8 +112,7 @@ impl Earlier {
                     |case_id, repeat, input, (class, verdict)| {
                         stored.insert(case_id, repeat, DoneCase { input, class, verdict });
                     },
-                )
-                .map_err(store_failure)?;
+                )?;
             let mut planned = BTreeSet::new();
             let mut changed = 0;
             let mut done = Done::default();
@@ -126,7 +126,7 @@ impl Earlier {
             });
             let is_current =
                 |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
-            let vanished = recorder.mark_stale(&lane.info, is_current).map_err(store_failure)?;
+            let vanished = recorder.mark_stale(&lane.info, is_current)?;
             if !self.quiet {
                 tell(&lane.info, changed, vanished, done.len(), printer);
             }

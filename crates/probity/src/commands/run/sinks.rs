@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::event::Stamped;
+use probity_core::event::{Event, Stamped};
+use probity_run::plan::Plan;
 use probity_store::Recorder;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::progress::Progress;
 use crate::failure::Failure;
@@ -21,6 +22,42 @@ pub(super) struct Sinks {
     pub(super) recorder: Recorder,
     pub(super) events: Option<EventsFile>,
     pub(super) progress: Progress,
+    /// What is on the disk, for those who cannot wait for the store.
+    pub(super) done: watch::Sender<Done>,
+}
+
+/// What has been done and recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Done {
+    pub(super) cases: u64,
+    pub(super) calls: u64,
+    pub(super) cost_usd: f64,
+}
+
+impl Done {
+    /// What a run begins with that is gone on with.
+    pub(super) fn before(plan: &Plan) -> Self {
+        Self { cases: 0, calls: plan.carried.calls, cost_usd: plan.carried.cost_usd }
+    }
+
+    fn add(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted { done_before, .. } => self.cases += done_before.iter().sum::<u64>(),
+            Event::CaseFinished { record, .. } => {
+                self.cases += 1;
+                self.calls += u64::from(record.calls);
+                self.cost_usd += record.cost_usd.unwrap_or(0.0);
+            }
+            Event::CaseStarted(_)
+            | Event::AttemptFailed { .. }
+            | Event::BackendPaused { .. }
+            | Event::BackendTripped { .. }
+            | Event::CaseAborted { .. }
+            | Event::LaneFinished { .. }
+            | Event::CancelStarted { .. }
+            | Event::RunFinished { .. } => {}
+        }
+    }
 }
 
 /// A file that everything that happens is written to.
@@ -60,7 +97,8 @@ impl Sinks {
 
     /// Durable first, visible after.
     fn take(&mut self, batch: &[Stamped]) -> Result<(), Failure> {
-        self.recorder.record(batch).map_err(super::store_failure)?;
+        self.recorder.record(batch)?;
+        self.done.send_modify(|done| batch.iter().for_each(|it| done.add(&it.event)));
         if let Some(EventsFile { path, file }) = &mut self.events {
             let mut write = || {
                 for stamped in batch {

@@ -33,10 +33,14 @@ pub(super) fn forget(store: &Path) {
     let _ = std::fs::remove_file(path(store));
 }
 
-/// Says beside the store why there is no summary of a run.
+/// Says beside the store why there is no summary of a run. One that is there is of this run,
+/// because that of an earlier one was taken away.
 pub(super) fn write_failure(store: &Path, why: &str) {
-    // Scripts are told by the exit code as well.
-    let _ = OutputFile::write(&path(store), &probity_report::summary::of_failure("", why));
+    let path = path(store);
+    if !path.exists() {
+        // Scripts are told by the exit code as well.
+        let _ = OutputFile::write(&path, &probity_report::summary::of_failure("", why));
+    }
 }
 
 fn path(store: &Path) -> PathBuf {

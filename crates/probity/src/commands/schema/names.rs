@@ -1,0 +1,136 @@
+//! Names that schemas take from the code, so that no list is written down twice.
+//!
+//! In a file below `schemas`, `"@class"` among the values of an `enum` or of `required` stands
+//! for all names of that list. The pattern `"@assertion(latency|cost)"` stands for these
+//! assertions in all their spellings, and `"@assertion"` for every assertion.
+
+use probity_core::{
+    case::Category,
+    classification::{Class, Rule, Verdict},
+    consistency::{DivergenceKind, Without},
+    criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
+    evidence::{Choice, Condition, Pair, Tier, Win},
+    failure::ErrorKind,
+    gate::{GateStatus, Metric},
+    judging::PolicySeverity,
+    record::Source,
+    runner::RunnerKind,
+};
+use probity_grade::{json, policy::BUILTIN_POLICIES};
+use probity_load::suite::{BackendKind, Transport};
+use serde_json::Value;
+
+/// What stands before the name of a list.
+const MARK: char = '@';
+
+/// Tells the names.
+type List = fn() -> Vec<String>;
+
+/// The lists by the names that schemas know them by.
+pub(super) const LISTS: [(&str, List); 27] = [
+    ("assertion", assertions),
+    ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
+    ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
+    ("category", || of(Category::ALL.map(Category::as_str))),
+    ("choice", || of(Choice::ALL.map(Choice::as_str))),
+    ("class", || of(Class::ALL.map(Class::as_str))),
+    ("condition", || of(Condition::ALL.map(Condition::as_str))),
+    ("divergence_kind", || of(DivergenceKind::ALL.map(DivergenceKind::as_str))),
+    ("error_kind", || of(ErrorKind::ALL.map(ErrorKind::as_str))),
+    ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
+    ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
+    ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
+    ("json_step", || of(json::Step::ALL.map(json::Step::as_str))),
+    ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),
+    ("matcher_spelling", || spellings(&Matcher::ALL)),
+    ("metric", || Metric::all().map(|(_, name)| name).collect()),
+    ("policy_severity", || of(PolicySeverity::ALL.map(PolicySeverity::as_str))),
+    ("rule", rules),
+    ("runner_kind", || of(RunnerKind::ALL.map(RunnerKind::as_str))),
+    ("size_comparison", || Pair::SIZES.map(|it| it.to_string()).to_vec()),
+    ("skill_tier", || of(Tier::ALL.map(Tier::as_str))),
+    ("source", || of(Source::ALL.map(Source::as_str))),
+    ("text_matcher_spelling", text_matchers),
+    ("transport", || of(Transport::ALL.map(Transport::as_str))),
+    ("verdict", || of([Verdict::Pass, Verdict::Fail, Verdict::Error].map(Verdict::as_str))),
+    ("win", || of(Win::ALL.map(Win::as_str))),
+    ("without_command", || of(Without::ALL.map(Without::as_str))),
+];
+
+/// Replaces what stands for names by the names.
+pub(super) fn fill_in(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            for (key, part) in parts {
+                match (key.as_str(), &mut *part) {
+                    ("enum" | "required", Value::Array(values)) => splice(values),
+                    ("pattern", Value::String(pattern)) => {
+                        if let Some(filled) = assertion_pattern(pattern) {
+                            *pattern = filled;
+                        }
+                    }
+                    (_, part) => fill_in(part),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(fill_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn splice(values: &mut Vec<Value>) {
+    let filled = values.drain(..).flat_map(|value| {
+        match value.as_str().and_then(|text| text.strip_prefix(MARK)) {
+            Some(name) => named(name).into_iter().map(Value::String).collect(),
+            None => vec![value],
+        }
+    });
+    *values = filled.collect();
+}
+
+fn named(name: &str) -> Vec<String> {
+    let (_, list) = LISTS.iter().find(|(it, _)| *it == name).expect("a test prints every schema");
+    list()
+}
+
+/// A pattern of assertions: those in brackets, or all. `-` and `_` are the same in them.
+fn assertion_pattern(text: &str) -> Option<String> {
+    let chosen = text.strip_prefix(MARK)?.strip_prefix("assertion")?;
+    let chosen = chosen.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let all = AssertionTest::ALL.map(AssertionTest::as_str);
+    let tests = match chosen {
+        Some(chosen) => chosen.split('|').collect(),
+        None => all.to_vec(),
+    };
+    assert!(tests.iter().all(|it| all.contains(it)), "`{text}` names an unknown assertion");
+    Some(format!("^(not[-_])?({})$", tests.join("|").replace('-', "[-_]")))
+}
+
+fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    names.into_iter().map(ToOwned::to_owned).collect()
+}
+
+fn assertions() -> Vec<String> {
+    let named = |negated| {
+        AssertionTest::ALL.map(|test| AssertionKind { negated, test }.to_string()).into_iter()
+    };
+    named(false).chain(named(true)).collect()
+}
+
+fn rules() -> Vec<String> {
+    let name = |rule: &Rule| serde_json::to_value(rule).ok()?.as_str().map(ToOwned::to_owned);
+    Rule::ALL.iter().filter_map(name).collect()
+}
+
+/// The matchers that look at text. The others take any JSON as what is expected.
+fn text_matchers() -> Vec<String> {
+    let of_text = |it: &Matcher| !matches!(it, Matcher::JsonEqual | Matcher::JsonSubset);
+    spellings(&Matcher::ALL.into_iter().filter(of_text).collect::<Vec<_>>())
+}
+
+/// Names as we write them, then those that may be written with hyphens as well.
+fn spellings(matchers: &[Matcher]) -> Vec<String> {
+    let names = matchers.iter().map(|it| it.as_str().to_owned());
+    let others = matchers.iter().filter(|it| it.as_str().contains('_'));
+    names.chain(others.map(|it| it.as_str().replace('_', "-"))).collect()
+}
