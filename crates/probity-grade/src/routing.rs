@@ -245,7 +245,7 @@ mod tests {
             acceptable: names(&["b"]),
             should_activate: !expected.is_empty(),
             group: None,
-            index: Arc::new(names(&["a", "b", "c"]).into_iter().collect()),
+            index: Some(Arc::new(names(&["a", "b", "c"]).into_iter().collect())),
             is_confusion,
         }
     }
@@ -255,7 +255,7 @@ mod tests {
         let judge = |expected: &[&str], is_confusion, reply: &str| {
             expectation(expected, is_confusion).judge(reply, None).0
         };
-        let (right, wrong) = (Routing::Right, Routing::Wrong);
+        let (right, wrong) = (Chosen::Right, Chosen::Wrong);
         assert_eq!(judge(&["a"], false, r#"["A", "c"]"#), right);
         assert_eq!(judge(&["a"], true, r#"["a", "c"]"#), wrong);
         assert_eq!(judge(&["a"], true, r#"["b"]"#), right);
@@ -263,13 +263,13 @@ mod tests {
         assert_eq!(judge(&["a"], false, "[]"), wrong);
         assert_eq!(judge(&[], false, "[]"), right);
         assert_eq!(judge(&[], false, r#"["x"]"#), wrong);
-        assert_eq!(judge(&[], true, "nothing fits"), Routing::Unreadable);
+        assert_eq!(judge(&[], true, "nothing fits"), Chosen::Unreadable);
     }
 
     #[test]
     fn what_was_asked_one_by_one_counts_instead() {
         let (routing, evidence) = expectation(&["a"], false).judge("?", Some(&["b".to_owned()]));
-        assert_eq!(routing, Routing::Right);
+        assert_eq!(routing, Chosen::Right);
         let Evidence::Activation(routed) = evidence else { panic!("another kind") };
         assert_eq!((routed.detection, routed.choice), (Detection::Fallback, Choice::Single));
     }

@@ -1,20 +1,26 @@
 //! Runs for the tests.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use probity_core::{
-    case::Category,
-    classification::{Class, Verdict},
+    case::{Category, TestCase},
+    classification::{Class, Classification, Rule, Verdict},
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
     },
+    details::{CommandDetails, Details, Equivalence, PolicyHit, RefusalSource},
+    difference::Difference,
+    evaluation::FailureReason,
     failure::ErrorKind,
     gate::Gate,
-    metrics::{Fold, Outcome},
+    metrics::{Fold, ResultFacts},
     record::{
-        CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus, Source, Usage,
+        CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus, RunStatus,
+        Source, Usage,
     },
+    request::Request,
     runner::RunnerKind,
+    score::Score,
     view::{Cases, LaneReport, RunView},
 };
 use serde_json::json;
@@ -71,7 +77,7 @@ impl Sample {
             suite: "shell".to_owned(),
             started_ms: 1_794_744_000_000,
             finished_ms: Some(1_794_744_061_500),
-            status: "complete".to_owned(),
+            status: RunStatus::Complete,
             probity_version: "0.1.0".to_owned(),
             max_error_rate: 0.5,
             lanes: reports,
@@ -102,24 +108,24 @@ impl Sample {
 
 fn report(lane: &Lane, cases: &[CaseRecord]) -> LaneReport {
     let mut fold = Fold::new(&lane.judging);
-    cases.iter().for_each(|case| fold.add(outcome(case)));
+    cases.iter().for_each(|case| fold.add(facts(case)));
     let metrics = fold.finish();
     let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
     let status = Some(LaneStatus::Complete);
     LaneReport { lane: lane.clone(), status, aborted: 0, metrics, gates }
 }
 
-fn outcome(case: &CaseRecord) -> Outcome {
-    let definition = case.definition();
-    Outcome {
+fn facts(case: &CaseRecord) -> ResultFacts {
+    ResultFacts {
         case_id: case.case_id.clone(),
         repeat: case.repeat,
-        category: definition["category"].as_str().and_then(|it| it.parse::<Category>().ok()),
-        tags: serde_json::from_value(definition["tags"].clone()).unwrap_or_default(),
+        category: case.case.category,
+        tags: case.case.tags.clone(),
         group: None,
         class: case.class,
         verdict: case.verdict,
-        breaks_policy: false,
+        breaks_policy: case.classification.breaks_policy(),
+        scores: case.classification.scores.clone(),
         error: case.error.as_ref().map(|it| it.kind),
         source: case.source,
         latency_ms: case.latency_ms,
@@ -150,28 +156,35 @@ pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
     }
 }
 
+/// A classification by a rule, with the command that was found.
+fn classified(rule: Rule, command: CommandDetails) -> Classification {
+    let command = Some(Box::new(command));
+    Classification::new(rule, Details { command, ..Details::default() })
+}
+
 pub(crate) fn passed(id: &str) -> CaseRecord {
-    let definition = json!({
-        "id": id,
-        "prompt": "copy a to b",
-        "expected_command": "cp a b",
-        "category": "correctness",
-        "tags": ["files", "basic"],
-    });
-    let classification = json!({
-        "primary": "pass",
-        "rule": "pass",
-        "details": { "command": { "command": "cp a b", "equivalence": "equal" } },
-    });
+    let case = TestCase {
+        id: id.to_owned(),
+        prompt: "copy a to b".to_owned(),
+        expected_command: Some("cp a b".to_owned()),
+        category: Some(Category::Correctness),
+        tags: vec!["files".to_owned(), "basic".to_owned()],
+        ..TestCase::default()
+    };
+    let command = CommandDetails {
+        command: Some("cp a b".to_owned()),
+        equivalence: Some(Equivalence::Equal),
+        ..CommandDetails::default()
+    };
     CaseRecord {
         case_id: id.to_owned(),
         repeat: 0,
         input: InputDigest::default(),
-        definition: definition.to_string(),
-        system: Some("Answer with one command.".to_owned()),
-        prompt: "copy a to b".to_owned(),
+        case: Arc::new(case),
+        request: Request::new(Some("Answer with one command.".into()), "copy a to b"),
         reply: Some("cp a b".to_owned()),
         error: None,
+        reasoning: None,
         stop_reason: Some("stop".to_owned()),
         model: Some("model-as-answered".to_owned()),
         source: Source::Backend,
@@ -184,30 +197,27 @@ pub(crate) fn passed(id: &str) -> CaseRecord {
         elapsed_ms: 120,
         class: Class::Pass,
         verdict: Verdict::Pass,
-        classification: classification.to_string(),
+        classification: classified(Rule::Pass, command),
         asked: Vec::new(),
     }
 }
 
 pub(crate) fn wrong(id: &str) -> CaseRecord {
-    let classification = json!({
-        "primary": "fail",
-        "rule": "mismatch",
-        "details": {
-            "diff": { "type": "incorrect_command" },
-            "command": {
-                "command": "mv a b",
-                "equivalence": "different",
-                "difference": "expected `cp`, found `mv`",
-            },
+    let mut classification = classified(
+        Rule::Mismatch,
+        CommandDetails {
+            command: Some("mv a b".to_owned()),
+            equivalence: Some(Equivalence::Different),
+            difference: Some("expected `cp`, found `mv`".to_owned()),
+            ..CommandDetails::default()
         },
-    });
+    );
+    classification.details.diff = Some(Difference::Command(FailureReason::IncorrectCommand));
     CaseRecord {
         reply: Some("Use this:\n```sh\nmv a b\n```".to_owned()),
         class: Class::Fail,
         verdict: Verdict::Fail,
-        classification: classification.to_string(),
-        asked: Vec::new(),
+        classification,
         latency_ms: 340,
         elapsed_ms: 340,
         ..passed(id)
@@ -215,17 +225,17 @@ pub(crate) fn wrong(id: &str) -> CaseRecord {
 }
 
 pub(crate) fn refused(id: &str) -> CaseRecord {
-    let classification = json!({
-        "primary": "refusal",
-        "rule": "refusal",
-        "details": { "phrase": "I can't help with that", "source": "reply", "span": [0, 22] },
-    });
+    let details = Details {
+        phrase: Some("I can't help with that".to_owned()),
+        source: Some(RefusalSource::Reply),
+        span: Some(0..22),
+        ..Details::default()
+    };
     CaseRecord {
         reply: Some("I can't help with that.".to_owned()),
         class: Class::Refusal,
         verdict: Verdict::Fail,
-        classification: classification.to_string(),
-        asked: Vec::new(),
+        classification: Classification::new(Rule::Refusal, details),
         ..passed(id)
     }
 }
@@ -239,8 +249,7 @@ pub(crate) fn failed_call(id: &str) -> CaseRecord {
         latency_ms: 30,
         retry_in_ms,
     };
-    let classification =
-        json!({ "primary": "error", "rule": "error", "details": { "error_details": "try later" } });
+    let details = Details { error_details: Some("try later".to_owned()), ..Details::default() };
     CaseRecord {
         reply: None,
         failures: vec![failure(1, Some(500)), failure(2, None)],
@@ -252,32 +261,38 @@ pub(crate) fn failed_call(id: &str) -> CaseRecord {
         elapsed_ms: 560,
         class: Class::Error,
         verdict: Verdict::Error,
-        classification: classification.to_string(),
-        asked: Vec::new(),
+        classification: Classification::new(Rule::Error, details),
         ..passed(id)
     }
 }
 
 /// A case whose every text is this one.
 pub(crate) fn saying(text: &str) -> CaseRecord {
-    let definition = json!({
-        "id": text, "prompt": text, "expected_response": text, "tags": [text], "category": text, "notes": text,
-    });
-    let classification = json!({
-        "primary": "fail", "rule": "mismatch", "details": { "error_message": text, "hits": [{ "policy": text }] },
-    });
+    let mut case = TestCase {
+        id: text.to_owned(),
+        prompt: text.to_owned(),
+        tags: vec![text.to_owned()],
+        notes: Some(text.to_owned()),
+        ..TestCase::default()
+    };
+    case.criteria.expected_response = Some(json!(text));
+    let hit =
+        PolicyHit { policy: text.to_owned(), rule: text.to_owned(), span: 0..0, severity: None };
+    let details =
+        Details { error_message: Some(text.to_owned()), hits: vec![hit], ..Details::default() };
+    let mut classification = Classification::new(Rule::Format, details);
+    classification.scores = vec![Score::new(text.to_owned(), Some(text.to_owned()))];
     CaseRecord {
         case_id: text.to_owned(),
-        definition: definition.to_string(),
-        system: Some(text.to_owned()),
-        prompt: text.to_owned(),
+        case: Arc::new(case),
+        request: Request::new(Some(text.into()), text),
         reply: Some(text.to_owned()),
+        reasoning: Some(text.to_owned()),
         stop_reason: Some(text.to_owned()),
         model: Some(text.to_owned()),
-        class: Class::Fail,
+        class: Class::WrongFormat,
         verdict: Verdict::Fail,
-        classification: classification.to_string(),
-        asked: Vec::new(),
+        classification,
         ..passed("")
     }
 }

@@ -23,11 +23,11 @@ fn asserted_with(assertion: Value, reply: &str, more: Value) -> Result<(), Strin
         .unwrap_or_else(|| panic!("{findings:?}"));
     let rules = Rules::default();
     let expectation = Compiler::new(&rules)
-        .compile(&record.criteria, record.command.as_ref())
+        .compile(&record.case)
         .map_err(|problems| problems[0].message.clone())?;
-    let details = classify(&expectation, &record.result).details;
-    let outcome = &details.assertions[0];
-    if outcome.pass { Ok(()) } else { Err(outcome.reason.clone().unwrap_or_default()) }
+    let scores = classify(&expectation, &record.result).scores;
+    let score = &scores[0];
+    if score.passed { Ok(()) } else { Err(score.reason.clone().unwrap_or_default()) }
 }
 
 #[test]
@@ -107,12 +107,11 @@ fn an_assertion_without_weight_is_only_reported() {
     let mut findings = Findings::default();
     let record = probity_load::run_result::decode(&node, &mut findings).unwrap();
     let rules = Rules::default();
-    let expectation =
-        Compiler::new(&rules).compile(&record.criteria, record.command.as_ref()).unwrap();
+    let expectation = Compiler::new(&rules).compile(&record.case).unwrap();
     let classification = classify(&expectation, &record.result);
     insta::assert_snapshot!(
-        serde_json::to_string(&classification.details).unwrap(),
-        @r#"{"criteria":"assert","assertions":[{"type":"contains","pass":false,"score":0.0,"weight":0.0,"metric":"style","reason":"`y` is missing"},{"type":"contains","pass":true,"score":1.0,"weight":1.0}]}"#
+        serde_json::to_string(&classification.scores).unwrap(),
+        @""
     );
 }
 

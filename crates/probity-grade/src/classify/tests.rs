@@ -22,8 +22,7 @@ fn classified(rules: &Rules, line: &Value) -> (Value, Verdict) {
     let mut findings = Findings::default();
     let record = probity_load::run_result::decode(&node, &mut findings)
         .unwrap_or_else(|| panic!("{text}: {findings:?}"));
-    let expectation =
-        Compiler::new(rules).compile(&record.criteria, record.command.as_ref()).unwrap();
+    let expectation = Compiler::new(rules).compile(&record.case).unwrap();
     let classification = classify(&expectation, &record.result);
     let verdict = expectation.verdict(&classification);
     (serde_json::to_value(&classification).unwrap(), verdict)
@@ -381,14 +380,12 @@ fn the_command_matcher_compares_by_meaning() {
     let (class, _, details) = shell(case, "tar -c -z -f a.tgz");
     assert_eq!((class.as_str(), &details["diff"]["equivalence"]), ("fail", &json!("different")));
     let rules = Rules::default();
-    let criteria = probity_core::criteria::Criteria {
-        expected_response: Some(json!("ls |")),
-        matcher: Some(probity_core::criteria::Matcher::Command),
-        ..Default::default()
-    };
-    let problems = Compiler::new(&rules).compile(&criteria, None).unwrap_err();
+    let mut case = probity_core::case::TestCase::default();
+    case.criteria.expected_response = Some(json!("ls |"));
+    case.criteria.matcher = Some(probity_core::criteria::Matcher::Command);
+    let problems = Compiler::new(&rules).compile(&case).unwrap_err();
     assert!(
-        problems[0].message.starts_with("`ls |` is no shell command"),
+        problems[0].message.starts_with("`ls |` is not a shell command"),
         "{}",
         problems[0].message
     );

@@ -11,7 +11,7 @@ fn slice(pass: u64, fail: u64, error: u64) -> Slice {
     classes.add_many(Class::Pass, pass);
     classes.add_many(Class::Refusal, fail);
     classes.add_many(Class::Error, error);
-    Slice { verdicts: Verdicts { pass, fail, error }, classes, unjudged: error }
+    Slice { verdicts: Verdicts { pass, fail, error, undecided: 0 }, classes, unjudged: error }
 }
 
 fn metrics(pass: u64, fail: u64, error: u64) -> Metrics {

@@ -1,5 +1,5 @@
 use probity_core::{
-    metrics::{Fold, Outcome as Result},
+    metrics::{Fold, ResultFacts},
     record::{Source, Usage},
     runner::RunnerKind,
 };
@@ -42,6 +42,7 @@ fn seen(place: u64, verdict: Verdict) -> Seen {
         Verdict::Pass => Class::Pass,
         Verdict::Fail => Class::Refusal,
         Verdict::Error => Class::Timeout,
+        Verdict::Undecided => Class::Pass,
     };
     let category = if place.is_multiple_of(3) { Category::Safety } else { Category::Posix };
     Seen { place, category: Some(category), class, verdict }
@@ -58,7 +59,7 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
     let mut fold = Fold::new(&lane.judging);
     for (place, verdict) in (0..).zip(verdicts) {
         let Seen { category, class, verdict, .. } = seen(place, *verdict);
-        fold.add(Result {
+        fold.add(ResultFacts {
             case_id: format!("{place:06}"),
             repeat: 0,
             category,
@@ -67,6 +68,7 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             class,
             verdict,
             breaks_policy: false,
+            scores: Vec::new(),
             error: None,
             source: Source::Backend,
             latency_ms: 1,

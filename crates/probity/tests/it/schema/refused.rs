@@ -481,7 +481,7 @@ fn stored_results_that_classify_refuses_are_refused() {
     let mut classified = read.clone();
     classified["verdict"] = json!("pass");
     classified["scores"] = json!({ "accuracy": 1 });
-    classified["classification"] = samples::classifications().remove(0);
+    classified["classification"] = json!(samples::classifications()[0]);
     for (name, document) in [("classify-input", &read), ("classified", &classified)] {
         let schema = Schema::named(name);
         schema.check(document);

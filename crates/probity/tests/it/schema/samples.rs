@@ -1,35 +1,41 @@
 //! Documents with every field that the program's own types have. None of them makes sense.
 
+use std::sync::Arc;
+
 use probity_core::{
     case::{Category, Routing, RubricCriterion, TestCase},
-    classification::{
-        Also, AssertionOutcome, Class, Classification, CommandDetails, Details, PolicyHit, Rule,
-        Verdict,
-    },
+    classification::{Class, Classification, Rule, Verdict},
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
     },
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
+    details::{
+        Also, CommandDetails, Criterion, Details, Equivalence, JsonStep, PolicyHit, RefusalSource,
+        Risk, Trouble,
+    },
+    difference::Difference,
     evaluation::{
         CategoryResult, EvaluationResult, FailedCase, FailureReason, GateResult, IntervalResult,
-        RepeatsResult,
+        Meta, RepeatsResult,
     },
     event::{CaseKey, Event, Stamped},
     evidence::{
-        Choice, Compared, Condition, CriterionScore, Detection, Duel, Evidence, FailFast, Foreign,
-        JudgedBy, Pair as Answers, Round, Routed, Size, Tier, Win,
+        Choice, Compared, Condition, CriterionScore, Detected, Detection, Duel, Evidence, FailFast,
+        Foreign, JudgedBy, Labelled, Pair as Answers, Round, Routed, Size, Tier, Win,
     },
     failure::ErrorKind,
     figures::{Figures, Fold, Seen},
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
-    metrics::Flaky,
+    metrics::{Flaky, ScoreSummary},
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Usage,
     },
+    request::Request,
     runner::RunnerKind,
+    score::Score,
 };
 use serde_json::{Value, json};
 
@@ -84,6 +90,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         Figures::Effectiveness(_) => RunnerKind::Effectiveness,
         Figures::SizeImpact(_) => RunnerKind::SizeImpact,
         Figures::Program(_) => RunnerKind::Program,
+        Figures::Command(_) => RunnerKind::Command,
     };
     // A foreign runner has no dataset.
     let dataset = match kind == RunnerKind::Program {
@@ -96,15 +103,16 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         FailureReason::SafetyMismatch { expected: true, actual: false },
         FailureReason::PosixMismatch { expected: true, actual: false },
         FailureReason::BackendError { message: text("gone") },
-        FailureReason::WrongAnswer { class: Class::Fail, message: text("no") },
     ];
     let failed_cases = reasons.map(|reason| FailedCase {
         test_id: text("a"),
         repeat: 0,
         prompt: text("p"),
         expected: text("e"),
-        actual: Some(text("f")),
+        actual: text("f"),
         reason,
+        class: Some(Class::Fail),
+        message: text("no"),
     });
     let gates = gates().into_iter().map(|gate| GateResult {
         gate,
@@ -115,11 +123,11 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
     EvaluationResult {
         figures: Some(serde_json::to_value(figures).unwrap()),
         timestamp: text("2026-01-09T12:34:56Z"),
-        caro_version: text("1"),
+        caro_version: Some(text("1")),
         backend: text("b"),
         csr: 0.5,
-        safety_accuracy: 1.0,
-        posix_compliance_rate: 1.0,
+        safety_accuracy: Some(1.0),
+        posix_compliance_rate: Some(1.0),
         per_category: counts(),
         failed_cases: failed_cases.into(),
         schema_version: 1,
@@ -142,6 +150,21 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         interval: Some(IntervalResult { low: 0.0, high: 1.0, method: text("wilson") }),
         classes: Class::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         error_kinds: ErrorKind::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
+        scores: [(
+            text("m"),
+            ScoreSummary {
+                count: 3,
+                unscored: 1,
+                passed: 2,
+                mean: Some(0.5),
+                interval: Some(probity_stats::Interval { low: 0.1, high: 0.9 }),
+            },
+        )]
+        .into_iter()
+        .collect(),
+        meta: Meta { fail_fast_reason: Some(text("r")), fail_fast_permanent: Some(true) },
+        tool_version: Some(text("1")),
+        undecided: 1,
         policy_hits: 0,
         per_tag: counts(),
         latency_ms: Some(probity_core::metrics::Latency {
@@ -194,16 +217,16 @@ fn usage() -> Usage {
 }
 
 /// Classifications that together have all the evidence that there can be.
-pub(super) fn classifications() -> Vec<Value> {
-    let details = |diff: Value, evidence: Evidence| Details {
+pub(super) fn classifications() -> Vec<Classification> {
+    let details = |diff: Difference, evidence: Evidence| Details {
         evidence: Some(Box::new(evidence)),
         error_message: Some(text("e")),
         limit_seconds: Some(30.into()),
         policy_name: Some(text("p")),
         error_details: Some(text("d")),
-        reason: Some("signal"),
+        reason: Some(Trouble::Signal),
         signal: Some(text("11")),
-        source: Some("reply"),
+        source: Some(RefusalSource::Reply),
         phrase: Some(text("no")),
         span: Some(0..2),
         hits: vec![PolicyHit {
@@ -212,35 +235,27 @@ pub(super) fn classifications() -> Vec<Value> {
             span: 0..1,
             severity: Some(text("high")),
         }],
-        steps: vec!["fence"],
+        steps: vec![JsonStep::Fence],
         duplicate_keys: vec![text("/a")],
         diff: Some(diff),
-        criteria: Some("none"),
+        criteria: Some(Criterion::None),
         matched_index: Some(1),
-        assertions: vec![AssertionOutcome {
-            kind: text("not-contains"),
-            pass: false,
-            score: 0.0,
-            weight: 2.0,
-            metric: Some(text("m")),
-            reason: Some(text("r")),
-        }],
         command: Some(Box::new(CommandDetails {
             command: Some(text("ls")),
-            steps: vec!["prose"],
+            steps: vec!["prose".into()],
             alternatives: 1,
             parse_error: Some(text("e")),
-            equivalence: Some("equal"),
+            equivalence: Some(Equivalence::Equal),
             reason: Some(text("r")),
             matched_index: Some(0),
             canonical: Some([text("a"), text("b")]),
             difference: Some(text("d")),
-            risk: Some("safe"),
+            risk: Some(Risk::Safe),
             safe: Some(true),
             opaque: true,
             findings: vec![text("f")],
             posix: Some(true),
-            violations: vec!["v"],
+            violations: vec!["v".into()],
         })),
         partial_reply: true,
         also: vec![Also { rule: Rule::Policy, evidence: text("e") }],
@@ -262,9 +277,16 @@ pub(super) fn classifications() -> Vec<Value> {
         json!({ "result": "tie", "more": 3.5, "less": 3.5 }),
         json!({ "exit_code": 1 }),
     ];
+    let score = Score {
+        name: "m".into(),
+        value: Some(0.5),
+        weight: 2.0,
+        span: Some(0..2),
+        ..Score::new("not-contains", Some(text("r")))
+    };
     let of = |(diff, evidence): (Value, Evidence)| {
-        let details = details(diff, evidence);
-        serde_json::to_value(Classification { rule: Rule::Mismatch, details }).unwrap()
+        let details = details(serde_json::from_value(diff).unwrap(), evidence);
+        Classification { rule: Rule::Mismatch, scores: vec![score.clone()], details }
     };
     differences.into_iter().zip(evidence().into_iter().cycle()).map(of).collect()
 }
@@ -278,6 +300,7 @@ fn evidence() -> Vec<Evidence> {
         Evidence::Effectiveness(compared("s", vec![duel(Answers::HELPS, [(5, 1), (5, 2)])])),
         Evidence::SizeImpact(compared("s", vec![without_result()])),
         Evidence::Program(foreign()),
+        Evidence::Command(detected()),
     ];
     for evidence in &all {
         match evidence {
@@ -285,10 +308,16 @@ fn evidence() -> Vec<Evidence> {
             | Evidence::Confusion(_)
             | Evidence::Effectiveness(_)
             | Evidence::SizeImpact(_)
-            | Evidence::Program(_) => {}
+            | Evidence::Program(_)
+            | Evidence::Command(_) => {}
         }
     }
     all
+}
+
+fn detected() -> Detected {
+    let labelled = Some(Labelled { expected: true, found: false });
+    Detected { safety: labelled, posix: labelled }
 }
 
 /// A choice out of `a`, `b` and `c`.
@@ -400,16 +429,15 @@ fn fold(cases: impl IntoIterator<Item = (Verdict, Evidence)>) -> Figures {
 }
 
 fn records() -> Vec<CaseRecord> {
-    let record = |classification: Value| CaseRecord {
+    let record = |classification: Classification| CaseRecord {
         case_id: text("a"),
         repeat: 0,
         input: InputDigest::default(),
-        case: "{}".into(),
-        prompt: text("p"),
-        system: Some("s".into()),
+        case: Arc::default(),
+        request: Request::new(Some("s".into()), "p"),
         reply: Some(text("r")),
         error: Some(error()),
-        reasoning: None,
+        reasoning: Some(text("t")),
         stop_reason: Some(text("stop")),
         model: Some(text("m")),
         source: Source::Cache,
@@ -422,7 +450,7 @@ fn records() -> Vec<CaseRecord> {
         elapsed_ms: 1,
         class: Class::Fail,
         verdict: Verdict::Fail,
-        classification: serde_json::value::to_raw_value(&classification).unwrap(),
+        classification,
         asked: vec![asked()],
     };
     classifications().into_iter().map(record).collect()
@@ -436,8 +464,7 @@ fn asked() -> Asked {
     Asked {
         role: text("full"),
         backend: text("b"),
-        system: Some("s".into()),
-        prompt: text("p"),
+        request: Request::new(Some("s".into()), "p"),
         reply: Some(text("r")),
         error: Some(text("e")),
         model: Some(text("m")),
@@ -467,6 +494,7 @@ fn lane() -> Lane {
             gates: gates(),
             min_pass: Some(1),
             errors_as_failures: true,
+            max_undecided: Decimal::parse("0.5").unwrap(),
             known_failures: [text("a")].into_iter().collect(),
             tool_version: Some(text("1")),
         },
@@ -606,7 +634,7 @@ pub(super) fn case() -> TestCase {
 
 /// Results that together have every field.
 pub(super) fn results() -> Vec<Value> {
-    let result = |classification: Value| {
+    let result = |classification: Classification| {
         json!({
             "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
             "case": case(), "system": null, "prompt": "p", "raw_response": "x",
