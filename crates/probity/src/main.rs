@@ -15,7 +15,11 @@ mod signals;
 use clap::Parser as _;
 use probity_report::plain as terminal;
 
-use crate::{cli::Cli, exit::Exit, printer::Printer};
+use crate::{
+    cli::{Cli, ColorArg},
+    exit::Exit,
+    printer::Printer,
+};
 
 fn main() -> std::process::ExitCode {
     let cli = match Cli::try_parse() {
@@ -42,7 +46,16 @@ fn refuse(error: &clap::Error) -> std::process::ExitCode {
         // Nobody is left to tell if the reader is gone.
         let _ = lines.print();
     }
-    let _ = error.print();
-    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+    let (printer, text) = (Printer::new(ColorArg::Auto), error.render().ansi().to_string());
+    let exit = match error.use_stderr() {
+        true => {
+            printer.note_styled(text.trim_end_matches('\n'));
+            Exit::Usage
+        }
+        false => {
+            let _ = printer.show_styled(&text);
+            Exit::Success
+        }
+    };
     exit.into()
 }

@@ -167,8 +167,8 @@ fn colour(text: &str) -> Option<usize> {
     if !codes[end..].starts_with('m') {
         return None;
     }
-    // Reset, bold, and colours of letters: nothing that hides them.
-    let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 31..=36 | 91..=97_u8));
+    // Reset, bold, underlined, and colours of letters: nothing that hides them.
+    let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 4 | 31..=36 | 91..=97_u8));
     codes[..end].split(';').all(is_ours).then_some("\x1b[".len() + end + 1)
 }
 

@@ -42,6 +42,8 @@ fn checks_spell_out_what_they_were_given() {
         check_shown(&project, &["check", "command", "--reply"], &format!("```sh\n{command}\n```"));
         assert!(!shown.is_empty());
     }
+    check_shown(&project, &["check", "json", "--level", NASTY], "");
+    check_shown(&project, &[NASTY], "");
     check_shown(&project, &["check", "refusal"], &format!("{NASTY} I cannot help with that."));
     check_shown(&project, &["check", "json"], &format!("{{\"{NASTY}\": \"{NASTY}\",}}"));
     check_shown(&project, &["check", "policy"], &format!("{NASTY} AKIAIOSFODNN7EXAMPLE"));
