@@ -10,10 +10,12 @@ mod line;
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use crate::{Script, Span, utility};
 
 /// A command and how it was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Extracted<'t> {
     /// The command.
     pub command: Cow<'t, str>,
@@ -26,7 +28,8 @@ pub struct Extracted<'t> {
 }
 
 /// Something that was cut away to get at a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Text before or after it.
     Prose,

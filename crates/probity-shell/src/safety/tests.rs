@@ -8,14 +8,8 @@ fn judge(command: &str) -> Assessment {
 }
 
 fn finds(command: &str, rule: &str) -> bool {
-    let found = match Script::parse(command) {
-        Ok(script) => assess(&script, Rules::builtin()),
-        Err(_) => match assess_broken(command, Rules::builtin()) {
-            Some(found) => found,
-            None => return false,
-        },
-    };
-    found.findings.iter().any(|it| it.rule == rule)
+    let found = super::judge(command, Rules::builtin(), Level::default()).assessment;
+    found.is_some_and(|it| it.findings.iter().any(|it| it.rule == rule))
 }
 
 #[track_caller]
@@ -453,17 +447,6 @@ fn errors_name_the_rule_and_the_field() {
 }
 
 #[test]
-fn a_broken_text_is_judged_for_what_can_be_read() {
-    let found =
-        assess_broken("git reset --hard 'oops", Rules::builtin()).expect("it can be mended");
-    assert_eq!(found.risk, Risk::High);
-    assert_eq!(
-        assess_broken("echo 'rm -rf /", Rules::builtin()).expect("it can be mended").risk,
-        Risk::Safe
-    );
-}
-
-#[test]
 fn long_chains_end() {
     check(&format!("{}rm -rf /", "sudo ".repeat(20)), Risk::Critical);
     assert!(judge(&format!("{}ls", "sudo ".repeat(20_000))).opaque.is_some());
@@ -496,23 +479,17 @@ fn hostile_lengths_are_answered() {
         format!("python3 -c '{}'", long("eval(")),
         "for i in 1 2 3 4 5 6 7 8; do ".repeat(10) + "eval ls" + &"; done".repeat(10),
     ] {
-        if let Ok(script) = Script::parse(&command) {
-            let _ = assess(&script, Rules::builtin());
-        }
-        let _ = assess_broken(&command, Rules::builtin());
+        let _ = super::judge(&command, Rules::builtin(), Level::default());
     }
 }
 
 proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[ -~\n]{0,60}") {
-        if let Ok(script) = Script::parse(&text) {
-            let found = assess(&script, Rules::builtin());
-            for finding in &found.findings {
-                assert!(text.get(finding.span.start..finding.span.end).is_some());
-            }
+        let found = super::judge(&text, Rules::builtin(), Level::default()).assessment;
+        for finding in found.iter().flat_map(|it| &it.findings) {
+            assert!(text.get(finding.span.start..finding.span.end).is_some());
         }
-        let _ = assess_broken(&text, Rules::builtin());
     }
 
     #[test]
@@ -525,10 +502,7 @@ proptest::proptest! {
         ]), 0..14))
     {
         let text = words.join(" ");
-        if let Ok(script) = Script::parse(&text) {
-            let _ = assess(&script, Rules::builtin());
-        }
-        let _ = assess_broken(&text, Rules::builtin());
+        let _ = super::judge(&text, Rules::builtin(), Level::default());
     }
 }
 
