@@ -54,7 +54,9 @@ pub enum Risk {
 }
 
 /// From which risk on a command counts as unsafe. The table stands in `data/safety/levels.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Everything that is not plainly harmless, and everything opaque.

@@ -6,7 +6,7 @@ mod spec;
 
 use std::sync::{LazyLock, OnceLock};
 
-pub use spec::{Default, Many, Meaning, OptionSpec, Repeat, Slot, TableError, Utility, Value};
+pub(crate) use spec::{Many, OptionSpec, Repeat, Slot, Utility, Value};
 
 macro_rules! families {
     ($($name:literal),* $(,)?) => {
@@ -77,7 +77,7 @@ fn find(name: &str) -> Option<&'static Entry> {
 /// # Panics
 ///
 /// Never: a test reads every table.
-pub fn lookup(name: &str) -> Option<&'static Utility> {
+pub(crate) fn lookup(name: &str) -> Option<&'static Utility> {
     let entry = find(name)?;
     Some(entry.utility.get_or_init(|| {
         Utility::parse(entry.name, entry.text).unwrap_or_else(|error| {
@@ -87,12 +87,13 @@ pub fn lookup(name: &str) -> Option<&'static Utility> {
 }
 
 /// Whether there is a table for that name.
-pub fn is_known(name: &str) -> bool {
+pub(crate) fn is_known(name: &str) -> bool {
     find(name).is_some()
 }
 
 /// The names of all utilities we know.
-pub fn names() -> impl Iterator<Item = &'static str> {
+#[cfg(test)]
+fn names() -> impl Iterator<Item = &'static str> {
     INDEX.entries.iter().map(|it| it.name)
 }
 
