@@ -140,6 +140,26 @@ mod tests {
     }
 
     #[test]
+    fn a_table_says_where_it_comes_from() {
+        let parsed = |text: &str| Utility::parse("x", text).map(drop).map_err(|it| it.to_string());
+        assert_eq!(parsed("[x]\nsource = \"x 1.2 --help\"\n[x.commands.y]"), Ok(()));
+        let missing = Err("`x`: `source` is missing: say where it comes from".to_owned());
+        assert_eq!(parsed("[x]\noptions = [\"-a\"]"), missing);
+        assert_eq!(parsed("[x]\nsource = \" \""), missing);
+    }
+
+    #[test]
+    fn spellings_are_those_of_the_tools() {
+        let has = |name: &str, spelling: &str| {
+            lookup(name).is_some_and(|it| it.option(spelling).is_some())
+        };
+        assert!(has("diff", "--paginate"));
+        assert!(!has("sqlite3", "-headers"));
+        let git = lookup("git").expect("it is known");
+        assert!(git.commands["log"].option("-q").is_some());
+    }
+
+    #[test]
     fn every_file_is_listed() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/data/utilities");
         let mut found: Vec<_> = std::fs::read_dir(folder)

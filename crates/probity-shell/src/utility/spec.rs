@@ -185,6 +185,8 @@ pub(crate) enum TableError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// Where the facts come from. A subcommand's are from where its utility's are.
+    source: Option<String>,
     #[serde(default)]
     options: Vec<String>,
     operands: Option<String>,
@@ -236,11 +238,15 @@ impl Utility {
         let table = tables
             .remove(name)
             .ok_or_else(|| toml_error("there is no table of that name".to_owned()))?;
+        if table.source.as_deref().is_none_or(|it| it.trim().is_empty()) {
+            return Err(toml_error("`source` is missing: say where it comes from".to_owned()));
+        }
         Self::from_table(name, table)
     }
 
     fn from_table(name: &str, table: Table) -> Result<Self, TableError> {
         let Table {
+            source: _,
             options,
             operands,
             habit,
