@@ -35,7 +35,7 @@ pub enum Step {
     Prose,
     /// A Markdown fence.
     Fence,
-    /// Backquotes around it.
+    /// Backquotes or asterisks around it.
     InlineCode,
     /// A field of a JSON object.
     JsonField,
@@ -102,6 +102,7 @@ fn in_prose(reply: &str, part: Span) -> Option<Found<'_>> {
     line::labelled(reply, part)
         .or_else(|| line::prompted(reply, part))
         .or_else(|| line::inline_code(reply, part))
+        .or_else(|| line::emphasised(reply, part))
         .or_else(|| line::among_prose(reply, part))
 }
 
