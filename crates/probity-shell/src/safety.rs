@@ -15,6 +15,7 @@ mod feed;
 mod find;
 mod interpreter;
 mod judge;
+mod later;
 mod matching;
 mod names;
 mod pattern;
@@ -102,6 +103,8 @@ pub enum Category {
     Exhaustion,
     /// A shell is handed to someone else.
     ReverseShell,
+    /// What is run or trusted later is changed: cron, sudoers, login keys, start-up files, units.
+    Persistence,
 }
 
 /// One thing that was found.
@@ -200,6 +203,7 @@ impl Category {
             Self::Credentials => "credentials",
             Self::Exhaustion => "exhaustion",
             Self::ReverseShell => "reverse-shell",
+            Self::Persistence => "persistence",
         }
     }
 }
