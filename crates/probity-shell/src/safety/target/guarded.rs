@@ -34,12 +34,14 @@ pub(super) fn system(names: &[&str]) -> Classes {
     let core = Classes::SYSTEM | Classes::CORE;
     match names {
         ["var", "spool", "cron", _, ..] => core | Classes::SCHEDULE,
-        ["usr", "lib", "systemd", ..] | ["lib", "systemd", ..] => core | Classes::UNIT,
-        ["Library", "LaunchDaemons" | "LaunchAgents", ..] => core | Classes::UNIT,
-        ["Library", "Keychains", _, ..] => Classes::SYSTEM | SECRET_LOGIN,
-        ["var" | "run", .., "serviceaccount", "token"] => Classes::SYSTEM | SECRET_LOGIN,
+        ["usr", "lib", "systemd", ..]
+        | ["lib", "systemd", ..]
+        | ["Library", "LaunchDaemons" | "LaunchAgents", ..] => core | Classes::UNIT,
+        ["proc", "self", ..] => Classes::default(),
+        ["Library", "Keychains", _, ..]
+        | ["var" | "run", .., "serviceaccount", "token"]
+        | ["proc", _, "environ"] => Classes::SYSTEM | SECRET_LOGIN,
         ["var" | "run", .., "secrets", _] => Classes::SYSTEM | Classes::SECRET,
-        ["proc", process, "environ"] if *process != "self" => Classes::SYSTEM | SECRET_LOGIN,
         _ => Classes::default(),
     }
 }
@@ -59,29 +61,28 @@ pub(super) fn home(names: &[&str]) -> Classes {
 }
 
 fn secret(names: &[&str]) -> Classes {
-    let last = names.last().copied().unwrap_or_default();
-    let none = Classes::default();
+    let last = names.last().map(|it| it.to_ascii_lowercase()).unwrap_or_default();
+    let holds = |word: &str| last.contains(word);
     match names {
         [".ssh" | ".aws" | ".gnupg" | ".kube"] => Classes::KEYS,
-        [".ssh", name, ..] if is_public(name) => none,
+        [".ssh", name, ..] if is_public(name) => Classes::default(),
         [".ssh", name] if is_key(name) => SECRET_KEY,
         [".gnupg", "secring.gpg" | "private-keys-v1.d", ..] => SECRET_KEY,
-        [".ssh" | ".gnupg", ..] => Classes::SECRET,
-        [".aws", "credentials" | "sso" | "cli", ..] => SECRET_LOGIN,
-        [".kube", "config"] | [".docker", "config.json"] => SECRET_LOGIN,
-        [".azure", ..] if last.contains("oken") || last.contains("credential") => SECRET_LOGIN,
-        [".netrc" | ".pgpass" | ".git-credentials" | ".vault-token"] => SECRET_LOGIN,
-        [".cargo", name] if name.starts_with("credentials") => SECRET_LOGIN,
-        [".terraform.d", name] if name.starts_with("credentials") => SECRET_LOGIN,
-        ["Library", "Keychains", _, ..] => SECRET_LOGIN,
-        [".local", "share", "keyrings" | "kwalletd", _, ..] => SECRET_LOGIN,
-        [".config", "gcloud", ..] if last.contains("credential") || last.contains("token") => {
+        [".azure", ..] | [".config", "gcloud", ..] if holds("token") || holds("credential") => {
             SECRET_LOGIN
         }
-        [".config", "gh", "hosts.yml"] | [".config", "rclone", "rclone.conf"] => SECRET_LOGIN,
-        [".config", "gcloud" | "gh" | "op" | "rclone", _, ..] => Classes::SECRET,
-        [".my.cnf" | ".npmrc" | ".pypirc" | ".password-store", ..] => Classes::SECRET,
-        _ => none,
+        [".cargo" | ".terraform.d", name] if name.starts_with("credentials") => SECRET_LOGIN,
+        [".aws", "credentials" | "sso" | "cli", ..]
+        | [".kube", "config"]
+        | [".docker", "config.json"]
+        | [".netrc" | ".pgpass" | ".git-credentials" | ".vault-token"]
+        | ["Library", "Keychains", _, ..]
+        | [".local", "share", "keyrings" | "kwalletd", _, ..]
+        | [".config", "gh", "hosts.yml"]
+        | [".config", "rclone", "rclone.conf"] => SECRET_LOGIN,
+        [".ssh" | ".gnupg" | ".my.cnf" | ".npmrc" | ".pypirc" | ".password-store", ..]
+        | [".config", "gcloud" | "gh" | "op" | "rclone", _, ..] => Classes::SECRET,
+        _ => Classes::default(),
     }
 }
 
@@ -98,10 +99,10 @@ fn is_key(name: &str) -> bool {
 fn startup(first: &str, second: &str) -> Classes {
     match (first, second) {
         (".ssh", "authorized_keys" | "authorized_keys2") => Classes::LOGIN_KEYS,
-        (".ssh", "rc") => Classes::STARTUP,
         ("Library", "LaunchAgents") | (".config" | ".local", "systemd") => Classes::UNIT,
-        (".config", "autostart" | "fish") => Classes::STARTUP,
-        (
+        (".ssh", "rc")
+        | (".config", "autostart" | "fish")
+        | (
             ".bashrc" | ".bash_profile" | ".bash_login" | ".bash_logout" | ".bash_aliases"
             | ".profile" | ".zshrc" | ".zprofile" | ".zshenv" | ".zlogin" | ".cshrc" | ".login"
             | ".kshrc" | ".xinitrc" | ".xprofile" | ".xsession",
