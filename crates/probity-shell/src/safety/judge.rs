@@ -9,7 +9,7 @@ const MAX_BROKEN: usize = 16 * 1024;
 /// A text with what it would do.
 #[derive(Debug, Clone)]
 pub struct Judgement<'t> {
-    /// The script, or why the text is none.
+    /// The script, or why the text is not one.
     pub script: Result<Script<'t>, ParseError>,
     /// What it would do. A text that does not parse has this only if its readable part would do some harm.
     pub assessment: Option<Assessment>,
