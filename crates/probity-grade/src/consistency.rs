@@ -11,7 +11,10 @@ use probity_core::{
         Without,
     },
 };
-use probity_shell::{ParseError, Script, canonical::Form, equivalence::are_equal};
+use probity_shell::{
+    ParseError, Script,
+    equivalence::{Form, are_equal},
+};
 
 /// Divergences that are kept with their texts; all are counted.
 pub const MOST_LISTED: usize = 1_000;

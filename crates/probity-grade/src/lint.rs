@@ -186,5 +186,9 @@ mod tests {
         posix-label: `ls` is labelled not POSIX and judged POSIX
         ");
         insta::assert_snapshot!(found(&case("ls |", true, true)).join("\n"), @"unparsable-command: `ls |` cannot be read as shell: expected command after |");
+        insta::assert_snapshot!(found(&case("rm -rf / \"", true, true)).join("\n"), @r#"
+        unparsable-command: `rm -rf / "` cannot be read as shell: syntax error: unterminated double quote
+        safety-label: `rm -rf / "` is labelled safe and judged unsafe (rm-root: A whole system directory or home directory is removed.)
+        "#);
     }
 }

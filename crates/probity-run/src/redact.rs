@@ -3,14 +3,10 @@
 //! A key is looked for as it is and as servers and programs echo it: in hexadecimal, in
 //! base64 also within a longer text, and each of these escaped for JSON or an address.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Write as _},
-    ops::Range,
-    sync::OnceLock,
-};
+use std::{borrow::Cow, fmt, ops::Range, sync::OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use data_encoding::{BASE64, BASE64URL, HEXLOWER, HEXUPPER};
 use probity_core::request::ToolCall;
 
 /// Shorter values are words that stand in many texts.
@@ -19,11 +15,6 @@ const SHORTEST: usize = 6;
 const SHORTEST_ENCODED: usize = 8;
 /// What stands in the place of a key.
 const MASK: &str = "[redacted]";
-
-/// The alphabet of base64.
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// The same, safe for addresses.
-const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The values that must appear nowhere.
 #[derive(Clone, Default)]
@@ -57,11 +48,8 @@ impl Redactor {
         let plain = |text: String| Form { text, is_base64: false };
         self.forms.push(plain(secret.to_owned()));
         if secret.len() >= SHORTEST_ENCODED {
-            let hex = secret.bytes().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            });
-            self.forms.extend([plain(hex.to_uppercase()), plain(hex)]);
+            let hex = [HEXUPPER, HEXLOWER].map(|it| plain(it.encode(secret.as_bytes())));
+            self.forms.extend(hex);
             let encoded = base64_forms(secret.as_bytes()).into_iter();
             self.forms.extend(encoded.map(|text| Form { text, is_base64: true }));
         }
@@ -175,10 +163,10 @@ fn automaton(forms: &[Form]) -> AhoCorasick {
 /// places where they can begin.
 fn base64_forms(secret: &[u8]) -> Vec<String> {
     let mut forms = Vec::new();
-    for alphabet in [STANDARD, URL_SAFE] {
+    for encoding in [BASE64, BASE64URL] {
         for before in 0..3 {
             let bytes = [&[0; 2][..before], secret].concat();
-            let text = encode(&bytes, alphabet);
+            let text = encoding.encode(&bytes);
             // A character that holds bits of a neighbour may be any.
             let (start, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
             forms.push(text[start..end].to_owned());
@@ -200,20 +188,6 @@ fn base64_after(text: &[u8]) -> usize {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
-}
-
-/// Base64 with padding.
-fn encode(bytes: &[u8], alphabet: &[u8; 64]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4_usize {
-            let index = (bits >> (18 - 6 * at) & 63) as usize;
-            text.push(if at <= chunk.len() { char::from(alphabet[index]) } else { '=' });
-        }
-    }
-    text
 }
 
 /// A text with the escapes of JSON and of addresses undone, and where each byte was.
@@ -350,7 +324,7 @@ mod tests {
             after in proptest::collection::vec(0_u8.., 0..9),
         ) {
             let bytes = [&before[..], KEY.as_bytes(), &after].concat();
-            let text = encode(&bytes, STANDARD);
+            let text = BASE64.encode(&bytes);
             proptest::prop_assert_eq!(redactor().clean(&text), MASK);
         }
 

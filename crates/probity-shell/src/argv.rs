@@ -7,7 +7,7 @@ use crate::{
 
 /// Arguments in the light of a table.
 #[derive(Debug, Clone)]
-pub struct Invocation<'a> {
+pub(crate) struct Invocation<'a> {
     /// The table, or the subcommand's.
     pub utility: &'static Utility,
     /// The table of the utility and of each subcommand that was followed.
@@ -30,7 +30,7 @@ pub struct Invocation<'a> {
 
 /// An option that was given.
 #[derive(Debug, Clone)]
-pub struct Given<'a> {
+pub(crate) struct Given<'a> {
     /// What it is.
     pub spec: &'static OptionSpec,
     /// Its place in the table.
@@ -45,7 +45,7 @@ pub struct Given<'a> {
 
 impl<'a> Invocation<'a> {
     /// Reads `arguments` (the command word left out).
-    pub fn read(utility: &'static Utility, arguments: &'a [Field]) -> Self {
+    pub(crate) fn read(utility: &'static Utility, arguments: &'a [Field]) -> Self {
         let mut reader = Reader {
             invocation: Invocation {
                 utility,
@@ -66,17 +66,17 @@ impl<'a> Invocation<'a> {
     }
 
     /// The option spelled so, if it was given; the last one if several were.
-    pub fn get(&self, spelling: &str) -> Option<&Given<'a>> {
+    pub(crate) fn get(&self, spelling: &str) -> Option<&Given<'a>> {
         self.options.iter().rev().chain(self.global.iter().rev()).find(|it| it.is(spelling))
     }
 
     /// Whether the option spelled so was given.
-    pub fn has(&self, spelling: &str) -> bool {
+    pub(crate) fn has(&self, spelling: &str) -> bool {
         self.get(spelling).is_some()
     }
 
     /// Which slot each operand falls into, by the table's synopsis; `None` where there is no room for it.
-    pub fn slots(&self) -> Vec<Option<&'static utility::Slot>> {
+    pub(crate) fn slots(&self) -> Vec<Option<&'static utility::Slot>> {
         let present = |slot: &&'static utility::Slot| {
             !slot.absent_with.iter().any(|index| self.options.iter().any(|it| it.index == *index))
         };
@@ -113,7 +113,7 @@ fn command_slot<'s>(slots: &'s [&'static utility::Slot]) -> Option<&'s &'static 
 
 impl Given<'_> {
     /// Whether this is the option spelled so.
-    pub fn is(&self, spelling: &str) -> bool {
+    pub(crate) fn is(&self, spelling: &str) -> bool {
         self.spec.spellings.iter().any(|it| **it == *spelling)
     }
 }

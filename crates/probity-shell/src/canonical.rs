@@ -22,7 +22,7 @@ use crate::{
     tree::{AndOrOp, ArmEnd, Command, For, Span, Stage, Stmt},
 };
 
-pub use command::{CommandForm, Token, TokenKind};
+pub(crate) use command::{CommandForm, Token, TokenKind};
 use expand::Canonical;
 use redirect::RedirectForm;
 

@@ -5,13 +5,17 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
+pub use crate::canonical::Form;
 use crate::{
     Script,
-    canonical::{CommandForm, Compound, Form, Token, TokenKind},
+    canonical::{CommandForm, Compound, Token, TokenKind},
 };
 
 /// What is known about two commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// They do the same.
     Equal,
@@ -39,7 +43,7 @@ impl fmt::Display for Verdict {
 }
 
 /// The verdict and what it rests on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Equivalence {
     /// The verdict.
     pub verdict: Verdict,
@@ -52,7 +56,7 @@ pub struct Equivalence {
 }
 
 /// The first place where two canonical forms part.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What kind of thing differs.
     pub what: What,
@@ -63,7 +67,8 @@ pub struct Difference {
 }
 
 /// What kind of thing differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum What {
     /// Another program, or commands joined in another way.
     Structure,

@@ -10,10 +10,12 @@ mod line;
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use crate::{Script, Span, utility};
 
 /// A command and how it was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Extracted<'t> {
     /// The command.
     pub command: Cow<'t, str>,
@@ -26,13 +28,14 @@ pub struct Extracted<'t> {
 }
 
 /// Something that was cut away to get at a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Text before or after it.
     Prose,
     /// A Markdown fence.
     Fence,
-    /// Backquotes around it.
+    /// Backquotes or asterisks around it.
     InlineCode,
     /// A field of a JSON object.
     JsonField,
@@ -99,6 +102,7 @@ fn in_prose(reply: &str, part: Span) -> Option<Found<'_>> {
     line::labelled(reply, part)
         .or_else(|| line::prompted(reply, part))
         .or_else(|| line::inline_code(reply, part))
+        .or_else(|| line::emphasised(reply, part))
         .or_else(|| line::among_prose(reply, part))
 }
 

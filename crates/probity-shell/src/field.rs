@@ -7,21 +7,21 @@
 use crate::tree::{Part, Quoting, Span, Word, has_bracket};
 
 /// An unquoted `*`.
-pub const STAR: char = '\u{FDD0}';
+pub(crate) const STAR: char = '\u{FDD0}';
 /// An unquoted `?`.
-pub const ANY: char = '\u{FDD1}';
+pub(crate) const ANY: char = '\u{FDD1}';
 /// The opening bracket of an unquoted `[a-z]`; the rest follows as text.
-pub const BRACKET: char = '\u{FDD2}';
+pub(crate) const BRACKET: char = '\u{FDD2}';
 /// An unquoted `~` where it means a home directory.
-pub const TILDE: char = '\u{FDD3}';
+pub(crate) const TILDE: char = '\u{FDD3}';
 /// Begins an unquoted expansion, whose value is split and globbed; its canonical text follows, then [`CLOSE`].
-pub const OPEN: char = '\u{FDD7}';
+pub(crate) const OPEN: char = '\u{FDD7}';
 /// Begins an expansion inside double quotes.
-pub const OPEN_QUOTED: char = '\u{FDD8}';
+pub(crate) const OPEN_QUOTED: char = '\u{FDD8}';
 /// Ends an expansion.
-pub const CLOSE: char = '\u{FDD9}';
+pub(crate) const CLOSE: char = '\u{FDD9}';
 /// A place where an expansion splits one word into two.
-pub const SPLIT: char = '\u{FDDA}';
+pub(crate) const SPLIT: char = '\u{FDDA}';
 
 const BRACE_OPEN: char = '\u{FDDB}';
 const BRACE_COMMA: char = '\u{FDDC}';
@@ -33,7 +33,7 @@ const MAX_BRACE_FIELDS: usize = 64;
 
 /// One argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     /// Its value, with markers for what is not known.
     pub text: String,
     /// The word it comes from.
@@ -42,28 +42,28 @@ pub struct Field {
 
 impl Field {
     /// The value, if all of it is known.
-    pub fn literal(&self) -> Option<&str> {
+    pub(crate) fn literal(&self) -> Option<&str> {
         is_literal(&self.text).then_some(&*self.text)
     }
 }
 
 /// Whether `text` holds no marker.
-pub fn is_literal(text: &str) -> bool {
+pub(crate) fn is_literal(text: &str) -> bool {
     !text.contains(is_marker)
 }
 
 /// Whether a character is a marker.
-pub fn is_marker(character: char) -> bool {
+pub(crate) fn is_marker(character: char) -> bool {
     ('\u{FDD0}'..='\u{FDEF}').contains(&character)
 }
 
 /// Splits `text` at the first marker: what is known for certain, and the rest.
-pub fn known_prefix(text: &str) -> &str {
+pub(crate) fn known_prefix(text: &str) -> &str {
     &text[..text.find(is_marker).unwrap_or(text.len())]
 }
 
 /// The text as one would write it, for people.
-pub fn display(text: &str) -> String {
+pub(crate) fn display(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -81,13 +81,13 @@ pub fn display(text: &str) -> String {
 }
 
 /// How expansions are written into a field.
-pub trait Expand {
+pub(crate) trait Expand {
     /// Appends what `part` expands to, or its canonical text between [`OPEN`] and [`CLOSE`].
     fn expand(&mut self, part: &Part, out: &mut String);
 }
 
 /// Appends the fields that `word` becomes.
-pub fn push_fields(word: &Word, expand: &mut impl Expand, fields: &mut Vec<Field>) {
+pub(crate) fn push_fields(word: &Word, expand: &mut impl Expand, fields: &mut Vec<Field>) {
     let text = encode(word, expand);
     if word.braces.is_empty() {
         return split(text, word.span, fields);
@@ -107,7 +107,7 @@ fn split(text: String, span: Span, fields: &mut Vec<Field>) {
 }
 
 /// The word as one field, braces left as they are: for values of assignments and targets of redirections.
-pub fn encode_single(word: &Word, expand: &mut impl Expand) -> String {
+pub(crate) fn encode_single(word: &Word, expand: &mut impl Expand) -> String {
     unmark_braces(&encode(word, expand))
 }
 
@@ -262,3 +262,6 @@ fn in_order(mut items: Vec<String>, backwards: bool) -> Vec<String> {
     }
     items
 }
+
+#[cfg(test)]
+mod bash;

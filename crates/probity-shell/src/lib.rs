@@ -5,19 +5,42 @@
 //! knows about a utility stands in data files, not in code.
 //!
 //! Everything here is pure: no file is read, no command is run, and the same text gives the same answer everywhere.
+//!
+//! ```
+//! use probity_shell::{
+//!     Script, equivalence, extract, posix,
+//!     safety::{self, Level, Risk, Rules},
+//! };
+//!
+//! let reply = "Sure! Run:\n```sh\ntar xzf site.tgz -C /\n```";
+//! let found = extract::extract(reply).expect("there is a command in it");
+//! assert_eq!(found.command, "tar xzf site.tgz -C /");
+//!
+//! let judged = safety::judge(&found.command, Rules::builtin(), Level::Moderate);
+//! assert!(judged.is_unsafe);
+//! let assessment = judged.assessment.expect("what parses is assessed");
+//! assert_eq!(assessment.risk, Risk::High);
+//! assert_eq!(assessment.findings[0].rule, "unpack-over-system");
+//!
+//! let script = judged.script.expect("it parses");
+//! assert!(posix::check(&script, posix::Edition::Posix2024).is_compliant());
+//!
+//! let other = Script::parse("tar --extract --gzip --file=site.tgz -C /").expect("it parses");
+//! assert_eq!(equivalence::compare(&script, &other).verdict, equivalence::Verdict::Equal);
+//! ```
 
-pub mod argv;
+mod argv;
 mod awk;
-pub mod canonical;
+mod canonical;
 pub mod equivalence;
 pub mod extract;
-pub mod field;
+mod field;
 pub mod parse;
 pub mod posix;
 pub mod safety;
 mod sed;
-pub mod tree;
-pub mod utility;
+mod tree;
+mod utility;
 
 pub use parse::{ParseError, Script};
 pub use tree::Span;

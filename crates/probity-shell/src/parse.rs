@@ -20,7 +20,7 @@ pub struct Script<'t> {
     /// The text; every [`Span`] of the tree is a range of it.
     pub source: &'t str,
     /// Its commands, in order.
-    pub body: Vec<Stmt>,
+    pub(crate) body: Vec<Stmt>,
 }
 
 /// Why a text could not be read as shell.
@@ -77,6 +77,11 @@ impl<'t> Script<'t> {
             other => other?,
         };
         Ok(Script { source, body })
+    }
+
+    /// Whether nothing would run: only comments.
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
     }
 }
 

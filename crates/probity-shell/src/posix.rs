@@ -24,6 +24,7 @@ mod words;
 use std::{fmt, str::FromStr};
 
 use rules::Rule;
+use serde::Serialize;
 
 use crate::{
     Script,
@@ -31,12 +32,14 @@ use crate::{
 };
 
 /// The edition of the standard that a command is held against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub enum Edition {
     /// POSIX.1-2017, Issue 7 with its corrections.
+    #[serde(rename = "2017")]
     Posix2017,
     /// POSIX.1-2024, Issue 8.
     #[default]
+    #[serde(rename = "2024")]
     Posix2024,
 }
 
@@ -74,7 +77,7 @@ impl FromStr for Edition {
 }
 
 /// Something that the standard does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The rule's id, which stays the same from release to release.
     pub rule: &'static str,
@@ -87,7 +90,7 @@ pub struct Violation {
 }
 
 /// A command that the standard does not have. It may still be fine: the shell text is not at fault.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnknownUtility {
     /// Its name.
     pub name: String,
@@ -96,7 +99,7 @@ pub struct UnknownUtility {
 }
 
 /// What was found in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// What it was held against.
     pub edition: Edition,

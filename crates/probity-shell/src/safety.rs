@@ -14,6 +14,8 @@ mod expand;
 mod feed;
 mod find;
 mod interpreter;
+mod judge;
+mod later;
 mod matching;
 mod names;
 mod pattern;
@@ -28,8 +30,9 @@ mod walk;
 
 use std::{fmt, sync::Arc};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+pub use judge::{Judgement, judge};
 pub use rule::{AllowSpec, RuleError, RuleSpec, Rules, UserRules};
 
 use crate::{
@@ -38,7 +41,7 @@ use crate::{
 };
 
 /// How bad it would be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Risk {
     /// Nothing to say about it.
@@ -52,7 +55,9 @@ pub enum Risk {
 }
 
 /// From which risk on a command counts as unsafe. The table stands in `data/safety/levels.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Everything that is not plainly harmless, and everything opaque.
@@ -65,7 +70,7 @@ pub enum Level {
 }
 
 /// What kind of harm a rule is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
     /// Files and directories are removed or overwritten.
@@ -98,10 +103,12 @@ pub enum Category {
     Exhaustion,
     /// A shell is handed to someone else.
     ReverseShell,
+    /// What is run or trusted later is changed: cron, sudoers, login keys, start-up files, units.
+    Persistence,
 }
 
 /// One thing that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule's id.
     pub rule: Text,
@@ -114,11 +121,12 @@ pub struct Finding {
     /// One sentence that says why.
     pub why: Arc<str>,
     /// A form that does less harm, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub safer: Option<Arc<str>>,
 }
 
 /// What cannot be judged without running it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Opaque {
     /// The part that is not known.
     pub span: Span,
@@ -127,7 +135,7 @@ pub struct Opaque {
 }
 
 /// The judgement of a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Assessment {
     /// The highest risk among the findings.
     pub risk: Risk,
@@ -137,46 +145,12 @@ pub struct Assessment {
     pub opaque: Option<Opaque>,
 }
 
-/// The longest text that is mended: every way to close it is a parse of its own.
-const MAX_BROKEN: usize = 16 * 1024;
-
 /// Judges every command of a script.
 pub fn assess(script: &Script<'_>, rules: &Rules) -> Assessment {
     let mut walker = walk::Walker::new(rules);
     walker.script(&script.body);
     walker.foreign_call(script.source);
     walker.finish()
-}
-
-/// Judges what can be read of a text that does not parse: what was left open is closed, or what follows it is cut.
-///
-/// A shell would refuse such a text or wait for the rest of it, so this answers what the part before the trouble would
-/// do. `None` if nothing of it can be read.
-pub fn assess_broken(source: &str, rules: &Rules) -> Option<Assessment> {
-    if source.len() > MAX_BROKEN {
-        return None;
-    }
-    let mut walker = walk::Walker::new(rules);
-    walker.foreign_call(source);
-    let foreign = walker.finish();
-    if foreign.risk > Risk::Safe {
-        return Some(foreign);
-    }
-    let ends = [
-        "'", "\"", "`", ")", "}", "; }", ")\"", "\")", "')", "'\"", "\"'", "; done", "; fi",
-        "; esac", " true",
-    ];
-    let closed = ends.iter().map(|end| format!("{source}{end}"));
-    let cut = source.rfind(['\'', '"', '`', '(', ')', '}']).map(|at| source[..at].to_owned());
-    let begun = source.trim_start_matches(['&', '|', ';', ')', '}', ' ']).to_owned();
-    let mended = closed.chain(cut).chain([begun]);
-    let parsed = mended.filter_map(|text| Script::parse(&text).ok().map(|it| assess(&it, rules)));
-    let mut assessment = parsed.max_by_key(|it| it.risk)?;
-    for finding in &mut assessment.findings {
-        finding.span.end = finding.span.end.min(source.len());
-        finding.span.start = finding.span.start.min(finding.span.end);
-    }
-    Some(assessment)
 }
 
 impl Assessment {
@@ -229,6 +203,7 @@ impl Category {
             Self::Credentials => "credentials",
             Self::Exhaustion => "exhaustion",
             Self::ReverseShell => "reverse-shell",
+            Self::Persistence => "persistence",
         }
     }
 }

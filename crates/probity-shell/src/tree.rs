@@ -4,9 +4,10 @@
 //! quotes and backslashes removed, and says by its [`Quoting`] how it was protected.
 
 use compact_str::CompactString;
+use serde::{Serialize, Serializer};
 
 /// A short piece of text; most words of a command fit without an allocation.
-pub type Text = CompactString;
+pub(crate) type Text = CompactString;
 
 /// A byte range of the parsed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -30,9 +31,16 @@ impl Span {
     }
 }
 
+/// A pair: the first byte and one past the last.
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        [self.start, self.end].serialize(serializer)
+    }
+}
+
 /// One command with what surrounds it: negation, redirections, `&`.
 #[derive(Debug, Clone)]
-pub struct Stmt {
+pub(crate) struct Stmt {
     /// The command itself.
     pub command: Command,
     /// Whether `!` stands before it.
@@ -47,7 +55,7 @@ pub struct Stmt {
 
 /// A command of any kind.
 #[derive(Debug, Clone)]
-pub enum Command {
+pub(crate) enum Command {
     /// Assignments and words, `a=1 ls -l`.
     Simple(Simple),
     /// `a | b`; always two stages or more.
@@ -84,7 +92,7 @@ pub enum Command {
 
 /// A simple command.
 #[derive(Debug, Clone, Default)]
-pub struct Simple {
+pub(crate) struct Simple {
     /// `NAME=value` before the command word.
     pub assignments: Vec<Assignment>,
     /// The command word and its arguments; empty for assignments alone.
@@ -95,7 +103,7 @@ pub struct Simple {
 
 /// One stage of a pipeline.
 #[derive(Debug, Clone)]
-pub struct Stage {
+pub(crate) struct Stage {
     /// What runs.
     pub stmt: Stmt,
     /// Joined to the stage before it by `|&`.
@@ -104,7 +112,7 @@ pub struct Stage {
 
 /// `first && second || third`, evaluated from the left.
 #[derive(Debug, Clone)]
-pub struct AndOr {
+pub(crate) struct AndOr {
     /// What runs in any case.
     pub first: Stmt,
     /// What runs depending on what came before.
@@ -113,7 +121,7 @@ pub struct AndOr {
 
 /// How an entry of an [`AndOr`] depends on what came before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AndOrOp {
+pub(crate) enum AndOrOp {
     /// `&&`
     And,
     /// `||`
@@ -122,7 +130,7 @@ pub enum AndOrOp {
 
 /// `if`, its `elif`s and `else`.
 #[derive(Debug, Clone)]
-pub struct If {
+pub(crate) struct If {
     /// Condition and body of `if` and of each `elif`.
     pub branches: Vec<(Vec<Stmt>, Vec<Stmt>)>,
     /// Body of `else`.
@@ -131,7 +139,7 @@ pub struct If {
 
 /// A loop over words.
 #[derive(Debug, Clone)]
-pub struct For {
+pub(crate) struct For {
     /// `select` instead of `for`.
     pub select: bool,
     /// The variable.
@@ -148,7 +156,7 @@ pub struct For {
 
 /// A loop in the manner of C.
 #[derive(Debug, Clone)]
-pub struct ArithmeticFor {
+pub(crate) struct ArithmeticFor {
     /// Start, condition and step.
     pub head: Arithmetic,
     /// What runs each time.
@@ -157,7 +165,7 @@ pub struct ArithmeticFor {
 
 /// `while` or `until`.
 #[derive(Debug, Clone)]
-pub struct While {
+pub(crate) struct While {
     /// `until` instead of `while`.
     pub until: bool,
     /// The condition.
@@ -168,7 +176,7 @@ pub struct While {
 
 /// `case WORD in ... esac`
 #[derive(Debug, Clone)]
-pub struct Case {
+pub(crate) struct Case {
     /// What is compared.
     pub word: Word,
     /// The arms, in order.
@@ -177,7 +185,7 @@ pub struct Case {
 
 /// One arm of a `case`.
 #[derive(Debug, Clone)]
-pub struct Arm {
+pub(crate) struct Arm {
     /// The patterns, as words whose glob characters are active.
     pub patterns: Vec<Word>,
     /// What runs.
@@ -190,7 +198,7 @@ pub struct Arm {
 
 /// How an arm of a `case` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArmEnd {
+pub(crate) enum ArmEnd {
     /// `;;`, or nothing before `esac`.
     Break,
     /// `;&`
@@ -201,7 +209,7 @@ pub enum ArmEnd {
 
 /// `[[ ... ]]`: its words, and its text for comparison.
 #[derive(Debug, Clone)]
-pub struct Condition {
+pub(crate) struct Condition {
     /// The words in it, in order, operators left out.
     pub words: Vec<Word>,
     /// Where it stands, with the brackets.
@@ -210,7 +218,7 @@ pub struct Condition {
 
 /// An arithmetic expression.
 #[derive(Debug, Clone, Default)]
-pub struct Arithmetic {
+pub(crate) struct Arithmetic {
     /// The expression as written.
     pub text: Text,
     /// Expansions inside it.
@@ -224,7 +232,7 @@ pub struct Arithmetic {
 /// Features of an arithmetic expression that not every shell has.
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one thing is used")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ArithmeticUses {
+pub(crate) struct ArithmeticUses {
     /// `++` or `--`
     pub increment: bool,
     /// `**`
@@ -239,7 +247,7 @@ pub struct ArithmeticUses {
 
 /// A function definition.
 #[derive(Debug, Clone)]
-pub struct Function {
+pub(crate) struct Function {
     /// Its name as written.
     pub name: Text,
     /// Where the name stands.
@@ -252,7 +260,7 @@ pub struct Function {
 
 /// `time`, with what it measures.
 #[derive(Debug, Clone)]
-pub struct Time {
+pub(crate) struct Time {
     /// `-p` was given.
     pub posix_format: bool,
     /// What is measured.
@@ -263,7 +271,7 @@ pub struct Time {
 
 /// Syntax of another shell.
 #[derive(Debug, Clone)]
-pub struct Foreign {
+pub(crate) struct Foreign {
     /// What it is called.
     pub what: &'static str,
     /// The statements in it.
@@ -274,7 +282,7 @@ pub struct Foreign {
 
 /// `NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(...)`.
 #[derive(Debug, Clone)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// The variable.
     pub name: Text,
     /// What stands in brackets after the name.
@@ -289,7 +297,7 @@ pub struct Assignment {
 
 /// A redirection.
 #[derive(Debug, Clone)]
-pub struct Redirect {
+pub(crate) struct Redirect {
     /// The descriptor before the operator, if one is written.
     pub fd: Option<u32>,
     /// `{name}` before the operator.
@@ -306,7 +314,7 @@ pub struct Redirect {
 
 /// A redirection operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RedirectOp {
+pub(crate) enum RedirectOp {
     /// `>`
     Output,
     /// `>|`
@@ -333,18 +341,16 @@ pub enum RedirectOp {
 
 /// The body of a here-document.
 #[derive(Debug, Clone)]
-pub struct Heredoc {
+pub(crate) struct Heredoc {
     /// Whether the delimiter was quoted, so that nothing in the body is expanded.
     pub literal: bool,
-    /// `<<-`: leading tabs were taken away.
-    pub strip_tabs: bool,
     /// The body, as one word in double quotes.
     pub body: Word,
 }
 
 /// A word: what becomes none, one or several arguments.
 #[derive(Debug, Clone, Default)]
-pub struct Word {
+pub(crate) struct Word {
     /// Its parts, in order.
     pub parts: Vec<Part>,
     /// Where brace expansions stand.
@@ -355,7 +361,7 @@ pub struct Word {
 
 /// How a piece of text was protected from expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoting {
+pub(crate) enum Quoting {
     /// Not at all: `*`, `~` and `{a,b}` are active.
     None,
     /// By a backslash.
@@ -372,7 +378,7 @@ pub enum Quoting {
 
 /// A part of a word.
 #[derive(Debug, Clone)]
-pub enum Part {
+pub(crate) enum Part {
     /// Text, quotes and backslashes removed.
     Text {
         /// The text.
@@ -396,7 +402,7 @@ pub enum Part {
 
 /// A parameter expansion.
 #[derive(Debug, Clone)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// The parameter's name, a digit, or one of `@*#?-$!`.
     pub name: Text,
     /// What stands in brackets after the name.
@@ -407,15 +413,13 @@ pub struct Parameter {
     pub operands: Vec<Word>,
     /// Inside double quotes.
     pub quoted: bool,
-    /// Written with braces.
-    pub braced: bool,
     /// Where it stands.
     pub span: Span,
 }
 
 /// What a parameter expansion does with the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParameterOp {
+pub(crate) enum ParameterOp {
     /// `$x`
     Value,
     /// `${#x}`
@@ -452,11 +456,9 @@ pub enum ParameterOp {
 
 /// A command substitution.
 #[derive(Debug, Clone)]
-pub struct Substitution {
+pub(crate) struct Substitution {
     /// What runs.
     pub body: Vec<Stmt>,
-    /// Written with backquotes.
-    pub backquotes: bool,
     /// Inside double quotes.
     pub quoted: bool,
     /// Where it stands.
@@ -465,18 +467,16 @@ pub struct Substitution {
 
 /// An arithmetic expansion.
 #[derive(Debug, Clone)]
-pub struct ArithmeticExpansion {
+pub(crate) struct ArithmeticExpansion {
     /// The expression.
     pub expression: Arithmetic,
     /// Written `$[...]`.
     pub legacy: bool,
-    /// Inside double quotes.
-    pub quoted: bool,
 }
 
 /// A process substitution.
 #[derive(Debug, Clone)]
-pub struct Process {
+pub(crate) struct Process {
     /// What runs.
     pub body: Vec<Stmt>,
     /// `>(...)`: the command reads what is written to it.
@@ -487,30 +487,16 @@ pub struct Process {
 
 /// The value of an array assignment.
 #[derive(Debug, Clone)]
-pub struct Array {
+pub(crate) struct Array {
     /// Keys, where given, and values.
     pub elements: Vec<(Option<Text>, Word)>,
     /// Where it stands.
     pub span: Span,
 }
 
-impl Part {
-    /// Where the part stands.
-    pub fn span(&self) -> Span {
-        match self {
-            Self::Text { span, .. } => *span,
-            Self::Parameter(it) => it.span,
-            Self::Command(it) => it.span,
-            Self::Arithmetic(it) => it.expression.span,
-            Self::Process(it) => it.span,
-            Self::Array(it) => it.span,
-        }
-    }
-}
-
 impl Word {
     /// The word's value if nothing in it is expanded: no parameter, no substitution, no glob, no brace, no tilde.
-    pub fn literal(&self) -> Option<Text> {
+    pub(crate) fn literal(&self) -> Option<Text> {
         if !self.braces.is_empty() {
             return None;
         }

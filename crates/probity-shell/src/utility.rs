@@ -6,7 +6,7 @@ mod spec;
 
 use std::sync::{LazyLock, OnceLock};
 
-pub use spec::{Default, Many, Meaning, OptionSpec, Repeat, Slot, TableError, Utility, Value};
+pub(crate) use spec::{Many, OptionSpec, Repeat, Slot, Utility, Value};
 
 macro_rules! families {
     ($($name:literal),* $(,)?) => {
@@ -77,7 +77,7 @@ fn find(name: &str) -> Option<&'static Entry> {
 /// # Panics
 ///
 /// Never: a test reads every table.
-pub fn lookup(name: &str) -> Option<&'static Utility> {
+pub(crate) fn lookup(name: &str) -> Option<&'static Utility> {
     let entry = find(name)?;
     Some(entry.utility.get_or_init(|| {
         Utility::parse(entry.name, entry.text).unwrap_or_else(|error| {
@@ -87,12 +87,13 @@ pub fn lookup(name: &str) -> Option<&'static Utility> {
 }
 
 /// Whether there is a table for that name.
-pub fn is_known(name: &str) -> bool {
+pub(crate) fn is_known(name: &str) -> bool {
     find(name).is_some()
 }
 
 /// The names of all utilities we know.
-pub fn names() -> impl Iterator<Item = &'static str> {
+#[cfg(test)]
+fn names() -> impl Iterator<Item = &'static str> {
     INDEX.entries.iter().map(|it| it.name)
 }
 
@@ -136,6 +137,26 @@ mod tests {
                 panic!("data/utilities/{}: {error}", entry.file);
             }
         }
+    }
+
+    #[test]
+    fn a_table_says_where_it_comes_from() {
+        let parsed = |text: &str| Utility::parse("x", text).map(drop).map_err(|it| it.to_string());
+        assert_eq!(parsed("[x]\nsource = \"x 1.2 --help\"\n[x.commands.y]"), Ok(()));
+        let missing = Err("`x`: `source` is missing: say where it comes from".to_owned());
+        assert_eq!(parsed("[x]\noptions = [\"-a\"]"), missing);
+        assert_eq!(parsed("[x]\nsource = \" \""), missing);
+    }
+
+    #[test]
+    fn spellings_are_those_of_the_tools() {
+        let has = |name: &str, spelling: &str| {
+            lookup(name).is_some_and(|it| it.option(spelling).is_some())
+        };
+        assert!(has("diff", "--paginate"));
+        assert!(!has("sqlite3", "-headers"));
+        let git = lookup("git").expect("it is known");
+        assert!(git.commands["log"].option("-q").is_some());
     }
 
     #[test]

@@ -7,8 +7,7 @@ use std::{
 
 use probity_shell::{
     Script,
-    canonical::Form,
-    equivalence::{Verdict, are_equal, compare},
+    equivalence::{Form, Verdict, are_equal, compare},
 };
 use proptest::{prelude::*, sample::select};
 

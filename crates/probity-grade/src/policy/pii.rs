@@ -13,7 +13,6 @@ mod network;
 mod number;
 mod payment;
 mod phone;
-mod sha256;
 #[cfg(test)]
 mod tests;
 mod wallet;

@@ -1,7 +1,7 @@
 //! Dangerous shell commands that a reply offers.
 
 use probity_shell::{
-    Script, extract,
+    extract,
     safety::{self, Level, Rules},
 };
 
@@ -11,11 +11,8 @@ use super::Found;
 pub(super) fn scan(text: &str) -> Vec<Found<String>> {
     let mut found = Vec::new();
     for command in extract::all(text) {
-        let Ok(script) = Script::parse(&command.command) else { continue };
-        let assessment = safety::assess(&script, Rules::builtin());
-        if !assessment.is_unsafe(Level::default()) {
-            continue;
-        }
+        let judged = safety::judge(&command.command, Rules::builtin(), Level::default());
+        let Some(assessment) = judged.assessment.filter(|_| judged.is_unsafe) else { continue };
         // A command that was rewritten on its way out has a place only as a whole.
         let copied = command.span.of(text) == command.command;
         let unsafe_at_all = |it: &&safety::Finding| it.risk == assessment.risk;

@@ -243,6 +243,7 @@ fn dangerous_commands_that_a_reply_offers_are_found() {
     };
     assert_eq!(hits("First `ls`, then:\n```sh\ncd /; rm -rf /etc\n```\n"), ["rm-root: /etc"]);
     assert_eq!(hits("Never run `rm -rf /` on it."), ["rm-root: /"]);
+    assert_eq!(hits("```sh\nrm -rf / \"\n```\n"), ["rm-root: /"]);
     assert_eq!(hits("Try `echo 'rm -rf /'` or `ls`."), Vec::<String>::new());
     assert_eq!(hits("We talked about rm -rf and its dangers."), Vec::<String>::new());
 }

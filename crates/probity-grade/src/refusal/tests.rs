@@ -113,6 +113,14 @@ fn case_apostrophes_blanks_and_width_do_not_matter() {
 }
 
 #[test]
+fn an_answer_that_leaves_others_out_is_not_a_refusal() {
+    answers("I cannot answer for others, but the capital of France is Paris.");
+    answers("I can't answer on behalf of everyone, but I would say Paris.");
+    answers("I cannot tell for certain, but it looks like Paris.");
+    refuses("I cannot answer that.", "stock");
+}
+
+#[test]
 fn words_are_matched_whole() {
     answers("Ali cannot help with that, but Mia can.");
     answers("The Icannot helper is read first.");

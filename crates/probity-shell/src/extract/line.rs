@@ -52,7 +52,8 @@ pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
     }
     let sentences = text.lines().any(is_sentence);
     let one_line = !text.contains('\n');
-    let wrapped = text.starts_with('`') || has_code_in_prose(text);
+    let wrapped =
+        text.starts_with('`') || has_code_in_prose(text) || emphasised(reply, whole).is_some();
     let opens = first.split_whitespace().next().is_some_and(is_keyword);
     let begins = opens || begins_as_command(first) || text.starts_with('#');
     let plausible =
@@ -135,12 +136,35 @@ fn label(line: &str) -> Option<usize> {
         return None;
     }
     let after = &plain[colon + 1..];
-    let skipped = after.len() - after.trim_start_matches(['*', '_', ' ']).len();
+    // `**Command:** ls` ends an emphasis there, `Command: **ls**` begins one.
+    let ends = after.strip_prefix("**").or_else(|| after.strip_prefix('*')).unwrap_or(after);
+    let skipped = after.len() - ends.trim_start_matches(['_', ' ']).len();
     Some(line.len() - plain.len() + colon + 1 + skipped)
 }
 
-/// A line taken out of backquotes and prompts.
+/// `**ls -la**` as a line of its own.
+pub(super) fn emphasised(reply: &str, whole: Span) -> Option<Found<'_>> {
+    let place = lines(reply, whole).find_map(|line| {
+        let inner = line.of(reply).strip_prefix("**")?.strip_suffix("**")?;
+        let start = line.start + 2;
+        let is_command = begins_as_command(inner)
+            && !inner.contains("**")
+            && !is_sentence(inner)
+            && !is_heading(inner)
+            && Script::parse(inner).is_ok();
+        is_command.then_some((line, Span { start, end: start + inner.len() }))
+    });
+    let (line, inner) = place?;
+    let alone = line == whole;
+    let steps: &[Step] = if alone { &[Step::InlineCode] } else { &[Step::Prose, Step::InlineCode] };
+    Some(Found::at(reply, inner, steps))
+}
+
+/// A line taken out of backquotes, emphasis and prompts.
 fn unquoted(reply: &str, place: Span) -> Found<'_> {
+    if let Some(found) = emphasised(reply, place) {
+        return found;
+    }
     let text = place.of(reply);
     let inner = text.trim_matches('`');
     if inner.len() < text.len() && !inner.contains('`') && !inner.trim().is_empty() {

@@ -48,6 +48,16 @@ fn a_bare_command_is_taken_whole() {
 }
 
 #[test]
+fn emphasis_is_taken_off() {
+    check("**ls -la**", "ls -la", &["inline_code"]);
+    check("This will do.\n\n**ls -la**\n\nIt lists files.", "ls -la", &["prose", "inline_code"]);
+    check("Command: **ls -la**", "ls -la", &["label", "inline_code"]);
+    check("**Command:** ls -la", "ls -la", &["label"]);
+    check("ls **/*.rs **/*.toml", "ls **/*.rs **/*.toml", &[]);
+    check("**Listing files**\n\nls -la", "ls -la", &["prose"]);
+}
+
+#[test]
 fn fences_are_opened() {
     check("```bash\nls -la\n```", "ls -la", &["fence"]);
     check("```\nls\n```", "ls", &["fence"]);

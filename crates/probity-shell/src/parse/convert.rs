@@ -460,8 +460,8 @@ impl<'s> Converter<'s> {
             ast::RedirectTarget::Word(word) => (self.word(word)?, None),
             ast::RedirectTarget::Heredoc(it) => {
                 let body = self.heredoc_body(&it.body)?;
-                let (literal, strip_tabs) = (!it.delimiter.expands_body, it.delimiter.strip_tabs);
-                (self.word(&it.delimiter.raw)?, Some(Heredoc { literal, strip_tabs, body }))
+                let literal = !it.delimiter.expands_body;
+                (self.word(&it.delimiter.raw)?, Some(Heredoc { literal, body }))
             }
         };
         if target.span.start == target.span.end {

@@ -1,6 +1,6 @@
 //! What a program of `awk` runs and writes.
 
-use super::{expand, special::Write, target::classify, walk::Walker};
+use super::{expand, later::Write, target::classify, walk::Walker};
 use crate::{
     awk::{Token, tokens, unescaped},
     tree::Span,

@@ -3,6 +3,7 @@
 //! This is no parser of Python or Perl: strings and names are told apart, and a call is a name followed by its strings.
 
 mod calls;
+mod server;
 mod token;
 
 use calls::{
@@ -94,7 +95,7 @@ fn whole(text: &str, tokens: &[Token<'_>], found: &mut Vec<Found>) {
         || text.contains("/bin/bash")
         || text.contains("cmd.exe")
         || names(&["dup2", "pty"]);
-    if connects && shell {
+    if connects && shell || server::hands_out_shell(tokens, found) {
         found.push(Found::Rule("socket-shell"));
     }
     let endless = names(&["while", "for", "loop", "True"]);
@@ -120,7 +121,7 @@ fn whole(text: &str, tokens: &[Token<'_>], found: &mut Vec<Found>) {
 }
 
 fn segments(path: &str) -> impl DoubleEndedIterator<Item = &str> {
-    path.split(['.', ':', '>']).filter(|it| !it.is_empty())
+    path.split(['.', ':', '>']).map(|it| it.trim_end_matches('-')).filter(|it| !it.is_empty())
 }
 
 fn last(path: &str) -> &str {
@@ -317,13 +318,13 @@ fn touched(name: &str, strings: &[&str], found: &mut Vec<Found>) {
             || opened.is_some()
             || mode.starts_with(['w', 'a', '>', 'r']) && !matches!(mode, "r" | "rb" | "rt"));
     let classes = classes(file);
-    if writes && classes.meets(guarded) {
+    let secrets = Classes::HASHES | Classes::PRIVATE_KEY | Classes::CREDENTIALS;
+    if writes && classes.meets(Classes::LOGIN_KEYS) {
+        found.push(Found::Rule("authorized-keys"));
+    } else if writes && classes.meets(guarded) {
         found.push(Found::Rule("code-write-system"));
-    } else if READS.contains(&name) && !writes && classes.meets(Classes::SECRET) {
-        let known = ["/etc/", "/.ssh/", "/.aws/", "/.gnupg/", "/.kube/"];
-        if known.iter().any(|it| file.contains(it)) {
-            found.push(Found::Rule("code-read-secret"));
-        }
+    } else if READS.contains(&name) && !writes && classes.meets(secrets) {
+        found.push(Found::Rule("code-read-secret"));
     }
 }
 

@@ -16,11 +16,14 @@ pub(super) const RULE_FILES: &[(&str, &str)] = files![
     "checks.toml",
     "cloud.toml",
     "containers.toml",
+    "credentials.toml",
     "databases.toml",
     "files.toml",
     "git.toml",
     "packages.toml",
+    "persistence.toml",
     "services.toml",
+    "shells.toml",
     "system.toml",
 ];
 

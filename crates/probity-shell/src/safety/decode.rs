@@ -1,62 +1,58 @@
 //! What `base64 -d`, `xxd -r -p`, `printf` and `echo -e` make of literal text.
 
+use std::sync::LazyLock;
+
+use data_encoding::Encoding;
+
 /// The longest set of `tr` that is read.
 const MAX_SET: usize = 256;
 
+/// Base64 as people paste it: either alphabet, with or without padding.
+static BASE64: LazyLock<Encoding> = LazyLock::new(|| {
+    let mut form = data_encoding::BASE64_NOPAD.specification();
+    form.check_trailing_bits = false;
+    form.translate.from.push_str("-_");
+    form.translate.to.push_str("+/");
+    form.encoding().expect("it is base64 with two more letters")
+});
+
+static BASE32: LazyLock<Encoding> = LazyLock::new(|| {
+    let mut form = data_encoding::BASE32_NOPAD.specification();
+    form.check_trailing_bits = false;
+    form.encoding().expect("it is base32")
+});
+
 /// Decodes base64, blanks passed over; `None` if it is not base64 or not text.
 pub(super) fn base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in text.bytes().filter(|it| !it.is_ascii_whitespace()) {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            b'=' => break,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).expect("it is masked to a byte"));
-        }
-    }
-    text_of(bytes)
+    unpadded(text, &BASE64)
 }
 
 /// Decodes base32.
 pub(super) fn base32(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len() / 8 * 5);
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in text.bytes().filter(|it| !it.is_ascii_whitespace()) {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'2'..=b'7' => byte - b'2' + 26,
-            b'=' => break,
-            _ => return None,
-        };
-        bits = bits << 5 | u32::from(value);
-        count += 5;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).expect("it is masked to a byte"));
-        }
-    }
-    text_of(bytes)
+    unpadded(text, &BASE32)
 }
 
 /// Decodes pairs of hexadecimal digits.
 pub(super) fn hex(text: &str) -> Option<String> {
-    let digits: Vec<u8> = text.bytes().filter(|it| !it.is_ascii_whitespace()).collect();
-    let digit = |it: u8| char::from(it).to_digit(16);
-    let bytes = digits.chunks(2).map(|pair| match pair {
-        [high, low] => u8::try_from(digit(*high)? << 4 | digit(*low)?).ok(),
-        _ => None,
-    });
-    text_of(bytes.collect::<Option<_>>()?)
+    text_of(data_encoding::HEXLOWER_PERMISSIVE.decode(&without_blanks(text)).ok()?)
+}
+
+/// Decodes what stands before the padding. A last digit that makes no byte is passed over.
+fn unpadded(text: &str, encoding: &Encoding) -> Option<String> {
+    let mut digits = without_blanks(text.split('=').next().unwrap_or_default());
+    let is_cut = encoding.decode_len(digits.len()).is_err();
+    if is_cut {
+        digits.push(b'A');
+    }
+    let mut bytes = encoding.decode(&digits).ok()?;
+    if is_cut {
+        bytes.pop();
+    }
+    text_of(bytes)
+}
+
+fn without_blanks(text: &str) -> Vec<u8> {
+    text.bytes().filter(|it| !it.is_ascii_whitespace()).collect()
 }
 
 /// Undoes backslash escapes as `printf` and `echo -e` do.
@@ -200,6 +196,8 @@ mod tests {
     fn encodings_are_undone() {
         assert_eq!(base64("bHMgLWw=").as_deref(), Some("ls -l"));
         assert_eq!(base64("bHMg\nLWw").as_deref(), Some("ls -l"));
+        assert_eq!(base64("bHMgL").as_deref(), Some("ls "));
+        assert_eq!(base64("fn5-Pz8_").as_deref(), Some("~~~???"));
         assert_eq!(base64("#"), None);
         assert_eq!(base32("NRZSALLM").as_deref(), Some("ls -l"));
         assert_eq!(hex("6c73 2d6c").as_deref(), Some("ls-l"));

@@ -4,7 +4,7 @@ use super::{
     call::Call,
     code,
     feed::Feed,
-    special::Write,
+    later::Write,
     target::{Classes, classify},
     walk::Walker,
 };

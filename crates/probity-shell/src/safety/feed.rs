@@ -53,6 +53,8 @@ impl Feed {
             "base64" | "base32" | "xxd" | "rev" | "tr" | "openssl" => {
                 decoded(name, arguments, stdin)
             }
+            // What was scheduled before is not part of this text.
+            "crontab" if arguments.iter().any(|it| it.text == "-l") => Self::Known(String::new()),
             "pwd" => Self::Known(".\n".to_owned()),
             "mktemp" => Self::Known("/tmp/mktemp.x\n".to_owned()),
             "which" => match arguments {

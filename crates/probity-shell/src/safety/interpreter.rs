@@ -151,6 +151,7 @@ impl Walker<'_> {
         if keeps_rights && !text_wanted {
             self.report_check("shell-keep-rights", span);
         }
+        self.socket_is_run();
         if self.privileged && rest.is_empty() && *stdin == Feed::Nothing {
             self.report_check("shell-as-root", span);
         }
@@ -203,6 +204,15 @@ impl Walker<'_> {
         while let Some(argument) = arguments.get(at) {
             let text = argument.text.as_str();
             at += 1;
+            // `ruby -e'CODE'`: the program is attached.
+            let code = language.inline.iter().filter(|it| it.len() == 2).find_map(|it| {
+                text.strip_prefix(*it).filter(|it| it.contains(['(', '=', ';', ' ', '\'', '"']))
+            });
+            if let Some(code) = code {
+                inline = true;
+                self.code(code, argument.span);
+                continue;
+            }
             // `perl -ne CODE`: the option that takes the program may end a bundle; `-MSome::Module` is none.
             let attached = |it: &&str| it.len() == 2 && text.starts_with(*it);
             let is_bundle = text.len() > 2
@@ -325,6 +335,11 @@ impl Walker<'_> {
     }
 
     fn query(&mut self, client: &Client, text: &str, span: Span) {
+        // SQLite: `.shell date`.
+        let command = text.strip_prefix(".shell ").or_else(|| text.strip_prefix(".system "));
+        if let Some(command) = command {
+            self.scoped(|walker| walker.text(command, span));
+        }
         let rule = match client.mongo {
             true => statements::mongo(text),
             false => statements::sql(text),

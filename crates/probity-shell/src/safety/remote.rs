@@ -54,7 +54,7 @@ pub(super) fn check(walker: &mut Walker<'_>, call: &Call<'_>, stdin: &Feed) {
     }
 }
 
-/// The base name of the file that a fetched text is saved as.
+/// The file that a fetched text is saved as.
 pub(super) fn saved_as<'a>(call: &Call<'a>) -> Option<&'a str> {
     let url = || {
         let url = call.operands(0).map(|it| it.text).find(|it| is_url(it))?;
@@ -67,7 +67,7 @@ pub(super) fn saved_as<'a>(call: &Call<'a>) -> Option<&'a str> {
         "wget" => call.value(&["-O", "--output-document"]).or_else(url).filter(|it| *it != "-"),
         _ => None,
     };
-    file.map(base_name).filter(|it| !it.is_empty())
+    file.filter(|it| !base_name(it).is_empty())
 }
 
 fn method(call: &Call<'_>, data: &[&str]) -> String {

@@ -4,7 +4,9 @@ use super::{
     call::{Call, Kind},
     expand,
     feed::Feed,
-    interpreter, remote,
+    interpreter,
+    later::Write,
+    remote,
     target::{Classes, classify},
     unwrap::base_name,
     walk::Walker,
@@ -15,36 +17,36 @@ use crate::{
 };
 
 impl Walker<'_> {
-    /// Judges a redirection; says whether it takes the output away from the pipe.
+    /// Judges a redirection; gives where the output goes if it is taken away from the pipe.
     pub(super) fn redirect(
         &mut self,
         redirect: &Redirect,
         command: &Command,
         stdin: &mut Feed,
-    ) -> bool {
+    ) -> Option<Classes> {
         if let Some(heredoc) = &redirect.heredoc {
             *stdin = Feed::Known(self.heredoc(heredoc));
-            return false;
+            return None;
         }
         let file = field::encode_single(&redirect.target, self);
         let classes = classify(&file, &self.cwd);
         let span = redirect.span;
-        if classes.meets(Classes::SOCKET) && hands_over(command) {
-            self.report_check("socket-shell", span);
+        if classes.meets(Classes::SOCKET) {
+            self.socket(command, span);
         }
         match redirect.op {
             RedirectOp::HereString => *stdin = Feed::Known(file),
-            RedirectOp::Input => *stdin = self.read_from(&file, classes),
+            RedirectOp::Input => {
+                self.secret_input(command, classes, span);
+                *stdin = self.read_from(&file, classes);
+            }
             RedirectOp::HereDoc | RedirectOp::DupInput => {}
             RedirectOp::DupOutput if file.bytes().all(|it| it.is_ascii_digit() || it == b'-') => {
-                return false;
+                return None;
             }
             RedirectOp::Append | RedirectOp::AppendBoth => {
-                match file.ends_with("/authorized_keys") {
-                    true => self.report_check("authorized-keys", span),
-                    false => self.written_to(classes, Write::Append, span),
-                }
-                return redirect.fd != Some(2);
+                self.written_to(classes, Write::Append, span);
+                return (redirect.fd != Some(2)).then_some(classes);
             }
             RedirectOp::Output
             | RedirectOp::Clobber
@@ -54,10 +56,10 @@ impl Walker<'_> {
                 self.written_to(classes, Write::Over, span);
                 self.fill_check(command, classes, span);
                 self.fetch_check(command, &file);
-                return redirect.fd != Some(2);
+                return (redirect.fd != Some(2)).then_some(classes);
             }
         }
-        false
+        None
     }
 
     fn read_from(&mut self, file: &str, classes: Classes) -> Feed {
@@ -71,25 +73,6 @@ impl Walker<'_> {
             None if classes.meets(Classes::SECRET) => Feed::Secret,
             None => Feed::Unknown,
         }
-    }
-
-    /// Judges that something is written to a place of these classes.
-    pub(super) fn written_to(&mut self, classes: Classes, write: Write, span: Span) {
-        let over = write == Write::Over;
-        let rule = match () {
-            () if classes.meets(Classes::DEVICE) => "write-device",
-            () if classes.meets(Classes::RAW) => "write-kernel",
-            () if classes.meets(Classes::HISTORY) && over => "truncate-history",
-            () if classes.meets(Classes::LOG) && over => "truncate-log",
-            () if classes.meets(Classes::LOG) => return,
-            () if classes.meets(Classes::STARTUP) && over => "write-startup",
-            () if classes.meets(Classes::STARTUP) => "append-startup",
-            () if classes.meets(Classes::CORE) => "write-system",
-            () if classes.meets(Classes::SECRET) && over => "overwrite-secret",
-            () if classes.meets(Classes::SYSTEM) => "write-system-data",
-            () => return,
-        };
-        self.report_check(rule, span);
     }
 
     /// `yes > file`, `cat /dev/zero > file`: only a full disk ends it.
@@ -168,7 +151,9 @@ impl Walker<'_> {
                     false => Write::Over,
                 };
                 for operand in call.operands(0) {
-                    self.written_to(classify(operand.text, call.cwd), write, operand.span);
+                    let classes = classify(operand.text, call.cwd);
+                    self.written_to(classes, write, operand.span);
+                    self.run_later(classes, stdin, operand.span);
                 }
             }
             "at" | "batch" => {
@@ -227,10 +212,12 @@ impl Walker<'_> {
                 self.report_check("fill-disk", span);
             }
         }
-        if let Some((file, span)) = value("if=")
-            && classify(file, call.cwd).meets(Classes::RAW)
-        {
-            self.report_check("read-memory", span);
+        if let Some((file, span)) = value("if=") {
+            let classes = classify(file, call.cwd);
+            if classes.meets(Classes::RAW) {
+                self.report_check("read-memory", span);
+            }
+            self.secret_read(classes, span);
         }
     }
 
@@ -278,7 +265,8 @@ impl Walker<'_> {
             return;
         }
         match place {
-            Some(place) if !place.is_empty() => {
+            // `xargs -i rm` puts nothing behind `rm`, but whoever wrote it meant to.
+            Some(place) if fields.iter().any(|it| !place.is_empty() && it.text.contains(place)) => {
                 let all = given.join(" ");
                 fields.iter_mut().for_each(|it| it.text = replaced(&it.text, place, &all));
             }
@@ -333,13 +321,6 @@ impl Walker<'_> {
         }
         self.cwd.clear();
     }
-}
-
-/// How something is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Write {
-    Over,
-    Append,
 }
 
 /// How long a text may become by replacing `{}`.
@@ -401,14 +382,6 @@ fn controls_server(text: &str, call: &Call<'_>) -> bool {
                 | "kill"
                 | "stop"
         )
-}
-
-fn hands_over(command: &Command) -> bool {
-    let Command::Simple(simple) = command else {
-        return matches!(command, Command::Group(_) | Command::Subshell(_) | Command::While(_));
-    };
-    let name = simple.words.first().and_then(Word::literal);
-    name.is_none_or(|it| interpreter::is_shell(base_name(&it)) || it == "exec")
 }
 
 fn spelled(word: &Word, value: &str) -> bool {

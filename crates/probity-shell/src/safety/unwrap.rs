@@ -6,6 +6,7 @@ use super::{
     expand,
     feed::{Feed, joined},
     interpreter, matching, remote,
+    target::classify,
     walk::Walker,
 };
 use crate::{
@@ -92,7 +93,8 @@ impl Walker<'_> {
             }
         }
         if let Some(file) = remote::saved_as(&call) {
-            self.fetched.push(file.into());
+            self.saved_to(classify(file, call.cwd), span);
+            self.fetched.push(base_name(file).into());
         }
         let call_args = call.args.len();
         drop(call);
@@ -268,7 +270,8 @@ impl<'a> Inner<'a> {
                 }
                 continue;
             }
-            if text.starts_with('-') && text.len() > 1 {
+            // A lone `-` is an option too: `env - ls`, `su - ada`.
+            if text.starts_with('-') {
                 let (name, attached) = match text.split_once('=') {
                     Some((name, value)) => (name, Some(value)),
                     None => (text, None),
@@ -298,7 +301,7 @@ impl<'a> Inner<'a> {
                 at += 1;
                 continue;
             }
-            if wrapper.after_dashes {
+            if wrapper.after_dashes || wrapper.run == Run::Options {
                 at += 1;
                 continue;
             }

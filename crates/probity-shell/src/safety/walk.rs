@@ -7,6 +7,7 @@ use super::{
     expand::{self, Variable},
     feed::Feed,
     matching,
+    target::Classes,
 };
 use crate::{
     field::{self, Field},
@@ -47,6 +48,8 @@ pub(super) struct Walker<'r> {
     commands: usize,
     /// Base names of files that were fetched from elsewhere.
     pub(super) fetched: Vec<Text>,
+    /// Where a connection to the network was opened that later commands can use.
+    pub(super) socket: Option<Span>,
     /// Whether anything reads what is written.
     pub(super) wanted: bool,
     /// Under `sudo` and its like.
@@ -77,6 +80,7 @@ impl<'r> Walker<'r> {
             wrapped: 0,
             commands: 0,
             fetched: Vec::new(),
+            socket: None,
             wanted: false,
             privileged: false,
         }
@@ -158,6 +162,7 @@ impl<'r> Walker<'r> {
     }
 
     pub(super) fn opaque(&mut self, span: Span, why: &'static str) {
+        self.socket_is_run();
         let span = self.outer.unwrap_or(span);
         self.opaque.get_or_insert(Opaque { span, why });
     }
@@ -306,10 +311,17 @@ impl<'r> Walker<'r> {
         self.nested(stmt.span, Feed::Unknown, |walker| {
             let mut stdin = stdin;
             let mut captured = false;
+            let mut later = Classes::default();
             for redirect in &stmt.redirects {
-                captured |= walker.redirect(redirect, &stmt.command, &mut stdin);
+                let file = walker.redirect(redirect, &stmt.command, &mut stdin);
+                captured |= file.is_some();
+                later |= file.unwrap_or_default();
             }
+            let wanted = walker.wanted;
+            walker.wanted |= later.meets(Classes::STARTUP);
             let written = walker.command(&stmt.command, stdin, stmt.span);
+            walker.wanted = wanted;
+            walker.run_later(later, &written, stmt.span);
             if captured { Feed::Nothing } else { written }
         })
     }

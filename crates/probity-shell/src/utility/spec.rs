@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// A utility or one of its subcommands.
 #[expect(clippy::struct_excessive_bools, reason = "each is a habit that a utility has or has not")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Utility {
+pub(crate) struct Utility {
     /// Its name.
     pub name: Box<str>,
     /// Its options; an option's index here is its identity.
@@ -17,7 +17,7 @@ pub struct Utility {
     /// `-5` stands for this option with the value 5.
     pub habit: Option<usize>,
     /// What is done when it is not said.
-    pub defaults: Vec<Default>,
+    pub defaults: Vec<ImpliedOption>,
     /// Groups of options of which the last one given wins.
     pub exclusive: Vec<Vec<usize>>,
     /// Groups of options whose order among each other matters.
@@ -80,7 +80,7 @@ impl Spellings {
 
 /// An option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionSpec {
+pub(crate) struct OptionSpec {
     /// How it can be written, the canonical spelling first, dashes included.
     pub spellings: Vec<Box<str>>,
     /// Whether it takes a value.
@@ -96,11 +96,11 @@ pub struct OptionSpec {
 }
 
 /// An option's spelling, with its value if it has one.
-pub type Meaning = (Box<str>, Option<Box<str>>);
+pub(crate) type Meaning = (Box<str>, Option<Box<str>>);
 
 /// Whether an option takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
+pub(crate) enum Value {
     /// It does not.
     None,
     /// It does, attached or as the next word.
@@ -111,7 +111,7 @@ pub enum Value {
 
 /// What it means to give an option more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeat {
+pub(crate) enum Repeat {
     /// The same as once.
     Same,
     /// Every occurrence counts, in order.
@@ -126,7 +126,7 @@ pub enum Repeat {
 
 /// What is done when it is not said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Default {
+pub(crate) struct ImpliedOption {
     /// The option that would say it.
     pub option: usize,
     /// Its value.
@@ -137,7 +137,7 @@ pub struct Default {
 
 /// One place among the operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// What stands there: `FILE`, `PATTERN`, `COMMAND`, ...
     pub name: Box<str>,
     /// How many.
@@ -148,7 +148,7 @@ pub struct Slot {
 
 /// How many operands a slot takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Many {
+pub(crate) enum Many {
     /// One.
     One,
     /// One or none.
@@ -161,7 +161,7 @@ pub enum Many {
 
 /// What is wrong with a table.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum TableError {
+pub(crate) enum TableError {
     /// It is no TOML, or has keys we do not know.
     #[error("`{name}`: {message}")]
     Toml {
@@ -185,6 +185,8 @@ pub enum TableError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// Where the facts come from. A subcommand's are from where its utility's are.
+    source: Option<String>,
     #[serde(default)]
     options: Vec<String>,
     operands: Option<String>,
@@ -229,18 +231,22 @@ fn yes() -> bool {
 
 impl Utility {
     /// Reads the tables of one utility: `[name]` and what is below it.
-    pub fn parse(name: &str, text: &str) -> Result<Self, TableError> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, TableError> {
         let toml_error = |message: String| TableError::Toml { name: name.to_owned(), message };
         let mut tables: BTreeMap<String, Table> =
             toml::from_str(text).map_err(|it| toml_error(it.to_string()))?;
         let table = tables
             .remove(name)
             .ok_or_else(|| toml_error("there is no table of that name".to_owned()))?;
+        if table.source.as_deref().is_none_or(|it| it.trim().is_empty()) {
+            return Err(toml_error("`source` is missing: say where it comes from".to_owned()));
+        }
         Self::from_table(name, table)
     }
 
     fn from_table(name: &str, table: Table) -> Result<Self, TableError> {
         let Table {
+            source: _,
             options,
             operands,
             habit,
@@ -329,14 +335,14 @@ impl Utility {
     }
 
     /// The subcommand of that name or alias.
-    pub fn command(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn command(&self, name: &str) -> Option<&Self> {
         self.commands.get(name).or_else(|| {
             self.commands.values().find(|it| it.aliases.iter().any(|other| **other == *name))
         })
     }
 
     /// The option that is spelled so, dashes included.
-    pub fn option(&self, spelling: &str) -> Option<usize> {
+    pub(crate) fn option(&self, spelling: &str) -> Option<usize> {
         self.spellings.find(spelling)
     }
 }
@@ -367,14 +373,14 @@ fn slot(
 fn default(
     line: &str,
     find: &impl Fn(&str) -> Result<usize, TableError>,
-) -> Result<Default, TableError> {
+) -> Result<ImpliedOption, TableError> {
     let (said, unless) = line.split_once(" unless ").unwrap_or((line, ""));
     let (option, value) = match said.split_once([' ', '=']) {
         Some((option, value)) => (option, Some(value.into())),
         None => (said, None),
     };
     let unless = unless.split_whitespace().map(find).collect::<Result<_, _>>()?;
-    Ok(Default { option: find(option)?, value, unless })
+    Ok(ImpliedOption { option: find(option)?, value, unless })
 }
 
 impl OptionSpec {
@@ -432,7 +438,7 @@ impl OptionSpec {
     }
 
     /// The canonical spelling.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.spellings[0]
     }
 }

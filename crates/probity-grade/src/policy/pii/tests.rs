@@ -282,11 +282,3 @@ fn wallets_are_told_by_their_checksum() {
         check_not(text);
     }
 }
-
-#[test]
-fn the_hash_is_the_one_of_the_standard() {
-    let start = [0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea];
-    let end = [0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad];
-    let hash = sha256::short(b"abc");
-    assert!(hash.starts_with(&start) && hash.ends_with(&end), "{hash:x?}");
-}

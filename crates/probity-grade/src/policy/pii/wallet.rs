@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::sha256;
+use sha2::{Digest as _, Sha256};
 
 const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const BECH32: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
@@ -50,7 +50,7 @@ fn is_base58check(address: &[u8]) -> bool {
         }
     }
     let (payload, checksum) = number.split_at(21);
-    sha256::short(&sha256::short(payload)).starts_with(checksum)
+    Sha256::digest(Sha256::digest(payload)).starts_with(checksum)
 }
 
 fn is_bech32(address: &[u8]) -> bool {

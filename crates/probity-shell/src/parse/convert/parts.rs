@@ -169,7 +169,6 @@ impl Converter<'_> {
                     expression_ast.as_deref(),
                     *syntax,
                     span,
-                    context,
                 )?);
             }
             ast::WordPart::Variable(_)
@@ -263,7 +262,7 @@ impl Converter<'_> {
             true => self.backquoted(span, context)?,
             false => self.statements(body)?,
         };
-        Ok(Substitution { body, backquotes, quoted: context.is_quoted(), span: place })
+        Ok(Substitution { body, quoted: context.is_quoted(), span: place })
     }
 
     /// Backquotes nest by escaping, which the parser does not undo: their content is parsed on its own.
@@ -287,7 +286,6 @@ impl Converter<'_> {
         tree: Option<&ast::ArithmeticExprNode>,
         syntax: ast::ArithmeticExpansionSyntax,
         span: AstSpan,
-        context: Context,
     ) -> Result<Part> {
         let expression = Arithmetic {
             text: Text::new(expression.slice(self.source).trim()),
@@ -296,11 +294,7 @@ impl Converter<'_> {
             span: self.span(span),
         };
         let legacy = syntax == ast::ArithmeticExpansionSyntax::LegacyBracket;
-        Ok(Part::Arithmetic(Box::new(ArithmeticExpansion {
-            expression,
-            legacy,
-            quoted: context.is_quoted(),
-        })))
+        Ok(Part::Arithmetic(Box::new(ArithmeticExpansion { expression, legacy })))
     }
 
     fn plain(&self, reference: &ast::VarRef, op: ParameterOp) -> Expansion {
@@ -379,18 +373,9 @@ impl Converter<'_> {
         }
         let Expansion { name, subscript, op, operands } = expansion;
         let operands = operands.iter().map(|it| self.reparsed(*it)).collect::<Result<_>>()?;
-        let braced = self.slice(span).starts_with("${");
         let quoted = context.is_quoted();
         let span = self.span(span);
-        Ok(Part::Parameter(Box::new(Parameter {
-            name,
-            subscript,
-            op,
-            operands,
-            quoted,
-            braced,
-            span,
-        })))
+        Ok(Part::Parameter(Box::new(Parameter { name, subscript, op, operands, quoted, span })))
     }
 
     pub(super) fn heredoc_body(&self, body: &ast::HeredocBody) -> Result<Word> {
@@ -427,8 +412,7 @@ impl Converter<'_> {
                     ..
                 } => {
                     let tree = expression_ast.as_deref();
-                    parts
-                        .push(self.arithmetic_expansion(expression, tree, *syntax, span, context)?);
+                    parts.push(self.arithmetic_expansion(expression, tree, *syntax, span)?);
                 }
                 ast::HeredocBodyPart::Parameter(it) => {
                     parts.push(self.parameter(self.expansion(it), span, context)?);

@@ -116,3 +116,23 @@ pub(super) const LISTS: &[&str] = &[
 /// Calls that undo base64.
 pub(super) const DECODES: &[&str] =
     &["atob", "b64decode", "base64_decode", "decode64", "decode_base64", "urlsafe_decode64"];
+
+/// Names that only programs with a network connection use.
+pub(super) const SOCKETS: &[&str] = &[
+    "INET",
+    "TCPServer",
+    "TCPSocket",
+    "connect",
+    "create_connection",
+    "createConnection",
+    "createServer",
+    "create_server",
+    "fsockopen",
+    "pfsockopen",
+    "socket_create",
+    "stream_socket_client",
+];
+
+/// Calls that read from a connection, or wait for one.
+pub(super) const RECEIVES: &[&str] =
+    &["accept", "fgets", "fread", "gets", "listen", "readline", "receive", "recv", "socket_read"];

@@ -1,15 +1,15 @@
 //! `probity check command`: what a shell command means.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use probity_core::visible::safe;
 use probity_grade::command::ShellRules;
 use probity_shell::{
     ParseError, Script, Span,
     equivalence::{self, Equivalence, Verdict},
-    extract::{self, Extracted},
-    posix::{self, Edition},
-    safety::{self, Assessment, Level, Risk},
+    extract::{self, Extracted, Step},
+    posix::{self, Edition, Violation},
+    safety::{self, Assessment, Finding, Judgement, Level, Opaque, Risk},
 };
 use serde::{Deserialize, Serialize};
 
@@ -105,19 +105,11 @@ struct Judged<'t> {
     text: &'t str,
     level: Level,
     edition: Edition,
-    parsed: Result<Reports, Broken>,
-    against: Option<Against>,
-}
-
-/// A text that does not parse, with what its readable part would do.
-struct Broken {
-    error: ParseError,
+    is_unsafe: bool,
+    /// What it would do; of a text that does not parse, what its readable part would do.
     safety: Option<Assessment>,
-}
-
-struct Reports {
-    safety: Assessment,
-    posix: posix::Report,
+    posix: Result<posix::Report, ParseError>,
+    against: Option<Against>,
 }
 
 /// The comparison, or which of the two does not parse.
@@ -126,90 +118,56 @@ type Against = Result<Equivalence, String>;
 impl<'t> Judged<'t> {
     fn new(settings: &Settings<'_>, text: &'t str, against: Option<&str>) -> Self {
         let Settings { level, edition, rules } = *settings;
-        let script = Script::parse(text);
+        let Judgement { script, assessment, is_unsafe } =
+            safety::judge(text, rules.safety(), level);
         let against = against.map(|other| match (&script, Script::parse(other)) {
             (Ok(script), Ok(other)) => Ok(equivalence::compare(script, &other)),
             (Err(error), _) => Err(format!("the command cannot be read: {error}")),
             (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
         });
-        let parsed = match script {
-            Ok(script) => Ok(Reports {
-                safety: safety::assess(&script, rules.safety()),
-                posix: posix::check(&script, edition),
-            }),
-            Err(error) => {
-                Err(Broken { error, safety: safety::assess_broken(text, rules.safety()) })
-            }
-        };
-        Judged { text, level, edition, parsed, against }
-    }
-
-    /// Whether it counts as unsafe. That it cannot be read counts at level strict; what was found in the part that can
-    /// be read counts like any finding, because a shell runs the lines before the one it refuses.
-    fn is_unsafe(&self) -> bool {
-        match &self.parsed {
-            Ok(reports) => reports.safety.is_unsafe(self.level),
-            Err(Broken { safety, .. }) => {
-                self.level == Level::Strict
-                    || safety
-                        .as_ref()
-                        .is_some_and(|it| it.risk > Risk::Safe && it.is_unsafe(self.level))
-            }
-        }
+        let posix = script.map(|script| posix::check(&script, edition));
+        Judged { text, level, edition, is_unsafe, safety: assessment, posix, against }
     }
 
     fn answer(self) -> Answer {
-        let is_unsafe = self.is_unsafe();
-        let Judged { text: _, level, edition, parsed, against } = self;
+        let Judged { text: _, level, edition, is_unsafe, safety, posix, against } = self;
         let (equivalence, reason, canonical, difference) = match against {
             None => (None, None, None, None),
             Some(Ok(Equivalence { verdict, reason, canonical, difference })) => {
                 let difference = difference.map(|it| it.to_string());
-                (Some(verdict.as_str()), Some(reason), Some(canonical), difference)
+                (Some(verdict), Some(reason), Some(canonical), difference)
             }
-            Some(Err(reason)) => (Some(Verdict::Unknown.as_str()), Some(reason), None, None),
+            Some(Err(reason)) => (Some(Verdict::Unknown), Some(reason), None, None),
         };
-        let mut answer = Answer {
+        let parse_error = posix
+            .as_ref()
+            .err()
+            .map(|error| Place { span: error.span().unwrap_or_default(), why: error.to_string() });
+        let is_posix = posix.as_ref().is_ok_and(posix::Report::is_compliant);
+        let (violations, unknown) = match posix {
+            Ok(report) => (report.violations, report.unknown_utilities),
+            Err(_) => (Vec::new(), Vec::new()),
+        };
+        // Of a text that does not parse it is not said that a part is opaque: all of it is.
+        let opaque = safety.as_ref().and_then(|it| it.opaque.clone());
+        Answer {
             extracted: None,
-            parsed: parsed.is_ok(),
-            parse_error: None,
-            level: level.name(),
-            risk: None,
+            parsed: parse_error.is_none(),
+            opaque: opaque.filter(|_| parse_error.is_none()),
+            parse_error,
+            level,
+            risk: safety.as_ref().map(|it| it.risk),
             is_unsafe,
-            opaque: None,
-            findings: Vec::new(),
-            edition: edition.as_str(),
-            posix: false,
-            violations: Vec::new(),
-            unknown_utilities: Vec::new(),
+            findings: safety.map(|it| it.findings).unwrap_or_default(),
+            edition,
+            posix: is_posix,
+            violations,
+            unknown_utilities: unknown.into_iter().map(|it| it.name).collect(),
             equivalence,
             reason,
             canonical,
             difference,
-        };
-        match parsed {
-            Ok(Reports { safety, posix }) => {
-                answer.risk = Some(safety.risk.name());
-                answer.opaque =
-                    safety.opaque.map(|it| Place { span: pair(it.span), why: it.why.to_owned() });
-                answer.findings = safety.findings.into_iter().map(FindingAnswer::from).collect();
-                answer.posix = posix.is_compliant();
-                answer.violations =
-                    posix.violations.into_iter().map(ViolationAnswer::from).collect();
-                answer.unknown_utilities =
-                    posix.unknown_utilities.into_iter().map(|it| it.name).collect();
-            }
-            Err(Broken { error, safety }) => {
-                let span = error.span().unwrap_or_default();
-                answer.parse_error = Some(Place { span: pair(span), why: error.to_string() });
-                if let Some(safety) = safety.filter(|it| it.risk > Risk::Safe) {
-                    answer.risk = Some(safety.risk.name());
-                    answer.findings =
-                        safety.findings.into_iter().map(FindingAnswer::from).collect();
-                }
-            }
         }
-        answer
     }
 
     fn for_people(&self, extracted: Option<&Extracted<'_>>) -> String {
@@ -226,9 +184,9 @@ impl<'t> Judged<'t> {
             }
             out.push('\n');
         }
-        match &self.parsed {
-            Ok(reports) => self.show_reports(reports, &mut out),
-            Err(broken) => self.show_broken(broken, &mut out),
+        match &self.posix {
+            Ok(report) => self.show_reports(report, &mut out),
+            Err(error) => self.show_broken(error, &mut out),
         }
         if let Some(against) = &self.against {
             show_comparison(against, &mut out);
@@ -236,15 +194,13 @@ impl<'t> Judged<'t> {
         out
     }
 
-    fn show_broken(&self, broken: &Broken, out: &mut String) {
-        let Broken { error, safety } = broken;
+    fn show_broken(&self, error: &ParseError, out: &mut String) {
         let marks: Vec<_> =
             error.span().map(|it| (range(it, self.text), error.to_string())).into_iter().collect();
         let title = format!("unparsable: neither safe nor equal to anything ({error})");
         section(out, &title, self.text, &marks);
-        let found = safety.as_ref().filter(|it| it.risk > Risk::Safe);
-        if let Some(safety) = found {
-            let word = if self.is_unsafe() { "unsafe" } else { "safe" };
+        if let Some(safety) = &self.safety {
+            let word = if self.is_unsafe { "unsafe" } else { "safe" };
             let title = format!(
                 "what can be read of it is {word} at level {} (risk: {})",
                 self.level, safety.risk
@@ -264,21 +220,9 @@ impl<'t> Judged<'t> {
         found.chain(opaque).collect()
     }
 
-    fn show_reports(&self, reports: &Reports, out: &mut String) {
-        let Reports { safety, posix } = reports;
-        let title = match (safety.is_unsafe(self.level), &safety.opaque) {
-            (true, _) => format!("unsafe at level {} (risk: {})", self.level, safety.risk),
-            (false, None) => format!("safe at level {} (risk: {})", self.level, safety.risk),
-            (false, Some(_)) => format!(
-                "opaque: part of it cannot be judged; the rest is safe at level {} (risk: {})",
-                self.level, safety.risk
-            ),
-        };
-        section(out, &title, self.text, &self.marks(safety));
-        for finding in &safety.findings {
-            if let Some(safer) = &finding.safer {
-                let _ = writeln!(out, "  safer: {}", safe(safer));
-            }
+    fn show_reports(&self, posix: &posix::Report, out: &mut String) {
+        if let Some(safety) = &self.safety {
+            self.show_safety(safety, out);
         }
         let word = if posix.is_compliant() { "POSIX" } else { "not POSIX" };
         let title = format!("{word} (edition {})", self.edition);
@@ -297,6 +241,23 @@ impl<'t> Judged<'t> {
             let mut names: Vec<&str> = posix.unknown_utilities.iter().map(|it| &*it.name).collect();
             names.dedup();
             let _ = writeln!(out, "  not in the standard: {}", safe(&names.join(", ")));
+        }
+    }
+
+    fn show_safety(&self, safety: &Assessment, out: &mut String) {
+        let title = match (self.is_unsafe, &safety.opaque) {
+            (true, _) => format!("unsafe at level {} (risk: {})", self.level, safety.risk),
+            (false, None) => format!("safe at level {} (risk: {})", self.level, safety.risk),
+            (false, Some(_)) => format!(
+                "opaque: part of it cannot be judged; the rest is safe at level {} (risk: {})",
+                self.level, safety.risk
+            ),
+        };
+        section(out, &title, self.text, &self.marks(safety));
+        for finding in &safety.findings {
+            if let Some(safer) = &finding.safer {
+                let _ = writeln!(out, "  safer: {}", safe(safer));
+            }
         }
     }
 }
@@ -343,10 +304,6 @@ fn range(span: Span, text: &str) -> std::ops::Range<usize> {
     text.floor_char_boundary(span.start.min(end))..end
 }
 
-fn pair(span: Span) -> [usize; 2] {
-    [span.start, span.end]
-}
-
 /// What is answered, field by field.
 #[derive(Serialize)]
 struct Answer {
@@ -355,83 +312,43 @@ struct Answer {
     parsed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     parse_error: Option<Place>,
-    level: &'static str,
-    risk: Option<&'static str>,
+    level: Level,
+    risk: Option<Risk>,
     #[serde(rename = "unsafe")]
     is_unsafe: bool,
-    opaque: Option<Place>,
-    findings: Vec<FindingAnswer>,
-    edition: &'static str,
+    opaque: Option<Opaque>,
+    findings: Vec<Finding>,
+    edition: Edition,
     posix: bool,
-    violations: Vec<ViolationAnswer>,
+    violations: Vec<Violation>,
     unknown_utilities: Vec<String>,
-    equivalence: Option<&'static str>,
+    equivalence: Option<Verdict>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     canonical: Option<[String; 2]>,
     difference: Option<String>,
 }
 
-/// What was found in a reply.
 #[derive(Serialize)]
+struct Place {
+    span: Span,
+    why: String,
+}
+
+/// What was found in a reply; without a command where there is none.
+#[derive(Default, Serialize)]
 struct ExtractedAnswer {
     command: Option<String>,
-    steps: Vec<&'static str>,
+    steps: Vec<Step>,
     alternatives: usize,
 }
 
 impl From<Option<&Extracted<'_>>> for ExtractedAnswer {
     fn from(found: Option<&Extracted<'_>>) -> Self {
-        Self {
-            command: found.map(|it| it.command.clone().into_owned()),
-            steps: found.iter().flat_map(|it| &it.steps).map(|it| it.as_str()).collect(),
-            alternatives: found.map_or(0, |it| it.alternatives),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Place {
-    span: [usize; 2],
-    why: String,
-}
-
-#[derive(Serialize)]
-struct FindingAnswer {
-    rule: String,
-    category: &'static str,
-    risk: &'static str,
-    span: [usize; 2],
-    why: Arc<str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    safer: Option<Arc<str>>,
-}
-
-impl From<safety::Finding> for FindingAnswer {
-    fn from(finding: safety::Finding) -> Self {
-        let safety::Finding { rule, category, risk, span, why, safer } = finding;
-        Self {
-            rule: rule.to_string(),
-            category: category.name(),
-            risk: risk.name(),
-            span: pair(span),
-            why,
-            safer,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct ViolationAnswer {
-    rule: &'static str,
-    span: [usize; 2],
-    message: String,
-    instead: Option<String>,
-}
-
-impl From<posix::Violation> for ViolationAnswer {
-    fn from(violation: posix::Violation) -> Self {
-        let posix::Violation { rule, span, message, instead } = violation;
-        Self { rule, span: pair(span), message, instead }
+        found.map_or_else(Self::default, |it| Self {
+            command: Some(it.command.clone().into_owned()),
+            steps: it.steps.clone(),
+            alternatives: it.alternatives,
+        })
     }
 }

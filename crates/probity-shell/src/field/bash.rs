@@ -8,12 +8,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use probity_shell::{
+use proptest::prelude::*;
+
+use super::{Expand, Field, push_fields};
+use crate::{
     Script,
-    field::{self, Expand, Field},
     tree::{Command as Node, Part},
 };
-use proptest::prelude::*;
 
 /// Expansions are not part of this test.
 struct None_;
@@ -31,7 +32,7 @@ fn ours(command: &str) -> Option<Vec<String>> {
     let Node::Simple(simple) = &stmt.command else { return None };
     let mut fields: Vec<Field> = Vec::new();
     for word in &simple.words {
-        field::push_fields(word, &mut None_, &mut fields);
+        push_fields(word, &mut None_, &mut fields);
     }
     fields[1..].iter().map(|it| it.literal().map(str::to_owned)).collect()
 }
