@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::record::{Aborted, CallError, CaseRecord, Lane, LaneStatus};
+use crate::record::{Aborted, CallError, CaseRecord, Lane, LaneStatus, Spent};
 
 /// Version of the stream's format.
 pub const VERSION: u32 = 1;
@@ -97,6 +97,8 @@ pub enum Event {
         case: CaseKey,
         /// Why.
         reason: Aborted,
+        /// What its calls used until then.
+        used: Spent,
     },
     /// A lane ended.
     LaneFinished {

@@ -22,7 +22,7 @@ use std::{
 use probity_core::{
     case::Category,
     event::{CaseKey, Event, Stamped, VERSION},
-    record::{Aborted, CaseRecord, LaneStatus},
+    record::{Aborted, CaseRecord, LaneStatus, Spent},
 };
 use probity_grade::Rules;
 use tokio::{
@@ -97,6 +97,8 @@ struct Live {
     backing_off: Option<usize>,
     /// Why it was given up.
     aborted: Option<Aborted>,
+    /// What its calls used so far.
+    used: Spent,
 }
 
 struct Engine {
@@ -369,6 +371,7 @@ impl Engine {
             calling: Some(backend),
             backing_off: None,
             aborted: None,
+            used: Spent::default(),
         };
         self.live.insert(serial, live);
         self.emit(Event::CaseStarted(key)).await
@@ -379,6 +382,7 @@ impl Engine {
         let Called { serial, backend, began, calls, usage, cost_usd, outcome } = called;
         let Some(live) = self.live.get_mut(&serial) else { return Ok(()) };
         live.calling = None;
+        live.used.add(calls, usage, cost_usd);
         let key = live.key.clone();
         let lane = &mut self.lanes[key.lane];
         let state = &mut self.backends[backend];
@@ -439,7 +443,7 @@ impl Engine {
                 if let Left::Nothing(why) = self.budget_left(at) {
                     self.lanes[at].stop(LaneStatus::Budget { reason: why });
                 }
-                self.emit(Event::CaseAborted { case: live.key, reason }).await
+                self.emit(Event::CaseAborted { case: live.key, reason, used: live.used }).await
             }
             Ok(Ended { record, at_fault, ends_lane }) => {
                 let breach = self.lanes[at].judge(&record);
@@ -474,7 +478,7 @@ impl Engine {
             let reason = format!("case `{}` broke the program: {error}", live.key.case_id);
             self.lanes[live.key.lane].broke(reason);
         }
-        self.emit(Event::CaseAborted { case: live.key, reason }).await
+        self.emit(Event::CaseAborted { case: live.key, reason, used: live.used }).await
     }
 
     /// Takes a case off the books.

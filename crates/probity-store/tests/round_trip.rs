@@ -15,7 +15,7 @@ use probity_core::{
     metrics::Verdicts,
     record::{
         Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
-        RunStatus, Source, Usage,
+        RunStatus, Source, Spent, Usage,
     },
     request::Request,
     runner::RunnerKind,
@@ -205,7 +205,9 @@ fn counts_are_made_from_the_records() {
     let path = folder.path().join("x.db");
     let mut recorder = create(&path);
     let key = |case_id: &str| CaseKey { lane: 0, case_id: case_id.to_owned(), repeat: 0 };
-    let aborted = |case_id| Event::CaseAborted { case: key(case_id), reason: Aborted::Interrupted };
+    let used = Spent { calls: 2, cost_usd: 0.5, ..Spent::default() };
+    let aborted =
+        |case_id| Event::CaseAborted { case: key(case_id), reason: Aborted::Interrupted, used };
     write(&mut recorder, vec![started(), aborted("a"), aborted("c")]);
     write(
         &mut recorder,
@@ -225,6 +227,9 @@ fn counts_are_made_from_the_records() {
     assert_eq!((pass, fail, error, undecided, tally.total()), (1, 0, 1, 0, 2));
     // A case that came to an end after all was not given up.
     assert_eq!(reader.aborted(&lanes[0]).unwrap(), 1);
+    // What it had used before stays counted.
+    let cut_off = reader.cut_off(&lanes[0]).unwrap();
+    assert_eq!((cut_off.calls, cut_off.cost_usd), (4, 1.0));
     assert_eq!(reader.ids_by_verdict(&run, &[Verdict::Error]).unwrap(), ["b"]);
 }
 

@@ -130,7 +130,7 @@ fn what_is_sent_is_what_the_suite_says() {
         "#,
         server.url()
     );
-    let cases = "version = \"1.0.0\"\n[[test_cases]]\nid = \"a\"\nprompt = \"Say {{ what }}\"\nprompt_vars = { what = \"hi\" }\n";
+    let cases = "version = \"1.0.0\"\n[[test_cases]]\nid = \"a\"\nprompt = \"Say {{ what }}\"\nprompt_vars = { what = \"hi\" }\nexpected_classification = \"pass\"\n";
     let project = Project::new().file("cases.toml", cases).file("s.toml", suite);
     let output =
         project.command(&["run", "s.toml", "-q"]).env("SOME_KEY", "key-of-mine").output().unwrap();

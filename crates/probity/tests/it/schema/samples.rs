@@ -31,7 +31,7 @@ use probity_core::{
     metrics::{Flaky, ScoreSummary},
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
-        LaneStatus, SkillsInfo, Source, Usage,
+        LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
     request::Request,
     runner::RunnerKind,
@@ -558,7 +558,7 @@ fn events() -> Vec<Event> {
         Aborted::TimedOut,
         Aborted::Broken,
     ] {
-        all.push(Event::CaseAborted { case: case(), reason });
+        all.push(Event::CaseAborted { case: case(), reason, used: Spent::default() });
     }
     let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
     all.extend(statuses().into_iter().map(ended));
