@@ -12,8 +12,10 @@ use std::time::Duration;
 
 pub use probity_core::reply::Reply;
 use probity_core::{
+    failure::ErrorKind,
     record::{CallError, InputDigest, Kept, Usage},
     request::Request,
+    settings::Span,
     suite::{BackendKind, Price},
 };
 
@@ -40,6 +42,18 @@ pub struct Failed {
     pub usage: Usage,
     /// Dollars as the backend counted them.
     pub cost_usd: Option<f64>,
+}
+
+impl Failed {
+    /// The same, where what was left of a case's limit was the limit of the call.
+    pub(crate) fn of_case(mut self, limit: Duration) -> Self {
+        if self.error.kind == ErrorKind::Timeout {
+            let limit = Span(limit);
+            self.error.message =
+                format!("{}, which was left of the case's limit of {limit}", self.error.message);
+        }
+        self
+    }
 }
 
 impl From<CallError> for Failed {

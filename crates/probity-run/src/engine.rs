@@ -81,7 +81,16 @@ struct BackendState {
     /// Why it gets no more work at all.
     given_up: Option<String>,
     /// Cases that wait for a permit to ask it, in the order they came.
-    waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A case that waits for a permit.
+#[derive(Debug)]
+struct Waiting {
+    serial: u64,
+    /// When it is no longer of use.
+    deadline: Instant,
+    grant: oneshot::Sender<Grant>,
 }
 
 /// A case that is being worked on.
@@ -159,7 +168,7 @@ impl Engine {
         let backends = backends
             .into_iter()
             .map(|backend| BackendState {
-                pacer: Pacer::new(backend.max_concurrency, probation),
+                pacer: Pacer::new(backend.max_concurrency, probation, settings.pace.max_pause),
                 backend,
                 given_up: None,
                 waiting: VecDeque::new(),
@@ -328,8 +337,8 @@ impl Engine {
 
     async fn message(&mut self, message: Message) -> Result<(), Unrecorded> {
         match message {
-            Message::Wants { serial, backend, grant } => {
-                self.wants(serial, backend, grant);
+            Message::Wants { serial, backend, deadline, grant } => {
+                self.wants(backend, Waiting { serial, deadline, grant });
                 Ok(())
             }
             Message::Called(called) => self.called(called).await,
@@ -410,6 +419,10 @@ impl Engine {
             }
         };
         let backend = state.backend.name.clone();
+        let reason = match &failed {
+            Some(failure) => failure.error.to_string(),
+            None => "its answer says that nothing is left of a limit".to_owned(),
+        };
         if let Some(failure) = failed {
             let event = Event::AttemptFailed {
                 case: key,
@@ -421,7 +434,7 @@ impl Engine {
         }
         if let Some(Pause { length, limit }) = pause {
             let for_ms = crate::grade::millis(length);
-            self.emit(Event::BackendPaused { backend, for_ms, limit }).await?;
+            self.emit(Event::BackendPaused { backend, for_ms, limit, reason }).await?;
         }
         Ok(())
     }
@@ -558,7 +571,7 @@ impl Engine {
         let live = &self.live;
         let is_wanted = |serial: &u64| live.get(serial).is_none_or(|it| it.aborted.is_none());
         for state in &mut self.backends {
-            state.waiting.retain(|(serial, _)| is_wanted(serial));
+            state.waiting.retain(|it| is_wanted(&it.serial));
         }
     }
 }

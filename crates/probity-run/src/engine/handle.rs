@@ -6,10 +6,11 @@ use probity_core::{
     failure::ErrorKind,
     record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
     request::Request,
+    settings::Span,
 };
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout_at},
 };
 
 use super::task::{CallOutcome, Called, Grant, Message, Shared};
@@ -93,7 +94,7 @@ impl Handle {
     ) -> Self {
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
-        let limit = subject.backend.timeout;
+        let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
         let asked = Vec::new();
         Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
@@ -217,13 +218,28 @@ impl Handle {
         let (grant, granted) = oneshot::channel();
         let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
         let backend = self.party(target).at;
-        let message = Message::Wants { serial: self.serial, backend, grant };
+        let (serial, deadline) = (self.serial, self.deadline);
+        let message = Message::Wants { serial, backend, deadline, grant };
         self.shared.to_loop.send(message).map_err(|_| interrupted())?;
-        match granted.await {
-            Ok(Grant::Go) => Ok(()),
-            Ok(Grant::NoBudget) => Err(Unanswered::Aborted(Aborted::Budget)),
-            Err(_) => Err(interrupted()),
-        }
+        let limit = Span(self.shared.settings.timeouts.case);
+        let (kind, message) = match timeout_at(deadline, granted).await {
+            Ok(Ok(Grant::Go)) => return Ok(()),
+            Ok(Ok(Grant::NoBudget)) => return Err(Unanswered::Aborted(Aborted::Budget)),
+            Ok(Err(_)) => return Err(interrupted()),
+            Ok(Ok(Grant::Paused(wait))) => {
+                let wait = Span(Duration::from_secs(wait.as_secs().max(1)));
+                let message = format!(
+                    "the backend asks to be left alone for another {wait}, longer than what is \
+                     left of the case's limit of {limit}"
+                );
+                (ErrorKind::RateLimit, message)
+            }
+            Err(_) => {
+                let message = format!("the case's limit of {limit} was used up by waiting");
+                (ErrorKind::Timeout, message)
+            }
+        };
+        Err(Unanswered::Failed { error: CallError::new(kind, message), backend })
     }
 
     /// Makes one call and reports it. An error comes with the wait before the next try.
@@ -244,6 +260,11 @@ impl Handle {
             false => backend.ask(ask, limit).await,
             true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
         };
+        let case_limit = self.shared.settings.timeouts.case;
+        let answer = answer.map_err(|failed| match limit < backend.timeout && !limit.is_zero() {
+            true => failed.of_case(case_limit),
+            false => failed,
+        });
         let latency = match &answer {
             Ok(Reply { latency: Some(latency), .. }) => *latency,
             Ok(_) | Err(_) => began.elapsed(),
@@ -251,7 +272,6 @@ impl Handle {
         self.spent.calls += u32::from(!backend.is_replay());
         if target == Target::Subject {
             self.spent.latency = latency;
-            self.spent.limit = limit;
         }
         // A call that failed may have cost as much as one that did not.
         let (usage, said) = match &answer {
@@ -276,13 +296,15 @@ impl Handle {
                     Target::Subject => *error,
                     Target::Judge => of_judge(&backend.name, *error),
                 };
-                let situation = Situation {
-                    error: &error,
-                    attempts,
-                    left: self.deadline.saturating_duration_since(Instant::now()),
-                    chance: fastrand::f64(),
-                };
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                let max_pause = self.shared.settings.pace.max_pause;
+                let chance = fastrand::f64();
+                let situation = Situation { error: &error, attempts, left, max_pause, chance };
                 let wait = retry::wait(&self.shared.settings.retry, situation);
+                let error = match wait {
+                    Some(_) => error,
+                    None => retry::explained(error, left, max_pause),
+                };
                 let failure = FailedAttempt {
                     attempt: self.spent.calls,
                     error: error.clone(),

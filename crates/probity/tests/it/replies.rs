@@ -48,7 +48,11 @@ fn reasoning_is_no_part_of_the_answer() {
         let (_server, project) = with_body("openai", &body, &dataset(1), "");
         run(&project, &[]).expect(0, &[("TOTAL_CALLS", "1")]);
         let case = stored(&project).remove(0);
-        assert_eq!((&case["verdict"], &case["raw_response"]), (&"pass".into(), &"0".into()), "{case}");
+        assert_eq!(
+            (&case["verdict"], &case["raw_response"]),
+            (&"pass".into(), &"0".into()),
+            "{case}"
+        );
     }
 }
 
