@@ -22,6 +22,7 @@ use std::{
 use probity_core::{
     case::Category,
     event::{CaseKey, Event, Stamped, VERSION},
+    failure::ErrorKind,
     record::{Aborted, CaseRecord, LaneStatus},
 };
 use probity_grade::Rules;
@@ -364,6 +365,7 @@ impl Engine {
         self.meter.begin();
         self.runner_meters[lane.runner].begin();
         lane.live += 1;
+        lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, subject, judge, self.shared.clone());
@@ -412,6 +414,7 @@ impl Engine {
             CallOutcome::Failed(failure) => {
                 let pause = state.pacer.failed(began, now, &failure.error);
                 if failure.retry_in_ms.is_some() {
+                    lane.tracker.retry(key.repeat, serial);
                     state.pacer.back_off();
                     live.backing_off = Some(backend);
                 }
@@ -449,13 +452,18 @@ impl Engine {
         let at = live.key.lane;
         match result {
             Err(reason) => {
+                self.lanes[at].tracker.forget(live.key.repeat, serial);
                 if let Left::Nothing(why) = self.budget_left(at) {
                     self.lanes[at].stop(LaneStatus::Budget { reason: why });
                 }
                 self.emit(Event::CaseAborted { case: live.key, reason }).await
             }
             Ok(Ended { record, at_fault, ends_lane }) => {
-                let breach = self.lanes[at].judge(&record);
+                let breach = self.lanes[at].judge(serial, &record);
+                if record.error.as_ref().is_some_and(|it| it.kind != ErrorKind::ContentFilter) {
+                    let at_fault = at_fault.unwrap_or(self.lanes[at].backend);
+                    self.backends[at_fault].pacer.doubt();
+                }
                 let Live { place, category, .. } = live;
                 let CaseRecord { primary, verdict, .. } = *record;
                 self.lanes[at].count(Seen { place, category, primary, verdict });

@@ -3,8 +3,9 @@
 //! The limit begins low, grows by one with each success until the first sign of too
 //! much (which doubles it each round), and grows gently after that. A burst of refusals
 //! cuts it once: calls that were begun before the last cut say nothing about the limit
-//! that holds now. Until its first success a backend gets no more cases than it takes
-//! to find out that it is hopeless, and then one at a time.
+//! that holds now. Until its first success, and after a case that ended in an error until the
+//! next one, a backend gets no more cases than it takes to find out that it is hopeless, and
+//! then one at a time.
 
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(crate) struct Pacer {
     proven: bool,
     /// Cases that may still begin together before one has to succeed.
     probation: u64,
+    /// How many those are to begin with; none where the backend is never given up.
+    probation_length: Option<u64>,
     /// Rounds that the limit takes to grow by one step; each cut doubles them.
     patience: f64,
     /// Whether any call has been refused for being too many.
@@ -67,6 +70,7 @@ impl Pacer {
             backing_off: 0,
             proven: probation.is_none(),
             probation: probation.unwrap_or(0),
+            probation_length: probation,
             patience: 1.0,
             cut_at: None,
             paused_until: None,
@@ -126,6 +130,15 @@ impl Pacer {
     pub(crate) fn enter(&mut self) {
         self.probation = self.probation.saturating_sub(1);
         self.cases += 1;
+    }
+
+    /// A case ended in an error: until a call succeeds, no more cases begin than it takes to
+    /// find out that the backend is hopeless.
+    pub(crate) fn doubt(&mut self) {
+        if let Some(length) = self.probation_length.filter(|_| self.proven) {
+            self.proven = false;
+            self.probation = length.saturating_sub(1);
+        }
     }
 
     pub(crate) fn end_case(&mut self) {

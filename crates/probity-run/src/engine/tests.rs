@@ -2,6 +2,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look for single events")]
 
+mod giving_up;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
