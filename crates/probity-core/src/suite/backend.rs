@@ -57,6 +57,32 @@ backend_kinds! {
     Vllm => "vllm", Server, None;
     /// `openai`, where MLX's server listens.
     Mlx => "mlx", Server, None;
+    /// `openai`, where LM Studio listens.
+    Lmstudio => "lmstudio", Server, None;
+    /// `openai`, where llama.cpp's server listens.
+    Llamacpp => "llamacpp", Server, None;
+    /// `openai`, at OpenRouter.
+    Openrouter => "openrouter", Server, Some("model");
+    /// `openai`, at Groq.
+    Groq => "groq", Server, Some("model");
+    /// `openai`, at Mistral.
+    Mistral => "mistral", Server, Some("model");
+    /// `openai`, at DeepSeek.
+    Deepseek => "deepseek", Server, Some("model");
+    /// `openai`, at Together.
+    Together => "together", Server, Some("model");
+    /// `openai`, at Fireworks.
+    Fireworks => "fireworks", Server, Some("model");
+    /// `openai`, at xAI.
+    Xai => "xai", Server, Some("model");
+    /// `openai`, at Cerebras.
+    Cerebras => "cerebras", Server, Some("model");
+    /// `openai`, at Perplexity.
+    Perplexity => "perplexity", Server, Some("model");
+    /// `openai`, at NVIDIA.
+    Nvidia => "nvidia", Server, Some("model");
+    /// `openai`, at GitHub Models.
+    GithubModels => "github-models", Server, Some("model");
     /// Claude Code's command line.
     Claude => "claude", Program, None;
     /// Codex' command line.

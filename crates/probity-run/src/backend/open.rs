@@ -391,6 +391,50 @@ mod tests {
     }
 
     #[test]
+    fn a_key_goes_to_nobody_who_only_looks_like_the_vendor() {
+        for url in [
+            "http://127.0.0.1:1/proxy/https://api.openai.com/v1",
+            "http://127.0.0.1:1/v1?x=://api.openai.com",
+            "http://api.openai.com@127.0.0.1:1/v1",
+            "http://api.openai.com/v1",
+            "https://api.openai.com.example/v1",
+        ] {
+            let config =
+                BackendConfig { base_url: Some(url.to_owned()), ..config(BackendKind::Openai) };
+            // Whoever is to get the key cannot be asked without one.
+            let backend = open(&config, &[]).unwrap();
+            assert_eq!(backend.price, None, "{url}");
+        }
+    }
+
+    #[test]
+    fn every_service_wants_the_key_that_its_vendor_names() {
+        let services = [
+            (BackendKind::Anthropic, "ANTHROPIC_API_KEY"),
+            (BackendKind::Openrouter, "OPENROUTER_API_KEY"),
+            (BackendKind::Groq, "GROQ_API_KEY"),
+            (BackendKind::Mistral, "MISTRAL_API_KEY"),
+            (BackendKind::Deepseek, "DEEPSEEK_API_KEY"),
+            (BackendKind::Together, "TOGETHER_API_KEY"),
+            (BackendKind::Fireworks, "FIREWORKS_API_KEY"),
+            (BackendKind::Xai, "XAI_API_KEY"),
+            (BackendKind::Cerebras, "CEREBRAS_API_KEY"),
+            (BackendKind::Perplexity, "PERPLEXITY_API_KEY"),
+            (BackendKind::Nvidia, "NVIDIA_API_KEY"),
+            (BackendKind::GithubModels, "GITHUB_TOKEN"),
+        ];
+        for (kind, variable) in services {
+            let missing = open(&config(kind), &[]).unwrap_err();
+            assert!(missing.contains(&format!("`{variable}`")), "{missing}");
+            let opened = open(&config(kind), &[(variable, "sk-secret-key")]).unwrap();
+            assert!(url(&opened).starts_with("https://"), "{}", url(&opened));
+            assert!(!format!("{opened:?}").contains("sk-secret-key"));
+        }
+        let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
+        assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
+    }
+
+    #[test]
     fn addresses_come_from_where_people_put_them() {
         let at = |kind, variables: &[(&str, &str)]| {
             url(&open(&config(kind), variables).unwrap()).to_owned()
