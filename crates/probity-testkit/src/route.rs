@@ -2,6 +2,8 @@
 
 use hyper::{HeaderMap, Method};
 
+use crate::gemini;
+
 /// An API's way to write requests, answers and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -11,6 +13,8 @@ pub enum Dialect {
     Anthropic,
     /// `POST /api/chat`.
     Ollama,
+    /// `POST /v1beta/models/MODEL:generateContent`.
+    Gemini,
 }
 
 /// Where a request goes.
@@ -40,6 +44,8 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/v1/messages" => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
         "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
+        "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),
+        _ if gemini::is_generate(path) => (Dialect::Gemini, Method::POST, Endpoint::Generate),
         "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
         "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
         "/__seen" => (Dialect::OpenAi, Method::GET, Endpoint::Seen),

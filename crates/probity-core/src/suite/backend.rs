@@ -51,6 +51,8 @@ backend_kinds! {
     Openai => "openai", Server, Some("model");
     /// Anthropic's messages.
     Anthropic => "anthropic", Server, Some("model");
+    /// Google's Gemini.
+    Gemini => "gemini", Server, Some("model");
     /// Ollama's own interface.
     Ollama => "ollama", Server, Some("model");
     /// `openai`, where vLLM listens.
@@ -370,16 +372,16 @@ fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Finding
         let message = "`extra_body` must be a table".to_owned();
         return findings.error("wrong-type", &extra.span, message);
     }
-    let is_ollama = config.kind == BackendKind::Ollama;
-    let options = extra.get("options").filter(|_| is_ollama);
+    // Some dialects have these fields in an object of their own.
+    let inner = ["options", "generationConfig"].iter().find_map(|key| extra.get(key));
     for entry in extra.entries() {
         let key = entry.key.as_str();
-        if ["messages", "stream"].contains(&key) {
+        if ["messages", "contents", "input", "stream"].contains(&key) {
             let message = format!("`extra_body` must not bring `{key}`: each case does");
             findings.error("foreign-field", &entry.key_span, message);
         }
     }
-    for entry in extra.entries().iter().chain(options.map_or(&[][..], Node::entries)) {
+    for entry in extra.entries().iter().chain(inner.map_or(&[][..], Node::entries)) {
         let Some(field) = field_for(config, &entry.key) else { continue };
         let message = format!("`extra_body` must not bring `{}`", entry.key);
         let help = format!("the field for it is `{field}`");
@@ -398,9 +400,15 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "seed" => ("seed", has_seed),
         "stop" => ("stop", true),
         // Other names, which a server may need for want of the usual one.
-        "max_completion_tokens" | "num_predict" => ("max_tokens", config.max_tokens.is_some()),
-        "stop_sequences" => ("stop", !config.stop.is_empty()),
-        "response_format" | "format" => ("response_format", config.response_format.is_some()),
+        "max_completion_tokens" | "num_predict" | "maxOutputTokens" | "max_output_tokens" => {
+            ("max_tokens", config.max_tokens.is_some())
+        }
+        "topP" => ("top_p", config.top_p.is_some()),
+        "random_seed" => ("seed", config.seed.is_some()),
+        "stop_sequences" | "stopSequences" => ("stop", !config.stop.is_empty()),
+        "response_format" | "format" | "responseMimeType" | "responseJsonSchema" => {
+            ("response_format", config.response_format.is_some())
+        }
         _ => return None,
     };
     is_taken.then_some(field)

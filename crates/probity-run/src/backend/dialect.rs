@@ -4,6 +4,7 @@
 //! dialect, where it is, and which variable holds its key. Nothing else knows a vendor.
 
 mod anthropic;
+mod gemini;
 mod ollama;
 mod openai;
 
@@ -132,6 +133,16 @@ const SERVICES: &[Service] = &[
         hosts: &["api.anthropic.com"],
         seed: None,
         prices: "anthropic",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Gemini,
+        dialect: &gemini::SPEC,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        base_variable: Some("GOOGLE_GEMINI_BASE_URL"),
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        hosts: &["generativelanguage.googleapis.com"],
+        prices: "gemini",
         ..COMPATIBLE
     },
     Service {

@@ -13,6 +13,7 @@ mod classify;
 mod cli;
 mod consistency;
 mod dataset;
+mod dialects;
 mod gates;
 mod init;
 mod judge;
