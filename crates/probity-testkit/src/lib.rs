@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Which API it speaks follows from the path: `OpenAI` (`/v1/chat/completions`),
-//! Anthropic (`/v1/messages`), Ollama (`/api/chat`) or Gemini (`:generateContent`). Nothing it answers depends on the
+//! `OpenAI`'s responses (`/v1/responses`), Anthropic (`/v1/messages`), Ollama (`/api/chat`) or Gemini (`:generateContent`). Nothing it answers depends on the
 //! clock, except times to retry at.
 
 mod answer;
@@ -28,6 +28,7 @@ mod fault;
 mod gemini;
 mod question;
 mod reply;
+mod responses;
 mod route;
 mod script;
 mod seen;

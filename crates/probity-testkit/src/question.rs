@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{gemini, route::Dialect};
+use crate::{gemini, responses, route::Dialect};
 
 /// What is asked, whatever the dialect.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub(crate) fn read(
         Dialect::OpenAi => read_openai(headers, body),
         Dialect::Anthropic => read_anthropic(headers, body),
         Dialect::Ollama => read_ollama(headers, body),
+        Dialect::Responses => responses::read(headers, body),
         Dialect::Gemini => gemini::read(headers, path, body),
     }
 }

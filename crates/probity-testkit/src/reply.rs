@@ -9,6 +9,7 @@ use crate::{
     answer::{Finish, Reply},
     gemini,
     question::Question,
+    responses,
     route::Dialect,
 };
 
@@ -30,6 +31,7 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
         Dialect::OpenAi => (openai(&said, reply), "x-request-id"),
         Dialect::Anthropic => (anthropic(&said, reply), "request-id"),
         Dialect::Ollama => (ollama(&said, reply, question.stream), "x-request-id"),
+        Dialect::Responses => (responses::answer(&said, reply), "x-request-id"),
         Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
     };
     let mut response = json_response(200, body);
@@ -46,7 +48,7 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
 pub(crate) fn models(dialect: Dialect, models: &[String]) -> Response<Bytes> {
     let each = |entry: fn(&String) -> Value| models.iter().map(entry).collect::<Vec<_>>();
     let list = match dialect {
-        Dialect::OpenAi => json!({ "object": "list", "data": each(|id| json!({
+        Dialect::OpenAi | Dialect::Responses => json!({ "object": "list", "data": each(|id| json!({
             "id": id, "object": "model", "created": CREATED, "owned_by": "probity",
         })) }),
         Dialect::Anthropic => json!({

@@ -9,6 +9,8 @@ use crate::gemini;
 pub enum Dialect {
     /// `POST /v1/chat/completions` and whatever is not another's.
     OpenAi,
+    /// `POST /v1/responses`.
+    Responses,
     /// `POST /v1/messages`.
     Anthropic,
     /// `POST /api/chat`.
@@ -41,6 +43,7 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/v1/chat/completions" | "/chat/completions" => {
             (Dialect::OpenAi, Method::POST, Endpoint::Generate)
         }
+        "/v1/responses" | "/responses" => (Dialect::Responses, Method::POST, Endpoint::Generate),
         "/v1/messages" => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
         "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),

@@ -49,6 +49,8 @@ macro_rules! backend_kinds {
 backend_kinds! {
     /// Any server that speaks OpenAI's chat completions.
     Openai => "openai", Server, Some("model");
+    /// OpenAI's responses.
+    OpenaiResponses => "openai-responses", Server, Some("model");
     /// Anthropic's messages.
     Anthropic => "anthropic", Server, Some("model");
     /// Google's Gemini.

@@ -7,6 +7,7 @@ mod anthropic;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use probity_core::{
     reply::Reply,
@@ -121,6 +122,16 @@ const SERVICES: &[Service] = &[
         hosts: &["api.openai.com"],
         // Its newer models refuse the older name, and other servers ignore the newer one.
         limit: "max_completion_tokens",
+        prices: "openai",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::OpenaiResponses,
+        dialect: &responses::SPEC,
+        base_url: "https://api.openai.com/v1",
+        base_variable: Some("OPENAI_BASE_URL"),
+        key_variables: &["OPENAI_API_KEY"],
+        hosts: &["api.openai.com"],
         prices: "openai",
         ..COMPATIBLE
     },

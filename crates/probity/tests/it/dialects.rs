@@ -102,3 +102,20 @@ fn gemini() {
     check_common("gemini");
     check_doctor("gemini");
 }
+
+#[test]
+fn responses() {
+    let server = FakeServer::start(Script::default());
+    run(&project("openai-responses", &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    let (received, body) = sent(&server);
+    assert_eq!(received.path, "/responses");
+    assert_eq!(received.headers["authorization"], format!("Bearer {KEY}"));
+    let expected = serde_json::json!({
+        "model": "m-1", "temperature": 0.5, "max_output_tokens": 9, "store": false,
+        "instructions": "be brief",
+        "input": [{ "role": "user", "content": "Return the number 0" }],
+    });
+    assert_eq!(body, expected);
+    check_common("openai-responses");
+    check_doctor("openai-responses");
+}
