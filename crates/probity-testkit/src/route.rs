@@ -48,6 +48,8 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
         "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),
+        "/openai/models" => (Dialect::OpenAi, Method::GET, Endpoint::Models),
+        _ if is_deployment(path) => (Dialect::OpenAi, Method::POST, Endpoint::Generate),
         _ if gemini::is_generate(path) => (Dialect::Gemini, Method::POST, Endpoint::Generate),
         "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
         "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
@@ -57,6 +59,11 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         _ => return (by_header(headers), Endpoint::Unknown),
     };
     if *method == wanted { (dialect, endpoint) } else { (dialect, Endpoint::WrongMethod) }
+}
+
+/// Whether a path is that of a deployment at Azure.
+fn is_deployment(path: &str) -> bool {
+    path.starts_with("/openai/deployments/") && path.ends_with("/chat/completions")
 }
 
 fn by_header(headers: &HeaderMap) -> Dialect {

@@ -51,6 +51,8 @@ backend_kinds! {
     Openai => "openai", Server, Some("model");
     /// OpenAI's responses.
     OpenaiResponses => "openai-responses", Server, Some("model");
+    /// OpenAI's chat completions at Azure. The model is the name of a deployment.
+    Azure => "azure", Server, Some("model");
     /// Anthropic's messages.
     Anthropic => "anthropic", Server, Some("model");
     /// Google's Gemini.

@@ -4,6 +4,7 @@
 //! dialect, where it is, and which variable holds its key. Nothing else knows a vendor.
 
 mod anthropic;
+mod azure;
 mod gemini;
 mod ollama;
 mod openai;
@@ -133,6 +134,16 @@ const SERVICES: &[Service] = &[
         key_variables: &["OPENAI_API_KEY"],
         hosts: &["api.openai.com"],
         prices: "openai",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Azure,
+        dialect: &azure::SPEC,
+        base_variable: Some("AZURE_OPENAI_ENDPOINT"),
+        key_variables: &["AZURE_OPENAI_API_KEY"],
+        hosts: &["*.openai.azure.com", "*.cognitiveservices.azure.com"],
+        limit: "max_completion_tokens",
+        prices: "azure",
         ..COMPATIBLE
     },
     Service {

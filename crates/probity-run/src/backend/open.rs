@@ -66,6 +66,14 @@ pub enum BackendError {
         /// The variable.
         variable: String,
     },
+    /// It has no usual address, and none is given.
+    #[error("backend `{backend}` needs a `base_url`, or an address in the variable `{variable}`")]
+    NoUrl {
+        /// The backend.
+        backend: String,
+        /// The variable.
+        variable: &'static str,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -83,7 +91,7 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
-            Self::Program(_) => None,
+            Self::Program(_) | Self::NoUrl { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -212,6 +220,10 @@ impl BackendFactory<'_> {
         let dialect = service.dialect;
         let base_url = self.base_url(config, service);
         let model = config.model.as_deref().unwrap_or("");
+        if base_url.is_empty() {
+            let (backend, variable) = (config.name.clone(), service.base_variable.unwrap_or(""));
+            return Err(BackendError::NoUrl { backend, variable });
+        }
         let (url, models_url) = dialect::addresses(dialect, &base_url, model);
         let Some(parsed) = address::parse(&url) else {
             let backend = config.name.clone();
@@ -430,6 +442,14 @@ mod tests {
             assert!(url(&opened).starts_with("https://"), "{}", url(&opened));
             assert!(!format!("{opened:?}").contains("sk-secret-key"));
         }
+        let azure = open(&config(BackendKind::Azure), &[]).unwrap_err();
+        assert!(azure.contains("`AZURE_OPENAI_ENDPOINT`"), "{azure}");
+        let azure = [
+            ("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/"),
+            ("AZURE_OPENAI_API_KEY", "secret-key"),
+        ];
+        assert!(open(&config(BackendKind::Azure), &azure[..1]).is_err(), "it wants a key");
+        assert!(open(&config(BackendKind::Azure), &azure).is_ok());
         let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
         assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
     }

@@ -119,3 +119,21 @@ fn responses() {
     check_common("openai-responses");
     check_doctor("openai-responses");
 }
+
+#[test]
+fn azure() {
+    let server = FakeServer::start(Script::default());
+    run(&project("azure", &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    let (received, body) = sent(&server);
+    let path = "/openai/deployments/m-1/chat/completions?api-version=2024-10-21";
+    assert_eq!(received.path, path);
+    assert_eq!(received.headers["api-key"], KEY);
+    assert!(!received.headers.contains_key("authorization"));
+    assert_eq!(body["messages"][1]["content"], "Return the number 0");
+    check_common("azure");
+    let (class, error, _) = outcome("azure", Answer::fault(Trouble::AzureContentFilter));
+    assert_eq!((class.as_str(), error.as_deref()), ("refusal", Some("content_filter")));
+    // It lists models and not deployments, so that any list will do.
+    let ran = project("azure", &server).run(&["doctor"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+}
