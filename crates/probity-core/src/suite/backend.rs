@@ -303,8 +303,8 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         model: fields.text("model"),
         api_key_env: fields.text("api_key_env"),
         headers_env: decode_headers(&mut fields),
-        temperature: fields.number("temperature"),
-        top_p: fields.number("top_p"),
+        temperature: decode_number(&mut fields, "temperature", 0.0..=f64::MAX, "not negative"),
+        top_p: decode_number(&mut fields, "top_p", 0.0..=1.0, "from 0 to 1"),
         max_tokens: fields.count("max_tokens", 1..=u64::MAX),
         seed: fields.count("seed", 0..=u64::from(u32::MAX)),
         stop: fields.texts("stop"),
@@ -461,6 +461,22 @@ pub(super) fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::D
         fields.findings().error("wrong-type", &span, message);
     }
     parsed
+}
+
+/// A number within a range.
+fn decode_number(
+    fields: &mut Fields<'_, '_>,
+    key: &str,
+    range: std::ops::RangeInclusive<f64>,
+    wanted: &str,
+) -> Option<f64> {
+    let number = fields.number(key)?;
+    if !range.contains(&number) {
+        let span = fields.span(key);
+        let message = format!("`{key}` must be a number that is {wanted}, not {number}");
+        fields.findings().error("wrong-type", &span, message);
+    }
+    Some(number)
 }
 
 fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
