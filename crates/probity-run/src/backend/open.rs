@@ -232,6 +232,13 @@ impl BackendFactory<'_> {
         };
         let mut redactor = Redactor::default();
         address::add_secrets(&parsed, &mut redactor);
+        // A proxy may quote what it was asked with.
+        for (name, value) in self.variables {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            if name.to_ascii_lowercase().ends_with("_proxy") {
+                redactor.add_variable(&name, &value);
+            }
+        }
         let is_official = address::is_official(&parsed, service.hosts);
         let headers = self.headers(config, service, is_official, &mut redactor)?;
         let limit = if is_official { service.limit } else { "max_tokens" };
@@ -272,7 +279,7 @@ impl BackendFactory<'_> {
     ) -> Result<HeaderMap, BackendError> {
         let mut headers = HeaderMap::new();
         if let Some((variable, key)) = self.key(config, service, is_official)? {
-            redactor.add(&key);
+            redactor.add_key(&key);
             let (name, text) = match service.dialect.key_header {
                 KeyHeader::Named(name) => (HeaderName::from_static(name), key.trim().to_owned()),
                 KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.trim())),
