@@ -42,6 +42,8 @@ pub struct Failed {
     pub usage: Usage,
     /// Dollars as the backend counted them.
     pub cost_usd: Option<f64>,
+    /// Whether anybody was asked; not where we had no file descriptor left to do so.
+    pub is_call: bool,
 }
 
 impl Failed {
@@ -58,7 +60,7 @@ impl Failed {
 
 impl From<CallError> for Failed {
     fn from(error: CallError) -> Self {
-        Self { error: Box::new(error), usage: Usage::default(), cost_usd: None }
+        Self { error: Box::new(error), usage: Usage::default(), cost_usd: None, is_call: true }
     }
 }
 

@@ -253,9 +253,10 @@ impl Handle {
         let BackendRef { at, backend } = party;
         let began = Instant::now();
         let left = self.deadline.saturating_duration_since(began);
-        let limit = backend.timeout.min(left);
+        // In whole milliseconds, since it is shown.
+        let limit = backend.timeout.min(Duration::from_millis(millis(left)));
         let to_loop = Some(&self.shared.to_loop);
-        let mut report = Report { serial: self.serial, backend: *at, began, to_loop };
+        let mut report = Report { serial: self.serial, backend: *at, began, calls: 1, to_loop };
         let answer = match limit.is_zero() {
             false => backend.ask(ask, limit).await,
             true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
@@ -269,7 +270,9 @@ impl Handle {
             Ok(Reply { latency: Some(latency), .. }) => *latency,
             Ok(_) | Err(_) => began.elapsed(),
         };
-        self.spent.calls += u32::from(!backend.is_replay());
+        let is_call = answer.as_ref().map_or_else(|failed| failed.is_call, |_| true);
+        self.spent.calls += u32::from(is_call && !backend.is_replay());
+        report.calls = u64::from(is_call);
         if target == Target::Subject {
             self.spent.latency = latency;
         }
@@ -369,14 +372,15 @@ struct Report<'a> {
     serial: u64,
     backend: usize,
     began: Instant,
+    calls: u64,
     to_loop: Option<&'a mpsc::UnboundedSender<Message>>,
 }
 
 impl Report<'_> {
     fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: CallOutcome) {
         let Some(to_loop) = self.to_loop.take() else { return };
-        let Self { serial, backend, began, .. } = *self;
-        let called = Called { serial, backend, began, calls: 1, usage, cost_usd, outcome };
+        let Self { serial, backend, began, calls, .. } = *self;
+        let called = Called { serial, backend, began, calls, usage, cost_usd, outcome };
         // A loop that is gone has given this task up.
         let _ = to_loop.send(Message::Called(called));
     }

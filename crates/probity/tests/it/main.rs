@@ -26,3 +26,4 @@ mod run;
 mod schema;
 mod skills;
 mod suites;
+mod unkind;
