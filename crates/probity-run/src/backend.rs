@@ -168,7 +168,7 @@ impl Backend {
             Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
             Wire::Echo => echo(ask),
             #[cfg(test)]
-            Wire::Scripted(script) => script.ask(ask, limit).await.map_err(Failed::from)?,
+            Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
         Ok(reply.with_estimated_usage(ask.request))
     }

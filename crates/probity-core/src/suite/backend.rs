@@ -67,13 +67,13 @@ backend_kinds! {
     Lmstudio => "lmstudio", Server, None;
     /// `openai`, where llama.cpp's server listens.
     Llamacpp => "llamacpp", Server, None;
-    /// `openai`, at OpenRouter.
+    /// `openai`, at `OpenRouter`.
     Openrouter => "openrouter", Server, Some("model");
     /// `openai`, at Groq.
     Groq => "groq", Server, Some("model");
     /// `openai`, at Mistral.
     Mistral => "mistral", Server, Some("model");
-    /// `openai`, at DeepSeek.
+    /// `openai`, at `DeepSeek`.
     Deepseek => "deepseek", Server, Some("model");
     /// `openai`, at Together.
     Together => "together", Server, Some("model");

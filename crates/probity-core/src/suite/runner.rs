@@ -407,7 +407,11 @@ pub(super) fn only_judges<'a>(
     let is_named = |name: &str| {
         let lists = items.iter().filter_map(|it| match &it.get("backends")?.value {
             NodeValue::Array(names) => Some(names.iter()),
-            _ => None,
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Object(_) => None,
         });
         lists.flatten().any(|it| it.as_str() == Some(name))
     };

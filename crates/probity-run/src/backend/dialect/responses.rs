@@ -103,7 +103,6 @@ struct Block {
 }
 
 #[derive(Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the vendor's names")]
 struct TokenUsage {
     input_tokens: Option<Value>,
     output_tokens: Option<Value>,
@@ -140,7 +139,7 @@ fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
             }
             // What it thought, or a summary of that.
             "reasoning" => {
-                thoughts.extend(summary.into_iter().chain(blocks).filter_map(|it| it.text))
+                thoughts.extend(summary.into_iter().chain(blocks).filter_map(|it| it.text));
             }
             "function_call" => {
                 let (name, arguments) = (name.unwrap_or_default(), arguments.unwrap_or_default());
