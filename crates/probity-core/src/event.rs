@@ -71,6 +71,8 @@ pub enum Event {
         for_ms: u64,
         /// Calls it may have in flight afterwards.
         limit: u64,
+        /// What is waited for.
+        reason: String,
     },
     /// A backend failed the same way too often, and its lane ends.
     BackendTripped {

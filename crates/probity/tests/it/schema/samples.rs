@@ -544,7 +544,12 @@ fn events() -> Vec<Event> {
         },
         Event::CaseStarted(case()),
         Event::AttemptFailed { case: case(), attempt: 1, error: error(), retry_in_ms: Some(1) },
-        Event::BackendPaused { backend: backend.clone(), for_ms: 1, limit: 1 },
+        Event::BackendPaused {
+            backend: backend.clone(),
+            for_ms: 1,
+            limit: 1,
+            reason: text("wait"),
+        },
         Event::BackendTripped { lane: 0, backend, reason: reason.clone(), permanent: true },
         Event::CancelStarted { reason },
         Event::RunFinished { complete: true },
