@@ -134,6 +134,23 @@ impl Recorder {
         transaction.commit().map_err(StoreError::Write)
     }
 
+    /// Says how many results a lane is to have, where that is known only at its end.
+    pub fn set_planned(&mut self, lane: usize, planned: u64) -> Result<(), StoreError> {
+        let row = self.lanes[lane];
+        let update = || {
+            let info: String =
+                self.connection
+                    .query_row("SELECT info FROM lanes WHERE id = ?", [row], |it| it.get(0))?;
+            if let Ok(info) = serde_json::from_str::<Lane>(&info) {
+                let info = written(&Lane { planned, ..info });
+                self.connection
+                    .execute("UPDATE lanes SET info = ? WHERE id = ?", params![info, row])?;
+            }
+            Ok(())
+        };
+        update().map_err(StoreError::Write)
+    }
+
     fn find_lane(&self, lane: &Lane) -> rusqlite::Result<Option<i64>> {
         self.connection
             .query_row(

@@ -22,6 +22,7 @@ mod pipes;
 mod project;
 mod replies;
 mod report;
+mod rescore;
 mod results;
 mod resume;
 mod run;
