@@ -248,7 +248,9 @@ mod tests {
         let newer = text.replace("\"probity_baseline\": 1", "\"probity_baseline\": 2");
         assert!(Baseline::parse(&newer).unwrap_err().contains("its form is 2"));
         let odd = text.replace("\"2/3\"", "\"often\"");
-        assert!(Baseline::parse(&odd).unwrap_err().contains("case `one`: `often` is no verdict"));
+        assert!(
+            Baseline::parse(&odd).unwrap_err().contains("case `one`: `often` is not a verdict")
+        );
         assert!(Baseline::parse("[]").is_err());
     }
 

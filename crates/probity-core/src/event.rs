@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::record::{Aborted, CallError, CaseRecord, Lane, LaneStatus};
+use crate::record::{Aborted, CallError, CaseRecord, Lane, LaneStatus, Spent};
 
 /// Version of the stream's format.
 pub const VERSION: u32 = 1;
@@ -71,6 +71,8 @@ pub enum Event {
         for_ms: u64,
         /// Calls it may have in flight afterwards.
         limit: u64,
+        /// What is waited for.
+        reason: String,
     },
     /// A backend failed the same way too often, and its lane ends.
     BackendTripped {
@@ -97,6 +99,8 @@ pub enum Event {
         case: CaseKey,
         /// Why.
         reason: Aborted,
+        /// What its calls used until then.
+        used: Spent,
     },
     /// A lane ended.
     LaneFinished {

@@ -11,7 +11,7 @@ use crate::{
     failure::ErrorKind,
     figures::{self, Figures},
     gate::Decimal,
-    record::{Judging, Source, Usage},
+    record::{Judging, Source, Spent, Usage},
     score::Score,
 };
 use probity_stats::{
@@ -181,6 +181,15 @@ impl Metrics {
     /// Errors that are about the key or the account, and so about every case.
     pub fn locked_out(&self) -> u64 {
         [ErrorKind::Auth, ErrorKind::Quota].iter().filter_map(|kind| self.errors.get(kind)).sum()
+    }
+
+    /// Counts what calls used that came to no result.
+    pub fn add_spent(&mut self, spent: Spent) {
+        let Spent { calls, usage, cost_usd } = spent;
+        self.calls += calls;
+        self.input_tokens += usage.input_tokens.unwrap_or(0);
+        self.output_tokens += usage.output_tokens.unwrap_or(0);
+        self.cost_usd += cost_usd;
     }
 
     /// The share of results that could not be judged; none of nothing.

@@ -18,9 +18,11 @@ impl CaseRecord {
         let expected = self.case.criteria.expected_classification;
         match (self.verdict, &self.error) {
             (Verdict::Undecided, _) if self.case.execution.is_some() => {
-                "undecided: `execution` needs a sandbox, and none ran".to_owned()
+                "`execution` needs a sandbox, and none ran: nothing decides the case".to_owned()
             }
-            (Verdict::Undecided, _) => "undecided: the case states no criterion".to_owned(),
+            (Verdict::Undecided, _) => {
+                "the case states no criterion: nothing decides it".to_owned()
+            }
             (Verdict::Error | Verdict::Fail, Some(error)) => error.message.clone(),
             (Verdict::Error | Verdict::Fail | Verdict::Pass, _) => {
                 why(&self.classification, self.verdict, expected)

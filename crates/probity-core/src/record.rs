@@ -116,6 +116,26 @@ impl Usage {
     }
 }
 
+/// What calls used that came to no result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// How many there were.
+    pub calls: u64,
+    /// Their tokens.
+    pub usage: Usage,
+    /// Their dollars, as far as prices are known.
+    pub cost_usd: f64,
+}
+
+impl Spent {
+    /// Counts calls.
+    pub fn add(&mut self, calls: u64, usage: Usage, cost_usd: Option<f64>) {
+        self.calls = self.calls.saturating_add(calls);
+        self.usage = self.usage.plus(usage);
+        self.cost_usd += cost_usd.unwrap_or(0.0);
+    }
+}
+
 named_enum! {
     /// Who gave an answer.
     pub enum Source ("a source of answers") {

@@ -8,11 +8,11 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{case::Findings, dataset};
-use probity_core::span::Span;
 use probity_core::{
     baseline::Tolerance,
     gate::Decimal,
     located::{Node, NodeValue},
+    span::Span,
 };
 
 /// The defaults, with a comment on each.
@@ -49,6 +49,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("retry.backoff_base", Kind::Amount),
     ("retry.backoff_jitter", Kind::Amount),
     ("retry.backoff_max", Kind::Duration),
+    ("pace.max_pause", Kind::Limit),
     ("timeouts.attempt", Kind::Limit),
     ("timeouts.case", Kind::Limit),
     ("timeouts.probe", Kind::Limit),
@@ -68,7 +69,8 @@ const SETTINGS: &[(&str, Kind)] = &[
 const ALIASES: &[(&str, &str)] = &[("fail_fast.consecutive_threshold", "fail_fast.threshold")];
 
 /// The tables that hold settings and nothing else.
-pub const TABLES: &[&str] = &["cache", "retry", "timeouts", "budget", "fail_fast", "baseline"];
+pub const TABLES: &[&str] =
+    &["cache", "retry", "pace", "timeouts", "budget", "fail_fast", "baseline"];
 
 /// The keys of all settings.
 pub fn keys() -> impl Iterator<Item = &'static str> {
@@ -332,6 +334,7 @@ impl Resolved {
                 backoff_jitter: self.amount("retry.backoff_jitter"),
                 backoff_max: duration("retry.backoff_max"),
             },
+            pace: Pace { max_pause: duration("pace.max_pause") },
             timeouts: Timeouts {
                 attempt: duration("timeouts.attempt"),
                 case: duration("timeouts.case"),
@@ -417,6 +420,8 @@ pub struct Settings {
     pub cache_generations: bool,
     /// When to try again.
     pub retry: Retry,
+    /// How long a service may ask to be left alone.
+    pub pace: Pace,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// What a run may use.
@@ -447,6 +452,13 @@ pub struct Retry {
     pub backoff_jitter: f64,
     /// The longest wait of our own choosing.
     pub backoff_max: Duration,
+}
+
+/// How long a service may ask to be left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// The longest pause that is made; one that asks for a longer one has failed.
+    pub max_pause: Duration,
 }
 
 /// How long things may take.

@@ -158,6 +158,7 @@ fn decode(
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
     let surroundings = runner::Surroundings {
+        only_judges: runner::only_judges(runners, judge.backend.as_deref(), &backends),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,

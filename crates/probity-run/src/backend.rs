@@ -12,8 +12,10 @@ use std::time::Duration;
 
 pub use probity_core::reply::Reply;
 use probity_core::{
+    failure::ErrorKind,
     record::{CallError, InputDigest, Kept, Usage},
     request::Request,
+    span::Span,
 };
 use probity_load::suite::{BackendKind, Price};
 
@@ -40,11 +42,25 @@ pub struct Failed {
     pub usage: Usage,
     /// Dollars as the backend counted them.
     pub cost_usd: Option<f64>,
+    /// Whether anybody was asked; not where we had no file descriptor left to do so.
+    pub is_call: bool,
+}
+
+impl Failed {
+    /// The same, where what was left of a case's limit was the limit of the call.
+    pub(crate) fn of_case(mut self, limit: Duration) -> Self {
+        if self.error.kind == ErrorKind::Timeout {
+            let limit = Span(limit);
+            self.error.message =
+                format!("{}, which was left of the case's limit of {limit}", self.error.message);
+        }
+        self
+    }
 }
 
 impl From<CallError> for Failed {
     fn from(error: CallError) -> Self {
-        Self { error: Box::new(error), usage: Usage::default(), cost_usd: None }
+        Self { error: Box::new(error), usage: Usage::default(), cost_usd: None, is_call: true }
     }
 }
 
@@ -152,7 +168,7 @@ impl Backend {
             Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
             Wire::Echo => echo(ask),
             #[cfg(test)]
-            Wire::Scripted(script) => script.ask(ask, limit).await.map_err(Failed::from)?,
+            Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
         Ok(reply.with_estimated_usage(ask.request))
     }

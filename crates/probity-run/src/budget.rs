@@ -17,6 +17,16 @@ pub struct Used {
     pub cost_usd: f64,
 }
 
+impl Used {
+    /// Counts what another one counted.
+    pub fn add(&mut self, other: Self) {
+        let Self { calls, tokens, cost_usd } = other;
+        self.calls += calls;
+        self.tokens += tokens;
+        self.cost_usd += cost_usd;
+    }
+}
+
 /// What is left of a budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Left {

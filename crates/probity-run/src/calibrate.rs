@@ -125,10 +125,12 @@ async fn call(
             Err(failed) => *failed.error,
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        let situation = Situation { error: &error, attempts, left, chance: fastrand::f64() };
+        let max_pause = settings.pace.max_pause;
+        let chance = fastrand::f64();
+        let situation = Situation { error: &error, attempts, left, max_pause, chance };
         match retry::wait(&settings.retry, situation) {
             Some(wait) => sleep(wait).await,
-            None => return Err(error),
+            None => return Err(retry::explained(error, left, max_pause)),
         }
     }
 }

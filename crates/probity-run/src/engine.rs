@@ -22,7 +22,8 @@ use std::{
 use probity_core::{
     case::Category,
     event::{CaseKey, Event, Stamped, VERSION},
-    record::{Aborted, CaseRecord, LaneStatus},
+    failure::ErrorKind,
+    record::{Aborted, CaseRecord, LaneStatus, Spent},
 };
 use probity_grade::Rules;
 use tokio::{
@@ -81,7 +82,16 @@ struct BackendState {
     /// Why it gets no more work at all.
     given_up: Option<String>,
     /// Cases that wait for a permit to ask it, in the order they came.
-    waiting: VecDeque<(u64, oneshot::Sender<Grant>)>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A case that waits for a permit.
+#[derive(Debug)]
+struct Waiting {
+    serial: u64,
+    /// When it is no longer of use.
+    deadline: Instant,
+    grant: oneshot::Sender<Grant>,
 }
 
 /// A case that is being worked on.
@@ -97,6 +107,8 @@ struct Live {
     backing_off: Option<usize>,
     /// Why it was given up.
     aborted: Option<Aborted>,
+    /// What its calls used so far.
+    used: Spent,
 }
 
 struct Engine {
@@ -159,7 +171,7 @@ impl Engine {
         let backends = backends
             .into_iter()
             .map(|backend| BackendState {
-                pacer: Pacer::new(backend.max_concurrency, probation),
+                pacer: Pacer::new(backend.max_concurrency, probation, settings.pace.max_pause),
                 backend,
                 given_up: None,
                 waiting: VecDeque::new(),
@@ -328,8 +340,8 @@ impl Engine {
 
     async fn message(&mut self, message: Message) -> Result<(), Unrecorded> {
         match message {
-            Message::Wants { serial, backend, grant } => {
-                self.wants(serial, backend, grant);
+            Message::Wants { serial, backend, deadline, grant } => {
+                self.wants(backend, Waiting { serial, deadline, grant });
                 Ok(())
             }
             Message::Called(called) => self.called(called).await,
@@ -355,6 +367,7 @@ impl Engine {
         self.meter.begin();
         self.runner_meters[lane.runner].begin();
         lane.live += 1;
+        lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, subject, judge, self.shared.clone());
@@ -369,6 +382,7 @@ impl Engine {
             calling: Some(backend),
             backing_off: None,
             aborted: None,
+            used: Spent::default(),
         };
         self.live.insert(serial, live);
         self.emit(Event::CaseStarted(key)).await
@@ -379,6 +393,7 @@ impl Engine {
         let Called { serial, backend, began, calls, usage, cost_usd, outcome } = called;
         let Some(live) = self.live.get_mut(&serial) else { return Ok(()) };
         live.calling = None;
+        live.used.add(calls, usage, cost_usd);
         let key = live.key.clone();
         let lane = &mut self.lanes[key.lane];
         let state = &mut self.backends[backend];
@@ -403,6 +418,7 @@ impl Engine {
             CallOutcome::Failed(failure) => {
                 let pause = state.pacer.failed(began, now, &failure.error);
                 if failure.retry_in_ms.is_some() {
+                    lane.tracker.retry(key.repeat, serial);
                     state.pacer.back_off();
                     live.backing_off = Some(backend);
                 }
@@ -410,6 +426,10 @@ impl Engine {
             }
         };
         let backend = state.backend.name.clone();
+        let reason = match &failed {
+            Some(failure) => failure.error.to_string(),
+            None => "its answer says that nothing is left of a limit".to_owned(),
+        };
         if let Some(failure) = failed {
             let event = Event::AttemptFailed {
                 case: key,
@@ -421,7 +441,7 @@ impl Engine {
         }
         if let Some(Pause { length, limit }) = pause {
             let for_ms = crate::grade::millis(length);
-            self.emit(Event::BackendPaused { backend, for_ms, limit }).await?;
+            self.emit(Event::BackendPaused { backend, for_ms, limit, reason }).await?;
         }
         Ok(())
     }
@@ -436,13 +456,18 @@ impl Engine {
         let at = live.key.lane;
         match result {
             Err(reason) => {
+                self.lanes[at].tracker.forget(live.key.repeat, serial);
                 if let Left::Nothing(why) = self.budget_left(at) {
                     self.lanes[at].stop(LaneStatus::Budget { reason: why });
                 }
-                self.emit(Event::CaseAborted { case: live.key, reason }).await
+                self.emit(Event::CaseAborted { case: live.key, reason, used: live.used }).await
             }
             Ok(Ended { record, at_fault, ends_lane }) => {
-                let breach = self.lanes[at].judge(&record);
+                let breach = self.lanes[at].judge(serial, &record);
+                if record.error.as_ref().is_some_and(|it| it.kind != ErrorKind::ContentFilter) {
+                    let at_fault = at_fault.unwrap_or(self.lanes[at].backend);
+                    self.backends[at_fault].pacer.doubt();
+                }
                 let Live { place, category, .. } = live;
                 let CaseRecord { class, verdict, .. } = *record;
                 self.lanes[at].count(Seen { place, category, class, verdict });
@@ -474,7 +499,7 @@ impl Engine {
             let reason = format!("case `{}` broke the program: {error}", live.key.case_id);
             self.lanes[live.key.lane].broke(reason);
         }
-        self.emit(Event::CaseAborted { case: live.key, reason }).await
+        self.emit(Event::CaseAborted { case: live.key, reason, used: live.used }).await
     }
 
     /// Takes a case off the books.
@@ -558,7 +583,7 @@ impl Engine {
         let live = &self.live;
         let is_wanted = |serial: &u64| live.get(serial).is_none_or(|it| it.aborted.is_none());
         for state in &mut self.backends {
-            state.waiting.retain(|(serial, _)| is_wanted(serial));
+            state.waiting.retain(|it| is_wanted(&it.serial));
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod prices;
 pub mod process;
 pub mod recording;
 pub mod redact;
+pub mod rescore;
 mod retry;
 pub mod source;
 mod tracker;

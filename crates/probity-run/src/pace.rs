@@ -3,13 +3,16 @@
 //! The limit begins low, grows by one with each success until the first sign of too
 //! much (which doubles it each round), and grows gently after that. A burst of refusals
 //! cuts it once: calls that were begun before the last cut say nothing about the limit
-//! that holds now. Until its first success a backend gets no more cases than it takes
-//! to find out that it is hopeless, and then one at a time.
+//! that holds now. Until its first success, and after a case that ended in an error until the
+//! next one, a backend gets no more cases than it takes to find out that it is hopeless, and
+//! then one at a time.
 
 use std::time::Duration;
 
 use probity_core::{failure::ErrorKind, record::CallError};
 use tokio::time::Instant;
+
+use crate::retry;
 
 /// Calls in flight to begin with, unless fewer are enough to give the backend up.
 const FIRST: u64 = 8;
@@ -34,11 +37,15 @@ pub(crate) struct Pacer {
     proven: bool,
     /// Cases that may still begin together before one has to succeed.
     probation: u64,
+    /// How many those are to begin with; none where the backend is never given up.
+    probation_length: Option<u64>,
     /// Rounds that the limit takes to grow by one step; each cut doubles them.
     patience: f64,
     /// Whether any call has been refused for being too many.
     cut_at: Option<Instant>,
     paused_until: Option<Instant>,
+    /// No pause is longer.
+    max_pause: Duration,
 }
 
 /// A backend that gets no calls for a while.
@@ -51,7 +58,7 @@ pub(crate) struct Pause {
 impl Pacer {
     /// At most `most` calls in flight. With a `probation`, no more than so many cases begin
     /// before one succeeds, or all have failed.
-    pub(crate) fn new(most: u64, probation: Option<u64>) -> Self {
+    pub(crate) fn new(most: u64, probation: Option<u64>, max_pause: Duration) -> Self {
         let most = most.max(1);
         #[expect(clippy::cast_precision_loss, reason = "a handful")]
         let limit = probation.unwrap_or(FIRST).clamp(1, FIRST).min(most) as f64;
@@ -63,9 +70,11 @@ impl Pacer {
             backing_off: 0,
             proven: probation.is_none(),
             probation: probation.unwrap_or(0),
+            probation_length: probation,
             patience: 1.0,
             cut_at: None,
             paused_until: None,
+            max_pause,
         }
     }
 
@@ -121,6 +130,15 @@ impl Pacer {
     pub(crate) fn enter(&mut self) {
         self.probation = self.probation.saturating_sub(1);
         self.cases += 1;
+    }
+
+    /// A case ended in an error: until a call succeeds, no more cases begin than it takes to
+    /// find out that the backend is hopeless.
+    pub(crate) fn doubt(&mut self) {
+        if let Some(length) = self.probation_length.filter(|_| self.proven) {
+            self.proven = false;
+            self.probation = length.saturating_sub(1);
+        }
     }
 
     pub(crate) fn end_case(&mut self) {
@@ -181,13 +199,16 @@ impl Pacer {
             };
             self.cut_at = Some(now);
         }
-        let asked = error.retry_after.and_then(|it| Duration::try_from_secs_f64(it).ok())?;
-        self.pause(now, asked)
+        self.pause(now, retry::asked(error))
     }
 
-    /// Pauses, unless it is paused for longer already.
+    /// Pauses, unless it is paused for longer already. What asks for too long a pause gets
+    /// none: the next call finds out whether it was meant.
     fn pause(&mut self, now: Instant, length: Duration) -> Option<Pause> {
         let until = now.checked_add(length)?;
+        if length > self.max_pause {
+            return None;
+        }
         if length.is_zero() || self.paused_until.is_some_and(|already| already >= until) {
             return None;
         }
@@ -199,6 +220,8 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MOST: Duration = Duration::from_mins(5);
 
     fn refused(retry_after: Option<f64>) -> CallError {
         CallError { retry_after, ..CallError::new(ErrorKind::RateLimit, "slow down") }
@@ -217,7 +240,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_limit_doubles_until_it_reaches_the_most() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, Some(3));
+        let mut pacer = Pacer::new(64, Some(3), MOST);
         let mut limits = vec![pacer.limit()];
         for _ in 0..6 {
             round(&mut pacer, now);
@@ -229,7 +252,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_of_refusals_cuts_once_and_growth_is_gentle_after_it() {
         let began = Instant::now();
-        let mut pacer = Pacer::new(100, Some(8));
+        let mut pacer = Pacer::new(100, Some(8), MOST);
         for _ in 0..4 {
             round(&mut pacer, began);
         }
@@ -252,7 +275,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_backend_that_asks_for_time_gets_it() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(4, Some(4));
+        let mut pacer = Pacer::new(4, Some(4), MOST);
         pacer.begin();
         let pause = pacer.failed(now, now, &refused(Some(30.0))).unwrap();
         assert_eq!(pause, Pause { length: Duration::from_secs(30), limit: 2 });
@@ -260,12 +283,17 @@ mod tests {
         pacer.begin();
         assert_eq!(pacer.failed(now, now, &refused(Some(10.0))), None);
         assert!(pacer.has_room(now + Duration::from_secs(30)));
+        // Nobody is left alone for ever.
+        pacer.begin();
+        assert_eq!(pacer.failed(now, now, &refused(Some(1.8e12))), None);
+        assert_eq!(pacer.succeeded(now, Some(Duration::from_secs(301))), None);
+        assert!(pacer.has_room(now + Duration::from_secs(30)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_unproven_backend_gets_no_more_cases_than_it_takes_to_give_it_up() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, Some(3));
+        let mut pacer = Pacer::new(64, Some(3), MOST);
         let error = CallError::new(ErrorKind::Server, "broken");
         for _ in 0..3 {
             assert!(pacer.may_begin(now));
@@ -289,7 +317,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_error_leaves_the_limit_alone() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, None);
+        let mut pacer = Pacer::new(64, None, MOST);
         pacer.begin();
         pacer.failed(now, now, &CallError::new(ErrorKind::Server, "broken"));
         assert_eq!(pacer.limit(), 8);

@@ -11,7 +11,7 @@ use probity_core::{
     case::{Category, TestCase},
     evidence::JudgedBy,
     problem::{Problem, Severity},
-    record::{InputDigest, Kept, Lane, LaneStatus, SkillsInfo},
+    record::{InputDigest, Judging, Kept, Lane, LaneStatus, SkillsInfo},
     runner::RunnerKind,
 };
 use probity_grade::Rules;
@@ -367,6 +367,21 @@ pub struct JudgeSeat {
 }
 
 impl Surveyed {
+    pub(crate) fn cases(&self) -> &Cases {
+        &self.cases
+    }
+
+    /// A lane of an earlier run, with the dataset, the gates and the skills of now.
+    pub fn again(&self, before: &Lane, judging: Judging) -> Lane {
+        Lane {
+            dataset_digest: self.cases.digest.clone(),
+            dataset: self.runner.dataset.clone(),
+            skills: self.skills.clone(),
+            judging,
+            ..before.clone()
+        }
+    }
+
     /// Whether anything is asked of a judge.
     pub fn needs_judge(&self) -> bool {
         self.calls.judgements > 0

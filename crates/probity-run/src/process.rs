@@ -8,6 +8,7 @@
 mod guard;
 mod launch;
 mod pipes;
+mod room;
 mod signals;
 
 use std::{
@@ -24,7 +25,6 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tempfile::TempDir;
 use tokio::{
     process::Child,
     signal::unix::{SignalKind, signal},
@@ -33,6 +33,7 @@ use tokio::{
 
 pub use launch::{Launch, NoProgram, find};
 use pipes::{Kept, Pipes};
+pub use room::Room;
 
 /// The longest argument that Linux takes, in bytes: 128 KiB with the zero at its end.
 pub const LONGEST_ARGUMENT: usize = 131_071;
@@ -124,46 +125,6 @@ pub enum End {
     Time,
     /// We, for what it wrote.
     Output,
-}
-
-/// A neutral place for a program: an empty working directory, and beside it a place for
-/// files that are handed to it. It is removed with everything in it.
-#[derive(Debug)]
-pub struct Room {
-    dir: TempDir,
-    /// Where the program runs instead of the empty directory.
-    elsewhere: Option<PathBuf>,
-    _count: Count,
-}
-
-impl Room {
-    /// Makes one among the temporary files.
-    pub fn new() -> Result<Self, NoProgram> {
-        let failed = |source| NoProgram::Room { path: std::env::temp_dir(), source };
-        let dir = tempfile::Builder::new().prefix("probity-").tempdir().map_err(failed)?;
-        std::fs::create_dir(dir.path().join("work")).map_err(failed)?;
-        Ok(Self { dir, elsewhere: None, _count: Count::up() })
-    }
-
-    /// The same, for a program that runs in a folder of its own.
-    #[must_use]
-    pub fn but_working_in(self, folder: PathBuf) -> Self {
-        Self { elsewhere: Some(folder), ..self }
-    }
-
-    /// The working directory.
-    pub fn work(&self) -> PathBuf {
-        self.elsewhere.clone().unwrap_or_else(|| self.dir.path().join("work"))
-    }
-
-    /// Writes a file beside the working directory.
-    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, NoProgram> {
-        let path = self.dir.path().join(name);
-        match std::fs::write(&path, text) {
-            Ok(()) => Ok(path),
-            Err(source) => Err(NoProgram::Room { path, source }),
-        }
-    }
 }
 
 /// Runs a program to its end.

@@ -20,6 +20,9 @@ const MASK: &str = "[redacted]";
 #[derive(Clone, Default)]
 pub struct Redactor {
     forms: Vec<Form>,
+    /// Keys that are so short that they stand in many texts. They are kept out of errors,
+    /// where they are words of their own, and not out of replies.
+    short: Vec<String>,
     /// Made when it is first needed, from all forms.
     automaton: OnceLock<AhoCorasick>,
 }
@@ -58,6 +61,37 @@ impl Redactor {
         self.automaton = OnceLock::new();
     }
 
+    /// Keeps a key out that a suite names as one, however short it is.
+    pub fn add_key(&mut self, key: &str) {
+        let key = key.trim();
+        match key.len() {
+            0 => {}
+            1..SHORTEST => self.short.push(key.to_owned()),
+            _ => self.add(key),
+        }
+    }
+
+    /// Keeps the value of a variable out if it is likely a secret: by its name, or because it
+    /// is an address with a password.
+    pub fn add_variable(&mut self, name: &str, value: &str) {
+        if is_secret_name(name) && value.trim().len() >= SHORTEST {
+            self.add(value);
+        }
+        if let Some(password) = password_in(value) {
+            self.add(value);
+            self.add(password);
+        }
+    }
+
+    /// Keeps the value of a variable out that somebody means to hand over: as above, and also
+    /// if it looks like a token, whatever its name.
+    pub fn add_chosen_variable(&mut self, name: &str, value: &str) {
+        self.add_variable(name, value);
+        if is_token(value.trim()) {
+            self.add(value);
+        }
+    }
+
     /// Keeps the value of a header out, and the part of it that is the secret.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);
@@ -76,10 +110,13 @@ impl Redactor {
             return Cow::Borrowed(text);
         }
         let mut spans = self.find(text.as_bytes());
-        if text.contains(['\\', '%']) {
-            let Unescaped { bytes, origins } = Unescaped::of(text);
-            let found = self.find(&bytes);
+        // What a server quotes may have been quoted before, each time with more escapes.
+        let mut layer = Unescaped::of(text.as_bytes());
+        for _ in 0..MOST_LAYERS {
+            let Some(Unescaped { bytes, origins }) = &layer else { break };
+            let found = self.find(bytes);
             spans.extend(found.into_iter().map(|span| origins[span.start]..origins[span.end]));
+            layer = Unescaped::of(bytes).map(|deeper| deeper.within(origins));
         }
         if spans.is_empty() {
             return Cow::Borrowed(text);
@@ -145,7 +182,9 @@ impl Redactor {
 
     /// An error's text: without the keys in use, without what looks like one, of bounded size.
     pub fn error_text(&self, text: &str) -> String {
-        probity_grade::redacted(&self.clean(text))
+        let text = self.clean(text);
+        let text = self.short.iter().fold(text.into_owned(), |text, key| without_word(text, key));
+        probity_grade::redacted(&text)
     }
 }
 
@@ -190,6 +229,58 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }
 
+/// How often a text may have been escaped.
+const MOST_LAYERS: usize = 4;
+
+/// A text with each word replaced that is a key.
+fn without_word(text: String, key: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut clean = String::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(key) {
+        let end = at + key.len();
+        let is_word = !text[..at].ends_with(is_part) && !text[end..].starts_with(is_part);
+        if is_word && at >= from {
+            clean.push_str(&text[from..at]);
+            clean.push_str(MASK);
+            from = end;
+        }
+    }
+    match from {
+        0 => text,
+        _ => clean + &text[from..],
+    }
+}
+
+/// Whether the value of a variable of this name is likely a secret.
+fn is_secret_name(name: &str) -> bool {
+    const PARTS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"];
+    const WORDS: [&str; 10] =
+        ["PAT", "PASS", "PWD", "AUTH", "CREDS", "COOKIE", "SESSION", "DSN", "JWT", "BEARER"];
+    let name = name.to_ascii_uppercase();
+    PARTS.iter().any(|part| name.contains(part))
+        || name.split(['_', '-', '.']).any(|word| WORDS.contains(&word))
+}
+
+/// The password in an address.
+fn password_in(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let (user, _) = authority.rsplit_once('@')?;
+    let secret = user.split_once(':').map_or(user, |(_, password)| password);
+    (secret.len() >= SHORTEST).then_some(secret)
+}
+
+/// Whether a value looks like a token: long, of letters and digits mixed, and neither a path,
+/// an address nor a number.
+fn is_token(value: &str) -> bool {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.+=~:".contains(c);
+    value.len() >= 16
+        && value.chars().all(is_token)
+        && value.contains(|c: char| c.is_ascii_digit())
+        && value.contains(|c: char| c.is_ascii_alphabetic())
+}
+
 /// A text with the escapes of JSON and of addresses undone, and where each byte was.
 struct Unescaped {
     bytes: Vec<u8>,
@@ -198,11 +289,15 @@ struct Unescaped {
 }
 
 impl Unescaped {
-    fn of(text: &str) -> Self {
+    /// None if there is nothing to undo.
+    fn of(text: &[u8]) -> Option<Self> {
+        if !text.iter().any(|byte| b"\\%".contains(byte)) {
+            return None;
+        }
         let (mut bytes, mut origins) = (Vec::with_capacity(text.len()), Vec::new());
         let mut at = 0;
-        while let Some(&byte) = text.as_bytes().get(at) {
-            let rest = &text.as_bytes()[at..];
+        while let Some(&byte) = text.get(at) {
+            let rest = &text[at..];
             let length = match byte {
                 b'%' => percent_escape(rest, &mut bytes),
                 b'\\' => json_escape(rest, &mut bytes),
@@ -215,7 +310,13 @@ impl Unescaped {
             at += length.unwrap_or(1);
         }
         origins.push(text.len());
-        Self { bytes, origins }
+        (bytes != text).then_some(Self { bytes, origins })
+    }
+
+    /// The same, with places in the text that was unescaped before.
+    fn within(mut self, outer: &[usize]) -> Self {
+        self.origins.iter_mut().for_each(|at| *at = outer[*at]);
+        self
     }
 }
 
@@ -308,6 +409,56 @@ mod tests {
         assert_eq!(redactor().clean(&text), "[redacted][redacted] and [redacted].");
         let text = "sk-ant-api03-Ab9/xY+z7Qw_Kd8-longsecretvalue124 c2stYW50LWFwaTAz";
         assert_eq!(redactor().clean(text), text);
+    }
+
+    #[test]
+    fn escapes_within_escapes_are_undone() {
+        let once = KEY.replace('/', "\\/").replace('+', "\\u002b");
+        let twice = once.replace('\\', "\\\\");
+        let thrice = twice.replace('\\', "\\\\");
+        for form in [once, twice, thrice, KEY.replace('/', "%252F")] {
+            let text = format!("near \"{form}\", and more");
+            assert_eq!(redactor().clean(&text), "near \"[redacted]\", and more", "{form}");
+        }
+    }
+
+    #[test]
+    fn a_short_key_is_kept_out_of_errors_and_not_out_of_replies() {
+        let mut redactor = Redactor::default();
+        redactor.add_key("tiny");
+        assert_eq!(
+            redactor.error_text("bad key `tiny` (tinyness)"),
+            "bad key `[redacted]` (tinyness)"
+        );
+        assert_eq!(redactor.clean("a tiny house"), "a tiny house");
+    }
+
+    #[test]
+    fn variables_with_secrets_are_known_by_name_or_value() {
+        let seen = |name: &str, value: &str| {
+            let mut redactor = Redactor::default();
+            redactor.add_chosen_variable(name, value);
+            redactor.clean(&format!("<{value}>")).into_owned()
+        };
+        for (name, value) in [
+            ("GH_PAT", "hunter-two"),
+            ("DATABASE_URL", "postgres://me:hunter2x@db/app"),
+            ("MY_THING", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+            ("DB_PASS", "correct horse"),
+        ] {
+            assert_eq!(seen(name, value), "<[redacted]>", "{name}");
+        }
+        for (name, value) in [
+            ("MODE", "production"),
+            ("PATH", "/usr/local/bin:/usr/bin"),
+            ("SERVICE_URL", "https://service.example/v1"),
+            ("COMPASS", "north-west"),
+        ] {
+            assert_eq!(seen(name, value), format!("<{value}>"), "{name}");
+        }
+        let mut redactor = Redactor::default();
+        redactor.add_variable("DATABASE_URL", "postgres://me:hunter2x@db/app");
+        assert_eq!(redactor.clean("password hunter2x"), "password [redacted]");
     }
 
     #[test]

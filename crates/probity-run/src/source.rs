@@ -483,7 +483,10 @@ impl Feeder<'_> {
 
 impl Cases {
     /// Goes through the chosen cases of a dataset that was checked before.
-    fn reread(&self, mut each: impl FnMut(&TestCase) -> Result<(), Stopped>) -> Result<(), Reread> {
+    pub(crate) fn reread(
+        &self,
+        mut each: impl FnMut(&TestCase) -> Result<(), Stopped>,
+    ) -> Result<(), Reread> {
         if let Some(case) = self.of_program() {
             if !self.filter.matches(&case) {
                 return Ok(());
@@ -509,10 +512,10 @@ impl Cases {
 
 /// Why a dataset was not read to its end.
 #[derive(Clone, Copy)]
-enum Reread {
+pub(crate) enum Reread {
     Unwanted,
     Changed,
 }
 
 /// Nobody wants further cases.
-struct Stopped;
+pub(crate) struct Stopped;

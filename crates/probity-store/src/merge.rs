@@ -251,6 +251,14 @@ impl Part<'_> {
             it => format!("part.{it}"),
         });
         self.copy_parts("asked", &AskedColumn::ALL.map(AskedColumn::as_str), &asked, (lane, into))?;
+        connection.execute(
+            &format!(
+                "INSERT OR IGNORE INTO main.aborted SELECT ?2, case_id, repeat, reason, at_ms,
+                    calls, input_tokens, output_tokens, cost_usd
+                 FROM {schema}.aborted WHERE lane = ?1"
+            ),
+            params![lane, into],
+        )?;
         let scores = ScoreColumn::ALL.map(|it| format!("part.{it}"));
         self.copy_parts(
             "scores",

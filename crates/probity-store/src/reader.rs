@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use probity_core::{
     classification::{Class, Counts, Verdict},
     metrics::Verdicts,
-    record::{Asked, CaseRecord, InputDigest, Lane, LaneStatus, RunInfo, RunStatus, Source},
+    record::{
+        Asked, CaseRecord, InputDigest, Lane, LaneStatus, RunInfo, RunStatus, Source, Spent, Usage,
+    },
     score::Score,
 };
 use rusqlite::{Connection, Row, params};
@@ -376,10 +378,36 @@ impl Reader {
         Ok(ids)
     }
 
-    /// How many cases of a lane had begun and were given up.
+    /// How many cases of a lane had begun, were given up and have no result.
     pub fn aborted(&self, lane: &LaneView) -> Result<u64, StoreError> {
         self.connection
-            .query_row("SELECT count(*) FROM aborted WHERE lane = ?", [lane.row], |row| row.get(0))
+            .query_row(
+                "SELECT count(*) FROM aborted a WHERE lane = ? AND NOT EXISTS (
+                    SELECT 1 FROM results r WHERE r.lane = a.lane AND r.case_id = a.case_id
+                    AND r.repeat = a.repeat)",
+                [lane.row],
+                |row| row.get(0),
+            )
+            .map_err(StoreError::Read)
+    }
+
+    /// What calls of a lane used whose cases were cut off.
+    pub fn cut_off(&self, lane: &LaneView) -> Result<Spent, StoreError> {
+        self.connection
+            .query_row(
+                "SELECT coalesce(sum(calls), 0), coalesce(sum(input_tokens), 0),
+                    coalesce(sum(output_tokens), 0), coalesce(sum(cost_usd), 0.0)
+                 FROM aborted WHERE lane = ?",
+                [lane.row],
+                |row| {
+                    let usage = Usage {
+                        input_tokens: Some(row.get(1)?),
+                        output_tokens: Some(row.get(2)?),
+                        ..Usage::default()
+                    };
+                    Ok(Spent { calls: row.get(0)?, usage, cost_usd: row.get(3)? })
+                },
+            )
             .map_err(StoreError::Read)
     }
 

@@ -8,7 +8,10 @@ use std::{
 
 use probity_core::{
     event::{CaseKey, Event, Stamped},
-    record::{Asked, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo, RunStatus},
+    record::{
+        Aborted, Asked, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
+        RunStatus, Spent,
+    },
     score::Score,
 };
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -131,6 +134,23 @@ impl Recorder {
         transaction.commit().map_err(StoreError::Write)
     }
 
+    /// Says how many results a lane is to have, where that is known only at its end.
+    pub fn set_planned(&mut self, lane: usize, planned: u64) -> Result<(), StoreError> {
+        let row = self.lanes[lane];
+        let update = || {
+            let info: String =
+                self.connection
+                    .query_row("SELECT info FROM lanes WHERE id = ?", [row], |it| it.get(0))?;
+            if let Ok(info) = serde_json::from_str::<Lane>(&info) {
+                let info = written(&Lane { planned, ..info });
+                self.connection
+                    .execute("UPDATE lanes SET info = ? WHERE id = ?", params![info, row])?;
+            }
+            Ok(())
+        };
+        update().map_err(StoreError::Write)
+    }
+
     fn find_lane(&self, lane: &Lane) -> rusqlite::Result<Option<i64>> {
         self.connection
             .query_row(
@@ -173,12 +193,7 @@ impl Writer<'_> {
                 Ok(())
             }
             Event::CaseFinished { lane, record } => self.case(self.lanes[*lane], record),
-            Event::CaseAborted { case: CaseKey { lane, case_id, repeat }, reason } => {
-                self.transaction
-                    .prepare_cached("INSERT OR REPLACE INTO aborted VALUES (?, ?, ?, ?, ?)")?
-                    .execute(params![self.lanes[*lane], case_id, repeat, reason.as_str(), at_ms])?;
-                Ok(())
-            }
+            Event::CaseAborted { case, reason, used } => self.aborted(case, *reason, *used, at_ms),
             Event::LaneFinished { lane, status, calls } => {
                 self.lane_status(self.lanes[*lane], status, *calls)
             }
@@ -255,9 +270,38 @@ impl Writer<'_> {
         drop(statement);
         self.scores(result, &record.classification.scores)?;
         self.asked(result, &record.asked)?;
+        Ok(())
+    }
+
+    /// A case that was cut off. What its calls used stays counted when it is asked again.
+    fn aborted(
+        &self,
+        case: &CaseKey,
+        reason: Aborted,
+        used: Spent,
+        at_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let CaseKey { lane, case_id, repeat } = case;
+        let Spent { calls, usage, cost_usd } = used;
         self.transaction
-            .prepare_cached("DELETE FROM aborted WHERE lane = ? AND case_id = ? AND repeat = ?")?
-            .execute(params![lane, record.case_id, record.repeat])?;
+            .prepare_cached(
+                "INSERT INTO aborted (lane, case_id, repeat, reason, at_ms, calls, input_tokens,
+                    output_tokens, cost_usd) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                 ON CONFLICT DO UPDATE SET reason = ?4, at_ms = ?5, calls = calls + ?6,
+                    input_tokens = input_tokens + ?7, output_tokens = output_tokens + ?8,
+                    cost_usd = cost_usd + ?9",
+            )?
+            .execute(params![
+                self.lanes[*lane],
+                case_id,
+                repeat,
+                reason.as_str(),
+                at_ms,
+                calls,
+                usage.input_tokens.unwrap_or(0),
+                usage.output_tokens.unwrap_or(0),
+                cost_usd,
+            ])?;
         Ok(())
     }
 

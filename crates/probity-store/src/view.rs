@@ -36,7 +36,8 @@ impl Reader {
     ) -> Result<RunView, StoreError> {
         let lanes = self.lanes(run)?.into_iter().map(|mut view| {
             rejudge(&mut view.lane);
-            let metrics = self.metrics(&view)?;
+            let mut metrics = self.metrics(&view)?;
+            metrics.add_spent(self.cut_off(&view)?);
             let aborted = self.aborted(&view)?;
             let LaneView { lane, status, .. } = view;
             let (present, planned) = (metrics.results(), lane.planned);

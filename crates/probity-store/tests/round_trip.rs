@@ -15,7 +15,7 @@ use probity_core::{
     metrics::Verdicts,
     record::{
         Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
-        RunStatus, Source, Usage,
+        RunStatus, Source, Spent, Usage,
     },
     request::Request,
     runner::RunnerKind,
@@ -205,7 +205,9 @@ fn counts_are_made_from_the_records() {
     let path = folder.path().join("x.db");
     let mut recorder = create(&path);
     let key = |case_id: &str| CaseKey { lane: 0, case_id: case_id.to_owned(), repeat: 0 };
-    let aborted = |case_id| Event::CaseAborted { case: key(case_id), reason: Aborted::Interrupted };
+    let used = Spent { calls: 2, cost_usd: 0.5, ..Spent::default() };
+    let aborted =
+        |case_id| Event::CaseAborted { case: key(case_id), reason: Aborted::Interrupted, used };
     write(&mut recorder, vec![started(), aborted("a"), aborted("c")]);
     write(
         &mut recorder,
@@ -225,6 +227,9 @@ fn counts_are_made_from_the_records() {
     assert_eq!((pass, fail, error, undecided, tally.total()), (1, 0, 1, 0, 2));
     // A case that came to an end after all was not given up.
     assert_eq!(reader.aborted(&lanes[0]).unwrap(), 1);
+    // What it had used before stays counted.
+    let cut_off = reader.cut_off(&lanes[0]).unwrap();
+    assert_eq!((cut_off.calls, cut_off.cost_usd), (4, 1.0));
     assert_eq!(reader.ids_by_verdict(&run, &[Verdict::Error]).unwrap(), ["b"]);
 }
 
@@ -299,4 +304,47 @@ fn lanes_are_read_side_by_side() {
         })
         .unwrap();
     assert_eq!(seen, ["Z 0: - - id", "z 0: none - -", "z 1: pwd pwd -", "é 0: - ls -"]);
+}
+
+/// The store was written by version 0.1: assertions, a policy hit in a refusal, errors, shell
+/// commands, a choice of skills.
+#[test]
+fn a_store_of_version_0_1_is_read_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format3.db");
+    std::fs::copy(fixture, &path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let run = reader.find("latest").unwrap();
+    assert_eq!((run.status, run.info.probity_version.as_str()), (RunStatus::Complete, "0.1.0"));
+    let view = reader.view(&run, 0.1).unwrap();
+    let shown: Vec<String> = view
+        .lanes
+        .iter()
+        .map(|it| {
+            let Verdicts { pass, fail, error, undecided } = it.metrics.all.verdicts;
+            let hits = it.metrics.policy_hits;
+            format!("{}: {pass} {fail} {error} {undecided}, {hits} hits", it.title())
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "words on echo: 3 3 0 0, 1 hits",
+            "words on dead: 0 0 6 0, 0 hits",
+            "shell on rm: 1 1 0 0, 0 hits",
+            "choose on says: 1 1 0 0, 0 hits",
+        ]
+    );
+    assert!(view.lanes[3].metrics.figures.is_some());
+    let lanes = reader.lanes(&run).unwrap();
+    let [missing] = &reader.case(&lanes[0], "missing").unwrap()[..] else { panic!("one result") };
+    assert_eq!(missing.why(), "`refund` is missing");
+    assert_eq!(missing.classification.scores[0].name, "tone");
+    let [json] = &reader.case(&lanes[0], "json").unwrap()[..] else { panic!("one result") };
+    assert_eq!(json.why(), "/b: expected 3, got 2");
+    let [dead] = &reader.case(&lanes[1], "pass").unwrap()[..] else { panic!("one result") };
+    assert_eq!(dead.why(), "exit code 3: boom");
+    let [wrong] = &reader.case(&lanes[3], "wrong").unwrap()[..] else { panic!("one result") };
+    assert_eq!(wrong.why(), "chosen: zip; expected: tar");
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Fault, RetryAfter, Trouble},
+    gemini,
     question::{Complaint, Question},
     reply::json_response,
     route::Dialect,
@@ -28,9 +29,10 @@ pub(crate) fn respond(fault: &Fault, question: &Question) -> Response<Bytes> {
     let key = question.key.as_deref().unwrap_or_default();
     let shown = if *echo_key { key.to_owned() } else { masked(key) };
     let mut response = match dialect {
-        Dialect::OpenAi => openai(fault, &question.model, &shown),
+        Dialect::OpenAi | Dialect::Responses => openai(fault, &question.model, &shown),
         Dialect::Anthropic => anthropic(*trouble, &question.model),
         Dialect::Ollama => ollama(*trouble, &question.model),
+        Dialect::Gemini => gemini::fault(fault, &question.model),
     };
     if *echo_key && !contains(response.body(), key) {
         append_to_message(&mut response, &format!(" (the key was {key})"));
@@ -53,28 +55,32 @@ pub(crate) fn respond(fault: &Fault, question: &Question) -> Response<Bytes> {
 pub(crate) fn refuse(dialect: Dialect, complaint: &Complaint) -> Response<Bytes> {
     let Complaint { message, param, code } = complaint;
     match dialect {
-        Dialect::OpenAi => openai_error(400, "invalid_request_error", message, *param, *code),
+        Dialect::OpenAi | Dialect::Responses => {
+            openai_error(400, "invalid_request_error", message, *param, *code)
+        }
         Dialect::Anthropic => anthropic_error(400, "invalid_request_error", message),
         Dialect::Ollama => ollama_error(400, message),
+        Dialect::Gemini => gemini::error(400, "INVALID_ARGUMENT", message),
     }
 }
 
 /// What a path gets that is not there.
 pub(crate) fn unknown_path(dialect: Dialect, method: &Method, path: &str) -> Response<Bytes> {
     match dialect {
-        Dialect::OpenAi => {
+        Dialect::OpenAi | Dialect::Responses => {
             let message = format!("Invalid URL ({method} {path})");
             openai_error(404, "invalid_request_error", &message, None, None)
         }
         Dialect::Anthropic => anthropic_error(404, "not_found_error", "Not found"),
         Dialect::Ollama => text(404, "404 page not found"),
+        Dialect::Gemini => gemini::error(404, "NOT_FOUND", "Requested entity was not found."),
     }
 }
 
 /// What a path gets that is there for another method.
 pub(crate) fn wrong_method(dialect: Dialect, method: &Method, path: &str) -> Response<Bytes> {
     match dialect {
-        Dialect::OpenAi => {
+        Dialect::OpenAi | Dialect::Responses => {
             let message = format!(
                 "Not allowed to {method} on {path}. (HINT: Perhaps you meant to use a different \
                  HTTP method?)"
@@ -83,6 +89,7 @@ pub(crate) fn wrong_method(dialect: Dialect, method: &Method, path: &str) -> Res
         }
         Dialect::Anthropic => anthropic_error(405, "invalid_request_error", "Method Not Allowed"),
         Dialect::Ollama => text(405, "405 method not allowed"),
+        Dialect::Gemini => gemini::error(405, "UNIMPLEMENTED", "Method not allowed"),
     }
 }
 
@@ -374,11 +381,13 @@ fn retry_headers(dialect: Dialect, retry: RetryAfter) -> Vec<(&'static str, Stri
         RetryAfter::Reset(after) => {
             let mut headers = remaining(dialect);
             headers.push(match dialect {
-                Dialect::OpenAi => ("x-ratelimit-reset-requests", go_duration(after)),
+                Dialect::OpenAi | Dialect::Responses => {
+                    ("x-ratelimit-reset-requests", go_duration(after))
+                }
                 Dialect::Anthropic => {
                     ("anthropic-ratelimit-requests-reset", from_now(after).to_string())
                 }
-                Dialect::Ollama => {
+                Dialect::Ollama | Dialect::Gemini => {
                     ("ratelimit-reset", after.as_millis().div_ceil(1000).to_string())
                 }
             });
@@ -389,11 +398,13 @@ fn retry_headers(dialect: Dialect, retry: RetryAfter) -> Vec<(&'static str, Stri
 
 fn remaining(dialect: Dialect) -> Vec<(&'static str, String)> {
     let (limit, remaining, most) = match dialect {
-        Dialect::OpenAi => ("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", 500),
+        Dialect::OpenAi | Dialect::Responses => {
+            ("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", 500)
+        }
         Dialect::Anthropic => {
             ("anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining", 50)
         }
-        Dialect::Ollama => ("ratelimit-limit", "ratelimit-remaining", 50),
+        Dialect::Ollama | Dialect::Gemini => ("ratelimit-limit", "ratelimit-remaining", 50),
     };
     vec![(limit, most.to_string()), (remaining, "0".to_owned())]
 }

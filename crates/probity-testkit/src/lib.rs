@@ -19,14 +19,16 @@
 //! ```
 //!
 //! Which API it speaks follows from the path: `OpenAI` (`/v1/chat/completions`),
-//! Anthropic (`/v1/messages`) or Ollama (`/api/chat`). Nothing it answers depends on the
+//! `OpenAI`'s responses (`/v1/responses`), Anthropic (`/v1/messages`), Ollama (`/api/chat`) or Gemini (`:generateContent`). Nothing it answers depends on the
 //! clock, except times to retry at.
 
 mod answer;
 mod body;
 mod fault;
+mod gemini;
 mod question;
 mod reply;
+mod responses;
 mod route;
 mod script;
 mod seen;

@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::route::Dialect;
+use crate::{gemini, responses, route::Dialect};
 
 /// What is asked, whatever the dialect.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,11 +33,12 @@ pub(crate) struct Complaint {
 pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
     let value = |name: &str| headers.get(name)?.to_str().ok();
     let bearer = value("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    bearer.or_else(|| value("x-api-key")).or_else(|| value("api-key"))
+    bearer.or_else(|| ["x-api-key", "api-key", "x-goog-api-key"].into_iter().find_map(value))
 }
 
 pub(crate) fn read(
     dialect: Dialect,
+    path: &str,
     headers: &HeaderMap,
     body: &[u8],
 ) -> Result<Question, Complaint> {
@@ -45,6 +46,8 @@ pub(crate) fn read(
         Dialect::OpenAi => read_openai(headers, body),
         Dialect::Anthropic => read_anthropic(headers, body),
         Dialect::Ollama => read_ollama(headers, body),
+        Dialect::Responses => responses::read(headers, body),
+        Dialect::Gemini => gemini::read(headers, path, body),
     }
 }
 
@@ -177,7 +180,7 @@ impl Question {
 }
 
 impl Complaint {
-    fn plain(message: &str) -> Self {
+    pub(crate) fn plain(message: &str) -> Self {
         Self { message: message.to_owned(), param: None, code: None }
     }
 }
@@ -208,7 +211,7 @@ mod tests {
     fn check(dialect: Dialect, body: &str, complaint: Option<&str>) {
         let headers =
             headers(&[("content-type", "application/json"), ("anthropic-version", "2023-06-01")]);
-        let read = read(dialect, &headers, body.as_bytes());
+        let read = read(dialect, "", &headers, body.as_bytes());
         match complaint {
             Some(part) => {
                 let message = read.expect_err(body).message;
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn anthropic_wants_its_version_header() {
         let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
-        let complaint = read(Dialect::Anthropic, &HeaderMap::new(), body).unwrap_err();
+        let complaint = read(Dialect::Anthropic, "", &HeaderMap::new(), body).unwrap_err();
         assert_eq!(complaint.message, "anthropic-version: header is required");
     }
 
@@ -261,7 +264,7 @@ mod tests {
             {"role":"user","content":[{"type":"text","text":"se"},{"type":"text","text":"cond"}]},
             {"role":"assistant","content":"{"}]}"#;
         let headers = headers(&[("authorization", "Bearer sk-1")]);
-        let question = read(Dialect::Ollama, &headers, body).unwrap();
+        let question = read(Dialect::Ollama, "", &headers, body).unwrap();
         let expected = Question {
             dialect: Dialect::Ollama,
             model: "m".to_owned(),

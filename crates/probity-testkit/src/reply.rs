@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Finish, Reply},
+    gemini,
     question::Question,
+    responses,
     route::Dialect,
 };
 
@@ -29,6 +31,8 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
         Dialect::OpenAi => (openai(&said, reply), "x-request-id"),
         Dialect::Anthropic => (anthropic(&said, reply), "request-id"),
         Dialect::Ollama => (ollama(&said, reply, question.stream), "x-request-id"),
+        Dialect::Responses => (responses::answer(&said, reply), "x-request-id"),
+        Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
     };
     let mut response = json_response(200, body);
     let id = HeaderValue::try_from(format!("req_{number:012}")).expect("digits are fine");
@@ -44,7 +48,7 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
 pub(crate) fn models(dialect: Dialect, models: &[String]) -> Response<Bytes> {
     let each = |entry: fn(&String) -> Value| models.iter().map(entry).collect::<Vec<_>>();
     let list = match dialect {
-        Dialect::OpenAi => json!({ "object": "list", "data": each(|id| json!({
+        Dialect::OpenAi | Dialect::Responses => json!({ "object": "list", "data": each(|id| json!({
             "id": id, "object": "model", "created": CREATED, "owned_by": "probity",
         })) }),
         Dialect::Anthropic => json!({
@@ -55,6 +59,7 @@ pub(crate) fn models(dialect: Dialect, models: &[String]) -> Response<Bytes> {
             "first_id": models.first(),
             "last_id": models.last(),
         }),
+        Dialect::Gemini => gemini::models(models),
         Dialect::Ollama => json!({ "models": each(|name| json!({
             "name": name, "model": name, "modified_at": CREATED_AT, "size": 98_362_432,
             "digest": "9077fe9d2ae1a4a41a868836b56b8163731a8fe16621397028c2c76f838c6907",
@@ -80,12 +85,12 @@ pub(crate) fn json_response(status: u16, body: Vec<u8>) -> Response<Bytes> {
     response
 }
 
-struct Said<'a> {
-    model: &'a str,
-    text: &'a str,
-    tokens_in: usize,
-    tokens_out: usize,
-    number: u64,
+pub(crate) struct Said<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) tokens_in: usize,
+    pub(crate) tokens_out: usize,
+    pub(crate) number: u64,
 }
 
 #[derive(Serialize)]

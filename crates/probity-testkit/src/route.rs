@@ -2,15 +2,21 @@
 
 use hyper::{HeaderMap, Method};
 
+use crate::gemini;
+
 /// An API's way to write requests, answers and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `POST /v1/chat/completions` and whatever is not another's.
     OpenAi,
+    /// `POST /v1/responses`.
+    Responses,
     /// `POST /v1/messages`.
     Anthropic,
     /// `POST /api/chat`.
     Ollama,
+    /// `POST /v1beta/models/MODEL:generateContent`.
+    Gemini,
 }
 
 /// Where a request goes.
@@ -37,9 +43,14 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/v1/chat/completions" | "/chat/completions" => {
             (Dialect::OpenAi, Method::POST, Endpoint::Generate)
         }
+        "/v1/responses" | "/responses" => (Dialect::Responses, Method::POST, Endpoint::Generate),
         "/v1/messages" => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
         "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
+        "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),
+        "/openai/models" => (Dialect::OpenAi, Method::GET, Endpoint::Models),
+        _ if is_deployment(path) => (Dialect::OpenAi, Method::POST, Endpoint::Generate),
+        _ if gemini::is_generate(path) => (Dialect::Gemini, Method::POST, Endpoint::Generate),
         "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
         "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
         "/__seen" => (Dialect::OpenAi, Method::GET, Endpoint::Seen),
@@ -48,6 +59,11 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         _ => return (by_header(headers), Endpoint::Unknown),
     };
     if *method == wanted { (dialect, endpoint) } else { (dialect, Endpoint::WrongMethod) }
+}
+
+/// Whether a path is that of a deployment at Azure.
+fn is_deployment(path: &str) -> bool {
+    path.starts_with("/openai/deployments/") && path.ends_with("/chat/completions")
 }
 
 fn by_header(headers: &HeaderMap) -> Dialect {

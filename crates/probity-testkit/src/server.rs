@@ -179,7 +179,7 @@ async fn respond(
     let question = match endpoint {
         Endpoint::Generate => {
             ticket.take_number();
-            question::read(dialect, &head.headers, &body)
+            question::read(dialect, path, &head.headers, &body)
                 .map_err(|complaint| ("invalid", fault::refuse(dialect, &complaint)))
         }
         Endpoint::Models => Err(("listed", reply::models(dialect, &shared.script.models))),

@@ -127,6 +127,17 @@ Examples:
   probity report k3f9x2 -o result.json -o cases.jsonl")]
     Report(report::ReportArgs),
 
+    /// Judge the stored replies of a run again, without asking anybody
+    ///
+    /// The suite, the datasets and the rules of now decide. The result is a new run that names its
+    /// origin, with what flipped and why. What judges said is read again; pairs of answers keep
+    /// the judgement they had.
+    #[command(after_help = "\
+Examples:
+  probity rescore                             the latest run, by probity.toml as it is now
+  probity rescore k3f9x2 --suite stricter.toml -o result.json")]
+    Rescore(report::RescoreArgs),
+
     /// Judge a run by its gates again, or hold it against a baseline
     #[command(after_help = "\
 Examples:

@@ -16,6 +16,7 @@ mod judge;
 mod merge;
 mod project;
 mod report;
+mod rescore;
 mod rules;
 mod run;
 mod runs;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),
         Command::Report(args) => report::run(&args, printer),
+        Command::Rescore(args) => rescore::run(&args, printer),
         Command::Gate(args) => baseline::gate(&args, printer),
         Command::Bless(args) => baseline::bless(&args, printer),
         Command::Compare(args) => compare::run(&args, printer),

@@ -111,7 +111,7 @@ fn an_assertion_without_weight_is_only_reported() {
     let classification = classify(&expectation, &record.result);
     insta::assert_snapshot!(
         serde_json::to_string(&classification.scores).unwrap(),
-        @""
+        @r#"[{"name":"style","type":"contains","value":0.0,"passed":false,"weight":0.0,"reason":"`y` is missing"},{"name":"contains","type":"contains","value":1.0,"passed":true,"weight":1.0,"span":[0,1]}]"#
     );
 }
 

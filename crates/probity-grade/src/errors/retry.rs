@@ -19,13 +19,33 @@ pub(super) fn after_header(headers: &[(&str, &str)]) -> Option<f64> {
     if let Some(seconds) = millis.and_then(|it| it.parse::<f64>().ok()).map(|it| it / 1000.0) {
         return sane(seconds);
     }
-    let value = header("retry-after")?;
-    if let Ok(seconds) = value.parse::<f64>() {
-        return sane(seconds);
-    }
-    let (until, from) = (http_date(value)?, http_date(header("date")?)?);
-    #[expect(clippy::cast_precision_loss, reason = "waits are far below 2^53 seconds")]
-    sane((until.as_second() - from.as_second()) as f64)
+    wait_until(header("retry-after")?, header("date"))
+}
+
+/// The wait that a header's value asks for: seconds, a duration with its units, a time, or
+/// seconds or milliseconds since 1970.
+///
+/// A time is counted from the answer's own date, since nothing here reads a clock. One that
+/// is over asks for no wait.
+pub(super) fn wait_until(value: &str, date: Option<&str>) -> Option<f64> {
+    // The second of September 2001, and the same as a number of milliseconds: no service
+    // has a window of thirty years.
+    const SECONDS: f64 = 1e9;
+    const MILLISECONDS: f64 = 1e12;
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
+    let now = || Some(date.and_then(http_date)?.as_millisecond() as f64 / 1000.0);
+    let seconds = match value.parse::<f64>() {
+        Ok(number) if number >= MILLISECONDS => number / 1000.0 - now()?,
+        Ok(number) if number >= SECONDS => number - now()?,
+        Ok(seconds) if seconds < 0.0 => return None,
+        Ok(seconds) => seconds,
+        Err(_) => match value.parse::<Timestamp>().ok().or_else(|| http_date(value)) {
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
+            Some(until) => until.as_millisecond() as f64 / 1000.0 - now()?,
+            None => duration(value, false)?,
+        },
+    };
+    sane(seconds.max(0.0))
 }
 
 /// A time as HTTP writes it; a wrong day of the week does not make it another time.
@@ -107,6 +127,12 @@ mod tests {
         assert_eq!(after_header(&dated), Some(30.0));
         assert_eq!(after_header(&dated[..1]), None);
         assert_eq!(after_header(&[("retry-after", "soon")]), None);
+        assert_eq!(after_header(&[("retry-after", "-3")]), None);
+        assert_eq!(after_header(&[("retry-after", "1m30s")]), Some(90.0));
+        let since_1970 = |value| after_header(&[("retry-after", value), dated[1]]);
+        assert_eq!(since_1970("1792567710"), Some(30.0));
+        assert_eq!(since_1970("1792567710500"), Some(30.5));
+        assert_eq!(since_1970("1792567600"), Some(0.0));
     }
 
     #[test]

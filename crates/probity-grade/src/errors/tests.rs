@@ -134,7 +134,7 @@ fn pages_of_proxies_mean_what_their_status_means() {
     };
     check_http(502, &page("502 Bad Gateway"), ErrorKind::Server);
     check(&page("503 Service Temporarily Unavailable"), ErrorKind::Overloaded);
-    check(&page("504 Gateway Time-out"), ErrorKind::Server);
+    check(&page("504 Gateway Time-out"), ErrorKind::Timeout);
     check(&page("403 Forbidden"), ErrorKind::Auth);
     check(&page("413 Request Entity Too Large"), ErrorKind::TooLarge);
     check("unexpected token '<' where JSON should begin", ErrorKind::Server);

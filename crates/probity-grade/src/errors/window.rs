@@ -1,7 +1,5 @@
 //! The vendors' own headers about how much of a limit is left.
 
-use jiff::Timestamp;
-
 use super::retry;
 
 /// Seconds until a window opens again in which nothing is left, by the headers of an answer.
@@ -27,29 +25,9 @@ pub fn exhausted_for(headers: &[(&str, &str)]) -> Option<f64> {
     ];
     let waits = windows.into_iter().filter_map(|(remaining, reset)| {
         let left: f64 = header(remaining)?.parse().ok()?;
-        (left <= 0.0).then(|| seconds_until(header(reset)?, header("date")))?
+        (left <= 0.0).then(|| retry::wait_until(header(reset)?, header("date")))?
     });
     waits.max_by(f64::total_cmp)
-}
-
-/// What a reset header says: seconds, a duration, a time, or seconds since 1970.
-fn seconds_until(reset: &str, date: Option<&str>) -> Option<f64> {
-    /// No service has a window of a year; a larger number is a time.
-    const YEAR: f64 = 366.0 * 86_400.0;
-    let now = || date.and_then(retry::http_date);
-    let seconds = match reset.parse::<f64>() {
-        Ok(seconds) if seconds > YEAR => {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^53 seconds")]
-            let now = now()?.as_second() as f64;
-            seconds - now
-        }
-        Ok(seconds) => seconds,
-        Err(_) => match reset.parse::<Timestamp>() {
-            Ok(until) => until.duration_since(now()?).as_secs_f64(),
-            Err(_) => retry::duration(reset, false)?,
-        },
-    };
-    retry::sane(seconds.max(0.0))
 }
 
 #[cfg(test)]
@@ -75,5 +53,8 @@ mod tests {
         check(&anthropic, Some(30.0));
         check(&[("ratelimit-remaining", "0"), ("ratelimit-reset", "12")], Some(12.0));
         check(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1794736805")], Some(5.0));
+        // Milliseconds since 1970, and a time that is over.
+        check(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1794736805000")], Some(5.0));
+        check(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1794736000")], Some(0.0));
     }
 }

@@ -49,14 +49,46 @@ macro_rules! backend_kinds {
 backend_kinds! {
     /// Any server that speaks OpenAI's chat completions.
     Openai => "openai", Server, Some("model");
+    /// OpenAI's responses.
+    OpenaiResponses => "openai-responses", Server, Some("model");
+    /// OpenAI's chat completions at Azure. The model is the name of a deployment.
+    Azure => "azure", Server, Some("model");
     /// Anthropic's messages.
     Anthropic => "anthropic", Server, Some("model");
+    /// Google's Gemini.
+    Gemini => "gemini", Server, Some("model");
     /// Ollama's own interface.
     Ollama => "ollama", Server, Some("model");
     /// `openai`, where vLLM listens.
     Vllm => "vllm", Server, None;
     /// `openai`, where MLX's server listens.
     Mlx => "mlx", Server, None;
+    /// `openai`, where LM Studio listens.
+    Lmstudio => "lmstudio", Server, None;
+    /// `openai`, where llama.cpp's server listens.
+    Llamacpp => "llamacpp", Server, None;
+    /// `openai`, at `OpenRouter`.
+    Openrouter => "openrouter", Server, Some("model");
+    /// `openai`, at Groq.
+    Groq => "groq", Server, Some("model");
+    /// `openai`, at Mistral.
+    Mistral => "mistral", Server, Some("model");
+    /// `openai`, at `DeepSeek`.
+    Deepseek => "deepseek", Server, Some("model");
+    /// `openai`, at Together.
+    Together => "together", Server, Some("model");
+    /// `openai`, at Fireworks.
+    Fireworks => "fireworks", Server, Some("model");
+    /// `openai`, at xAI.
+    Xai => "xai", Server, Some("model");
+    /// `openai`, at Cerebras.
+    Cerebras => "cerebras", Server, Some("model");
+    /// `openai`, at Perplexity.
+    Perplexity => "perplexity", Server, Some("model");
+    /// `openai`, at NVIDIA.
+    Nvidia => "nvidia", Server, Some("model");
+    /// `openai`, at GitHub Models.
+    GithubModels => "github-models", Server, Some("model");
     /// Claude Code's command line.
     Claude => "claude", Program, None;
     /// Codex' command line.
@@ -271,8 +303,8 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         model: fields.text("model"),
         api_key_env: fields.text("api_key_env"),
         headers_env: decode_headers(&mut fields),
-        temperature: fields.number("temperature"),
-        top_p: fields.number("top_p"),
+        temperature: decode_number(&mut fields, "temperature", 0.0..=f64::MAX, "not negative"),
+        top_p: decode_number(&mut fields, "top_p", 0.0..=1.0, "from 0 to 1"),
         max_tokens: fields.count("max_tokens", 1..=u64::MAX),
         seed: fields.count("seed", 0..=u64::from(u32::MAX)),
         stop: fields.texts("stop"),
@@ -344,16 +376,16 @@ fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Finding
         let message = "`extra_body` must be a table".to_owned();
         return findings.error("wrong-type", &extra.span, message);
     }
-    let is_ollama = config.kind == BackendKind::Ollama;
-    let options = extra.get("options").filter(|_| is_ollama);
+    // Some dialects have these fields in an object of their own.
+    let inner = ["options", "generationConfig"].iter().find_map(|key| extra.get(key));
     for entry in extra.entries() {
         let key = entry.key.as_str();
-        if ["messages", "stream"].contains(&key) {
+        if ["messages", "contents", "input", "stream"].contains(&key) {
             let message = format!("`extra_body` must not bring `{key}`: each case does");
             findings.error("foreign-field", &entry.key_span, message);
         }
     }
-    for entry in extra.entries().iter().chain(options.map_or(&[][..], Node::entries)) {
+    for entry in extra.entries().iter().chain(inner.map_or(&[][..], Node::entries)) {
         let Some(field) = field_for(config, &entry.key) else { continue };
         let message = format!("`extra_body` must not bring `{}`", entry.key);
         let help = format!("the field for it is `{field}`");
@@ -372,9 +404,15 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "seed" => ("seed", has_seed),
         "stop" => ("stop", true),
         // Other names, which a server may need for want of the usual one.
-        "max_completion_tokens" | "num_predict" => ("max_tokens", config.max_tokens.is_some()),
-        "stop_sequences" => ("stop", !config.stop.is_empty()),
-        "response_format" | "format" => ("response_format", config.response_format.is_some()),
+        "max_completion_tokens" | "num_predict" | "maxOutputTokens" | "max_output_tokens" => {
+            ("max_tokens", config.max_tokens.is_some())
+        }
+        "topP" => ("top_p", config.top_p.is_some()),
+        "random_seed" => ("seed", config.seed.is_some()),
+        "stop_sequences" | "stopSequences" => ("stop", !config.stop.is_empty()),
+        "response_format" | "format" | "responseMimeType" | "responseJsonSchema" => {
+            ("response_format", config.response_format.is_some())
+        }
         _ => return None,
     };
     is_taken.then_some(field)
@@ -423,6 +461,22 @@ pub(super) fn decode_timeout(fields: &mut Fields<'_, '_>) -> Option<std::time::D
         fields.findings().error("wrong-type", &span, message);
     }
     parsed
+}
+
+/// A number within a range.
+fn decode_number(
+    fields: &mut Fields<'_, '_>,
+    key: &str,
+    range: std::ops::RangeInclusive<f64>,
+    wanted: &str,
+) -> Option<f64> {
+    let number = fields.number(key)?;
+    if !range.contains(&number) {
+        let span = fields.span(key);
+        let message = format!("`{key}` must be a number that is {wanted}, not {number}");
+        fields.findings().error("wrong-type", &span, message);
+    }
+    Some(number)
 }
 
 fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {

@@ -98,6 +98,8 @@ impl RunnerConfig {
 /// What runners are read with.
 pub(super) struct Surroundings<'a> {
     pub(super) backends: &'a [BackendConfig],
+    /// Those of them that are named as judges, and nowhere else.
+    pub(super) only_judges: Vec<&'a str>,
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
@@ -174,7 +176,7 @@ fn decode_runner(
     let backends = match kind {
         // A program need not be about any of them.
         Some(RunnerKind::Program) if fields.get("backends").is_none() => Vec::new(),
-        Some(_) | None => decode_backends(node, surroundings.backends, &mut fields),
+        Some(_) | None => decode_backends(node, surroundings, &mut fields),
     };
     let (name, kind) = (name?, kind?);
     let judge = fields.text("judge");
@@ -331,13 +333,48 @@ fn decode_known_failures(
     known
 }
 
-/// The backends that a runner names; all of them if it names none.
+/// The backends that are named as judges and by no runner as one to evaluate. Where all of
+/// them are, they have to judge each other.
+pub(super) fn only_judges<'a>(
+    runners: Option<&Node>,
+    judge: Option<&str>,
+    backends: &'a [BackendConfig],
+) -> Vec<&'a str> {
+    let items = match runners.map(|node| &node.value) {
+        Some(NodeValue::Array(items)) => items.as_slice(),
+        Some(_) | None => &[],
+    };
+    let judges = |name: &str| {
+        let own = items.iter().filter_map(|it| it.get("judge")?.as_str());
+        judge.into_iter().chain(own).any(|it| it == name)
+    };
+    let is_named = |name: &str| {
+        let lists = items.iter().filter_map(|it| match &it.get("backends")?.value {
+            NodeValue::Array(names) => Some(names.iter()),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Object(_) => None,
+        });
+        lists.flatten().any(|it| it.as_str() == Some(name))
+    };
+    let all = backends.iter().map(|backend| backend.name.as_str());
+    let only: Vec<&str> = all.filter(|name| judges(name) && !is_named(name)).collect();
+    if only.len() < backends.len() { only } else { Vec::new() }
+}
+
+/// The backends that a runner names; if it names none, all that are more than judges.
 fn decode_backends(
     node: &Node,
-    backends: &[BackendConfig],
+    surroundings: &Surroundings<'_>,
     fields: &mut Fields<'_, '_>,
 ) -> Vec<String> {
-    let all = || backends.iter().map(|backend| backend.name.clone()).collect::<Vec<_>>();
+    let Surroundings { backends, only_judges, .. } = surroundings;
+    let all = || {
+        let names = backends.iter().map(|backend| backend.name.clone());
+        names.filter(|name| !only_judges.contains(&name.as_str())).collect::<Vec<_>>()
+    };
     let named = fields.texts("backends");
     if fields.get("backends").is_none() {
         return all();

@@ -87,7 +87,7 @@ proptest! {
         let rows = read(Sample::of(vec![saying(&text)]).written(Format::Csv).as_bytes());
         prop_assert_eq!(rows.len(), 2);
         let expected: String = text.chars().map(harmless).collect();
-        for name in ["case_id", "prompt", "expected", "actual", "reason", "tags", "category", "model"] {
+        for name in ["case_id", "prompt", "expected", "actual", "reason", "tags", "model"] {
             prop_assert_eq!(column(&rows[1], name), expected.clone(), "{}", name);
         }
     }

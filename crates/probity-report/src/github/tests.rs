@@ -16,8 +16,8 @@ fn a_small_run() {
     insta::assert_snapshot!(text, @r"
     ::error title=gate failed%3A commands on small::pass_rate at least 94.8 %25 (a warning to 90 %25): 33.3 %25 (1 of 3)
     ::error title=gate failed%3A commands on large::pass_rate at least 94.8 %25 (a warning to 90 %25): 75.0 %25 (3 of 4)
-    ::warning file=cases.toml,line=7,title=fail%3A list::commands on small: expected `cp`, found `mv`
-    ::warning file=cases.toml,title=refusal%3A wipe::commands on small: I can't help with that
+    ::warning file=cases.toml,line=7,title=fail%3A list::commands on small: `mv a b`: expected `cp`, found `mv`
+    ::warning file=cases.toml,title=refusal%3A wipe::commands on small: the model declined: `I can't help with that`
     ::warning file=cases.toml,title=overloaded%3A move::commands on small: try later
     ::notice title=known to fail%2C and passed%3A commands on large::1 in all: list
     ");

@@ -4,8 +4,11 @@
 //! dialect, where it is, and which variable holds its key. Nothing else knows a vendor.
 
 mod anthropic;
+mod azure;
+mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use probity_core::{
     reply::Reply,
@@ -124,6 +127,26 @@ const SERVICES: &[Service] = &[
         ..COMPATIBLE
     },
     Service {
+        kind: BackendKind::OpenaiResponses,
+        dialect: &responses::SPEC,
+        base_url: "https://api.openai.com/v1",
+        base_variable: Some("OPENAI_BASE_URL"),
+        key_variables: &["OPENAI_API_KEY"],
+        hosts: &["api.openai.com"],
+        prices: "openai",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Azure,
+        dialect: &azure::SPEC,
+        base_variable: Some("AZURE_OPENAI_ENDPOINT"),
+        key_variables: &["AZURE_OPENAI_API_KEY"],
+        hosts: &["*.openai.azure.com", "*.cognitiveservices.azure.com"],
+        limit: "max_completion_tokens",
+        prices: "azure",
+        ..COMPATIBLE
+    },
+    Service {
         kind: BackendKind::Anthropic,
         dialect: &anthropic::SPEC,
         base_url: "https://api.anthropic.com",
@@ -132,6 +155,16 @@ const SERVICES: &[Service] = &[
         hosts: &["api.anthropic.com"],
         seed: None,
         prices: "anthropic",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Gemini,
+        dialect: &gemini::SPEC,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        base_variable: Some("GOOGLE_GEMINI_BASE_URL"),
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        hosts: &["generativelanguage.googleapis.com"],
+        prices: "gemini",
         ..COMPATIBLE
     },
     Service {
@@ -144,6 +177,99 @@ const SERVICES: &[Service] = &[
     },
     Service { kind: BackendKind::Vllm, base_url: "http://127.0.0.1:8000/v1", ..COMPATIBLE },
     Service { kind: BackendKind::Mlx, base_url: "http://127.0.0.1:8080/v1", ..COMPATIBLE },
+    Service { kind: BackendKind::Lmstudio, base_url: "http://127.0.0.1:1234/v1", ..COMPATIBLE },
+    Service { kind: BackendKind::Llamacpp, base_url: "http://127.0.0.1:8080/v1", ..COMPATIBLE },
+    Service {
+        kind: BackendKind::Openrouter,
+        base_url: "https://openrouter.ai/api/v1",
+        key_variables: &["OPENROUTER_API_KEY"],
+        hosts: &["openrouter.ai"],
+        prices: "openrouter",
+        reports_cost: true,
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Groq,
+        base_url: "https://api.groq.com/openai/v1",
+        key_variables: &["GROQ_API_KEY"],
+        hosts: &["api.groq.com"],
+        prices: "groq",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Mistral,
+        base_url: "https://api.mistral.ai/v1",
+        key_variables: &["MISTRAL_API_KEY"],
+        hosts: &["api.mistral.ai"],
+        prices: "mistral",
+        seed: Some("random_seed"),
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Deepseek,
+        base_url: "https://api.deepseek.com/v1",
+        key_variables: &["DEEPSEEK_API_KEY"],
+        hosts: &["api.deepseek.com"],
+        prices: "deepseek",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Together,
+        base_url: "https://api.together.xyz/v1",
+        key_variables: &["TOGETHER_API_KEY"],
+        hosts: &["api.together.xyz"],
+        prices: "together",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Fireworks,
+        base_url: "https://api.fireworks.ai/inference/v1",
+        key_variables: &["FIREWORKS_API_KEY"],
+        hosts: &["api.fireworks.ai"],
+        prices: "fireworks",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Xai,
+        base_url: "https://api.x.ai/v1",
+        key_variables: &["XAI_API_KEY"],
+        hosts: &["api.x.ai"],
+        prices: "xai",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Cerebras,
+        base_url: "https://api.cerebras.ai/v1",
+        key_variables: &["CEREBRAS_API_KEY"],
+        hosts: &["api.cerebras.ai"],
+        prices: "cerebras",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Perplexity,
+        base_url: "https://api.perplexity.ai",
+        key_variables: &["PERPLEXITY_API_KEY"],
+        hosts: &["api.perplexity.ai"],
+        prices: "perplexity",
+        reports_cost: true,
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::Nvidia,
+        base_url: "https://integrate.api.nvidia.com/v1",
+        key_variables: &["NVIDIA_API_KEY"],
+        hosts: &["integrate.api.nvidia.com"],
+        prices: "nvidia",
+        ..COMPATIBLE
+    },
+    Service {
+        kind: BackendKind::GithubModels,
+        base_url: "https://models.github.ai/inference",
+        key_variables: &["GITHUB_TOKEN", "GH_TOKEN"],
+        hosts: &["models.github.ai"],
+        prices: "github-models",
+        ..COMPATIBLE
+    },
 ];
 
 impl Service {

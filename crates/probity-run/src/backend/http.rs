@@ -3,7 +3,7 @@
 //! A dialect turns a question into a body and a body into a reply; everything else,
 //! limits, errors and keys, is the same for all of them.
 
-use std::{error::Error as _, time::Duration};
+use std::{error::Error as _, io, time::Duration};
 
 use jiff::Timestamp;
 use probity_core::{failure::ErrorKind, record::CallError, request::Request};
@@ -167,7 +167,7 @@ impl Http {
             return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(text)));
         }
         let body = body.map_err(|error| self.broken_off(error, LARGEST_BODY))?;
-        let list: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let list: Value = serde_json::from_slice(without_mark(&body)).unwrap_or_default();
         let entries = ["data", "models"].iter().find_map(|key| list.get(key)?.as_array());
         let Some(entries) = entries else {
             let text = String::from_utf8_lossy(&body);
@@ -187,7 +187,10 @@ impl Http {
         let body = (self.dialect.encode)(&self.fields, request);
         let body = serde_json::to_vec(&body).unwrap_or_default();
         let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
-        let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let mut response = request.send().await.map_err(|error| {
+            let is_call = !io_error(&error).is_some_and(is_out_of_files);
+            Failed { is_call, ..self.unreachable(&error).into() }
+        })?;
         let status = response.status();
         let most = if status.is_success() { LARGEST_BODY } else { LARGEST_ERROR };
         let body = read_body(&mut response, most).await;
@@ -199,7 +202,7 @@ impl Http {
         }
         let body = body.map_err(|error| self.broken_off(error, most))?;
         let headers = response.headers();
-        match (self.dialect.decode)(&body).map(Reply::with_reasoning_apart) {
+        match (self.dialect.decode)(without_mark(&body)).map(Reply::with_reasoning_apart) {
             Ok(reply) if is_silent(&reply) => Err(silence(&reply)),
             Ok(reply) => Ok(self.presented(reply, headers)),
             Err(Undecoded::Error) => {
@@ -261,8 +264,21 @@ impl Http {
         }
     }
 
-    /// There was no answer.
+    /// There was no answer. A server of this machine that does not listen is not going to, and
+    /// everything else may pass.
     fn unreachable(&self, error: &reqwest::Error) -> CallError {
+        let is_refused =
+            io_error(error).is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused);
+        let is_local = error.url().is_some_and(address::is_loopback);
+        if is_refused && is_local {
+            let message = format!(
+                "the connection was refused: nothing listens at {}; is the server running? \
+                 `probity doctor` looks",
+                self.shown_url()
+            );
+            let error = CallError::new(ErrorKind::Network, message);
+            return CallError { permanent: true, ..error };
+        }
         let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
         let mut message = match error {
             error if error.is_connect() => "failed to connect".to_owned(),
@@ -306,6 +322,29 @@ impl Http {
         };
         CallError { status: Some(200), ..error }
     }
+}
+
+/// A body without the mark that some servers put before JSON.
+fn without_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
+/// What the system said, if that is the cause.
+fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref::<io::Error>() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// Whether we had no file descriptor left, so that nobody was asked.
+fn is_out_of_files(error: &io::Error) -> bool {
+    let codes = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
+    codes.iter().any(|code| error.raw_os_error() == Some(code.raw_os_error()))
 }
 
 /// The sentence in an error's body, or all of it.

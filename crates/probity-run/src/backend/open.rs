@@ -66,6 +66,14 @@ pub enum BackendError {
         /// The variable.
         variable: String,
     },
+    /// It has no usual address, and none is given.
+    #[error("backend `{backend}` needs a `base_url`, or an address in the variable `{variable}`")]
+    NoUrl {
+        /// The backend.
+        backend: String,
+        /// The variable.
+        variable: &'static str,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -83,7 +91,7 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
-            Self::Program(_) => None,
+            Self::Program(_) | Self::NoUrl { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -212,6 +220,10 @@ impl BackendFactory<'_> {
         let dialect = service.dialect;
         let base_url = self.base_url(config, service);
         let model = config.model.as_deref().unwrap_or("");
+        if base_url.is_empty() {
+            let (backend, variable) = (config.name.clone(), service.base_variable.unwrap_or(""));
+            return Err(BackendError::NoUrl { backend, variable });
+        }
         let (url, models_url) = dialect::addresses(dialect, &base_url, model);
         let Some(parsed) = address::parse(&url) else {
             let backend = config.name.clone();
@@ -220,6 +232,13 @@ impl BackendFactory<'_> {
         };
         let mut redactor = Redactor::default();
         address::add_secrets(&parsed, &mut redactor);
+        // A proxy may quote what it was asked with.
+        for (name, value) in self.variables {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            if name.to_ascii_lowercase().ends_with("_proxy") {
+                redactor.add_variable(&name, &value);
+            }
+        }
         let is_official = address::is_official(&parsed, service.hosts);
         let headers = self.headers(config, service, is_official, &mut redactor)?;
         let limit = if is_official { service.limit } else { "max_tokens" };
@@ -260,7 +279,7 @@ impl BackendFactory<'_> {
     ) -> Result<HeaderMap, BackendError> {
         let mut headers = HeaderMap::new();
         if let Some((variable, key)) = self.key(config, service, is_official)? {
-            redactor.add(&key);
+            redactor.add_key(&key);
             let (name, text) = match service.dialect.key_header {
                 KeyHeader::Named(name) => (HeaderName::from_static(name), key.trim().to_owned()),
                 KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.trim())),
@@ -388,6 +407,58 @@ mod tests {
             open(&config(BackendKind::Openai), &[("OPENAI_API_KEY", "sk-secret-key")]).unwrap();
         assert_eq!(vendor.price.map(|price| price.input), Some(0.15));
         assert!(!format!("{vendor:?}").contains("sk-secret-key"));
+    }
+
+    #[test]
+    fn a_key_goes_to_nobody_who_only_looks_like_the_vendor() {
+        for url in [
+            "http://127.0.0.1:1/proxy/https://api.openai.com/v1",
+            "http://127.0.0.1:1/v1?x=://api.openai.com",
+            "http://api.openai.com@127.0.0.1:1/v1",
+            "http://api.openai.com/v1",
+            "https://api.openai.com.example/v1",
+        ] {
+            let config =
+                BackendConfig { base_url: Some(url.to_owned()), ..config(BackendKind::Openai) };
+            // Whoever is to get the key cannot be asked without one.
+            let backend = open(&config, &[]).unwrap();
+            assert_eq!(backend.price, None, "{url}");
+        }
+    }
+
+    #[test]
+    fn every_service_wants_the_key_that_its_vendor_names() {
+        let services = [
+            (BackendKind::Anthropic, "ANTHROPIC_API_KEY"),
+            (BackendKind::Openrouter, "OPENROUTER_API_KEY"),
+            (BackendKind::Groq, "GROQ_API_KEY"),
+            (BackendKind::Mistral, "MISTRAL_API_KEY"),
+            (BackendKind::Deepseek, "DEEPSEEK_API_KEY"),
+            (BackendKind::Together, "TOGETHER_API_KEY"),
+            (BackendKind::Fireworks, "FIREWORKS_API_KEY"),
+            (BackendKind::Xai, "XAI_API_KEY"),
+            (BackendKind::Cerebras, "CEREBRAS_API_KEY"),
+            (BackendKind::Perplexity, "PERPLEXITY_API_KEY"),
+            (BackendKind::Nvidia, "NVIDIA_API_KEY"),
+            (BackendKind::GithubModels, "GITHUB_TOKEN"),
+        ];
+        for (kind, variable) in services {
+            let missing = open(&config(kind), &[]).unwrap_err();
+            assert!(missing.contains(&format!("`{variable}`")), "{missing}");
+            let opened = open(&config(kind), &[(variable, "sk-secret-key")]).unwrap();
+            assert!(url(&opened).starts_with("https://"), "{}", url(&opened));
+            assert!(!format!("{opened:?}").contains("sk-secret-key"));
+        }
+        let azure = open(&config(BackendKind::Azure), &[]).unwrap_err();
+        assert!(azure.contains("`AZURE_OPENAI_ENDPOINT`"), "{azure}");
+        let azure = [
+            ("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/"),
+            ("AZURE_OPENAI_API_KEY", "secret-key"),
+        ];
+        assert!(open(&config(BackendKind::Azure), &azure[..1]).is_err(), "it wants a key");
+        assert!(open(&config(BackendKind::Azure), &azure).is_ok());
+        let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
+        assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
     }
 
     #[test]

@@ -264,7 +264,7 @@ impl Program {
         let stdout = String::from_utf8_lossy(&finished.stdout);
         let failed = |what: Option<&str>| {
             let (usage, cost_usd) = decode::used(&stdout);
-            Failed { error: Box::new(self.failed(finished, &stdout, what)), usage, cost_usd }
+            Failed { usage, cost_usd, ..self.failed(finished, &stdout, what).into() }
         };
         if finished.code() != Some(0) {
             return Err(failed(None));

@@ -13,6 +13,10 @@ const SPEECHLESS: &[&str] = &[
     "safety",
     "guardrail",
     "blocked",
+    "blocklist",
+    "prohibited_content",
+    "recitation",
+    "spii",
     "max_tokens",
     "max_output_tokens",
     "length",
@@ -35,5 +39,5 @@ pub(super) fn silence(reply: &Reply) -> Failed {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
     let message = format!("the reply is empty (stop reason: {reason})");
     let error = CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) };
-    Failed { error: Box::new(error), usage: reply.usage, cost_usd: reply.cost_usd }
+    Failed { usage: reply.usage, cost_usd: reply.cost_usd, ..error.into() }
 }

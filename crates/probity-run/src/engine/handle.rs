@@ -6,10 +6,11 @@ use probity_core::{
     failure::ErrorKind,
     record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
     request::Request,
+    span::Span,
 };
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout_at},
 };
 
 use super::task::{CallOutcome, Called, Grant, Message, Shared};
@@ -87,7 +88,7 @@ impl Handle {
     ) -> Self {
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
-        let limit = subject.backend.timeout;
+        let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
         let asked = Vec::new();
         Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
@@ -210,13 +211,28 @@ impl Handle {
         let (grant, granted) = oneshot::channel();
         let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
         let backend = self.party(target).at;
-        let message = Message::Wants { serial: self.serial, backend, grant };
+        let (serial, deadline) = (self.serial, self.deadline);
+        let message = Message::Wants { serial, backend, deadline, grant };
         self.shared.to_loop.send(message).map_err(|_| interrupted())?;
-        match granted.await {
-            Ok(Grant::Go) => Ok(()),
-            Ok(Grant::NoBudget) => Err(Unanswered::Aborted(Aborted::Budget)),
-            Err(_) => Err(interrupted()),
-        }
+        let limit = Span(self.shared.settings.timeouts.case);
+        let (kind, message) = match timeout_at(deadline, granted).await {
+            Ok(Ok(Grant::Go)) => return Ok(()),
+            Ok(Ok(Grant::NoBudget)) => return Err(Unanswered::Aborted(Aborted::Budget)),
+            Ok(Err(_)) => return Err(interrupted()),
+            Ok(Ok(Grant::Paused(wait))) => {
+                let wait = Span(Duration::from_secs(wait.as_secs().max(1)));
+                let message = format!(
+                    "the backend asks to be left alone for another {wait}, longer than what is \
+                     left of the case's limit of {limit}"
+                );
+                (ErrorKind::RateLimit, message)
+            }
+            Err(_) => {
+                let message = format!("the case's limit of {limit} was used up by waiting");
+                (ErrorKind::Timeout, message)
+            }
+        };
+        Err(Unanswered::Failed { error: CallError::new(kind, message), backend })
     }
 
     /// Makes one call and reports it. An error comes with the wait before the next try.
@@ -230,21 +246,28 @@ impl Handle {
         let BackendRef { at, backend } = party;
         let began = Instant::now();
         let left = self.deadline.saturating_duration_since(began);
-        let limit = backend.timeout.min(left);
+        // In whole milliseconds, since it is shown.
+        let limit = backend.timeout.min(Duration::from_millis(millis(left)));
         let to_loop = Some(&self.shared.to_loop);
-        let mut report = Report { serial: self.serial, backend: *at, began, to_loop };
+        let mut report = Report { serial: self.serial, backend: *at, began, calls: 1, to_loop };
         let answer = match limit.is_zero() {
             false => backend.ask(ask, limit).await,
             true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
         };
+        let case_limit = self.shared.settings.timeouts.case;
+        let answer = answer.map_err(|failed| match limit < backend.timeout && !limit.is_zero() {
+            true => failed.of_case(case_limit),
+            false => failed,
+        });
         let latency = match &answer {
             Ok(Reply { latency: Some(latency), .. }) => *latency,
             Ok(_) | Err(_) => began.elapsed(),
         };
-        self.spent.calls += u32::from(!backend.is_replay());
+        let is_call = answer.as_ref().map_or_else(|failed| failed.is_call, |_| true);
+        self.spent.calls += u32::from(is_call && !backend.is_replay());
+        report.calls = u64::from(is_call);
         if target == Target::Subject {
             self.spent.latency = latency;
-            self.spent.limit = limit;
         }
         // A call that failed may have cost as much as one that did not.
         let (usage, said) = match &answer {
@@ -269,13 +292,15 @@ impl Handle {
                     Target::Subject => *error,
                     Target::Judge => of_judge(&backend.name, *error),
                 };
-                let situation = Situation {
-                    error: &error,
-                    attempts,
-                    left: self.deadline.saturating_duration_since(Instant::now()),
-                    chance: fastrand::f64(),
-                };
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                let max_pause = self.shared.settings.pace.max_pause;
+                let chance = fastrand::f64();
+                let situation = Situation { error: &error, attempts, left, max_pause, chance };
                 let wait = retry::wait(&self.shared.settings.retry, situation);
+                let error = match wait {
+                    Some(_) => error,
+                    None => retry::explained(error, left, max_pause),
+                };
                 let failure = FailedAttempt {
                     attempt: self.spent.calls,
                     error: error.clone(),
@@ -340,14 +365,15 @@ struct Report<'a> {
     serial: u64,
     backend: usize,
     began: Instant,
+    calls: u64,
     to_loop: Option<&'a mpsc::UnboundedSender<Message>>,
 }
 
 impl Report<'_> {
     fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: CallOutcome) {
         let Some(to_loop) = self.to_loop.take() else { return };
-        let Self { serial, backend, began, .. } = *self;
-        let called = Called { serial, backend, began, calls: 1, usage, cost_usd, outcome };
+        let Self { serial, backend, began, calls, .. } = *self;
+        let called = Called { serial, backend, began, calls, usage, cost_usd, outcome };
         // A loop that is gone has given this task up.
         let _ = to_loop.send(Message::Called(called));
     }

@@ -37,7 +37,7 @@ pub(super) struct LaneState {
     /// Cases that have begun and not ended.
     pub(super) live: usize,
     pub(super) calls: u64,
-    tracker: Tracker,
+    pub(super) tracker: Tracker,
     decider: Option<Decider>,
     certainty: Option<Certainty>,
     /// Results that there are.
@@ -195,16 +195,19 @@ impl LaneState {
     ///
     /// What the cache answered says nothing about the backend, and a block for what a
     /// prompt says is an answer.
-    pub(super) fn judge(&mut self, record: &CaseRecord) -> Option<Breach> {
+    pub(super) fn judge(&mut self, serial: u64, record: &CaseRecord) -> Option<Breach> {
         let ending = !matches!(self.stage, Stage::Open(_) | Stage::Ending(LaneStatus::Complete));
         match &record.error {
-            None if ending || record.source == Source::Cache => None,
-            Some(_) if ending => None,
+            _ if ending => None,
+            None if record.source == Source::Cache => {
+                self.tracker.forget(record.repeat, serial);
+                None
+            }
             Some(error) if error.kind != ErrorKind::ContentFilter => {
-                self.tracker.failure(record.repeat, error)
+                self.tracker.failure(record.repeat, serial, error)
             }
             Some(_) | None => {
-                self.tracker.success(record.repeat);
+                self.tracker.success(record.repeat, serial);
                 None
             }
         }

@@ -1,8 +1,8 @@
 //! Who may begin, and who may go on.
 
-use tokio::{sync::oneshot, time::Instant};
+use tokio::time::Instant;
 
-use super::{BackendState, Engine, lane::LaneState, task::Grant};
+use super::{BackendState, Engine, Waiting, lane::LaneState, task::Grant};
 use crate::budget::Left;
 
 impl Engine {
@@ -82,8 +82,8 @@ impl Engine {
     }
 
     /// A case wants to make another call.
-    pub(super) fn wants(&mut self, serial: u64, backend: usize, grant: oneshot::Sender<Grant>) {
-        let Some(live) = self.live.get_mut(&serial) else { return };
+    pub(super) fn wants(&mut self, backend: usize, waiting: Waiting) {
+        let Some(live) = self.live.get_mut(&waiting.serial) else { return };
         if let Some(again) = live.backing_off.take() {
             self.backends[again].pacer.back();
         }
@@ -94,14 +94,15 @@ impl Engine {
             self.meter.forgo();
             self.runner_meters[runner].forgo();
         }
-        self.backends[backend].waiting.push_back((serial, grant));
+        self.backends[backend].waiting.push_back(waiting);
     }
 
     /// Gives permits to cases that wait for their next call. They go before new cases.
     pub(super) fn grant_waiting(&mut self) {
         let now = Instant::now();
         for backend in 0..self.backends.len() {
-            while let Some((serial, _)) = self.backends[backend].waiting.front() {
+            self.backends[backend].refuse_late(now);
+            while let Some(Waiting { serial, .. }) = self.backends[backend].waiting.front() {
                 let lane = self.live.get(serial).map(|live| live.key.lane);
                 let answer = match lane.map(|at| self.budget_left(at)) {
                     // A task that is gone wants nothing.
@@ -114,7 +115,7 @@ impl Engine {
                     Some(Left::Pending | Left::Enough) => break,
                 };
                 let waiting = self.backends[backend].waiting.pop_front();
-                let Some((serial, grant)) = waiting else { break };
+                let Some(Waiting { serial, grant, .. }) = waiting else { break };
                 let go = matches!(answer, Grant::Go);
                 if grant.send(answer).is_err() || !go {
                     continue;
@@ -126,6 +127,20 @@ impl Engine {
                     live.calling = Some(backend);
                 }
             }
+        }
+    }
+}
+
+impl BackendState {
+    /// Sends away those whose time is over before a pause is: such a wait is not begun.
+    fn refuse_late(&mut self, now: Instant) {
+        let Some(until) = self.pacer.paused_until().filter(|until| *until > now) else { return };
+        let (late, waiting): (Vec<Waiting>, Vec<Waiting>) =
+            self.waiting.drain(..).partition(|it| it.deadline <= until);
+        self.waiting.extend(waiting);
+        for Waiting { grant, .. } in late {
+            // A task that is gone wants nothing.
+            let _ = grant.send(Grant::Paused(until - now));
         }
     }
 }

@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Message {
     /// It wants to make a call of a backend.
-    Wants { serial: u64, backend: usize, grant: oneshot::Sender<Grant> },
+    Wants { serial: u64, backend: usize, deadline: Instant, grant: oneshot::Sender<Grant> },
     /// A call came back.
     Called(Called),
 }
@@ -45,6 +45,8 @@ pub(super) enum Grant {
     Go,
     /// Nothing is left to spend.
     NoBudget,
+    /// The backend is paused for longer than the case may take.
+    Paused(Duration),
 }
 
 /// A call that came back.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look for single events")]
 
+mod giving_up;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -23,7 +25,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    backend::{Ask, Reply, Wire},
+    backend::{Ask, Failed, Reply, Wire},
     plan::{PlannedLane, Used},
     source::{Cases, Done},
 };
@@ -37,6 +39,8 @@ enum Act {
     /// Content with what it judges.
     Judge,
     Fail(ErrorKind, Option<f64>),
+    /// Nobody was asked, for want of file descriptors.
+    NoCall,
     Hang,
 }
 
@@ -63,7 +67,7 @@ impl Drop for Ending<'_> {
 }
 
 impl Scripted {
-    pub(crate) async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, CallError> {
+    pub(crate) async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
         let (latency, act) = {
             let mut asked = self.asked.lock().unwrap();
             let count = asked.entry(ask.request.prompt().to_owned()).or_default();
@@ -81,14 +85,18 @@ impl Scripted {
                 Act::Reply => Ok(Reply { text: "yes".to_owned(), ..Reply::default() }),
                 Act::Judge => Ok(Reply { text: JUDGED.to_owned(), ..Reply::default() }),
                 Act::Fail(kind, retry_after) => {
-                    Err(CallError { retry_after, ..CallError::new(kind, kind.as_str()) })
+                    Err(CallError { retry_after, ..CallError::new(kind, kind.as_str()) }.into())
+                }
+                Act::NoCall => {
+                    let error = CallError::new(ErrorKind::Network, "too many open files");
+                    Err(Failed { is_call: false, ..error.into() })
                 }
                 Act::Hang => std::future::pending().await,
             }
         };
         tokio::time::timeout(limit, played)
             .await
-            .unwrap_or_else(|_| Err(CallError::new(ErrorKind::Timeout, "too slow")))
+            .unwrap_or_else(|_| Err(CallError::new(ErrorKind::Timeout, "too slow").into()))
     }
 
     fn calls(&self) -> usize {
@@ -309,6 +317,13 @@ async fn errors_that_pass_are_tried_again() {
     let record = record.unwrap();
     assert_eq!((record.calls, record.failures.len(), record.reply.as_deref()), (3, 2, Some("yes")));
     assert_eq!(record.failures[0].retry_in_ms, Some(2000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_nobody_heard_of_is_none() {
+    let acts = vec![vec![(SOON, Act::NoCall), (SOON, Act::Reply)]];
+    let (outcome, events) = trace(plan(&[backend("a", acts, 4)], settings(), 1), None).await;
+    assert_eq!((outcome.used.calls, finished(&events, 0)), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,9 +31,9 @@ pub(crate) struct InitArgs {
 
     /// The backend to ask: ollama:llama3.2, openai:MODEL@http://127.0.0.1:8080/v1, claude:haiku
     ///
-    /// Replaces `[backends.local]` of the suite. The kinds are openai, anthropic, ollama, vllm,
-    /// mlx, claude, codex, copilot and echo. Keys are read from the environment and never
-    /// written.
+    /// Replaces `[backends.local]` of the suite. docs/suites.md describes the kinds, and a kind
+    /// that is not known is answered with all of them. Keys are read from the environment and
+    /// never written.
     #[arg(long, value_name = "KIND:MODEL[@URL]")]
     pub(crate) backend: Option<BackendChoice>,
 

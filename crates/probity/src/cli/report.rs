@@ -65,6 +65,27 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RescoreArgs {
+    /// The run: its id, the beginning or the short form of it, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// Judge by this suite file and its datasets
+    #[arg(long, value_name = "FILE", default_value = "probity.toml")]
+    pub(crate) suite: PathBuf,
+
+    /// Write a report; the ending of the name says which. May be given several times
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) gating: GatingArgs,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct BlessArgs {
     /// The run: its id, the beginning or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]

@@ -132,8 +132,14 @@ impl Report {
                     models.iter().take(LISTED).map(|it| one_line(it, 60)).collect();
                 let more = models.len().saturating_sub(LISTED);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                let known = if listed { "" } else { "; the one asked for is not among them" };
-                self.line("models", &format!("{}{more}{known}", names.join(", ")));
+                let names = format!("{}{more}", names.join(", "));
+                match listed {
+                    true => self.line("models", &names),
+                    false => {
+                        let model = model.map(|it| one_line(it, 60)).unwrap_or_default();
+                        self.trouble("models", &format!("{names}; `{model}` is not among them"));
+                    }
+                }
             }
         }
     }

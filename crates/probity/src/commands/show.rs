@@ -20,7 +20,9 @@ pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
     match (&args.case, args.json) {
         (None, false) => printer.show_styled(&show_run(&reader, &run, args)?)?,
         (None, true) => return stream_run(&reader, &run),
-        (Some(case), false) => printer.show(&show_case(&reader, &run, case, false)?)?,
+        (Some(case), false) => {
+            printer.show_styled(&show_case(&reader, &run, case, false)?)?;
+        }
         (Some(case), true) => Printer::emit(&show_case(&reader, &run, case, true)?)?,
     }
     Ok(Exit::Success)

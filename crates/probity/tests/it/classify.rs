@@ -20,9 +20,9 @@ fn every_line_comes_back_with_its_classification_and_a_summary() {
     assert_snapshot!(project.shown(&["classify", "results.jsonl", "--suite", "probity.toml"]), @r#"
     exit 0
     --- out
-    {"case_id":"1","suite_id":"a","raw_response":"Paris","expected_response":"Paris","classification":{"primary":"pass","rule":"pass","trace":["timeout","crash","error","empty_response","refusal","format","policy","mismatch","pass"],"details":{"criteria":"trimmed"}},"verdict":"pass","scores":{"accuracy":1}}
+    {"case_id":"1","suite_id":"a","raw_response":"Paris","expected_response":"Paris","classification":{"primary":"pass","rule":"pass","trace":["timeout","crash","error","empty_response","refusal","format","policy","mismatch","pass"],"scores":[{"name":"trimmed","type":"trimmed","value":1.0,"passed":true,"weight":1.0}],"details":{"criteria":"trimmed"}},"verdict":"pass","scores":{"accuracy":1}}
     {"case_id":"2","suite_id":"a","raw_response":"I'm sorry, but I can't help with that.","error":null,"tokens":12,"classification":{"primary":"refusal","rule":"refusal","trace":["timeout","crash","error","empty_response","refusal"],"details":{"source":"reply","phrase":"sorry, but I can't help","span":[4,27]}},"verdict":"fail","scores":{"accuracy":0}}
-    {"case_id":"3","suite_id":"b","raw_response":"nope","expected_format":"json","classification":{"primary":"wrong_format","rule":"format","trace":["timeout","crash","error","empty_response","refusal","format"],"details":{"error_message":"expected a value, found `n` at line 1, column 1 (byte 0)"}},"verdict":"fail","scores":{"accuracy":0}}
+    {"case_id":"3","suite_id":"b","raw_response":"nope","expected_format":"json","classification":{"primary":"wrong_format","rule":"format","trace":["timeout","crash","error","empty_response","refusal","format"],"scores":[{"name":"expected_format","type":"expected_format","value":0.0,"passed":false,"weight":1.0,"reason":"expected a value, found `n` at line 1, column 1 (byte 0)"}],"details":{"error_message":"expected a value, found `n` at line 1, column 1 (byte 0)"}},"verdict":"fail","scores":{"accuracy":0}}
     {"case_id":"4","suite_id":"b","raw_response":null,"error":"Request timed out","limit_seconds":30,"classification":{"primary":"timeout","rule":"timeout","trace":["timeout"],"details":{"limit_seconds":30,"error_details":"Request timed out"}},"verdict":"error","scores":{"accuracy":0}}
     {"case_id":"5","suite_id":"b","raw_response":"a zebra","error":null,"classification":{"primary":"policy_violation","rule":"policy","trace":["timeout","crash","error","empty_response","refusal","format","policy"],"details":{"policy_name":"animals","span":[2,7],"hits":[{"policy":"animals","rule":"word:zebra","span":[2,7],"severity":"high"}]}},"verdict":"fail","scores":{"accuracy":0}}
     --- err
@@ -36,6 +36,7 @@ fn every_line_comes_back_with_its_classification_and_a_summary() {
       crash                     0    0.0 %
       timeout                   1   20.0 %
     verdicts: 1 pass, 3 fail, 1 error
+    replies that break a policy: 1
     suite means
       a                    0.500 of 2
       b                    0.000 of 3
@@ -88,9 +89,9 @@ fn broken_lines_are_reported_with_their_number_and_counted() {
       policy_violation          0    0.0 %
       crash                     0    0.0 %
       timeout                   0    0.0 %
-    verdicts: 1 pass, 0 fail, 0 error
-    micro mean 1.000 (over cases)
-    macro mean 1.000 (over suites)
+    verdicts: 0 pass, 0 fail, 0 error, 1 undecided
+    micro mean n/a (over cases)
+    macro mean n/a (over suites)
     without a criterion: 1
     4 lines were left out: see the errors above
     "#);

@@ -75,8 +75,9 @@ fn a_rubric_is_one_assertion_among_others() {
         ]
     );
     let poor = of(&cases, "poor");
-    let assertion = &poor["classification"]["details"]["assertions"][0];
-    assert_eq!(assertion["reason"], "the judge gave 0.50: so it is");
+    let score = &poor["classification"]["scores"][0];
+    assert_eq!(score["reason"], "the judge gave 0.50: so it is");
+    assert_eq!((&score["value"], &score["passed"]), (&json!(0.5), &json!(false)));
     assert_eq!(poor["asked"][1]["role"], "judge rubric 1");
     assert_eq!(of(&cases, "wrong-anyway")["calls"], 1);
 }

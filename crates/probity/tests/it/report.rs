@@ -78,8 +78,8 @@ fn github_gets_annotations_and_a_summary() {
     let commands: Vec<&str> = out.lines().filter(|line| line.starts_with("::")).collect();
     insta::assert_snapshot!(commands.join("\n"), @r"
     ::error title=gate failed%3A words on echo::pass_rate at least 90 %25: 33.3 %25 (1 of 3)
-    ::warning file=data/cases.jsonl,line=2,title=fail%3A bad::words on echo: two </script> @you | `x`…
-    ::warning file=data/cases.jsonl,line=3,title=refusal%3A sorry::words on echo: sorry, but I can't help
+    ::warning file=data/cases.jsonl,line=2,title=fail%3A bad::words on echo: expected `three`, got `two </script> @you | `x`\n::error::no` (they part at byte 1)
+    ::warning file=data/cases.jsonl,line=3,title=refusal%3A sorry::words on echo: the model declined: `sorry, but I can't help`
     ");
     let text = fs::read_to_string(&summary).unwrap();
     assert!(text.starts_with("before\n## ❌ Failed"), "{text}");

@@ -296,11 +296,11 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
     let before = fs::read(&store).unwrap();
-    insta::assert_snapshot!(project.shown(&["run"]), @"
+    insta::assert_snapshot!(project.shown(&["run"]), @r"
     exit 2
     --- err
     error: the store cannot be used
-      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 3)
+      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 4)
     hint: update the program, or name another store with `--store PATH`
     ");
     assert_eq!(fs::read(&store).unwrap(), before);

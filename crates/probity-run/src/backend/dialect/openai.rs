@@ -97,9 +97,9 @@ struct Message {
     tool_calls: Option<Vec<Call>>,
     /// The older way to call one tool.
     function_call: Option<Function>,
-    /// DeepSeek's, vLLM's and xAI's name for it.
+    /// What `DeepSeek`, vLLM and xAI call it.
     reasoning_content: Option<String>,
-    /// OpenRouter's and Groq's name for it.
+    /// What `OpenRouter` and Groq call it.
     reasoning: Option<Value>,
 }
 
@@ -214,7 +214,7 @@ fn split(content: Option<Content>) -> (String, Option<String>) {
         match part.thinking {
             Some(Thinking::Text(thought)) => thoughts.push_str(&thought),
             Some(Thinking::Parts(parts)) => {
-                thoughts.extend(parts.into_iter().filter_map(|it| it.text))
+                thoughts.extend(parts.into_iter().filter_map(|it| it.text));
             }
             None => {}
         }
@@ -239,7 +239,7 @@ fn tool_call(call: Call) -> ToolCall {
     }
 }
 
-/// Dollars: OpenRouter sends a number, Perplexity a list of items with their sum.
+/// Dollars: `OpenRouter` sends a number, Perplexity a list of items with their sum.
 fn cost(value: &Value) -> Option<f64> {
     let dollars = value.as_f64().or_else(|| value.get("total_cost")?.as_f64())?;
     (dollars.is_finite() && dollars >= 0.0).then_some(dollars)

@@ -150,6 +150,8 @@ fn each_dialect_gets_its_own_names() {
         "response_format": { "type": "json_object" },
     });
     assert_eq!(of(BackendKind::Openai), (openai, vec![]));
+    // It refuses fields that it does not know.
+    assert_eq!(of(BackendKind::Mistral).0["random_seed"], 1);
     let anthropic = json!({ "model": "gpt-4o-mini", "max_tokens": 9, "stop_sequences": ["x"] });
     assert_eq!(of(BackendKind::Anthropic), (anthropic, vec!["seed", "response_format"]));
     let ollama = json!({

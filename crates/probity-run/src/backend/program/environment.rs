@@ -107,10 +107,11 @@ pub(super) fn of(
     tell_key(tool, config, all, &mut env)?;
     tell_server(tool, config, &mut env);
     for (name, value) in &env {
-        let secret = name.to_str().is_some_and(looks_like_key)
-            || config.api_key_env.as_deref().is_some_and(|key| name == key);
-        if let (true, Some(value)) = (secret, value.to_str()) {
-            redactor.add(value);
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+        match () {
+            () if config.api_key_env.as_deref() == Some(name) => redactor.add_key(value),
+            () if named(name) => redactor.add_chosen_variable(name, value),
+            () => redactor.add_variable(name, value),
         }
     }
     Ok(env)
@@ -159,12 +160,6 @@ fn matches(patterns: &[&str], name: &str) -> bool {
         Some(beginning) => name.starts_with(beginning),
         None => name == *pattern,
     })
-}
-
-/// Whether the value of a variable is likely a key.
-fn looks_like_key(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl Tally {
             "\n".to_owned()
         });
         if all.policy_hits > 0 {
-            let _ = writeln!(text, "policies broken by {} results", all.policy_hits);
+            let _ = writeln!(text, "replies that break a policy: {}", all.policy_hits);
         }
         if self.suites.len() > 1 {
             let _ = writeln!(text, "suite means");

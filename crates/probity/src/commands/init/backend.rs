@@ -152,6 +152,7 @@ mod tests {
         check("claude", r#"kind = "claude""#);
         check("echo", r#"kind = "echo""#);
         check("vllm", r#"kind = "vllm", temperature = 0"#);
+        check("groq:m", r#"kind = "groq", model = "m", temperature = 0"#);
     }
 
     #[test]
@@ -180,7 +181,7 @@ mod tests {
         check("openai:m@", "`` is no URL: it has to begin with http:// or https://");
         check(
             "gpt:4",
-            "`gpt` is no kind of backend: they are openai, anthropic, ollama, vllm, mlx, claude, codex, copilot, echo",
+            "`gpt` is no kind of backend: they are openai, openai-responses, azure, anthropic, gemini, ollama, vllm, mlx, lmstudio, llamacpp, openrouter, groq, mistral, deepseek, together, fireworks, xai, cerebras, perplexity, nvidia, github-models, claude, codex, copilot, echo",
         );
         check("claude:haiku@http://h", "`claude` is a program and has no URL");
         check("echo:x", "`echo` is no model: it stands alone");

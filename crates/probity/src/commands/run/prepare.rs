@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, sync::Arc};
 
-use probity_core::{problem::Problem, runner::RunnerKind};
+use probity_core::{problem::Problem, record::Selection, runner::RunnerKind};
 use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
@@ -12,13 +12,8 @@ use probity_run::{
     redact::Redactor,
 };
 
-use probity_core::record::Selection;
-
 use super::{Context, selection};
 use crate::failure::Failure;
-
-/// What is shorter is no key, and would be found everywhere.
-const SHORTEST_KEY: usize = 8;
 
 impl Context<'_> {
     /// The runners that are asked for, with what the command line changes about them.
@@ -159,17 +154,14 @@ impl Context<'_> {
     /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
     /// like one by its name.
     fn redactor(&self) -> Redactor {
-        const MARKS: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSW"];
         let mut redactor = Redactor::default();
         let backends = &self.project.suite.backends;
         let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
         for (name, value) in self.project.environment.all() {
             let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            let upper = name.to_uppercase();
-            let looks =
-                MARKS.iter().any(|mark| upper.contains(mark)) && value.len() >= SHORTEST_KEY;
-            if looks || named.contains(&&*name) {
-                redactor.add(&value);
+            match named.contains(&&*name) {
+                true => redactor.add_key(&value),
+                false => redactor.add_variable(&name, &value),
             }
         }
         redactor

@@ -159,6 +159,9 @@ struct Board {
     drawn: usize,
 }
 
+/// A shorter pause is worth no line of its own.
+const WORTH_A_LINE: Duration = Duration::from_secs(10);
+
 impl Board {
     fn new() -> Self {
         Self {
@@ -196,8 +199,17 @@ impl Board {
                     self.backing_off.insert(case.clone(), now + Duration::from_millis(*wait));
                 }
             }
-            Event::BackendPaused { backend, for_ms, .. } => {
-                self.paused.insert(backend.clone(), now + Duration::from_millis(*for_ms));
+            Event::BackendPaused { backend, for_ms, limit: _, reason } => {
+                let length = Duration::from_millis(*for_ms);
+                self.paused.insert(backend.clone(), now + length);
+                if length >= WORTH_A_LINE {
+                    return Some(format!(
+                        "backend `{}` is left alone for {}: {}",
+                        safe(backend),
+                        span(length),
+                        one_line(reason, 200)
+                    ));
+                }
             }
             Event::CaseFinished { lane, record } => {
                 let case_id = record.case_id.clone();

@@ -94,14 +94,16 @@ impl Earlier {
             };
             let Some(view) = known.iter().find(same) else { continue };
             let tally = reader.tally(view)?;
-            // Calls of cases that were cut off are in no record.
-            used.calls += tally.calls.max(view.calls);
-            used.tokens += tally.input_tokens + tally.output_tokens;
-            used.cost_usd += tally.cost_usd;
+            // What calls of cases used that were cut off stands apart.
+            let cut_off = reader.cut_off(view)?;
+            let before = Used {
+                calls: (tally.calls + cut_off.calls).max(view.calls),
+                tokens: tally.input_tokens + tally.output_tokens + cut_off.usage.total(),
+                cost_usd: tally.cost_usd + cut_off.cost_usd,
+            };
+            used.add(before);
             if let Some(own) = by_runner.get_mut(lane.runner) {
-                own.calls += tally.calls.max(view.calls);
-                own.tokens += tally.input_tokens + tally.output_tokens;
-                own.cost_usd += tally.cost_usd;
+                own.add(before);
             }
             let mut stored = Done::default();
             reader

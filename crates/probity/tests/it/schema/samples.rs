@@ -31,7 +31,7 @@ use probity_core::{
     metrics::{Flaky, ScoreSummary},
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
-        LaneStatus, SkillsInfo, Source, Usage,
+        LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
     request::{Message, Part, Request, Role, ToolCall},
     runner::RunnerKind,
@@ -558,7 +558,12 @@ fn events() -> Vec<Event> {
         },
         Event::CaseStarted(case()),
         Event::AttemptFailed { case: case(), attempt: 1, error: error(), retry_in_ms: Some(1) },
-        Event::BackendPaused { backend: backend.clone(), for_ms: 1, limit: 1 },
+        Event::BackendPaused {
+            backend: backend.clone(),
+            for_ms: 1,
+            limit: 1,
+            reason: text("wait"),
+        },
         Event::BackendTripped { lane: 0, backend, reason: reason.clone(), permanent: true },
         Event::CancelStarted { reason },
         Event::RunFinished { complete: true },
@@ -572,7 +577,7 @@ fn events() -> Vec<Event> {
         Aborted::TimedOut,
         Aborted::Broken,
     ] {
-        all.push(Event::CaseAborted { case: case(), reason });
+        all.push(Event::CaseAborted { case: case(), reason, used: Spent::default() });
     }
     let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
     all.extend(statuses().into_iter().map(ended));

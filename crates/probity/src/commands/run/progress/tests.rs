@@ -51,7 +51,14 @@ fn what_is_in_flight_and_what_waits_are_told_apart() {
     });
     let line = board.line();
     assert!(line.starts_with("4/10 done; 1 in flight, 1 backing off (next in "), "{line}");
-    board.take(&Event::BackendPaused { backend: "b".to_owned(), for_ms: 60_000, limit: 3 });
+    let paused = Event::BackendPaused {
+        backend: "b".to_owned(),
+        for_ms: 60_000,
+        limit: 3,
+        reason: "rate_limit: HTTP 429: slow down".to_owned(),
+    };
+    let note = board.take(&paused).unwrap();
+    assert_eq!(note, "backend `b` is left alone for 60s: rate_limit: HTTP 429: slow down");
     let line = board.line();
     assert!(line.contains(", b paused for 59"), "{line}");
     assert_eq!(board.bar(17), "[####......]  40%");

@@ -1,0 +1,215 @@
+//! OpenAI's responses, the successor of its chat completions.
+
+use probity_core::{
+    record::Usage,
+    reply::Reply,
+    request::{Message, Part, Request, ToolCall},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, not_applied, put, same, without_tail,
+};
+
+pub(super) const SPEC: DialectSpec = DialectSpec {
+    key_header: KeyHeader::Bearer,
+    headers: &[],
+    parameter: None,
+    endpoint: |base, _| format!("{}{TAIL}", without_tail(base, TAIL)),
+    models: |base| format!("{}/models", without_tail(base, TAIL)),
+    bare_model: same,
+    max_tokens: None,
+    fields,
+    encode,
+    decode,
+};
+
+const TAIL: &str = "/responses";
+
+fn fields(wanted: &Wanted<'_>) -> Fields {
+    let config = wanted.config;
+    let mut fields = Map::new();
+    put(&mut fields, "model", config.model.as_deref());
+    put(&mut fields, "temperature", config.temperature);
+    put(&mut fields, "top_p", config.top_p);
+    put(&mut fields, "max_output_tokens", config.max_tokens);
+    let format = config.response_format.as_ref().map(|format| match format.as_str() {
+        Some("json") => json!({ "format": { "type": "json_object" } }),
+        Some(_) | None => json!({
+            "format": { "type": "json_schema", "name": "reply", "schema": format },
+        }),
+    });
+    put(&mut fields, "text", format);
+    // Every case stands alone, and nobody looks at it again.
+    put(&mut fields, "store", Some(false));
+    let unknown = [("seed", config.seed.is_some()), ("stop", !config.stop.is_empty())];
+    (fields, not_applied(&unknown))
+}
+
+fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
+    let mut body = fields.clone();
+    put(&mut body, "instructions", request.system());
+    let input = request.conversation().iter().flat_map(items).collect();
+    body.insert("input".to_owned(), Value::Array(input));
+    Value::Object(body)
+}
+
+/// A message, and the calls in it as items of their own.
+fn items(said: &Message) -> Vec<Value> {
+    let item = |part: &Part| match part {
+        Part::Text(text) => json!({ "role": said.role.as_str(), "content": &**text }),
+        Part::ToolCall(ToolCall { id, name, arguments }) => json!({
+            "type": "function_call", "call_id": id, "name": name,
+            "arguments": arguments.to_string(),
+        }),
+    };
+    said.content.iter().map(item).collect()
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    status: Option<String>,
+    #[serde(default)]
+    output: Vec<Item>,
+    model: Option<String>,
+    usage: Option<TokenUsage>,
+    error: Option<Value>,
+    incomplete_details: Option<Incomplete>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    content: Option<Vec<Block>>,
+    #[serde(default)]
+    summary: Vec<Block>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    text: Option<String>,
+    refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TokenUsage {
+    input_tokens: Option<Value>,
+    output_tokens: Option<Value>,
+    input_tokens_details: Option<InputTokens>,
+}
+
+#[derive(Deserialize)]
+struct InputTokens {
+    cached_tokens: Option<Value>,
+}
+
+fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
+    let answer: Answer =
+        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is not a response"))?;
+    let Answer { status, output, model, usage, error, incomplete_details } = answer;
+    if error.is_some_and(|error| !error.is_null()) || status.as_deref() == Some("failed") {
+        return Err(Undecoded::Error);
+    }
+    let Some(status) = status else { return Err(Undecoded::Shape("it has no `status`")) };
+    if status == "in_progress" || status == "queued" {
+        return Err(Undecoded::Shape("it is not at its end"));
+    }
+    let (mut text, mut refusal, mut thoughts) = (String::new(), String::new(), String::new());
+    let mut tool_calls = Vec::new();
+    for item in output {
+        let Item { r#type, content, summary, call_id, name, arguments } = item;
+        let blocks = content.unwrap_or_default();
+        match r#type.as_str() {
+            "message" => {
+                for block in blocks {
+                    text.extend(block.text);
+                    refusal.extend(block.refusal);
+                }
+            }
+            // What it thought, or a summary of that.
+            "reasoning" => {
+                thoughts.extend(summary.into_iter().chain(blocks).filter_map(|it| it.text));
+            }
+            "function_call" => {
+                let (name, arguments) = (name.unwrap_or_default(), arguments.unwrap_or_default());
+                tool_calls.push(ToolCall::with_text(call_id, name, &arguments));
+            }
+            // What the vendor's own tools did on the way.
+            _ => {}
+        }
+    }
+    let reason = incomplete_details.and_then(|it| it.reason);
+    let (text, stop_reason) = match (refusal.is_empty(), reason) {
+        (false, _) if text.is_empty() => (refusal, "refusal".to_owned()),
+        (_, Some(reason)) => (text, reason),
+        (_, None) if text.is_empty() && !tool_calls.is_empty() => (text, "tool_calls".to_owned()),
+        (_, None) => (text, status),
+    };
+    let usage = usage.map_or_else(Usage::default, |usage| Usage {
+        input_tokens: count(usage.input_tokens),
+        output_tokens: count(usage.output_tokens),
+        cached_tokens: usage.input_tokens_details.and_then(|it| count(it.cached_tokens)),
+        estimated: false,
+    });
+    let reasoning = Some(thoughts).filter(|it| !it.is_empty());
+    let stop_reason = Some(stop_reason);
+    Ok(Reply { text, tool_calls, reasoning, stop_reason, model, usage, ..Reply::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_stand_beside_the_input() {
+        let body = encode(&Map::new(), &Request::new(Some("be brief".into()), "hi"));
+        let expected =
+            json!({ "instructions": "be brief", "input": [{ "role": "user", "content": "hi" }] });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_response_is_read() {
+        let body = br#"{"id":"resp_1","object":"response","status":"completed","error":null,"incomplete_details":null,"model":"m-1","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}]},{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"hello","annotations":[]}]}],"usage":{"input_tokens":36,"input_tokens_details":{"cached_tokens":5},"output_tokens":87,"output_tokens_details":{"reasoning_tokens":80},"total_tokens":123}}"#;
+        let reply = decode(body).unwrap();
+        assert_eq!((&*reply.text, reply.reasoning.as_deref()), ("hello", Some("hm")));
+        assert_eq!((reply.stop_reason.as_deref(), reply.usage.total()), (Some("completed"), 123));
+        assert_eq!(reply.usage.cached_tokens, Some(5));
+    }
+
+    #[test]
+    fn calls_refusals_and_limits_are_told() {
+        let call = br#"{"status":"completed","output":[{"type":"function_call","call_id":"c1","name":"add","arguments":"{\"a\":1}"}]}"#;
+        let reply = decode(call).unwrap();
+        assert_eq!(reply.answer(), r#"[{"name":"add","arguments":{"a":1}}]"#);
+        assert_eq!(reply.stop_reason.as_deref(), Some("tool_calls"));
+        let refused = br#"{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"I can't"}]}]}"#;
+        let reply = decode(refused).unwrap();
+        assert_eq!((&*reply.text, reply.stop_reason.as_deref()), ("I can't", Some("refusal")));
+        let cut = br#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}"#;
+        assert_eq!(decode(cut).unwrap().stop_reason.as_deref(), Some("max_output_tokens"));
+    }
+
+    #[test]
+    fn what_is_not_a_response_is_told_apart() {
+        assert_eq!(decode(br#"{"error":{"message":"no"}}"#), Err(Undecoded::Error));
+        assert_eq!(
+            decode(br#"{"status":"failed","error":{"code":"server_error"}}"#),
+            Err(Undecoded::Error)
+        );
+        for shape in [&b""[..], b"{}", br#"{"status":"in_progress"}"#] {
+            assert!(matches!(decode(shape), Err(Undecoded::Shape(_))), "{shape:?}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The directories that programs run in: nobody else can read them, and none stays.
+//!
+//! A room is removed when its program is gone. After a sudden death of our own it stays, and
+//! the next start of any of us removes it: whoever has a room holds a lock in it, which ends
+//! with the process, whatever ends that.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
+    path::{Path, PathBuf},
+    sync::Once,
+    time::Duration,
+};
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+use super::{Count, NoProgram};
+
+const PREFIX: &str = "probity-";
+/// The file whose lock says that a room is in use.
+const LOCK: &str = "lock";
+/// A room that is younger may be about to be locked.
+const YOUNG: Duration = Duration::from_mins(1);
+
+/// An empty directory, and a place for files beside it.
+#[derive(Debug)]
+pub struct Room {
+    dir: TempDir,
+    /// Where the program runs instead of the empty directory.
+    elsewhere: Option<PathBuf>,
+    _lock: File,
+    _count: Count,
+}
+
+impl Room {
+    /// Makes one among the temporary files.
+    pub fn new() -> Result<Self, NoProgram> {
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| sweep(&std::env::temp_dir(), YOUNG));
+        let failed = |source| NoProgram::Room { path: std::env::temp_dir(), source };
+        let mut builder = tempfile::Builder::new();
+        let builder = builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
+        let dir = builder.tempdir().map_err(failed)?;
+        let lock = private_file(&dir.path().join(LOCK)).map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|error| failed(error.into()))?;
+        let work = dir.path().join("work");
+        DirBuilder::new().mode(0o700).create(work).map_err(failed)?;
+        Ok(Self { dir, elsewhere: None, _lock: lock, _count: Count::up() })
+    }
+
+    /// The same, for a program that runs in a folder of its own.
+    #[must_use]
+    pub fn but_working_in(self, folder: PathBuf) -> Self {
+        Self { elsewhere: Some(folder), ..self }
+    }
+
+    /// The working directory.
+    pub fn work(&self) -> PathBuf {
+        self.elsewhere.clone().unwrap_or_else(|| self.dir.path().join("work"))
+    }
+
+    /// Writes a file beside the working directory.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, NoProgram> {
+        let path = self.dir.path().join(name);
+        match private_file(&path).and_then(|mut file| file.write_all(text.as_bytes())) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(NoProgram::Room { path, source }),
+        }
+    }
+}
+
+/// A new file that only we can read.
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Removes the rooms that nobody is in any more. What cannot be removed stays.
+fn sweep(folder: &Path, young: Duration) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let is_room = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_room && is_left_behind(&entry.path(), young) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_left_behind(room: &Path, young: Duration) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(found) = fs::symlink_metadata(room) else { return false };
+    let age = found.modified().ok().and_then(|it| it.elapsed().ok()).unwrap_or_default();
+    if !found.is_dir() || found.uid() != own || age < young {
+        return false;
+    }
+    let lock = OpenOptions::new().write(true).open(room.join(LOCK));
+    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_else_can_read_what_is_in_a_room() {
+        let room = Room::new().unwrap();
+        let file = room.write("prompt.txt", "secret").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        assert_eq!(mode(&room.work()), 0o700);
+    }
+
+    #[test]
+    fn rooms_that_were_left_behind_are_removed_and_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, lock: bool| {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("prompt.txt"), "secret").unwrap();
+            lock.then(|| private_file(&path.join(LOCK)).unwrap())
+        };
+        let held = make("probity-held", true).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        drop(make("probity-left", true));
+        make("probity-of-somebody", false);
+        drop(make("another", true));
+        sweep(folder.path(), YOUNG);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        sweep(folder.path(), Duration::ZERO);
+        let mut left: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["another", "probity-held", "probity-of-somebody"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Stored replies, judged again by the dataset and the rules of now. Nobody is asked.
+
+use std::sync::Arc;
+
+use probity_core::{
+    case::TestCase,
+    classification::{Classification, Verdict},
+    record::CaseRecord,
+    run_result::{RunError, RunResult},
+    runner::RunnerKind,
+};
+use probity_grade::{
+    Compiler, Rules,
+    again::{Known, classify_again},
+};
+
+use crate::{
+    plan::Surveyed,
+    source::{Reread, Stopped},
+};
+
+/// What became of the results of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rescored {
+    /// Results that were judged again.
+    pub results: u64,
+    /// Cases of the dataset that have no result.
+    pub without_result: u64,
+}
+
+/// Why a lane could not be judged to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RescoreError<E> {
+    /// Reading or writing results failed.
+    #[error(transparent)]
+    Results(E),
+    /// The dataset changed while it was being read.
+    #[error("the dataset changed while it was being read")]
+    Changed,
+}
+
+/// Judges the results of a runner again, in the order of its dataset.
+///
+/// `find` gives the stored results of a case, and `each` takes them as they are judged now. No more
+/// than the results of one case are in memory.
+pub fn rescore<E>(
+    surveyed: &Surveyed,
+    rules: &'static Rules,
+    mut find: impl FnMut(&str) -> Result<Vec<CaseRecord>, E>,
+    mut each: impl FnMut(CaseRecord) -> Result<(), E>,
+) -> Result<Rescored, RescoreError<E>> {
+    let mut compiler = Compiler::new(rules);
+    let mut rescored = Rescored::default();
+    let mut failed = None;
+    let kind = surveyed.runner.kind;
+    let read = surveyed.cases().reread(|case| {
+        let mut judge = || {
+            let stored = find(&case.id)?;
+            rescored.without_result += u64::from(stored.is_empty());
+            if stored.is_empty() {
+                return Ok(());
+            }
+            let Ok(mut expectation) = compiler.compile(case) else { return Ok(()) };
+            let skills = surveyed.cases().skills.as_ref().filter(|_| !kind.compares());
+            if let Some(routing) = skills.and_then(|it| it.expectation(case)) {
+                expectation = expectation.with_routing(routing);
+            }
+            let case = Arc::new(case.clone());
+            for record in stored {
+                rescored.results += 1;
+                each(again(record, &case, kind, |result, known| {
+                    classify_again(&expectation, result, known)
+                }))?;
+            }
+            Ok(())
+        };
+        judge().map_err(|error| {
+            failed = Some(error);
+            Stopped
+        })
+    });
+    match (failed, read) {
+        (Some(error), _) => Err(RescoreError::Results(error)),
+        (None, Err(Reread::Changed)) => Err(RescoreError::Changed),
+        (None, Ok(()) | Err(Reread::Unwanted)) => Ok(rescored),
+    }
+}
+
+/// The record as it is judged now. What calls brought and cost stays; no call was made for it.
+fn again(
+    record: CaseRecord,
+    case: &Arc<TestCase>,
+    kind: RunnerKind,
+    classify: impl FnOnce(&RunResult<'_>, Known<'_>) -> (Classification, Verdict),
+) -> CaseRecord {
+    let limit = record.classification.details.limit_seconds.as_ref().map(ToString::to_string);
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
+    let result = RunResult {
+        raw_response: record.reply.as_deref(),
+        error: record.error.as_ref().map(|error| RunError {
+            message: &error.message,
+            kind: Some(error.kind),
+            status: error.status,
+            exit_code: error.exit_code,
+            signal: error.signal.as_deref(),
+            ..RunError::default()
+        }),
+        limit_seconds: limit.as_deref(),
+        stop_reason: record.stop_reason.as_deref(),
+        latency_ms: Some(record.latency_ms as f64),
+        cost_usd: record.cost_usd,
+        ..RunResult::default()
+    };
+    let known = Known {
+        prompt: record.request.prompt(),
+        asked: &record.asked,
+        classified: Some(&record.classification),
+    };
+    let (classification, verdict) = classify(&result, known);
+    let calls = if kind == RunnerKind::Program { record.calls } else { 0 };
+    CaseRecord {
+        case: case.clone(),
+        class: classification.class(),
+        verdict,
+        classification,
+        calls,
+        ..record
+    }
+}

@@ -1,0 +1,270 @@
+//! `probity rescore`: stored replies, judged again by the suite, datasets and rules of now.
+
+use std::{fmt::Write as _, path::Path};
+
+use probity_core::{
+    classification::Verdict,
+    event::{Event, Stamped, VERSION},
+    record::{CaseRecord, Lane, LaneStatus, RunInfo},
+    runner::RunnerKind,
+    standing::Changes,
+};
+use probity_load::{settings::Layer, suite::RunnerConfig};
+use probity_report::{plain::one_line, text};
+use probity_run::{
+    plan::{Choice, Surveyed, survey},
+    rescore::{RescoreError, rescore},
+};
+use probity_store::{LaneView, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
+
+use super::{
+    project::Project,
+    report::{Reports, exit_of, refuse_inputs},
+    run::real_path,
+};
+use crate::{cli::report::RescoreArgs, clock, exit::Exit, failure::Failure, printer::Printer};
+
+/// Results that are written in one transaction.
+const BATCH: usize = 512;
+/// Flips that are shown; the reports have them all.
+const SHOWN: usize = 20;
+
+pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let project = Project::load(&args.suite, &args.place, Layer::default(), printer)?;
+    let store = Path::new(&project.settings.store);
+    let reader = Reader::open(store)?;
+    let origin = reader.find(&args.run)?;
+    refuse_inputs(&reader, &origin, [args.suite.clone()], &args.outputs)?;
+    let reports = Reports::create(&args.outputs)?;
+    let context = Context { args, project: &project, store, reader: &reader, printer };
+    let lanes = context.lanes(&origin)?;
+    let run_id = context.record(&origin, &lanes)?;
+    let run = reader.find(&run_id)?;
+    let rejudge = |lane: &mut Lane| {
+        lane.judging.errors_as_failures |= args.gating.errors_as_failures;
+    };
+    let mut view = reader.view_judged(&run, project.settings.max_error_rate, rejudge)?;
+    super::consistency::add(&mut view, &reader, &run)?;
+    // Files first: whoever reads what is printed may keep us waiting, or leave.
+    let written = reports.write(&reader, &run, &view);
+    let flips = context.flips(&origin, &run)?;
+    printer.show_styled(&format!("{}\n{flips}", text::render(&view)))?;
+    written?;
+    Ok(exit_of(&view, &args.gating))
+}
+
+struct Context<'a> {
+    args: &'a RescoreArgs,
+    project: &'a Project,
+    store: &'a Path,
+    reader: &'a Reader,
+    printer: &'a Printer,
+}
+
+/// A lane of the origin, and what the suite of now says about it.
+struct Again {
+    before: LaneView,
+    surveyed: Surveyed,
+    lane: Lane,
+}
+
+impl Context<'_> {
+    /// Every lane of the run with its runner of now.
+    fn lanes(&self, origin: &RunRow) -> Result<Vec<Again>, Failure> {
+        let mut problems = self.printer.problems();
+        let mut lanes = Vec::new();
+        for before in self.reader.lanes(origin)? {
+            if before.lane.kind == RunnerKind::Program {
+                let name = &before.lane.runner;
+                self.printer
+                    .note(&format!("{name}: an external runner judges its own cases; left out"));
+                continue;
+            }
+            let runner = self.runner(&before.lane)?;
+            let Self { project, .. } = self;
+            let folder = &project.suite.folder;
+            let mut report = |problem| problems.show(&problem);
+            let choice = Choice::default();
+            let surveyed = survey(runner, folder, project.rules, &choice, &mut report)
+                .ok_or_else(|| Failure::new("a dataset has errors, so nothing was judged"))?;
+            let mut judging = runner.judging(&before.lane.backend);
+            judging.errors_as_failures = project.settings.errors_as_failures;
+            judging.max_undecided = project.settings.max_undecided;
+            let lane = surveyed.again(&before.lane, judging);
+            lanes.push(Again { before, surveyed, lane });
+        }
+        Ok(lanes)
+    }
+
+    fn runner(&self, lane: &Lane) -> Result<&RunnerConfig, Failure> {
+        let suite = &self.project.suite;
+        let runner = suite.runners.iter().find(|it| it.name == lane.runner);
+        let runner = runner.ok_or_else(|| {
+            Failure::new(format!("the suite has no runner `{}`", lane.runner))
+                .hint("`--suite FILE` names another suite")
+        })?;
+        if runner.kind != lane.kind {
+            let (now, then) = (runner.kind, lane.kind);
+            let name = &runner.name;
+            return Err(Failure::new(format!("runner `{name}` was of kind `{then}`, not `{now}`")));
+        }
+        Ok(runner)
+    }
+
+    /// Judges every result again, and writes it to a new run.
+    fn record(&self, origin: &RunRow, lanes: &[Again]) -> Result<String, Failure> {
+        let started_ms = clock::now_ms();
+        let settings = self.project.resolved.iter();
+        let new = NewRun {
+            run_id: new_run_id(started_ms, fastrand::u64(..)),
+            suite: self.project.name.clone(),
+            started_ms,
+            info: RunInfo {
+                probity_version: env!("CARGO_PKG_VERSION").to_owned(),
+                suite_path: real_path(&self.args.suite),
+                selection: origin.info.selection.clone(),
+                settings: settings.map(|(key, it, _)| (key.to_owned(), it.to_string())).collect(),
+                rescored_from: Some(origin.run_id.clone()),
+                ..RunInfo::default()
+            },
+        };
+        let mut writer = Writer::begin(self.store, &new, lanes)?;
+        let mut progress = self.printer.progress();
+        for (at, again) in lanes.iter().enumerate() {
+            let Again { before, surveyed, .. } = again;
+            let rescored = rescore(
+                surveyed,
+                self.project.rules,
+                |case_id| self.reader.case(before, case_id),
+                |record| {
+                    progress.update(|| format!("{} results judged again", writer.results));
+                    writer.add(at, record)
+                },
+            );
+            let rescored = rescored.map_err(|error| match error {
+                RescoreError::Results(error) => Failure::from(error),
+                error @ RescoreError::Changed => {
+                    Failure::new("judging was given up").because(error)
+                }
+            })?;
+            writer.end_lane(at, before.status.clone(), rescored.results)?;
+            let left = self.reader.tally(before)?.total().saturating_sub(rescored.results);
+            if left > 0 {
+                let Lane { runner, backend, .. } = &before.lane;
+                self.printer.note(&format!(
+                    "{runner} on {backend}: {left} stored results have no case in the dataset of now"
+                ));
+            }
+        }
+        progress.clear();
+        writer.finish()?;
+        Ok(new.run_id)
+    }
+
+    /// What flipped, and why.
+    fn flips(&self, origin: &RunRow, run: &RunRow) -> Result<String, Failure> {
+        let mut text = format!("rescored from {}\n", origin.run_id);
+        for after in self.reader.lanes(run)? {
+            let of_lane = |it: &&LaneView| {
+                it.lane.runner == after.lane.runner && it.lane.backend == after.lane.backend
+            };
+            let lanes = self.reader.lanes(origin)?;
+            let Some(before) = lanes.iter().find(of_lane) else { continue };
+            let (was, is) = (self.reader.standings(before)?, self.reader.standings(&after)?);
+            let Changes { regressions, fixes, .. } = Changes::between(&was, &is);
+            let flipped: Vec<(&String, Verdict, Verdict)> = is
+                .cases
+                .iter()
+                .filter_map(|(id, now)| {
+                    Some((id, was.verdict(was.cases.get(id)?), is.verdict(now)))
+                })
+                .filter(|(_, then, now)| then != now)
+                .collect();
+            let Lane { runner, backend, .. } = &after.lane;
+            let _ = writeln!(
+                text,
+                "{runner} on {backend}: {} flipped ({} from pass to fail, {} from fail to pass)",
+                flipped.len(),
+                regressions.len(),
+                fixes.len()
+            );
+            for (case_id, then, now) in flipped.iter().take(SHOWN) {
+                let records = self.reader.case(&after, case_id)?;
+                let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
+                let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
+                let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
+            }
+            let more = flipped.len().saturating_sub(SHOWN);
+            if more > 0 {
+                let (then, now) = (origin.short(), run.short());
+                let _ = writeln!(
+                    text,
+                    "  and {more} more; `probity compare {then} {now}` has them all"
+                );
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// Writes a new run in batches.
+struct Writer {
+    recorder: Recorder,
+    waiting: Vec<Stamped>,
+    results: u64,
+    complete: bool,
+}
+
+impl Writer {
+    fn begin(store: &Path, new: &NewRun, lanes: &[Again]) -> Result<Self, Failure> {
+        let recorder = Recorder::create(store, new)?;
+        let started = Event::RunStarted {
+            version: VERSION,
+            run_id: new.run_id.clone(),
+            resumed: false,
+            lanes: lanes.iter().map(|it| it.lane.clone()).collect(),
+            done_before: vec![0; lanes.len()],
+        };
+        let mut writer = Self { recorder, waiting: Vec::new(), results: 0, complete: true };
+        writer.push(started)?;
+        Ok(writer)
+    }
+
+    fn add(&mut self, lane: usize, record: CaseRecord) -> Result<(), StoreError> {
+        self.results += 1;
+        self.push(Event::CaseFinished { lane, record: Box::new(record) })
+    }
+
+    /// A lane that was whole is whole again, with the results that still have a case.
+    fn end_lane(
+        &mut self,
+        lane: usize,
+        before: Option<LaneStatus>,
+        results: u64,
+    ) -> Result<(), StoreError> {
+        let status = before.unwrap_or(LaneStatus::Interrupted);
+        self.complete &= status.is_sound();
+        self.push(Event::LaneFinished { lane, status, calls: 0 })?;
+        self.flush()?;
+        self.recorder.set_planned(lane, results)
+    }
+
+    fn push(&mut self, event: Event) -> Result<(), StoreError> {
+        self.waiting.push(Stamped { at_ms: clock::now_ms(), event });
+        if self.waiting.len() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.recorder.record(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), StoreError> {
+        let complete = self.complete;
+        self.push(Event::RunFinished { complete })?;
+        self.flush()?;
+        self.recorder.close();
+        Ok(())
+    }
+}
