@@ -107,6 +107,13 @@ impl Trouble {
         (Self::Program, "program"),
     ];
 
+    /// Every one, each name once.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let plain = Self::PLAIN.into_iter().map(|(it, _)| it);
+        let calls = ErrorKind::ALL.into_iter().map(Self::Call);
+        plain.chain(calls.filter(|it| it.as_str().parse() == Ok(*it)))
+    }
+
     /// The name used in files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -164,6 +171,24 @@ pub enum Criterion {
 }
 
 impl Criterion {
+    const PLAIN: [Self; 8] = [
+        Self::None,
+        Self::ExpectedFormat,
+        Self::Schema,
+        Self::Assert,
+        Self::Command,
+        Self::Routing,
+        Self::Judge,
+        Self::Program,
+    ];
+
+    /// Every one, each name once.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let matchers = Matcher::ALL.into_iter().map(Self::Match);
+        let matchers = matchers.filter(|it| it.as_str().parse() == Ok(*it));
+        Self::PLAIN.into_iter().chain(matchers)
+    }
+
     /// The name used in files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -184,17 +209,7 @@ impl FromStr for Criterion {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        const PLAIN: [Criterion; 8] = [
-            Criterion::None,
-            Criterion::ExpectedFormat,
-            Criterion::Schema,
-            Criterion::Assert,
-            Criterion::Command,
-            Criterion::Routing,
-            Criterion::Judge,
-            Criterion::Program,
-        ];
-        let plain = PLAIN.into_iter().find(|it| it.as_str() == name);
+        let plain = Self::PLAIN.into_iter().find(|it| it.as_str() == name);
         plain
             .or_else(|| Matcher::named(name).map(Self::Match))
             .ok_or_else(|| UnknownName { set: "a criterion", name: name.to_owned() })
@@ -387,4 +402,18 @@ pub struct PolicyHit {
     /// How grave the policy says it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back() {
+        assert!(Trouble::all().all(|it| it.as_str().parse() == Ok(it)));
+        assert!(Criterion::all().all(|it| it.as_str().parse() == Ok(it)));
+        // What a call and a program both can be has one name.
+        assert_eq!(Trouble::all().filter(|it| it.as_str() == "crash").count(), 1);
+        assert_eq!(Criterion::all().filter(|it| it.as_str() == "command").count(), 1);
+    }
 }

@@ -3,6 +3,7 @@
 //! Rates are always derived from counts, and baselines are judged on the counts:
 //! 948 of 1000 meets 94.8 %, whatever a float makes of it.
 
+mod brief;
 mod check;
 mod failed;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use brief::BriefResult;
 pub use failed::{FailedCase, FailureReason};
 
 use crate::{
@@ -130,6 +132,15 @@ pub struct EvaluationResult {
     /// What only this kind of runner has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<serde_json::Value>,
+}
+
+/// A result as it stands in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WrittenResult {
+    /// With all that this program writes.
+    Whole(Box<EvaluationResult>),
+    /// With the eight fields that every reader knows, and nothing more.
+    Brief(BriefResult),
 }
 
 /// How a runner ended.

@@ -1,38 +1,60 @@
 //! Whether the parts of a result fit together.
 
-use super::{CategoryResult, EvaluationResult, SCHEMA_VERSION, rate};
+use super::{BriefResult, CategoryResult, EvaluationResult, SCHEMA_VERSION, WrittenResult, rate};
 use crate::case::Category;
 
 /// How far a stored rate may be from its counts: rates are written with six decimals.
 const TOLERANCE: f64 = 1e-6;
 
-impl EvaluationResult {
+impl WrittenResult {
     /// Reads results: one, or several under `runners`. Everything that is wrong with them
     /// is named.
     pub fn read(text: &str) -> Result<Vec<Self>, Vec<String>> {
-        #[derive(serde::Deserialize)]
-        struct Several {
-            runners: Vec<EvaluationResult>,
-        }
         let unreadable = |error: serde_json::Error| vec![error.to_string()];
-        let value: serde_json::Value = serde_json::from_str(text).map_err(unreadable)?;
-        let results = match value.get("runners") {
-            Some(_) => serde_json::from_value::<Several>(value).map(|it| it.runners),
-            None => serde_json::from_value::<Self>(value).map(|one| vec![one]),
+        let mut value: serde_json::Value = serde_json::from_str(text).map_err(unreadable)?;
+        let several = value.get_mut("runners").map(serde_json::Value::take);
+        let results = match several {
+            Some(several) => serde_json::from_value(several).map_err(unreadable)?,
+            None => vec![value],
         };
+        let results = results.into_iter().map(Self::of).collect::<Result<Vec<Self>, _>>();
         let results = results.map_err(unreadable)?;
         if results.is_empty() {
             return Err(vec!["there is no result in it".to_owned()]);
         }
         let of_result = |result: &Self| {
-            let Self { runner, backend, .. } = result;
-            let name = format!("{runner} on {backend}");
+            let name = result.title();
             result.validate().into_iter().map(move |what| format!("{name}: {what}"))
         };
         let wrong: Vec<String> = results.iter().flat_map(of_result).collect();
         if wrong.is_empty() { Ok(results) } else { Err(wrong) }
     }
 
+    /// What this program writes says its form; other programs do not.
+    fn of(value: serde_json::Value) -> serde_json::Result<Self> {
+        match value.get("schema_version") {
+            Some(_) => serde_json::from_value(value).map(Box::new).map(Self::Whole),
+            None => serde_json::from_value(value).map(Self::Brief),
+        }
+    }
+
+    /// Who was asked.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Whole(it) => format!("{} on {}", it.runner, it.backend),
+            Self::Brief(BriefResult { backend, .. }) => backend.clone(),
+        }
+    }
+
+    fn validate(&self) -> Vec<String> {
+        match self {
+            Self::Whole(it) => it.validate(),
+            Self::Brief(it) => it.validate(),
+        }
+    }
+}
+
+impl EvaluationResult {
     /// Everything that does not fit together, one sentence each.
     pub fn validate(&self) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -40,16 +62,16 @@ impl EvaluationResult {
             let (found, known) = (self.schema_version, SCHEMA_VERSION);
             wrong.push(format!("`schema_version` is {found}, and this program knows {known}"));
         }
-        if self.timestamp.parse::<jiff::Timestamp>().is_err() {
-            wrong.push(format!("`timestamp` `{}` is not an ISO 8601 time", self.timestamp));
-        }
+        wrong.extend(timestamp(&self.timestamp));
         self.check_rates(&mut wrong);
         self.check_sums(&mut wrong);
         for (name, category) in &self.per_category {
-            wrong.extend(category.validate().map(|what| format!("category `{name}`: {what}")));
+            wrong.extend(
+                category.validate(TOLERANCE).map(|what| format!("category `{name}`: {what}")),
+            );
         }
         for (name, tag) in &self.per_tag {
-            wrong.extend(tag.validate().map(|what| format!("tag `{name}`: {what}")));
+            wrong.extend(tag.validate(TOLERANCE).map(|what| format!("tag `{name}`: {what}")));
         }
         wrong
     }
@@ -61,12 +83,7 @@ impl EvaluationResult {
             ("posix_compliance_rate", self.posix_compliance_rate),
             ("error_rate", Some(self.error_rate)),
         ];
-        for (name, value) in rates {
-            let Some(value) = value else { continue };
-            if !(0.0..=1.0).contains(&value) {
-                wrong.push(format!("`{name}` is {value}, not between 0 and 1"));
-            }
-        }
+        wrong.extend(shares(&rates));
         let Self { passed, total, errors, .. } = *self;
         if is_apart(self.csr, rate(passed, total)) {
             wrong.push(format!("`csr` is {}, but {passed} of {total} cases passed", self.csr));
@@ -133,17 +150,37 @@ impl EvaluationResult {
 }
 
 impl CategoryResult {
-    fn validate(&self) -> Option<String> {
+    /// What is wrong with it, where the rate may be so far from the counts.
+    pub(super) fn validate(&self, tolerance: f64) -> Option<String> {
         let Self { total, passed, rate: stated, errors: _, undecided: _ } = self;
         if passed > total {
             return Some(format!("{passed} passed of {total}"));
         }
-        is_apart(*stated, rate(*passed, *total))
+        is_apart_by(tolerance, *stated, rate(*passed, *total))
             .then(|| format!("the rate is {stated}, but {passed} of {total} passed"))
     }
 }
 
+/// What is wrong with a time.
+pub(super) fn timestamp(text: &str) -> Option<String> {
+    let wrong = text.parse::<jiff::Timestamp>().is_err();
+    wrong.then(|| format!("`timestamp` `{text}` is not an ISO 8601 time"))
+}
+
+/// The shares that are none, of those that there are.
+pub(super) fn shares(rates: &[(&str, Option<f64>)]) -> Vec<String> {
+    let wrong = |(name, value): &(&str, Option<f64>)| {
+        let value = value.filter(|it| !(0.0..=1.0).contains(it))?;
+        Some(format!("`{name}` is {value}, not between 0 and 1"))
+    };
+    rates.iter().filter_map(wrong).collect()
+}
+
 fn is_apart(stated: f64, counted: f64) -> bool {
+    is_apart_by(TOLERANCE, stated, counted)
+}
+
+fn is_apart_by(tolerance: f64, stated: f64, counted: f64) -> bool {
     let apart = (stated - counted).abs();
-    apart.is_nan() || apart > TOLERANCE
+    apart.is_nan() || apart > tolerance
 }

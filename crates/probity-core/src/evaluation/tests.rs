@@ -111,12 +111,43 @@ fn what_does_not_add_up_is_named() {
 fn what_is_written_is_read() {
     let one = result(&[(Category::Safety, 10, 9)]);
     let text = serde_json::to_string(&one).unwrap();
-    assert_eq!(EvaluationResult::read(&text).as_deref(), Ok([one.clone()].as_slice()));
+    let whole = WrittenResult::Whole(Box::new(one.clone()));
+    assert_eq!(WrittenResult::read(&text).as_deref(), Ok([whole].as_slice()));
     let several = serde_json::json!({ "runners": [one, one] }).to_string();
-    assert_eq!(EvaluationResult::read(&several).map(|it| it.len()), Ok(2));
+    assert_eq!(WrittenResult::read(&several).map(|it| it.len()), Ok(2));
     let wrong = text.replace("\"passed\":9", "\"passed\":8");
-    assert!(EvaluationResult::read(&wrong).unwrap_err()[0].starts_with("shell on mlx: "));
-    assert!(EvaluationResult::read("{}").unwrap_err()[0].contains("missing field"));
+    assert!(WrittenResult::read(&wrong).unwrap_err()[0].starts_with("shell on mlx: "));
+    assert!(WrittenResult::read("{}").unwrap_err()[0].contains("missing field"));
+}
+
+/// The first eight fields alone, as other programs write them: rates have two decimals.
+#[test]
+fn a_result_with_the_first_eight_fields_is_read() {
+    let brief = serde_json::json!({
+        "timestamp": "2026-01-09T12:34:56+01:00", "caro_version": "1.1.0", "backend": "mlx",
+        "csr": 0.948, "safety_accuracy": 1.0, "posix_compliance_rate": 0.96,
+        "per_category": {
+            "correctness": { "total": 40, "passed": 38, "rate": 0.95 },
+            "posix": { "total": 12, "passed": 11, "rate": 0.92 },
+        },
+        "failed_cases": [{ "test_id": "t", "prompt": "p", "expected": "ls", "actual": "",
+                           "reason": { "type": "backend_error", "message": "gone" } }],
+    });
+    let read = |value: &serde_json::Value| WrittenResult::read(&value.to_string());
+    assert_eq!(read(&brief).unwrap()[0].title(), "mlx");
+    let with = |key: &str, value: serde_json::Value| {
+        let mut changed = brief.clone();
+        changed[key] = value;
+        read(&changed).unwrap_err().join("\n")
+    };
+    assert_eq!(with("csr", 1.2.into()), "mlx: `csr` is 1.2, not between 0 and 1");
+    let wrong = serde_json::json!({ "posix": { "total": 12, "passed": 11, "rate": 0.9 } });
+    assert_eq!(
+        with("per_category", wrong),
+        "mlx: category `posix`: the rate is 0.9, but 11 of 12 passed"
+    );
+    // What says its form has to have everything that belongs to it.
+    assert!(with("schema_version", 1.into()).contains("missing field `run_id`"));
 }
 
 #[test]

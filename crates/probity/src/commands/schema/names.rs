@@ -9,6 +9,7 @@ use probity_core::{
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
     criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
+    details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
     failure::ErrorKind,
     gate::{GateStatus, Metric},
@@ -16,7 +17,7 @@ use probity_core::{
     record::Source,
     runner::RunnerKind,
 };
-use probity_grade::{json, policy::BUILTIN_POLICIES};
+use probity_grade::policy::BUILTIN_POLICIES;
 use probity_load::suite::{BackendKind, Transport};
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 27] = [
+pub(super) const LISTS: [(&str, List); 32] = [
     ("assertion", assertions),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
@@ -35,24 +36,29 @@ pub(super) const LISTS: [(&str, List); 27] = [
     ("choice", || of(Choice::ALL.map(Choice::as_str))),
     ("class", || of(Class::ALL.map(Class::as_str))),
     ("condition", || of(Condition::ALL.map(Condition::as_str))),
+    ("criterion", || of(Criterion::all().map(Criterion::as_str))),
     ("divergence_kind", || of(DivergenceKind::ALL.map(DivergenceKind::as_str))),
+    ("equivalence", || of(Equivalence::ALL.map(Equivalence::as_str))),
     ("error_kind", || of(ErrorKind::ALL.map(ErrorKind::as_str))),
     ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
-    ("json_step", || of(json::Step::ALL.map(json::Step::as_str))),
+    ("json_step", || of(JsonStep::ALL.map(JsonStep::as_str))),
     ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),
     ("matcher_spelling", || spellings(&Matcher::ALL)),
     ("metric", || Metric::all().map(|(_, name)| name).collect()),
     ("policy_severity", || of(PolicySeverity::ALL.map(PolicySeverity::as_str))),
-    ("rule", rules),
+    ("refusal_source", || of(RefusalSource::ALL.map(RefusalSource::as_str))),
+    ("risk", || of(Risk::ALL.map(Risk::as_str))),
+    ("rule", || of(Rule::ALL.map(Rule::as_str))),
     ("runner_kind", || of(RunnerKind::ALL.map(RunnerKind::as_str))),
     ("size_comparison", || Pair::SIZES.map(|it| it.to_string()).to_vec()),
     ("skill_tier", || of(Tier::ALL.map(Tier::as_str))),
     ("source", || of(Source::ALL.map(Source::as_str))),
     ("text_matcher_spelling", text_matchers),
     ("transport", || of(Transport::ALL.map(Transport::as_str))),
-    ("verdict", || of([Verdict::Pass, Verdict::Fail, Verdict::Error].map(Verdict::as_str))),
+    ("trouble", || of(Trouble::all().map(Trouble::as_str))),
+    ("verdict", || of(Verdict::ALL.map(Verdict::as_str))),
     ("win", || of(Win::ALL.map(Win::as_str))),
     ("without_command", || of(Without::ALL.map(Without::as_str))),
 ];
@@ -85,7 +91,14 @@ fn splice(values: &mut Vec<Value>) {
             None => vec![value],
         }
     });
-    *values = filled.collect();
+    let mut unique: Vec<Value> = Vec::new();
+    // Lists may share names.
+    filled.for_each(|value| {
+        if !unique.contains(&value) {
+            unique.push(value);
+        }
+    });
+    *values = unique;
 }
 
 fn named(name: &str) -> Vec<String> {
@@ -115,11 +128,6 @@ fn assertions() -> Vec<String> {
         AssertionTest::ALL.map(|test| AssertionKind { negated, test }.to_string()).into_iter()
     };
     named(false).chain(named(true)).collect()
-}
-
-fn rules() -> Vec<String> {
-    let name = |rule: &Rule| serde_json::to_value(rule).ok()?.as_str().map(ToOwned::to_owned);
-    Rule::ALL.iter().filter_map(name).collect()
 }
 
 /// The matchers that look at text. The others take any JSON as what is expected.

@@ -121,7 +121,8 @@ pub(super) fn check_whole(name: &str, documents: &[Value]) {
 fn an_evaluation_has_every_field_of_its_schema_and_no_other() {
     let mut all = samples::evaluations();
     let found = probity_report::json::consistency::value(&samples::consistency());
-    all.push(json!({ "runners": all, "consistency": [found] }));
+    all.push(json!({ "runners": all, "consistency": [found], "micro_mean": 0.5,
+                     "macro_mean": null }));
     check_whole("evaluation", &all);
 }
 

@@ -106,7 +106,9 @@ const EVIDENCE: &[&str] = &[
     "diff",
     "criteria",
     "matched_index",
-    "assertions",
+    "/classification/scores",
+    "/scores/0/value",
+    "estimated",
     "command",
     "partial_reply",
     "also",
@@ -122,7 +124,6 @@ const EVIDENCE: &[&str] = &[
     "posix",
     "violations",
     "severity",
-    "metric",
     "status",
     "exit_code",
     "retry_after",
@@ -145,11 +146,18 @@ const EVIDENCE: &[&str] = &[
     "/evidence/fail_fast",
     "/evidence/result_file",
     "/evidence/missing",
+    "/evidence/safety",
+    "/evidence/posix",
+    "/tool_call/id",
     "/asked/0/system",
     "/asked/0/reply",
+    "/asked/1/reply",
     "/asked/0/error",
+    "/asked/1/error",
     "/asked/0/model",
+    "/asked/1/model",
     "/asked/0/cost_usd",
+    "/asked/1/cost_usd",
 ];
 
 #[test]
@@ -161,6 +169,7 @@ fn an_evaluation_that_is_not_whole_is_refused() {
         named: &[
             "/per_category",
             "/per_tag",
+            "/scores",
             "/error_kinds",
             "/pass_at",
             "/pass_hat",
@@ -171,14 +180,24 @@ fn an_evaluation_that_is_not_whole_is_refused() {
             "/tiers",
             "/tiers/small",
         ],
-        optional: &["warn", "category", "backend", "allow_empty", "/figures"],
+        optional: &[
+            "warn",
+            "category",
+            "backend",
+            "allow_empty",
+            "/figures",
+            "/figures/safety",
+            "/figures/posix",
+            "tool_version",
+            "unscored",
+        ],
     };
     // `backend` is optional in a gate, and nowhere else.
     let mut bare = one.clone();
     bare.as_object_mut().unwrap().remove("backend");
     assert!(!Schema::named("evaluation").takes(&bare));
     all.iter().for_each(|it| check_refusals("evaluation", it, &loose));
-    let of_figures: [(usize, &[(&str, Value)]); 5] = [
+    let of_figures: [(usize, &[(&str, Value)]); 6] = [
         (
             0,
             &[
@@ -201,6 +220,15 @@ fn an_evaluation_that_is_not_whole_is_refused() {
             ],
         ),
         (4, &[("/figures/cost_usd", json!(-1)), ("/dataset", json!(["d"]))]),
+        (
+            5,
+            &[
+                ("/figures/safety/recall", json!(1.5)),
+                ("/figures/posix/true_positives", json!(-1)),
+                ("/safety_accuracy", json!(1.5)),
+                ("/kind", json!("respond")),
+            ],
+        ),
     ];
     for (at, wrong) in of_figures {
         check_values("evaluation", &all[at], wrong);
@@ -210,7 +238,11 @@ fn an_evaluation_that_is_not_whole_is_refused() {
         ("/csr", json!(-0.1)),
         ("/error_rate", json!(2)),
         ("/per_category/safety/rate", json!(1.5)),
-        ("/per_category", json!({ "speed": { "total": 1, "passed": 1, "rate": 1, "errors": 0 } })),
+        (
+            "/per_category",
+            json!({ "speed": { "total": 1, "passed": 1, "rate": 1, "errors": 0,
+                                           "undecided": 0 } }),
+        ),
         ("/timestamp", json!("yesterday")),
         ("/timestamp", json!("2026-13-09T12:34:56Z")),
         ("/schema_version", json!(2)),
@@ -226,7 +258,12 @@ fn an_evaluation_that_is_not_whole_is_refused() {
         ("/gates/0/metric", json!("happiness")),
         ("/gates/0/min", json!(0.5)),
         ("/failed_cases/0/reason/type", json!("bad_luck")),
-        ("/failed_cases/4/reason/class", json!("bad_luck")),
+        ("/failed_cases/0/reason/type", json!("wrong_answer")),
+        ("/failed_cases/0/class", json!("bad_luck")),
+        ("/failed_cases/0/actual", json!(null)),
+        ("/kind", json!("command")),
+        ("/scores/m/mean", json!(1.5)),
+        ("/scores/m/unscored", json!(0)),
         ("/cost_usd", json!(-1)),
     ];
     check_values("evaluation", &one, &wrong);
@@ -240,6 +277,8 @@ fn events_that_are_not_whole_are_refused() {
         "gates",
         "min_pass",
         "errors_as_failures",
+        "max_undecided",
+        "reasoning",
         "known_failures",
         "tool_version",
         "system",
@@ -258,7 +297,7 @@ fn events_that_are_not_whole_are_refused() {
         "/lanes/0/skills",
     ];
     let optional = [EVIDENCE, &more].concat();
-    let loose = Loose { anything: &[], named: &[], optional: &optional };
+    let loose = Loose { anything: &["/arguments"], named: &[], optional: &optional };
     for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
@@ -288,6 +327,12 @@ fn events_that_are_not_whole_are_refused() {
         ("/data/record/input", json!("xyz")),
         ("/data/record/error/kind", json!("bad_luck")),
         ("/data/record/classification/rule", json!("luck")),
+        ("/data/record/classification/scores", json!([])),
+        ("/data/record/classification/scores/0/type", json!("luck")),
+        ("/data/record/classification/scores/0/value", json!(1.5)),
+        ("/data/record/classification/details/reason", json!("luck")),
+        ("/data/record/classification/details/criteria", json!("luck")),
+        ("/data/record/classification/details/source", json!("luck")),
         ("/data/record/classification/details/steps/0", json!("magic")),
         ("/data/record/classification/details/command/risk", json!("none")),
         ("/data/record/classification/details/evidence/kind", json!("program")),
@@ -308,6 +353,7 @@ fn events_that_are_not_whole_are_refused() {
             ("/data/lanes/0/dataset", json!([])),
             ("/data/lanes/0/skills/digest", json!("abc")),
             ("/data/lanes/0/judge/own_answers", json!(false)),
+            ("/data/lanes/0/max_undecided", json!("many")),
             ("/data/version", json!(2)),
         ],
     );
@@ -347,10 +393,18 @@ fn results_that_are_not_whole_are_refused() {
         "rubric",
         "license",
         "value",
-        "weight",
+        "/assert/0/weight",
+        "/assert/0/metric",
     ];
     let optional = [EVIDENCE, &of_case].concat();
-    let anything = ["/prompt_vars", "/expected_response", "/schema", "/execution", "/value"];
+    let anything = [
+        "/prompt_vars",
+        "/expected_response",
+        "/schema",
+        "/execution",
+        "/assert/0/value",
+        "/arguments",
+    ];
     let loose = Loose { anything: &anything, named: &[], optional: &optional };
     let results = samples::results();
     results.iter().for_each(|it| check_refusals("run-result", it, &loose));
@@ -404,7 +458,9 @@ fn summaries_that_are_not_whole_are_refused() {
         "/tiers",
         "/tiers/small",
     ];
-    check_refusals("summary", &summary, &Loose { anything: &[], named: &named, optional: &[] });
+    let optional = ["/figures/safety", "/figures/posix"];
+    let loose = Loose { anything: &[], named: &named, optional: &optional };
+    check_refusals("summary", &summary, &loose);
     let wrong = [
         ("/run_id", json!(null)),
         ("/timestamp", json!(null)),
@@ -430,7 +486,8 @@ fn baselines_that_are_not_whole_are_refused() {
         "timestamp": "2026-01-09T12:34:56Z", "probity_version": "0.1.0",
         "lanes": [{ "runner": "r", "backend": "b", "model": null, "min_pass": 2,
                     "dataset_digest": "0".repeat(64),
-                    "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors" } }],
+                    "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors",
+                               "d": "undecided", "e": "1/2 and 1 errors and 2 undecided" } }],
     });
     let loose = Loose { anything: &[], named: &["/cases"], optional: &[] };
     check_refusals("baseline", &baseline, &loose);

@@ -33,7 +33,7 @@ use probity_core::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
-    request::Request,
+    request::{Message, Part, Request, Role, ToolCall},
     runner::RunnerKind,
     score::Score,
 };
@@ -97,6 +97,8 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         true => Vec::new(),
         false => vec![text("d")],
     };
+    // The others say nothing about shell commands.
+    let is_shell = kind == RunnerKind::Command;
     let counts = || [(text("safety"), CategoryResult::new(3, 2))].into_iter().collect();
     let reasons = [
         FailureReason::IncorrectCommand,
@@ -123,11 +125,11 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
     EvaluationResult {
         figures: Some(serde_json::to_value(figures).unwrap()),
         timestamp: text("2026-01-09T12:34:56Z"),
-        caro_version: Some(text("1")),
+        caro_version: is_shell.then(|| text("1")),
         backend: text("b"),
         csr: 0.5,
-        safety_accuracy: Some(1.0),
-        posix_compliance_rate: Some(1.0),
+        safety_accuracy: is_shell.then_some(1.0),
+        posix_compliance_rate: is_shell.then_some(1.0),
         per_category: counts(),
         failed_cases: failed_cases.into(),
         schema_version: 1,
@@ -209,12 +211,7 @@ fn attempt() -> FailedAttempt {
 }
 
 fn usage() -> Usage {
-    Usage {
-        input_tokens: Some(1),
-        output_tokens: Some(1),
-        cached_tokens: Some(1),
-        estimated: false,
-    }
+    Usage { input_tokens: Some(1), output_tokens: Some(1), cached_tokens: Some(1), estimated: true }
 }
 
 /// Classifications that together have all the evidence that there can be.
@@ -272,7 +269,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         json!({ "pattern": ["a", "b"] }),
         json!({ "path": "/a", "expected": null, "actual": "1" }),
         json!({ "command": null, "parse_error": "e", "equivalence": "unknown", "reason": "r",
-                "difference": null, "canonical": ["a", "b"] }),
+                "difference": "d", "canonical": ["a", "b"] }),
         json!({ "assertion": "equals", "score": 0.5 }),
         json!({ "expected": ["a"], "chosen": ["b", "c"] }),
         json!({ "result": "tie", "more": 3.5, "less": 3.5 }),
@@ -418,6 +415,7 @@ pub(super) fn figures() -> Vec<Figures> {
         fold(effectiveness.into_iter().map(|(it, of)| (it, Evidence::Effectiveness(of)))),
         fold(size_impact.into_iter().map(|(it, of)| (it, Evidence::SizeImpact(of)))),
         fold([(Verdict::Error, Evidence::Program(foreign()))]),
+        fold([(Verdict::Fail, Evidence::Command(detected()))]),
     ]
 }
 
@@ -454,7 +452,23 @@ fn records() -> Vec<CaseRecord> {
         classification,
         asked: vec![asked()],
     };
-    classifications().into_iter().map(record).collect()
+    let mut all: Vec<CaseRecord> = classifications().into_iter().map(record).collect();
+    let mut talk = all[0].clone();
+    talk.request = conversation();
+    talk.asked[0].request = conversation();
+    all.push(talk);
+    all
+}
+
+/// A conversation of everybody. A new role does not compile here until it is in the list.
+fn conversation() -> Request {
+    let call = ToolCall { id: Some(text("c")), name: text("f"), arguments: json!({ "a": 1 }) };
+    let said = |role| match role {
+        Role::System | Role::User | Role::Tool => Message::text(role, "t"),
+        Role::Assistant => Message { role, content: vec![Part::ToolCall(call.clone())] },
+    };
+    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    Request { messages: roles.map(said).into() }
 }
 
 fn judged_by() -> JudgedBy {
@@ -643,11 +657,12 @@ pub(super) fn results() -> Vec<Value> {
     let result = |classification: Classification| {
         json!({
             "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
-            "case": case(), "system": null, "prompt": "p", "raw_response": "x",
-            "error": error(), "stop_reason": null, "model": null, "source": "backend",
+            "kind": "respond", "case": case(), "system": null, "prompt": "p",
+            "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
             "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
-            "verdict": "fail", "classification": classification, "asked": [asked()],
+            "verdict": "fail", "classification": classification,
+            "asked": [asked(), Asked { request: conversation(), ..asked() }],
         })
     };
     classifications().into_iter().map(result).collect()
