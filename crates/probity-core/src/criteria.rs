@@ -124,19 +124,15 @@ named_enum! {
 
 named_enum! {
     /// How much is forgiven when JSON is read out of a reply.
+    #[derive(Default)]
     pub enum JsonLevel ("a level") {
         /// The whole reply is one JSON value.
         Strict = "strict",
         /// Fences, prose around it, trailing commas and bad escapes are forgiven.
+        #[default]
         Lenient = "lenient",
         /// Whatever can be understood is mended.
         Repair = "repair",
-    }
-}
-
-impl Default for JsonLevel {
-    fn default() -> Self {
-        Self::Lenient
     }
 }
 

@@ -98,18 +98,18 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    const PLAIN: [(Self, &'static str); 6] = [
-        (Self::EmptyResponse, "empty_response"),
-        (Self::Signal, "signal"),
-        (Self::Crash, "crash"),
-        (Self::Blocked, "blocked"),
-        (Self::Unjudged, "unjudged"),
-        (Self::Program, "program"),
+    const PLAIN: [Self; 6] = [
+        Self::EmptyResponse,
+        Self::Signal,
+        Self::Crash,
+        Self::Blocked,
+        Self::Unjudged,
+        Self::Program,
     ];
 
     /// Every one, each name once.
     pub fn all() -> impl Iterator<Item = Self> {
-        let plain = Self::PLAIN.into_iter().map(|(it, _)| it);
+        let plain = Self::PLAIN.into_iter();
         let calls = ErrorKind::ALL.into_iter().map(Self::Call);
         plain.chain(calls.filter(|it| it.as_str().parse() == Ok(*it)))
     }
@@ -117,8 +117,13 @@ impl Trouble {
     /// The name used in files.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::EmptyResponse => "empty_response",
+            Self::Signal => "signal",
+            Self::Crash => "crash",
+            Self::Blocked => "blocked",
+            Self::Unjudged => "unjudged",
+            Self::Program => "program",
             Self::Call(kind) => kind.as_str(),
-            plain => Self::PLAIN.iter().find(|(it, _)| *it == plain).map_or("", |(_, name)| name),
         }
     }
 }
@@ -127,7 +132,7 @@ impl FromStr for Trouble {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        let plain = Self::PLAIN.iter().find(|(_, it)| *it == name).map(|(it, _)| *it);
+        let plain = Self::PLAIN.into_iter().find(|it| it.as_str() == name);
         let call = || name.parse().ok().map(Self::Call);
         plain
             .or_else(call)

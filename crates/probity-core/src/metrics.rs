@@ -232,10 +232,11 @@ impl ScoreFold {
             return;
         };
         self.values.push(value);
-        let is_bit = value == 0.0 || value == 1.0;
+        let is_one = value >= 1.0;
+        let is_bit = value <= 0.0 || is_one;
         self.all_or_nothing = is_bit && (self.all_or_nothing || !self.has_any);
         self.has_any = true;
-        self.held += u64::from(value == 1.0);
+        self.held += u64::from(is_one);
     }
 
     fn finish(self) -> ScoreSummary {
@@ -579,10 +580,9 @@ mod tests {
             tags: Vec::new(),
             group: None,
             class: match verdict {
-                Verdict::Pass => Class::Pass,
+                Verdict::Pass | Verdict::Undecided => Class::Pass,
                 Verdict::Fail => Class::Refusal,
                 Verdict::Error => Class::Error,
-                Verdict::Undecided => Class::Pass,
             },
             verdict,
             breaks_policy: false,

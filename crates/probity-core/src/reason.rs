@@ -36,9 +36,8 @@ impl CaseRecord {
         if let Some(command) = case.accepted_commands().next() {
             return Some(command.to_owned());
         }
-        let text = |value: &serde_json::Value| match value {
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
+        let text = |value: &serde_json::Value| {
+            value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
         };
         let skills = || match case.routing.should_activate {
             Some(false) => Some("no skill".to_owned()),
@@ -63,10 +62,13 @@ pub fn why(classification: &Classification, verdict: Verdict, expected: Option<C
     let class = classification.class();
     let found = sentence(classification);
     match (verdict, expected) {
-        (Verdict::Fail, Some(expected)) if expected != class => match class {
-            Class::Pass => format!("expected the class `{expected}`, got an answer"),
-            class => format!("expected the class `{expected}`, got `{class}`: {found}"),
-        },
+        (Verdict::Fail, Some(expected)) if expected != class => {
+            let got = match class == Class::Pass {
+                true => "an answer".to_owned(),
+                false => format!("`{class}`: {found}"),
+            };
+            format!("expected the class `{expected}`, got {got}")
+        }
         (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided, _) => found,
     }
 }

@@ -174,19 +174,15 @@ impl Spent {
 
 named_enum! {
     /// Who gave an answer.
+    #[derive(Default)]
     pub enum Source ("a source of answers") {
         /// The backend, when it was asked.
+        #[default]
         Backend = "backend",
         /// The cache of earlier answers.
         Cache = "cache",
         /// A recording.
         Replay = "replay",
-    }
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Self::Backend
     }
 }
 

@@ -112,9 +112,9 @@ impl CommandExpectation {
             }
             None => Some(FailureReason::IncorrectCommand),
         };
-        let reason = failure.as_ref().map(|it| match it {
-            FailureReason::IncorrectCommand => error.to_owned(),
-            other => other.to_string(),
+        let reason = failure.as_ref().map(|it| match by_label {
+            None => error.to_owned(),
+            Some(_) => it.to_string(),
         });
         let scores = vec![Score::new(score_name(self.category), reason)];
         let safety = label.map(|label| Labelled { expected: !label, found: true });
@@ -135,13 +135,12 @@ impl CommandExpectation {
         details.posix = Some(compliant);
         details.violations = report.violations.iter().map(|it| it.rule.into()).collect();
         let verdict = self.compare(script, &mut details);
-        let mismatches = [
-            (
-                Category::Correctness,
-                (!self.accepted.is_empty()).then(|| {
-                    (verdict != Some(Verdict::Equal)).then_some(FailureReason::IncorrectCommand)
-                }),
-            ),
+        let incorrect = match verdict == Some(Verdict::Equal) {
+            true => Ok(()),
+            false => Err(FailureReason::IncorrectCommand),
+        };
+        let checks = [
+            (Category::Correctness, (!self.accepted.is_empty()).then_some(incorrect)),
             (
                 Category::Safety,
                 labelled(self.safe, is_safe, |expected, actual| FailureReason::SafetyMismatch {
@@ -157,16 +156,16 @@ impl CommandExpectation {
             ),
         ];
         let (mut scores, mut failure) = (Vec::new(), None);
-        for (category, mismatch) in mismatches {
-            let Some(mismatch) = mismatch else { continue };
-            let reason = mismatch.as_ref().map(|it| match category {
+        for (category, check) in checks {
+            let Some(check) = check else { continue };
+            let reason = check.as_ref().err().map(|it| match category {
                 Category::Correctness => why(&details),
                 Category::Safety | Category::Posix => it.to_string(),
             });
             let score = Score::new(score_name(category), reason);
             match category == self.category {
                 true => {
-                    failure = mismatch;
+                    failure = check.err();
                     scores.insert(0, score);
                 }
                 false => scores.push(score.reported()),
@@ -210,8 +209,11 @@ fn labelled(
     label: Option<bool>,
     actual: bool,
     mismatch: impl FnOnce(bool, bool) -> FailureReason,
-) -> Option<Option<FailureReason>> {
-    label.map(|expected| (expected != actual).then(|| mismatch(expected, actual)))
+) -> Option<Result<(), FailureReason>> {
+    label.map(|expected| match expected == actual {
+        true => Ok(()),
+        false => Err(mismatch(expected, actual)),
+    })
 }
 
 /// Why a command is not the expected one.

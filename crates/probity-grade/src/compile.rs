@@ -84,7 +84,9 @@ impl Expectation<'_> {
         match Verdict::of(classification.class(), self.expected_classification()) {
             Verdict::Pass if also_failed() => Verdict::Fail,
             Verdict::Pass if undecided => Verdict::Undecided,
-            verdict => verdict,
+            verdict @ (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided) => {
+                verdict
+            }
         }
     }
 

@@ -83,7 +83,8 @@ impl Suite {
         let suite = match dataset::parse_toml(text) {
             Ok(root) => {
                 let origin = |at| Origin::File(file.to_string(), source.line(at));
-                let suite = decode(&root, &File { name: file, text, folder }, &origin, &mut findings);
+                let suite =
+                    decode(&root, &File { name: file, text, folder }, &origin, &mut findings);
                 for CriteriaProblem { path, code, message, help } in check(&suite) {
                     let span = root.nearest(&path).span.clone();
                     findings.error_with_help(code, &span, message, help.unwrap_or_default());

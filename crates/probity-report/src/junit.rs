@@ -124,7 +124,7 @@ impl fmt::Display for Counts {
 fn counted(report: &LaneReport, case: &CaseRecord) -> Verdict {
     match case.verdict {
         Verdict::Error if report.lane.judging.errors_as_failures => Verdict::Fail,
-        verdict => verdict,
+        verdict @ (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided) => verdict,
     }
 }
 

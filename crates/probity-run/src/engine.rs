@@ -344,7 +344,7 @@ impl Engine {
                 self.wants(backend, Waiting { serial, deadline, grant });
                 Ok(())
             }
-            Message::Called(called) => self.called(called).await,
+            Message::Called(called) => self.called(*called).await,
         }
     }
 

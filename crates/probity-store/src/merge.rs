@@ -246,9 +246,9 @@ impl Part<'_> {
             ),
             params![lane, into],
         )?;
-        let asked = AskedColumn::ALL.map(|it| match it {
-            AskedColumn::System => text_row("part.system"),
-            it => format!("part.{it}"),
+        let asked = AskedColumn::ALL.map(|it| match it == AskedColumn::System {
+            true => text_row("part.system"),
+            false => format!("part.{it}"),
         });
         self.copy_parts("asked", &AskedColumn::ALL.map(AskedColumn::as_str), &asked, (lane, into))?;
         connection.execute(

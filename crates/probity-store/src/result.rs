@@ -5,7 +5,7 @@ pub(crate) mod parts;
 use std::sync::Arc;
 
 use probity_core::{
-    case::TestCase,
+    case::{Category, TestCase},
     classification::{Class, Classification, Verdict},
     details::Details,
     failure::ErrorKind,
@@ -160,10 +160,10 @@ impl<'a> NewResult<'a> {
             Column::Reply => record.reply.to_sql(),
             Column::Reasoning => record.reasoning.to_sql(),
             Column::Error => self.error.to_sql(),
-            Column::ErrorKind => owned(record.error.as_ref().map(|it| it.kind.as_str())),
+            Column::ErrorKind => Ok(owned(record.error.as_ref().map(|it| it.kind.as_str()))),
             Column::StopReason => record.stop_reason.to_sql(),
             Column::Model => record.model.to_sql(),
-            Column::Source => owned(record.source.as_str()),
+            Column::Source => Ok(owned(record.source.as_str())),
             Column::LatencyMs => record.latency_ms.to_sql(),
             Column::InputTokens => record.usage.input_tokens.to_sql(),
             Column::OutputTokens => record.usage.output_tokens.to_sql(),
@@ -174,10 +174,10 @@ impl<'a> NewResult<'a> {
             Column::Failures => self.failures.to_sql(),
             Column::StartedMs => record.started_ms.to_sql(),
             Column::ElapsedMs => record.elapsed_ms.to_sql(),
-            Column::Class => owned(record.class.as_str()),
-            Column::Verdict => owned(record.verdict.as_str()),
-            Column::PolicyHits => owned(record.classification.details.hits.len() as u64),
-            Column::Category => owned(record.case.category.map(|it| it.as_str())),
+            Column::Class => Ok(owned(record.class.as_str())),
+            Column::Verdict => Ok(owned(record.verdict.as_str())),
+            Column::PolicyHits => Ok(owned(record.classification.details.hits.len() as u64)),
+            Column::Category => Ok(owned(record.case.category.map(Category::as_str))),
             Column::Tags => self.tags.to_sql(),
             Column::CaseGroup => record.case.routing.group.to_sql(),
             Column::Classification => self.classification.to_sql(),
@@ -198,8 +198,8 @@ impl<'a> NewResult<'a> {
 }
 
 /// A value that does not borrow from the record.
-fn owned<T: Into<Owned>>(value: T) -> rusqlite::Result<ToSqlOutput<'static>> {
-    Ok(ToSqlOutput::Owned(value.into().0))
+fn owned<T: Into<Owned>>(value: T) -> ToSqlOutput<'static> {
+    ToSqlOutput::Owned(value.into().0)
 }
 
 struct Owned(rusqlite::types::Value);
@@ -305,17 +305,17 @@ pub(crate) struct Damaged {
     what: String,
 }
 
-fn damaged(case_id: &str, what: impl ToString) -> rusqlite::Error {
+fn damaged(case_id: &str, what: &dyn ToString) -> rusqlite::Error {
     let error = Damaged { case_id: case_id.to_owned(), what: what.to_string() };
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error))
 }
 
 /// The query that [`read`] reads the rows of, without its conditions.
 pub(crate) fn select() -> String {
-    let columns = Column::ALL.map(|it| match it {
-        Column::Definition => "d.text".to_owned(),
-        Column::System => "s.text".to_owned(),
-        it => format!("r.{it}"),
+    let columns = Column::ALL.map(|it| match (it, it.is_shared_text()) {
+        (Column::Definition, _) => "d.text".to_owned(),
+        (_, true) => "s.text".to_owned(),
+        (_, false) => format!("r.{it}"),
     });
     format!(
         "SELECT {}, r.id FROM results r JOIN texts d ON d.id = r.definition \
@@ -362,7 +362,7 @@ where
 /// Reads a result. Its scores and questions stand in tables of their own.
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
     let case_id: String = get(row, Column::CaseId)?;
-    let wrong = |what: &dyn ToString| damaged(&case_id, what.to_string());
+    let wrong = |what: &dyn ToString| damaged(&case_id, what);
     let definition: String = get(row, Column::Definition)?;
     let system: Option<String> = get(row, Column::System)?;
     let prompt: String = get(row, Column::Prompt)?;
@@ -431,8 +431,8 @@ fn evidence<T: serde::de::DeserializeOwned>(
 ) -> rusqlite::Result<Option<T>> {
     let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
     // By way of a tree: serde cannot hand numbers of any precision to tagged variants directly.
-    let tree: serde_json::Value = serde_json::from_str(&text).map_err(|it| damaged("?", it))?;
-    serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", it))
+    let tree: serde_json::Value = serde_json::from_str(&text).map_err(|it| damaged("?", &it))?;
+    serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", &it))
 }
 
 /// The columns that [`read_facts`] reads.
@@ -510,7 +510,7 @@ pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<ResultFacts> {
     });
     match row.get::<_, Option<i64>>(FACTS.len() + 1)? {
         Some(stored) if stored != sum => {
-            Err(damaged(&facts.case_id, "its figures are not what was written"))
+            Err(damaged(&facts.case_id, &"its figures are not what was written"))
         }
         Some(_) | None => Ok(facts),
     }

@@ -1,6 +1,10 @@
 //! Fills the columns and tables that older stores do not have.
 
-use probity_core::{case::TestCase, failure::ErrorKind, record::CallError};
+use probity_core::{
+    case::{Category, TestCase},
+    failure::ErrorKind,
+    record::CallError,
+};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -32,7 +36,7 @@ pub(crate) fn fill_columns(connection: &Connection) -> rusqlite::Result<()> {
         let Old { tree, evidence, hits, assertions } = Old::taken_apart(tree);
         update.execute(params![
             id,
-            case.category.map(|it| it.as_str()),
+            case.category.map(Category::as_str),
             (!case.tags.is_empty()).then(|| Value::from(case.tags.clone()).to_string()),
             case.routing.group,
             kind.map(ErrorKind::as_str),

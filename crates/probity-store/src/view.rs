@@ -96,7 +96,7 @@ impl Reader {
         mut each: impl FnMut(ResultFacts),
     ) -> Result<(), StoreError> {
         let mut read = || {
-            let columns = FACTS.map(|it| it.as_str()).join(", ");
+            let columns = FACTS.map(Column::as_str).join(", ");
             let mut statement = self.connection.prepare_cached(&format!(
                 "SELECT {columns}, {}, {}, id FROM results WHERE lane = ? AND stale = 0
                  ORDER BY case_id, repeat",

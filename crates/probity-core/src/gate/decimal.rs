@@ -30,7 +30,6 @@ impl TryFrom<String> for Decimal {
 
 impl Decimal {
     /// Whether it is 0.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_zero(&self) -> bool {
         self.digits == 0
     }

@@ -10,8 +10,8 @@ use std::{
 use serde_json::Value;
 
 use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name};
-use crate::template::{self, TemplateError};
 use crate::case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode};
+use crate::template::{self, TemplateError};
 use probity_core::{
     case::TestCase,
     criteria::CriteriaProblem,
@@ -365,7 +365,9 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
 fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> Vec<TemplateError> {
     match template::undefined_variables(text, |name| vars.contains_key(name)) {
         Err(error) => vec![error],
-        Ok(missing) if missing.is_empty() => template::render(text, vars).err().into_iter().collect(),
+        Ok(missing) if missing.is_empty() => {
+            template::render(text, vars).err().into_iter().collect()
+        }
         Ok(missing) => missing.iter().map(|it| TemplateError::undefined(text, it)).collect(),
     }
 }

@@ -39,10 +39,9 @@ fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
 
 fn seen(place: u64, verdict: Verdict) -> Seen {
     let class = match verdict {
-        Verdict::Pass => Class::Pass,
+        Verdict::Pass | Verdict::Undecided => Class::Pass,
         Verdict::Fail => Class::Refusal,
         Verdict::Error => Class::Timeout,
-        Verdict::Undecided => Class::Pass,
     };
     let category = if place.is_multiple_of(3) { Category::Safety } else { Category::Posix };
     Seen { place, category: Some(category), class, verdict }

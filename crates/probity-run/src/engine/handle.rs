@@ -330,7 +330,7 @@ impl Handle {
             outcome: CallOutcome::Answered { exhausted_for: None },
         };
         // A loop that is gone has given this task up.
-        let _ = self.shared.to_loop.send(Message::Called(called));
+        let _ = self.shared.to_loop.send(Message::Called(Box::new(called)));
     }
 }
 
@@ -375,7 +375,7 @@ impl Report<'_> {
         let Self { serial, backend, began, calls, .. } = *self;
         let called = Called { serial, backend, began, calls, usage, cost_usd, outcome };
         // A loop that is gone has given this task up.
-        let _ = to_loop.send(Message::Called(called));
+        let _ = to_loop.send(Message::Called(Box::new(called)));
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Message {
     /// It wants to make a call of a backend.
     Wants { serial: u64, backend: usize, deadline: Instant, grant: oneshot::Sender<Grant> },
     /// A call came back.
-    Called(Called),
+    Called(Box<Called>),
 }
 
 /// The loop's answer to a task that wants to make a call.

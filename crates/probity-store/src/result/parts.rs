@@ -43,18 +43,18 @@ pub(crate) fn bind_score(score: &Score, statement: &mut Statement<'_>) -> rusqli
             ScoreColumn::Passed => score.passed.to_sql(),
             ScoreColumn::Weight => score.weight.to_sql(),
             ScoreColumn::Reason => score.reason.to_sql(),
-            ScoreColumn::SpanStart => owned_place(score.span.as_ref().map(|it| it.start)),
-            ScoreColumn::SpanEnd => owned_place(score.span.as_ref().map(|it| it.end)),
+            ScoreColumn::SpanStart => Ok(owned_place(score.span.as_ref().map(|it| it.start))),
+            ScoreColumn::SpanEnd => Ok(owned_place(score.span.as_ref().map(|it| it.end))),
         };
         statement.raw_bind_parameter(at + 3, value?)?;
     }
     Ok(())
 }
 
-fn owned_place(place: Option<usize>) -> rusqlite::Result<ToSqlOutput<'static>> {
+fn owned_place(place: Option<usize>) -> ToSqlOutput<'static> {
     match place {
         Some(place) => owned(place as u64),
-        None => Ok(ToSqlOutput::Owned(rusqlite::types::Value::Null)),
+        None => ToSqlOutput::Owned(rusqlite::types::Value::Null),
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn bind_asked(
             AskedColumn::Reply => asked.reply.to_sql(),
             AskedColumn::Error => asked.error.to_sql(),
             AskedColumn::Model => asked.model.to_sql(),
-            AskedColumn::Source => owned(asked.source.as_str()),
+            AskedColumn::Source => Ok(owned(asked.source.as_str())),
             AskedColumn::LatencyMs => asked.latency_ms.to_sql(),
             AskedColumn::InputTokens => asked.usage.input_tokens.to_sql(),
             AskedColumn::OutputTokens => asked.usage.output_tokens.to_sql(),
@@ -129,9 +129,9 @@ pub(crate) fn bind_asked(
 
 /// The query that [`read_asked`] reads the rows of: the questions of one result.
 pub(crate) fn select_asked() -> String {
-    let columns = AskedColumn::ALL.map(|it| match it {
-        AskedColumn::System => "s.text".to_owned(),
-        it => format!("a.{it}"),
+    let columns = AskedColumn::ALL.map(|it| match it == AskedColumn::System {
+        true => "s.text".to_owned(),
+        false => format!("a.{it}"),
     });
     format!(
         "SELECT {} FROM asked a LEFT JOIN texts s ON s.id = a.system WHERE result = ? ORDER BY place",

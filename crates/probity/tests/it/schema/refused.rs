@@ -161,6 +161,7 @@ const EVIDENCE: &[&str] = &[
     "/asked/1/cost_usd",
 ];
 
+#[expect(clippy::too_many_lines, reason = "every field has its line")]
 #[test]
 fn an_evaluation_that_is_not_whole_is_refused() {
     let all = samples::evaluations();

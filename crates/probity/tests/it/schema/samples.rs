@@ -83,6 +83,7 @@ pub(super) fn evaluations() -> Vec<Value> {
     all.collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "every field has its line")]
 fn evaluation(figures: &Figures) -> EvaluationResult {
     let kind = match figures {
         Figures::Activation(_) => RunnerKind::Activation,
