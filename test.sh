@@ -50,7 +50,8 @@ fi
 mkdir -p target
 summary=$(mktemp target/tests.XXXXXX)
 trap 'rm -f "$summary"' EXIT
-cargo nextest run --workspace --locked --profile ci 2>&1 | tee "$summary"
+# Without colours, so that the summary can be found again.
+cargo nextest run --workspace --locked --profile ci --color never 2>&1 | tee "$summary"
 step 'doc tests'
 cargo test --workspace --doc --locked --quiet
 step 'docs'

@@ -43,8 +43,9 @@ impl Project {
     ) -> Result<Self, Failure> {
         if !path.exists() {
             let missing = format!("there is no suite file `{}`", path.display());
-            return Err(Failure::new(missing)
-                .hint("`probity run FILE` names another; docs/suites.md says what goes into one"));
+            return Err(Failure::new(missing).hint(
+                "`probity init` writes one to start from; `probity run FILE` names another",
+            ));
         }
         let (suite, rules) = read(path, printer)?;
         let environment = Environment::load(place.env_file.as_deref())?;

@@ -80,6 +80,20 @@ fn the_wrong_words_are_a_usage_error() {
 }
 
 #[test]
+fn without_a_suite_file_the_way_to_one_is_shown() {
+    let project = Project::new();
+    assert_snapshot!(project.shown(&["run"]), @"
+    exit 2
+    --- err
+    error: there is no suite file `probity.toml`
+    hint: `probity init` writes one to start from; `probity run FILE` names another
+    ");
+    assert!(project.run(&["init"]).status.success());
+    let again = project.shown(&["run", "--dry-run"]);
+    assert!(!again.contains("there is no suite file"), "{again}");
+}
+
+#[test]
 fn completions_and_manual_come_from_the_same_definition() {
     let project = Project::new();
     for shell in ["bash", "zsh", "fish"] {
