@@ -12,7 +12,7 @@ use probity_core::span::Span;
 use probity_core::{
     baseline::Tolerance,
     gate::Decimal,
-    located::{Node, NodeValue},
+    located::{Entry, Node, NodeValue},
 };
 
 /// The defaults, with a comment on each.
@@ -186,6 +186,7 @@ impl Layer {
                 layer.take(&entry.key, &entry.node, &origin, findings);
                 continue;
             }
+            refuse_contradictions(entry, findings);
             for inner in entry.node.entries() {
                 let key = format!("{}.{}", entry.key, inner.key);
                 layer.take(&key, &inner.node, &origin, findings);
@@ -222,6 +223,20 @@ impl Layer {
                 let message = format!("`{key}` must be {wanted}");
                 findings.error("wrong-type", &node.span, message);
             }
+        }
+    }
+}
+
+/// Two names of one setting must not say different things.
+fn refuse_contradictions(table: &Entry, findings: &mut Findings) {
+    let of = |key: &str| table.node.get(key.strip_prefix(&table.key)?.strip_prefix('.')?);
+    for (old, new) in ALIASES {
+        if let (Some(one), Some(other)) = (of(old), of(new))
+            && one.value != other.value
+        {
+            let message = format!("`{old}` and `{new}` are one setting with two values");
+            let help = format!("keep `{new}`");
+            findings.error_with_help("contradiction", &one.span, message, help);
         }
     }
 }

@@ -267,9 +267,8 @@ impl Cases {
             let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
             return Ok(Filled { prompt: case.prompt.clone(), system });
         }
-        let of_case = |text: &str| {
-            template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case)
-        };
+        let of_case =
+            |text: &str| template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case);
         let own = of_case(&case.prompt)?;
         // The instructions of a skill runner that routes are filled in with its index.
         let routes = self.kind.has_skills() && !self.kind.compares();

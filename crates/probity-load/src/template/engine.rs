@@ -246,8 +246,7 @@ fn size(value: &Value) -> u64 {
 
 /// The items of a list or the keys of a table; nothing for any other value.
 fn items(value: &Value) -> impl Iterator<Item = Value> {
-    let is_list =
-        matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
+    let is_list = matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
     is_list.then(|| value.try_iter().ok()).flatten().into_iter().flatten()
 }
 
