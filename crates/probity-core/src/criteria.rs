@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{classification::Class, located::Step, named_enum, names::UnknownName};
+use crate::{
+    classification::Class, located::Step, named_enum, names::UnknownName, problem::Severity,
+};
 
 /// How to tell whether a reply is right.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,6 +75,19 @@ pub struct CriteriaProblem {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+}
+
+impl CriteriaProblem {
+    /// The code of an accepted command that cannot be read, where others can.
+    pub const UNREADABLE_COMMAND: &'static str = "unreadable-command";
+
+    /// Whether the case can be used all the same.
+    pub fn severity(&self) -> Severity {
+        match self.code {
+            Self::UNREADABLE_COMMAND => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
 }
 
 named_enum! {

@@ -3,7 +3,7 @@
 //! A problem carries the one line of source it is about, so that it can be shown
 //! with the text under it even when the file was streamed and is long gone.
 
-use std::{ops::Range, sync::Arc};
+use std::{cell::Cell, ops::Range, sync::Arc};
 
 use serde::Serialize;
 
@@ -39,6 +39,36 @@ pub enum Severity {
     Error,
 }
 
+/// The code of a name that nothing reads.
+pub const UNKNOWN_FIELD: &str = "unknown-field";
+
+/// What becomes of names in a file that nothing reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownKeys {
+    /// A name that nothing reads is most often a misspelt one, and what it says would be lost.
+    #[default]
+    Refused,
+    /// They are warned of and passed over.
+    Allowed,
+}
+
+impl UnknownKeys {
+    /// The problem as bad as it is meant to be.
+    #[must_use]
+    pub fn judge(self, problem: Problem) -> Problem {
+        let refused = match self {
+            Self::Allowed => false,
+            Self::Refused => problem.code == UNKNOWN_FIELD && problem.severity == Severity::Warning,
+        };
+        if !refused {
+            return problem;
+        }
+        let own = "a name of your own begins with `x-`; `--allow-unknown` passes over all others";
+        let help = problem.help.unwrap_or_else(|| own.to_owned());
+        Problem { severity: Severity::Error, help: Some(help), ..problem }
+    }
+}
+
 /// A place in a file, with the source line it is on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Place {
@@ -59,6 +89,9 @@ pub struct Source<'a> {
     first_line: usize,
     /// Where each line starts. Counting lines anew for each of many cases would be quadratic.
     line_starts: Vec<usize>,
+    /// The last byte whose column was asked for, and the characters before it on its line: a long
+    /// line with many problems is counted through once.
+    counted: Cell<(usize, usize)>,
 }
 
 impl<'a> Source<'a> {
@@ -71,7 +104,7 @@ impl<'a> Source<'a> {
     pub fn part(text: &'a str, first_line: usize) -> Self {
         let feeds = memchr::memchr_iter(b'\n', text.as_bytes());
         let line_starts = std::iter::once(0).chain(feeds.map(|at| at + 1)).collect();
-        Self { text, first_line, line_starts }
+        Self { text, first_line, line_starts, counted: Cell::new((0, 0)) }
     }
 
     /// The text.
@@ -92,13 +125,30 @@ impl<'a> Source<'a> {
         let start = floor_boundary(self.text, span.start);
         let line = self.line(start);
         let line_start = self.line_starts[line - self.first_line];
-        let line_text = self.text[line_start..].lines().next().unwrap_or("");
+        let next_line = self.line_starts.get(line - self.first_line + 1).copied();
+        let line_text = &self.text[line_start..next_line.unwrap_or(self.text.len())];
+        let line_text = line_text.strip_suffix('\n').unwrap_or(line_text);
+        let line_text = line_text.strip_suffix('\r').unwrap_or(line_text);
         let highlight_start = (start - line_start).min(line_text.len());
         let end = floor_boundary(self.text, span.end.max(start)) - line_start;
         let highlight_end = end.clamp(highlight_start, line_text.len());
-        let column = self.text[line_start..start].chars().count() + 1;
+        let column = self.characters_before(line_start, start) + 1;
         let (source, highlight) = crop(line_text, highlight_start..highlight_end);
         Place { line, column, source, highlight }
+    }
+}
+
+impl Source<'_> {
+    /// How many characters there are from the start of a line to a byte of it.
+    fn characters_before(&self, line_start: usize, at: usize) -> usize {
+        let (known_at, known) = self.counted.get();
+        let (from, before) = match line_start <= known_at && known_at <= at {
+            true => (known_at, known),
+            false => (line_start, 0),
+        };
+        let count = before + self.text[from..at].chars().count();
+        self.counted.set((at, count));
+        count
     }
 }
 

@@ -3,6 +3,6 @@
 mod decode;
 mod fields;
 
-pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, of_result};
+pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, is_case_field, of_result};
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};

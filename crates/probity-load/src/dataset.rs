@@ -24,7 +24,7 @@ use std::{
 
 pub(crate) use csv::Records;
 pub use digest::{Digest, DigestBuilder};
-pub use intake::Intake;
+pub use intake::{Intake, MOST_PROBLEMS};
 use probity_core::{
     case::{Category, TestCase},
     criteria::CriteriaProblem,

@@ -3,6 +3,7 @@
 //! Every problem of a file is reported with its place, and all of them in one pass. This is the only
 //! crate that reads users' files into the vocabulary of `probity-core`; it writes nothing but datasets.
 
+pub mod bounded;
 pub mod case;
 pub mod dataset;
 mod gates;

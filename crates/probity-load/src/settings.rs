@@ -11,7 +11,7 @@ use crate::{case::Findings, dataset};
 use probity_core::{
     baseline::Tolerance,
     gate::Decimal,
-    located::{Node, NodeValue},
+    located::{Entry, Node, NodeValue},
     span::Span,
 };
 
@@ -188,6 +188,7 @@ impl Layer {
                 layer.take(&entry.key, &entry.node, &origin, findings);
                 continue;
             }
+            refuse_contradictions(entry, findings);
             for inner in entry.node.entries() {
                 let key = format!("{}.{}", entry.key, inner.key);
                 layer.take(&key, &inner.node, &origin, findings);
@@ -224,6 +225,20 @@ impl Layer {
                 let message = format!("`{key}` must be {wanted}");
                 findings.error("wrong-type", &node.span, message);
             }
+        }
+    }
+}
+
+/// Two names of one setting must not say different things.
+fn refuse_contradictions(table: &Entry, findings: &mut Findings) {
+    let of = |key: &str| table.node.get(key.strip_prefix(&table.key)?.strip_prefix('.')?);
+    for (old, new) in ALIASES {
+        if let (Some(one), Some(other)) = (of(old), of(new))
+            && one.value != other.value
+        {
+            let message = format!("`{old}` and `{new}` are one setting with two values");
+            let help = format!("keep `{new}`");
+            findings.error_with_help("contradiction", &one.span, message, help);
         }
     }
 }

@@ -5,7 +5,6 @@ mod judging;
 mod runner;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,6 +13,7 @@ pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
 pub use runner::{RunnerConfig, WrittenAt};
 
 use crate::{
+    bounded,
     case::{Fields, Findings},
     dataset,
     settings::{self, Layer, Origin},
@@ -62,9 +62,8 @@ impl Suite {
     /// Reads a suite file. Warnings come with it; with an error there is no suite.
     pub fn load(path: &Path, check: SuiteCheck<'_>) -> (Option<Self>, Vec<Problem>) {
         let file: Arc<str> = path.display().to_string().into();
-        let text = match fs::read(path).map(String::from_utf8) {
-            Ok(Ok(text)) => text,
-            Ok(Err(_)) => return (None, vec![unreadable(&file, "it is not UTF-8")]),
+        let text = match bounded::read_text(path, bounded::LARGEST_SUITE) {
+            Ok(text) => text,
             Err(error) => return (None, vec![unreadable(&file, &error.to_string())]),
         };
         let folder = path.parent().unwrap_or(Path::new(""));

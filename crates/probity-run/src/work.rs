@@ -301,7 +301,14 @@ impl Skills {
             }
             return problems;
         }
+        let states_nothing =
+            routing.should_activate.is_none() && routing.expected_skills.is_empty();
         match (routing.is_positive(), routing.expected_skills.is_empty()) {
+            (false, true) if states_nothing && self.kind == RunnerKind::Activation => {
+                let message = "the case does not say which skill it expects".to_owned();
+                let help = "name it in `expected_skills`, or write `should_activate = false`";
+                problem("expected_skills", "missing-field", message, Some(help.to_owned()));
+            }
             (true, true) => {
                 let message = "field `expected_skills` is missing".to_owned();
                 let help = "a case that expects no skill has `should_activate = false`";

@@ -2,16 +2,16 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use probity_core::case::{Category, Routing, RubricCriterion, TestCase};
-
-use super::{Fields, Findings};
 use probity_core::{
+    case::{Category, Routing, RubricCriterion, TestCase},
     classification::Class,
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
     located::{Entry, Node, NodeValue},
 };
+
+use super::{Fields, Findings};
 
 /// Longest id that is accepted, in characters.
 const LONGEST_ID: usize = 128;
@@ -77,12 +77,18 @@ pub struct Decoded {
 /// Reads one case. All problems go to `findings`.
 pub fn decode(node: &Node, findings: &mut Findings) -> Decoded {
     let renamed = with_usual_names(node);
-    let Some(mut fields) = Fields::new(&renamed, "a case", CASE_FIELDS, findings) else {
+    let known: Vec<&str> = CASE_FIELDS.iter().copied().chain(["strict"]).collect();
+    let Some(mut fields) = Fields::new(&renamed, "a case", &known, findings) else {
         return Decoded { id: None, case: None };
     };
     let id = id(&mut fields);
     let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields) };
     Decoded { id, case: Some(case) }
+}
+
+/// Whether a case may have a field, by any of its names.
+pub(crate) fn is_case_field(key: &str) -> bool {
+    CASE_FIELDS.contains(&key) || key == "strict" || OTHER_NAMES.iter().any(|it| it.0 == key)
 }
 
 /// The case with its fields under the names that we use.
@@ -227,7 +233,6 @@ fn prompt_vars(fields: &mut Fields<'_, '_>) -> BTreeMap<String, serde_json::Valu
 pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
     let primaries = Class::ALL.map(Class::as_str);
     let formats = ExpectedFormat::ALL.map(ExpectedFormat::as_str);
-    let levels = JsonLevel::ALL.map(JsonLevel::as_str);
     let matchers = Matcher::ALL.map(Matcher::as_str);
     Criteria {
         expected_response: fields.json("expected_response"),
@@ -235,9 +240,7 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
         expected_format: fields.one_of("expected_format", "format", &formats, |name| {
             ExpectedFormat::ALL.into_iter().find(|it| it.as_str() == name)
         }),
-        json_level: fields.one_of("json_level", "JSON level", &levels, |name| {
-            JsonLevel::ALL.into_iter().find(|it| it.as_str() == name)
-        }),
+        json_level: json_level(fields),
         schema: fields.json("schema"),
         expected_classification: fields.one_of(
             "expected_classification",
@@ -250,6 +253,26 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
             .map(|node| assertions(node, 0, fields.findings()))
             .unwrap_or_default(),
         threshold: share(fields, "threshold"),
+    }
+}
+
+/// How much is forgiven when JSON is read; `strict = true` is short for the strict level.
+fn json_level(fields: &mut Fields<'_, '_>) -> Option<JsonLevel> {
+    let levels = JsonLevel::ALL.map(JsonLevel::as_str);
+    let named = fields.one_of("json_level", "JSON level", &levels, |name| {
+        JsonLevel::ALL.into_iter().find(|it| it.as_str() == name)
+    });
+    let Some(is_strict) = fields.boolean("strict") else { return named };
+    match named {
+        None => is_strict.then_some(JsonLevel::Strict),
+        Some(level) => {
+            if is_strict != (level == JsonLevel::Strict) {
+                let span = fields.span("strict");
+                let message = "`strict` and `json_level` do not agree".to_owned();
+                fields.findings().error("contradiction", &span, message);
+            }
+            named
+        }
     }
 }
 

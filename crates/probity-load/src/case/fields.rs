@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use probity_core::{
     located::{Entry, Node, NodeValue},
-    problem::{Problem, Severity, Source},
+    problem::{Problem, Severity, Source, UNKNOWN_FIELD},
 };
 
 /// What is wrong at one place of a source text.
@@ -86,7 +86,7 @@ pub struct Fields<'n, 'f> {
 impl<'n, 'f> Fields<'n, 'f> {
     /// The fields of `node`, or none if it is no object.
     ///
-    /// Names that are not in `known` are warned of.
+    /// Names that are not in `known` are warned of, except for those that begin with `x-`.
     pub fn new(
         node: &'n Node,
         what: &str,
@@ -94,7 +94,7 @@ impl<'n, 'f> Fields<'n, 'f> {
         findings: &'f mut Findings,
     ) -> Option<Self> {
         for entry in node.entries() {
-            if !known.contains(&entry.key.as_str()) {
+            if !known.contains(&entry.key.as_str()) && !entry.key.starts_with("x-") {
                 warn_of_unknown(entry, known, findings);
             }
         }
@@ -304,7 +304,7 @@ fn repeated(entries: &[Entry]) -> Vec<&Entry> {
 fn warn_of_unknown(entry: &Entry, known: &[&str], findings: &mut Findings) {
     let message = format!("unknown field `{}`", shortened(&entry.key));
     let help = did_you_mean(&entry.key, known);
-    findings.push(Severity::Warning, "unknown-field", &entry.key_span, message, help);
+    findings.push(Severity::Warning, UNKNOWN_FIELD, &entry.key_span, message, help);
 }
 
 /// The known name that a mistyped one is nearest to, as a question.

@@ -12,10 +12,11 @@ use std::{
 use csv_core::ReadFieldResult;
 
 use super::Intake;
+use crate::case::{CASE_FIELDS, Finding, Findings, did_you_mean, is_case_field};
 use probity_core::{
     json::{Limits, parse_located},
     located::{Entry, Node, NodeValue},
-    problem::Source,
+    problem::{Severity, Source, UNKNOWN_FIELD},
 };
 
 /// Longest record that is accepted, in bytes.
@@ -25,8 +26,7 @@ const LONGEST_RECORD: usize = 64 << 20;
 pub(super) fn read(stream: impl BufRead, intake: &mut Intake<'_>) -> io::Result<()> {
     let mut records = Records::new(stream);
     let Some(header) = records.next_record()? else { return Ok(()) };
-    let names: Vec<String> =
-        header.cells.into_iter().map(|cell| cell.text.trim().to_owned()).collect();
+    let names = names_of(header, intake);
     while let Some(record) = records.next_record()? {
         let source = Source::part(&record.text, record.first_line);
         if let Some(problem) = &record.problem {
@@ -45,15 +45,42 @@ pub(super) fn read(stream: impl BufRead, intake: &mut Intake<'_>) -> io::Result<
     Ok(())
 }
 
-fn case_node(names: &[String], record: &Record) -> Node {
+/// The names of the columns. One that nothing reads has none, and is warned of here and not again
+/// for each record.
+fn names_of(header: Record, intake: &mut Intake<'_>) -> Vec<Option<String>> {
+    let source = Source::part(&header.text, header.first_line);
+    let mut findings = Findings::default();
+    let names = header.cells.into_iter().map(|cell| {
+        let name = cell.text.trim().to_owned();
+        let is_known = is_case_field(&name);
+        if !is_known && !name.starts_with("x-") {
+            findings.0.push(Finding {
+                severity: Severity::Warning,
+                code: UNKNOWN_FIELD,
+                message: format!("unknown column `{name}`"),
+                span: cell.span,
+                help: did_you_mean(&name, CASE_FIELDS),
+            });
+        }
+        is_known.then_some(name)
+    });
+    let names = names.collect();
+    intake.findings(&source, findings, None);
+    names
+}
+
+fn case_node(names: &[Option<String>], record: &Record) -> Node {
     let entries = names
         .iter()
         .zip(&record.cells)
         .filter(|(_, cell)| !cell.text.trim().is_empty())
-        .map(|(name, cell)| Entry {
-            key: name.clone(),
-            key_span: cell.span.clone(),
-            node: cell_node(name, cell),
+        .filter_map(|(name, cell)| {
+            let name = name.as_ref()?;
+            Some(Entry {
+                key: name.clone(),
+                key_span: cell.span.clone(),
+                node: cell_node(name, cell),
+            })
         })
         .collect();
     Node { span: 0..record.text.trim_end().len(), value: NodeValue::Object(entries) }
@@ -67,7 +94,7 @@ fn cell_node(name: &str, cell: &Cell) -> Node {
     };
     let text = || NodeValue::String(cell.text.clone());
     let value = match name {
-        "safe" | "posix_compliant" | "should_activate" => boolean(cell.text.trim()),
+        "safe" | "posix_compliant" | "should_activate" | "strict" => boolean(cell.text.trim()),
         "threshold" | "prompt_vars" | "schema" | "assert" | "execution" | "rubric" => json(),
         "expected_response" if cell.text.starts_with(['{', '[', '"']) => json(),
         "expected_commands" | "tags" | "platform" | "expected_skills" | "acceptable_skills" => {

@@ -10,8 +10,11 @@ use std::{
 use serde_json::Value;
 
 use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name};
-use crate::case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode};
-use crate::template::{self, TemplateError};
+use crate::{
+    bounded,
+    case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode},
+    template::{self, TemplateError},
+};
 use probity_core::{
     case::TestCase,
     criteria::CriteriaProblem,
@@ -20,6 +23,8 @@ use probity_core::{
     problem::{Problem, Severity, Source},
 };
 
+/// How many problems of one file are handed on; the others are counted.
+pub const MOST_PROBLEMS: usize = 1000;
 /// Largest schema file that a case may name, in bytes.
 const LARGEST_SCHEMA: u64 = 16 << 20;
 
@@ -39,6 +44,10 @@ pub struct Intake<'a> {
     schemas: BTreeMap<PathBuf, Result<Value, String>>,
     digest: DigestBuilder,
     summary: Summary,
+    /// Problems of the file that were handed on.
+    kept: usize,
+    /// Errors and warnings of the file that were not.
+    left_out: (usize, usize),
 }
 
 impl<'a> Intake<'a> {
@@ -55,6 +64,8 @@ impl<'a> Intake<'a> {
             schemas: BTreeMap::new(),
             digest: DigestBuilder::default(),
             summary: Summary::default(),
+            kept: 0,
+            left_out: (0, 0),
         }
     }
 
@@ -64,6 +75,7 @@ impl<'a> Intake<'a> {
     }
 
     pub(super) fn open(&mut self, path: &Path) {
+        self.close();
         self.file = display_name(path);
         self.folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned());
@@ -84,7 +96,8 @@ impl<'a> Intake<'a> {
         self.summary.errors
     }
 
-    pub(super) fn finish(self) -> Summary {
+    pub(super) fn finish(mut self) -> Summary {
+        self.close();
         Summary { digest: self.digest.finish(), ..self.summary }
     }
 
@@ -282,6 +295,10 @@ impl<'a> Intake<'a> {
     /// Passes on what was found in a piece of the file.
     pub(super) fn findings(&mut self, source: &Source<'_>, findings: Findings, id: Option<&str>) {
         for finding in findings.0 {
+            if self.kept >= MOST_PROBLEMS {
+                self.leave_out(finding.severity);
+                continue;
+            }
             let problem = finding.at(&self.file, source);
             self.problem(Problem { case_id: id.map(ToOwned::to_owned), ..problem });
         }
@@ -323,18 +340,58 @@ impl<'a> Intake<'a> {
     }
 
     fn problem(&mut self, problem: Problem) {
-        match problem.severity {
+        self.count(problem.severity);
+        self.kept += 1;
+        (self.sink)(Item::Problem(problem));
+    }
+
+    fn count(&mut self, severity: Severity) {
+        match severity {
             Severity::Error => self.summary.errors += 1,
             Severity::Warning => self.summary.warnings += 1,
         }
-        (self.sink)(Item::Problem(problem));
+    }
+
+    /// Counts a problem that nobody would read any more.
+    fn leave_out(&mut self, severity: Severity) {
+        self.count(severity);
+        match severity {
+            Severity::Error => self.left_out.0 += 1,
+            Severity::Warning => self.left_out.1 += 1,
+        }
+    }
+
+    /// Says how many problems of the file are not shown. They are counted already.
+    fn close(&mut self) {
+        let (errors, warnings) = std::mem::take(&mut self.left_out);
+        self.kept = 0;
+        if errors + warnings == 0 {
+            return;
+        }
+        let counted = |count: usize, noun: &str| match count {
+            0 => None,
+            1 => Some(format!("1 more {noun}")),
+            _ => Some(format!("{count} more {noun}s")),
+        };
+        let both = [counted(errors, "error"), counted(warnings, "warning")];
+        let both: Vec<String> = both.into_iter().flatten().collect();
+        (self.sink)(Item::Problem(Problem {
+            severity: if errors > 0 { Severity::Error } else { Severity::Warning },
+            code: "more-problems",
+            message: format!("there are {}", both.join(" and ")),
+            file: self.file.clone(),
+            place: None,
+            case_id: None,
+            help: Some(format!("the first {MOST_PROBLEMS} problems of a file are shown")),
+        }));
     }
 }
 
 fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
+    let severity = problem.severity();
     let CriteriaProblem { path, code, message, help } = problem;
     let span = node.nearest(&path).span.clone();
-    Finding { severity: Severity::Error, code, message, span, help }
+    Finding { severity, code, message, span, help }
 }
 
 /// Fills in the templates of a case, as a run would.
@@ -352,7 +409,7 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
                     .to_owned();
                 findings.error_with_help("undefined-variable", &span, message, help);
             } else {
-                let message = format!("`{key}` is not a template: {error}");
+                let message = format!("`{key}` cannot be used as a template: {error}");
                 let help =
                     "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
                 findings.error_with_help("bad-template", &span, message, help);
@@ -385,11 +442,7 @@ fn unsayable_numbers(node: &Node, findings: &mut Findings) {
 }
 
 fn read_schema(path: &Path) -> Result<Value, String> {
-    let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if size > LARGEST_SCHEMA {
-        return Err(format!("the file is larger than {} MiB", LARGEST_SCHEMA >> 20));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = bounded::read_text(path, LARGEST_SCHEMA).map_err(|error| error.to_string())?;
     json::parse(&text, &json::Limits::default())
         .map(|parsed| parsed.value)
         .map_err(|error| error.to_string())

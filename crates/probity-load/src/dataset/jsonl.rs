@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead},
 };
 
-use super::Intake;
+use super::{Intake, json::report_lone_surrogates};
 use crate::{
     case::Findings,
     lines::{LONGEST_LINE, Lines},
@@ -53,7 +53,10 @@ fn read_line(source: &Source<'_>, intake: &mut Intake<'_>) {
                 intake.version(version, &mut findings);
                 intake.findings(source, findings, None);
             }
-            None => intake.case(source, &node),
+            None => {
+                report_lone_surrogates(source, intake);
+                intake.case(source, &node);
+            }
         },
         Err(error) => {
             intake.error_at(

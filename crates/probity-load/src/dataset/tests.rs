@@ -372,3 +372,87 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_column_that_nothing_reads_is_told_of_once_at_the_header() {
+    let rows = "1,hi,red,x\n2,ho,blue,y\n".to_owned();
+    let text = format!("id,prompt,colour,promt,x-own\n{}", rows.replace('\n', ",z\n"));
+    insta::assert_snapshot!(report("cases.csv", &text), @r"
+    1:11 `colour` unknown-field: unknown column `colour`
+    1:18 `promt` unknown-field: unknown column `promt`; did you mean `prompt`?
+    2 cases
+    ");
+}
+
+#[test]
+fn names_that_begin_with_x_are_the_users_own() {
+    let text = r#"{"id": "a", "prompt": "p", "x-owner": "me", "X-owner": 1}"#;
+    insta::assert_snapshot!(report("cases.jsonl", text), @r#"
+    1:45 `"X-owner"` unknown-field: unknown field `X-owner` (a)
+    1 cases
+    "#);
+}
+
+#[test]
+fn templates_are_filled_in_as_a_run_would() {
+    let text = r#"
+{"id": "a", "prompt": "say {{ word | uper }}", "prompt_vars": {"word": "x"}}
+{"id": "b", "prompt": "line \"one\"\n{{ user.name }} {{ user.nmae }}", "prompt_vars": {"user": {"name": "x"}}}
+{"id": "c", "prompt": "p", "system": "You are {{ who }}"}
+{"id": "d", "prompt": "{{ 'x' * n }}", "prompt_vars": {"n": 1000000000}}
+"#;
+    insta::assert_snapshot!(report("cases.jsonl", text), @r"
+    2:38 `uper` bad-template: `prompt` cannot be used as a template: there is no filter `uper` (did you mean `upper`?) (a); write `{% raw %}…{% endraw %}` around text that is not a template
+    3:57 `user.nmae` undefined-variable: `user.nmae` has no value in `prompt` (b); add it to `prompt_vars`, or write braces that are not a variable as `{% raw %}{{ … }}{% endraw %}`
+    4:50 `who` undefined-variable: `who` has no value in `system` (c); add it to `prompt_vars`, or write braces that are not a variable as `{% raw %}{{ … }}{% endraw %}`
+    5:31 `*` bad-template: `prompt` cannot be used as a template: one side of `*` must be a number up to 10000 that is written out (d); write `{% raw %}…{% endraw %}` around text that is not a template
+    0 cases
+    ");
+}
+
+#[test]
+fn seven_thousand_signs_in_a_prompt_are_an_error() {
+    let text = format!(r#"{{"id": "a", "prompt": "{{{{ {}1 }}}}"}}"#, "-".repeat(7_000));
+    assert!(report("cases.jsonl", &text).contains("more than 100 operators"));
+}
+
+#[test]
+fn half_a_pair_of_escapes_is_an_error_at_its_place() {
+    let text = r#"{"id": "a", "prompt": "\ud83d\ude00 \\ud800 \ud800x \udc00"}"#;
+    insta::assert_snapshot!(report("cases.jsonl", text), @r"
+    1:45 `\ud800` lone-surrogate: `\ud800` is half of a pair of escapes, and no character
+    1:53 `\udc00` lone-surrogate: `\udc00` is half of a pair of escapes, and no character
+    1 cases
+    ");
+}
+
+#[test]
+fn strict_is_the_strict_level_of_json() {
+    let text = r#"{"id": "a", "prompt": "p", "expected_format": "json", "strict": true}"#;
+    let dataset = load("cases.jsonl", text);
+    let level = dataset.test_cases[0].criteria.json_level;
+    assert_eq!(level, Some(probity_core::criteria::JsonLevel::Strict));
+    let both = text.replace("true}", "true, \"json_level\": \"repair\"}");
+    insta::assert_snapshot!(report("cases.jsonl", &both), @r"
+    1:65 `true` contradiction: `strict` and `json_level` do not agree (a)
+    0 cases
+    ");
+}
+
+#[test]
+fn a_line_of_very_many_problems_is_read_at_once_and_counted_exactly() {
+    let keys: Vec<String> = (0..300_000).map(|it| format!("\"k{it}\":1")).collect();
+    let text = format!("{{\"id\":\"a\",\"prompt\":\"p\",{}}}", keys.join(","));
+    let began = std::time::Instant::now();
+    let mut problems = Vec::new();
+    let path = Path::new("cases.jsonl");
+    let summary =
+        super::read_bytes(path, Format::Jsonl, text.as_bytes(), &|_| Vec::new(), &mut |item| {
+            if let Item::Problem(problem) = item {
+                problems.push(problem);
+            }
+        });
+    assert_eq!((summary.warnings, problems.len()), (300_000, MOST_PROBLEMS + 1));
+    assert_eq!(problems[MOST_PROBLEMS].message, "there are 299000 more warnings");
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}

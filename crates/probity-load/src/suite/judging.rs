@@ -1,11 +1,14 @@
 //! How replies are judged: policies, refusals, JSON, errors, shell commands.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use crate::case::{Fields, Findings};
-use probity_core::judging::{PolicyConfig, PolicySeverity, RefusalConfig, ShellConfig};
+use crate::{
+    bounded,
+    case::{Fields, Findings},
+};
 use probity_core::{
     criteria::JsonLevel,
+    judging::{PolicyConfig, PolicySeverity, RefusalConfig, ShellConfig},
     located::{Node, NodeValue},
 };
 use serde_json::Value;
@@ -109,7 +112,7 @@ pub(super) fn read_error_rules(
     let mut fields = Fields::new(node, "`errors`", &["rules"], findings)?;
     let name = fields.text("rules")?;
     let span = fields.span("rules");
-    match fs::read_to_string(folder.join(&name)) {
+    match bounded::read_text(&folder.join(&name), bounded::LARGEST_SUITE) {
         Ok(text) => Some(text),
         Err(error) => {
             findings.error("unreadable", &span, format!("failed to read `{name}`: {error}"));

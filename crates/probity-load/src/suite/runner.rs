@@ -1,12 +1,13 @@
 //! Runners: what is evaluated.
 
-use std::{fs, ops::Range, path::Path, sync::Arc, time::Duration};
+use std::{ops::Range, path::Path, sync::Arc, time::Duration};
 
 use super::{
     JudgeConfig,
     backend::{BackendConfig, decode_timeout, is_plain},
 };
 use crate::{
+    bounded,
     case::{Fields, Findings, did_you_mean},
     gates,
     settings::Budget,
@@ -276,7 +277,7 @@ fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, 
         let whole = fields.span(key);
         if let Err(error) = template::check(text) {
             let span = error.place_in(text, source, &whole);
-            let message = format!("`{key}` is not a template: {error}");
+            let message = format!("`{key}` cannot be used as a template: {error}");
             fields.findings().error("bad-template", &span, message);
         } else if key == "system" && routes {
             // One text for all cases, so it sees nothing of any of them.
@@ -355,7 +356,7 @@ fn decode_known_failures(
 ) -> Vec<(String, Option<String>)> {
     let Some(name) = fields.text("known_failures") else { return Vec::new() };
     let span = fields.span("known_failures");
-    let text = match fs::read_to_string(folder.join(&name)) {
+    let text = match bounded::read_text(&folder.join(&name), bounded::LARGEST_SUITE) {
         Ok(text) => text,
         Err(error) => {
             let message = format!("cannot read the known failures `{name}`: {error}");

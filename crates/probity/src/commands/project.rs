@@ -1,9 +1,10 @@
 //! A suite with everything that a command needs of it: rules, settings, environment.
 
-use std::{cell::RefCell, fs, path::Path};
+use std::{cell::RefCell, path::Path};
 
 use probity_grade::Rules;
 use probity_load::{
+    bounded,
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
     suite::Suite,
 };
@@ -54,7 +55,8 @@ impl Project {
         let prices = match &suite.prices {
             None => Prices::with(None),
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(|error| Failure::read(path, error))?;
+                let text = bounded::read_text(path, bounded::LARGEST_SUITE)
+                    .map_err(|error| Failure::read(path, error))?;
                 Prices::with(Some(&text))
             }
         };

@@ -100,7 +100,9 @@ fn a_key_that_expires_half_way_ends_its_backend_and_leaves_the_other_whole() {
     assert_eq!((&summary["suite_fail_fast"], &summary["aborted"]), (&true.into(), &true.into()));
     // What scripts are told is what the summary says, and what was really asked.
     let calls: u64 = lanes.iter().map(|it| it["calls"].as_u64().unwrap()).sum();
-    assert_eq!((&summary["total_calls"], calls), (&calls.into(), 90 + errors));
+    assert_eq!(summary["total_calls"], calls);
+    // The call of a case that was cut off counts, too.
+    assert!((90 + errors..=91 + errors).contains(&calls), "{calls} calls, {errors} errors");
     let asked = good.seen().asked + expiring.seen().asked;
     let told: u64 = ran.keys["TOTAL_CALLS"].parse().unwrap();
     assert!((asked..=asked + 1).contains(&told), "{told} calls told, {asked} seen");
