@@ -285,7 +285,7 @@ fn events_that_are_not_whole_are_refused() {
         "reply",
         "error",
         "stop_reason",
-        "cost_usd",
+        "/record/cost_usd",
         "failures",
         "warn",
         "category",
@@ -310,7 +310,9 @@ fn events_that_are_not_whole_are_refused() {
         ("backend-tripped", "reason"),
         ("backend-paused", "backend"),
         ("lane-finished", "status"),
+        ("backend-paused", "reason"),
         ("case-aborted", "reason"),
+        ("case-aborted", "used"),
     ] {
         let of_name = samples::stamped().into_iter().find(|it| it["event"] == event).unwrap();
         let remove = |it: &mut Value| drop(it.as_object_mut().map(|it| it.remove(key)));

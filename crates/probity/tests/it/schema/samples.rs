@@ -213,6 +213,10 @@ fn usage() -> Usage {
     Usage { input_tokens: Some(1), output_tokens: Some(1), cached_tokens: Some(1), estimated: true }
 }
 
+fn used() -> Spent {
+    Spent { calls: 1, usage: usage(), cost_usd: 0.1 }
+}
+
 /// Classifications that together have all the evidence that there can be.
 pub(super) fn classifications() -> Vec<Classification> {
     let details = |diff: Difference, evidence: Evidence| Details {
@@ -577,7 +581,7 @@ fn events() -> Vec<Event> {
         Aborted::TimedOut,
         Aborted::Broken,
     ] {
-        all.push(Event::CaseAborted { case: case(), reason, used: Spent::default() });
+        all.push(Event::CaseAborted { case: case(), reason, used: used() });
     }
     let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
     all.extend(statuses().into_iter().map(ended));
