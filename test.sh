@@ -1,8 +1,19 @@
 #!/usr/bin/env bash
-# Installs what the tests need, then runs everything that has to pass:
-# format, lints, all tests, doc tests, docs, and a real model. On a fresh machine it needs Rust only.
+# Runs what has to pass, the cheap checks first, and installs what that needs.
+#
+#   ./test.sh          everything: format, lints, all tests, docs, a browser, a real model
+#   ./test.sh quick    format, lints and all tests: minutes, for the time between two changes
+#
+# On a fresh Debian-like machine it needs Rust only. What cannot be installed is a failure.
 set -euo pipefail
 cd "$(dirname "$0")"
+
+usage() { printf 'usage: ./test.sh [quick]\n' >&2; exit 2; }
+case $# in
+  0) quick=false ;;
+  1) [ "$1" = quick ] || usage; quick=true ;;
+  *) usage ;;
+esac
 
 step() { printf '\n== %s\n' "$1"; }
 
@@ -13,11 +24,6 @@ if ! command -v cc >/dev/null; then
   as_root apt-get update -qq
   as_root apt-get install -y -qq gcc libc6-dev
 fi
-if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
-  step 'installing Python'
-  as_root apt-get update -qq
-  as_root apt-get install -y -qq python3 python3-venv
-fi
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
   step 'installing rustfmt and clippy'
   rustup component add rustfmt clippy
@@ -26,18 +32,34 @@ if ! cargo nextest --version >/dev/null 2>&1; then
   step 'installing cargo-nextest'
   cargo install cargo-nextest --locked
 fi
+# The browser and the model are driven by Python.
+if [ $quick = false ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+  step 'installing Python'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq python3 python3-venv
+fi
 
 step 'format'
 cargo fmt --all --check
 step 'lints'
 cargo clippy --workspace --all-targets --locked -- -D warnings
-step 'docs'
-RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
+step 'tests'
+if [ $quick = true ]; then
+  exec cargo nextest run --workspace --locked --profile ci
+fi
+mkdir -p target
+summary=$(mktemp target/tests.XXXXXX)
+trap 'rm -f "$summary"' EXIT
+cargo nextest run --workspace --locked --profile ci 2>&1 | tee "$summary"
 step 'doc tests'
 cargo test --workspace --doc --locked --quiet
-step 'real model'
-scripts/real-model-test
+step 'docs'
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 step 'report in a browser'
 scripts/report-browser-test
-step 'tests'
-cargo nextest run --workspace --locked --profile ci
+step 'real model'
+scripts/real-model-test
+
+# Once more at the end, where people and machines look for it.
+step 'all of it passed; the tests were'
+sed -n '/^ *Summary \[/,$p' "$summary" | grep .

@@ -23,7 +23,7 @@ impl CaseRecord {
             (Verdict::Undecided, _) => {
                 "the case states no criterion: nothing decides it".to_owned()
             }
-            (Verdict::Error | Verdict::Fail, Some(error)) => error.message.clone(),
+            (Verdict::Error | Verdict::Fail, Some(error)) => error.sentence(),
             (Verdict::Error | Verdict::Fail | Verdict::Pass, _) => {
                 why(&self.classification, self.verdict, expected)
             }

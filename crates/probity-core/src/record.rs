@@ -40,6 +40,9 @@ pub struct CallError {
     /// How long the service asks to wait, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<f64>,
+    /// The address that was called, without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 impl CallError {
@@ -53,6 +56,39 @@ impl CallError {
             exit_code: None,
             signal: None,
             retry_after: None,
+            url: None,
+        }
+    }
+
+    /// What happened and where, in one sentence.
+    pub fn sentence(&self) -> String {
+        match &self.url {
+            Some(url) if !self.message.contains(url.as_str()) => {
+                format!("{} ({url})", self.message)
+            }
+            Some(_) | None => self.message.clone(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self.kind {
+            ErrorKind::Auth => Some("check the key; `probity doctor` shows where it comes from"),
+            ErrorKind::Quota => Some("the account has nothing left to spend"),
+            ErrorKind::Network => Some("is the server running? `probity doctor` checks it"),
+            ErrorKind::NotFound => Some("`probity doctor` lists the models of the server"),
+            ErrorKind::NotInstalled => Some("`probity doctor` shows which programs are found"),
+            ErrorKind::RateLimit
+            | ErrorKind::Overloaded
+            | ErrorKind::Server
+            | ErrorKind::Timeout
+            | ErrorKind::BadRequest
+            | ErrorKind::TooLarge
+            | ErrorKind::BadFlag
+            | ErrorKind::ContentFilter
+            | ErrorKind::Crash
+            | ErrorKind::Empty
+            | ErrorKind::Unknown => None,
         }
     }
 }

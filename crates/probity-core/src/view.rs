@@ -9,7 +9,7 @@ use crate::{
     figures::Figures,
     gate::{GateOutcome, GateStatus},
     metrics::{Metrics, Verdicts},
-    record::{CaseRecord, Lane, LaneStatus, RunStatus},
+    record::{CallError, CaseRecord, Lane, LaneStatus, RunStatus},
 };
 
 /// One run.
@@ -59,6 +59,8 @@ pub struct LaneReport {
     pub status: Option<LaneStatus>,
     /// Cases that had begun and were given up.
     pub aborted: u64,
+    /// The last error of a call.
+    pub error: Option<CallError>,
     /// The figures.
     pub metrics: Metrics,
     /// What was asked of them.

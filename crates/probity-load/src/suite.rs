@@ -11,7 +11,7 @@ use std::{
 };
 
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
-pub use runner::RunnerConfig;
+pub use runner::{RunnerConfig, WrittenAt};
 
 use crate::{
     case::{Fields, Findings},
@@ -83,7 +83,7 @@ impl Suite {
         let suite = match dataset::parse_toml(text) {
             Ok(root) => {
                 let origin = |at| Origin::File(file.to_string(), source.line(at));
-                let suite = decode(&root, folder, &origin, &mut findings);
+                let suite = decode(&root, &File { name: file, text, folder }, &origin, &mut findings);
                 for CriteriaProblem { path, code, message, help } in check(&suite) {
                     let span = root.nearest(&path).span.clone();
                     findings.error_with_help(code, &span, message, help.unwrap_or_default());
@@ -125,9 +125,16 @@ fn unreadable(file: &Arc<str>, why: &str) -> Problem {
     }
 }
 
+/// The file that a suite is read from.
+struct File<'a> {
+    name: &'a Arc<str>,
+    text: &'a str,
+    folder: &'a Path,
+}
+
 fn decode(
     root: &Node,
-    folder: &Path,
+    file: &File<'_>,
     origin: &dyn Fn(usize) -> Origin,
     findings: &mut Findings,
 ) -> Suite {
@@ -135,6 +142,7 @@ fn decode(
         "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
         "prices", "gates", "judge", "parallel",
     ];
+    let File { name, text, folder } = *file;
     let known: Vec<&str> =
         KNOWN.iter().chain(settings::TABLES).copied().chain(settings::plain_names()).collect();
     let Some(fields) = Fields::new(root, "a suite", &known, findings) else {
@@ -163,6 +171,8 @@ fn decode(
         gates: root.get("gates"),
         judge: &judge,
         folder,
+        file: name,
+        source: &Arc::from(text),
     };
     let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
     Suite {

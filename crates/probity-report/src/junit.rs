@@ -224,7 +224,7 @@ fn write_missing(report: &LaneReport, out: &mut dyn io::Write) -> io::Result<()>
     if missing == 0 {
         return Ok(());
     }
-    let why = report.status.as_ref().and_then(|status| told(status, report.aborted));
+    let why = told(report);
     let why = why.unwrap_or_else(|| "the run did not come to its end".to_owned());
     let message =
         format!("{missing} of {} planned results are missing: {why}", report.lane.planned);

@@ -99,7 +99,7 @@ fn head(run: &RunView) -> String {
     text.push_str("| --- | ---: | :---: | ---: | ---: | ---: | ---: | ---: |\n");
     list(&mut text, run.lanes.iter().map(row), "lanes");
     let told = |report: &LaneReport| {
-        let status = report.status.as_ref().and_then(|it| told(it, report.aborted))?;
+        let status = told(report)?;
         let title = span(&one_line(&report.title(), 60));
         Some(format!("- {title}: {}\n", span(&one_line(&status, MOST_NAME))))
     };

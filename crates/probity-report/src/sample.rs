@@ -112,7 +112,7 @@ fn report(lane: &Lane, cases: &[CaseRecord]) -> LaneReport {
     let metrics = fold.finish();
     let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
     let status = Some(LaneStatus::Complete);
-    LaneReport { lane: lane.clone(), status, aborted: 0, metrics, gates }
+    LaneReport { lane: lane.clone(), status, aborted: 0, error: None, metrics, gates }
 }
 
 fn facts(case: &CaseRecord) -> ResultFacts {

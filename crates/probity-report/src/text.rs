@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use probity_core::{
     gate::{GateStatus, percent},
     metrics::{Metrics, Repeats, Verdicts},
-    record::LaneStatus,
+    record::{CallError, LaneStatus},
     view::{LaneReport, RunView},
 };
 use probity_stats::Interval;
@@ -66,7 +66,7 @@ pub fn render(run: &RunView) -> String {
 }
 
 fn write_lane(text: &mut String, report: &LaneReport) {
-    let LaneReport { lane, status, aborted, metrics, gates } = report;
+    let LaneReport { lane, metrics, gates, .. } = report;
     let model = lane.model.as_deref().map(|model| format!(" ({})", one_line(model, 40)));
     let replayed = if lane.replayed { ", replayed from a recording" } else { "" };
     let _ = writeln!(
@@ -110,7 +110,7 @@ fn write_lane(text: &mut String, report: &LaneReport) {
         let [p50, p95, p99] = [latency.p50, latency.p95, latency.p99].map(millis);
         let _ = writeln!(text, "  latency: {p50} median, {p95} p95, {p99} p99");
     }
-    if let Some(status) = status.as_ref().and_then(|status| told(status, *aborted)) {
+    if let Some(status) = told(report) {
         let _ = writeln!(text, "  {status}");
     }
     if !metrics.unexpected_passes.is_empty() {
@@ -282,19 +282,21 @@ pub fn spent(metrics: &Metrics) -> String {
 }
 
 /// What there is to say about a lane that did not come to its end.
-pub fn told(status: &LaneStatus, aborted: u64) -> Option<String> {
-    let cut = match aborted {
+pub fn told(report: &LaneReport) -> Option<String> {
+    let status = report.status.as_ref()?;
+    let cut = match report.aborted {
         0 => String::new(),
         1 => "; 1 case was cut off".to_owned(),
         count => format!("; {count} cases were cut off"),
     };
     let text = match status {
         LaneStatus::Complete => return None,
-        LaneStatus::FailFast { reason, permanent: true } => {
-            format!("given up: {} (no retry can mend that)", one_line(reason, 200))
-        }
-        LaneStatus::FailFast { reason, permanent: false } => {
-            format!("given up: {} (it may pass)", one_line(reason, 200))
+        LaneStatus::FailFast { reason, permanent } => {
+            let what = report.error.as_ref().map_or_else(|| reason.clone(), CallError::sentence);
+            let kind = if *permanent { "a permanent error" } else { "a transient error" };
+            let advice = report.error.as_ref().and_then(CallError::advice);
+            let advice = advice.map(|it| format!("; {it}")).unwrap_or_default();
+            format!("stopped by {kind}, again and again: {}{advice}", one_line(&what, 300))
         }
         LaneStatus::Skipped { reason } => {
             format!("skipped: what it needs was given up before: {}", one_line(reason, 200))

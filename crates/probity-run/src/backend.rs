@@ -173,6 +173,16 @@ impl Backend {
         Ok(reply.with_estimated_usage(ask.request))
     }
 
+    /// How many repeats there are answers to; none where any number can be asked.
+    pub fn recorded_repeats(&self) -> Option<u32> {
+        match &self.wire {
+            Wire::Replay(replay) => Some(replay.repeats()),
+            Wire::Http(_) | Wire::Program(_) | Wire::Echo => None,
+            #[cfg(test)]
+            Wire::Scripted(_) => None,
+        }
+    }
+
     /// Whether answers come from a recording.
     pub fn is_replay(&self) -> bool {
         match &self.wire {

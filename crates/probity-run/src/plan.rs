@@ -27,7 +27,7 @@ use crate::{
     decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     foreign,
-    source::{Cases, Done, Judge},
+    source::{Cases, Done, Filled, Judge},
     work::{Skills, rubrics_in},
 };
 pub use crate::{budget::Used, work::Calls};
@@ -193,7 +193,7 @@ pub fn survey(
                     case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
                 groups.entry(group.clone()).or_default().extend(named.cloned());
             }
-            let sums = || Sums::of(case, runner, skills.as_deref());
+            let sums = || Sums::of(case, &cases, runner.swap);
             if sample.is_some() || is_stratified {
                 if filter.matches(case) {
                     candidates.push(Candidate {
@@ -327,13 +327,17 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(case: &TestCase, runner: &RunnerConfig, skills: Option<&Skills>) -> Self {
-        let plain = || {
-            let system = case.system.as_deref().or(runner.system.as_deref()).unwrap_or("");
-            case.prompt.len() as u64 + system.len() as u64
+    fn of(case: &TestCase, cases: &Cases, swap: bool) -> Self {
+        let skills = cases.skills.as_deref();
+        // One that cannot be filled in is refused before anything is asked.
+        let plain = || match cases.fill_in(case) {
+            Ok(Filled { prompt, system }) => {
+                prompt.len() as u64 + system.map_or(0, |it| it.len() as u64)
+            }
+            Err(_) => 0,
         };
         let calls = match skills {
-            Some(skills) => skills.calls(case, runner.swap),
+            Some(skills) => skills.calls(case, swap),
             None => {
                 let judgements = rubrics_in(&case.criteria.assertions);
                 Calls { answers: 1, judgements, fallbacks: 0 }

@@ -158,7 +158,10 @@ pub enum RecordingError {
 /// The answers of one backend, by what was asked.
 #[derive(Debug)]
 pub struct Replay {
-    answers: BTreeMap<InputDigest, Vec<Result<Reply, CallError>>>,
+    /// By what was asked, and by the repeat.
+    answers: BTreeMap<(InputDigest, u32), Result<Reply, CallError>>,
+    /// How many repeats there are.
+    repeats: u32,
     model: Option<String>,
 }
 
@@ -190,14 +193,12 @@ impl Replay {
         }
         let any = known.len() == 1;
         entries.retain(|entry| any || entry.backend == backend);
-        // A recording that was resumed has its repeats in any order.
-        entries.sort_by_key(|entry| entry.repeat);
         Ok(Self::of(entries))
     }
 
     fn of(entries: Vec<Entry>) -> Self {
-        let mut answers: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let mut model = None;
+        let mut answers = BTreeMap::new();
+        let (mut model, mut repeats) = (None, 0);
         for entry in entries {
             let key = Request::new(entry.system.map(Into::into), entry.prompt).digest("");
             model = model.or_else(|| entry.model.clone());
@@ -213,9 +214,10 @@ impl Replay {
                     ..Reply::default()
                 }),
             };
-            answers.entry(key).or_default().push(answer);
+            repeats = repeats.max(entry.repeat.saturating_add(1));
+            answers.entry((key, entry.repeat)).or_insert(answer);
         }
-        Self { answers, model }
+        Self { answers, repeats, model }
     }
 
     /// The model whose answers they are.
@@ -223,15 +225,22 @@ impl Replay {
         self.model.as_deref()
     }
 
-    /// The answer to a question. Further repeats than were recorded go round again.
+    /// How often each prompt was asked, at most.
+    pub fn repeats(&self) -> u32 {
+        self.repeats
+    }
+
+    /// The answer to a question. A repeat that was not recorded has none: another one's answer
+    /// would make statistics from copies.
     pub fn ask(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
-        match self.answers.get(&ask.request.digest("")).map(Vec::as_slice) {
-            Some([]) | None => {
-                let message = "the recording has no answer to this prompt";
-                Err(CallError::new(ErrorKind::NotFound, message))
-            }
-            Some(answers) => answers[ask.repeat as usize % answers.len()].clone(),
-        }
+        let key = ask.request.digest("");
+        self.answers.get(&(key, ask.repeat)).cloned().unwrap_or_else(|| {
+            let message = match (ask.repeat, self.answers.contains_key(&(key, 0))) {
+                (repeat, true) => format!("the recording has no repeat {} of it", repeat + 1),
+                (_, false) => "the recording has no answer to this prompt".to_owned(),
+            };
+            Err(CallError::new(ErrorKind::NotFound, message))
+        })
     }
 }
 
@@ -268,7 +277,9 @@ mod tests {
         assert_eq!((first.text.as_str(), first.source), ("first", Source::Replay));
         assert_eq!(first.latency, Some(Duration::from_millis(7)));
         assert_eq!(ask(None, 1).unwrap().text, "second");
-        assert_eq!(ask(None, 2).unwrap().text, "first");
+        let third = ask(None, 2).unwrap_err();
+        assert_eq!(third.message, "the recording has no repeat 3 of it");
+        assert_eq!(replay.repeats(), 2);
         assert_eq!(ask(Some("s"), 0).unwrap_err().kind, ErrorKind::Auth);
         assert_eq!(ask(Some("t"), 0).unwrap_err().kind, ErrorKind::NotFound);
     }

@@ -4,7 +4,7 @@
 //! for each lane and repeat, by a thread that stays a few cases ahead of the calls.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +16,7 @@ use probity_core::{
     classification::{Class, Verdict},
     criteria::CriteriaProblem,
     evidence::JudgedBy,
-    located::Step,
+    problem::Problem,
     record::InputDigest,
     request::Request,
     runner::RunnerKind,
@@ -24,8 +24,8 @@ use probity_core::{
 use probity_grade::{Compiler, Expectation, Rules};
 use probity_load::{
     dataset::{self, Item},
-    suite::RunnerConfig,
-    template,
+    suite::{RunnerConfig, WrittenAt},
+    template::{self, TemplateError},
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -118,6 +118,9 @@ pub(crate) struct Cases {
     pub(crate) kind: RunnerKind,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) prompt: Option<Arc<str>>,
+    /// Where both stand in the suite.
+    pub(crate) system_at: Option<WrittenAt>,
+    pub(crate) prompt_at: Option<WrittenAt>,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -145,6 +148,8 @@ impl Default for Cases {
             kind: RunnerKind::Respond,
             system: None,
             prompt: None,
+            system_at: None,
+            prompt_at: None,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -167,6 +172,20 @@ pub(crate) struct Judge {
     pub(crate) by: JudgedBy,
 }
 
+/// The templates of a case with their variables filled in.
+pub(crate) struct Filled {
+    pub(crate) prompt: String,
+    pub(crate) system: Option<Arc<str>>,
+}
+
+/// Why a case cannot be asked.
+pub(crate) enum Unfilled {
+    /// One of its own templates is wrong, which the dataset was refused for.
+    Case,
+    /// A template of the runner is wrong.
+    Runner { key: &'static str, error: TemplateError },
+}
+
 /// What a case asks, before anything is compiled.
 struct Questions {
     request: Request,
@@ -183,6 +202,8 @@ impl Cases {
             kind: runner.kind,
             system: runner.system.as_deref().map(Arc::from),
             prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
+            system_at: runner.system_at.clone(),
+            prompt_at: runner.prompt_at.clone(),
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -199,51 +220,70 @@ impl Cases {
 
     /// Reads the dataset through, with every check.
     pub(crate) fn survey(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
-        let compiler = std::cell::RefCell::new(Compiler::new(rules));
+        let compiler = RefCell::new(Compiler::new(rules));
+        let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
             problems.extend(self.check_case(case));
+            if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
+                templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
+            }
             problems
         };
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        dataset::read(&paths, &check, &mut each)
+        let mut summary = dataset::read(&paths, &check, &mut each);
+        // A template of the runner is the same for every case, so it is told of once.
+        for (key, (case_id, error)) in templates.into_inner() {
+            summary.errors += 1;
+            let (at, text) = match key {
+                "system" => (&self.system_at, &self.system),
+                _ => (&self.prompt_at, &self.prompt),
+            };
+            if let (Some(at), Some(text)) = (at, text) {
+                let problem = at.problem(key, text, &error);
+                each(Item::Problem(Problem { case_id: Some(case_id), ..problem }));
+            }
+        }
+        summary
     }
 
     fn check_case(&self, case: &TestCase) -> Vec<CriteriaProblem> {
         let mut problems = self.skills.as_ref().map(|it| it.check(case)).unwrap_or_default();
-        problems.extend(self.check_prompt(case));
-        problems
-    }
-
-    fn check_prompt(&self, case: &TestCase) -> Option<CriteriaProblem> {
         if self.kind == RunnerKind::Command && case.accepted_commands().next().is_none() {
-            return Some(CriteriaProblem {
+            problems.push(CriteriaProblem {
                 path: vec![],
                 code: "missing-field",
                 message: "a case of a `command` runner needs `expected_command`".to_owned(),
                 help: None,
             });
         }
-        let error = self.render(case).err()?;
-        Some(CriteriaProblem {
-            path: vec![Step::Key("prompt")],
-            code: "template",
-            message: format!("the prompt cannot be made: {error}"),
-            help: None,
-        })
+        problems
     }
 
-    /// The prompt as it is sent.
-    pub(crate) fn render(&self, case: &TestCase) -> Result<String, template::TemplateError> {
+    /// The prompt and the instructions as they are sent.
+    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Filled, Unfilled> {
         // The braces in the arguments of a program are filled in for each backend.
         if self.program.is_some() {
-            return Ok(case.prompt.clone());
+            let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
+            return Ok(Filled { prompt: case.prompt.clone(), system });
         }
-        let own = template::render(&case.prompt, &case.prompt_vars)?;
-        let Some(outer) = &self.prompt else { return Ok(own) };
+        let of_case = |text: &str| {
+            template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case)
+        };
+        let own = of_case(&case.prompt)?;
+        // The instructions of a skill runner that routes are filled in with its index.
+        let routes = self.kind.has_skills() && !self.kind.compares();
+        let outer_system = self.system.as_deref().filter(|_| case.system.is_none() && !routes);
+        if self.prompt.is_none() && !outer_system.is_some_and(template::is_template) {
+            let system = match &case.system {
+                Some(system) => Some(of_case(system)?.into()),
+                None => self.system.clone(),
+            };
+            return Ok(Filled { prompt: own, system });
+        }
         let mut vars = case.prompt_vars.clone();
         vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-        vars.insert("prompt".to_owned(), Value::from(own));
+        vars.insert("prompt".to_owned(), Value::from(own.as_str()));
         vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
         if let Some(category) = case.category {
             vars.insert("category".to_owned(), Value::from(category.as_str()));
@@ -251,7 +291,19 @@ impl Cases {
         if let Some(difficulty) = &case.difficulty {
             vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
         }
-        template::render(outer, &vars)
+        let of_runner = |key: &'static str, text: &str| {
+            template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+        };
+        let prompt = match &self.prompt {
+            Some(outer) => of_runner("prompt", outer)?,
+            None => own,
+        };
+        let system = match (&case.system, outer_system) {
+            (Some(system), _) => Some(of_case(system)?.into()),
+            (None, Some(system)) => Some(of_runner("system", system)?.into()),
+            (None, None) => self.system.clone(),
+        };
+        Ok(Filled { prompt, system })
     }
 
     /// Makes a case ready; none if it cannot be, which the survey would have noticed.
@@ -288,15 +340,14 @@ impl Cases {
 
     /// What a case asks.
     fn questions(&self, case: &TestCase) -> Option<Questions> {
-        let prompt = self.render(case).ok()?;
-        let own = || case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
+        let Filled { prompt, system } = self.fill_in(case).ok()?;
         let Some(skills) = &self.skills else {
             let work = self.program.clone().map_or(Work::Answer, Work::Program);
-            return Some(Questions { request: Request::new(own(), prompt), work });
+            return Some(Questions { request: Request::new(system, prompt), work });
         };
         if self.kind.compares() {
             let by = &self.judge.as_ref()?.by;
-            let comparison = skills.comparison(case, self.swap, by)?;
+            let comparison = skills.comparison(case, system.as_deref(), self.swap, by)?;
             // The answer with the whole skill is the case's own.
             let system = comparison.conditions.first().and_then(|(_, system)| system.clone());
             let work = Work::Compare(Box::new(comparison));

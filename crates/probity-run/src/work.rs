@@ -156,9 +156,8 @@ impl Skills {
     }
 
     fn add_texts(&mut self, skill: &Skill) {
-        let own = self.system.clone();
         let mut add = |condition, text: &str| {
-            let text = with_skill(own.as_deref(), &skill.id, text);
+            let text = as_instructions(&skill.id, text);
             self.texts.insert((skill.id.clone(), condition), text.into());
         };
         add(Condition::Full, &skill.body);
@@ -195,19 +194,21 @@ impl Skills {
         Some(RoutingExpectation::new(case, is_confusion, Some(index)))
     }
 
-    /// What is generated and compared.
+    /// What is generated and compared. `system` are the runner's own instructions.
     pub(crate) fn comparison(
         &self,
         case: &TestCase,
+        system: Option<&str>,
         swap: bool,
         judge: &JudgedBy,
     ) -> Option<Comparison> {
         let skill = self.library.skills.get(case.routing.skill.as_deref()?)?;
         let conditions = conditions(self.kind, skill).iter().map(|condition| {
             let text = match condition {
-                Condition::Baseline => self.system.as_deref().map(Arc::from),
+                Condition::Baseline => system.map(Arc::from),
                 Condition::Summary | Condition::Full | Condition::Companions => {
-                    self.texts.get(&(skill.id.clone(), *condition)).cloned()
+                    let text = self.texts.get(&(skill.id.clone(), *condition));
+                    text.map(|text| with_skill(system, text))
                 }
             };
             (*condition, text)
@@ -259,7 +260,7 @@ impl Skills {
         let of = |condition: &Condition| match condition {
             Condition::Baseline => own,
             Condition::Summary | Condition::Full | Condition::Companions => {
-                length(self.texts.get(&(skill.id.clone(), *condition)))
+                own + length(self.texts.get(&(skill.id.clone(), *condition)))
             }
         };
         conditions(self.kind, skill).iter().map(|it| prompt + of(it)).sum()
@@ -419,12 +420,19 @@ pub(crate) fn yes_or_no(skill: &Skill, request: &str) -> Request {
     Request::new(Some(system.into()), prompt)
 }
 
-/// Instructions with those of a skill behind them.
-fn with_skill(own: Option<&str>, id: &str, text: &str) -> String {
-    let own = own.map(|own| format!("{}\n\n", own.trim_end())).unwrap_or_default();
+/// A skill as instructions.
+fn as_instructions(id: &str, text: &str) -> String {
     format!(
-        "{own}The following instructions are about the work at hand. Follow them wherever they \
+        "The following instructions are about the work at hand. Follow them wherever they \
          apply.\n\n# {id}\n\n{}",
         text.trim()
     )
+}
+
+/// Instructions with those of a skill behind them.
+fn with_skill(own: Option<&str>, skill: &Arc<str>) -> Arc<str> {
+    match own {
+        Some(own) => format!("{}\n\n{skill}", own.trim_end()).into(),
+        None => skill.clone(),
+    }
 }

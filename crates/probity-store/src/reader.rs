@@ -6,11 +6,12 @@ use probity_core::{
     classification::{Class, Counts, Verdict},
     metrics::Verdicts,
     record::{
-        Asked, CaseRecord, InputDigest, Lane, LaneStatus, RunInfo, RunStatus, Source, Spent, Usage,
+        Asked, CallError, CaseRecord, InputDigest, Lane, LaneStatus, RunInfo, RunStatus, Source,
+        Spent, Usage,
     },
     score::Score,
 };
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
     StoreError, id, open,
@@ -389,6 +390,20 @@ impl Reader {
                 |row| row.get(0),
             )
             .map_err(StoreError::Read)
+    }
+
+    /// The last error of a call that a case of a lane ended in.
+    pub(crate) fn last_error(&self, lane: &LaneView) -> Result<Option<CallError>, StoreError> {
+        let found = self
+            .connection
+            .query_row(
+                "SELECT error FROM results WHERE lane = ? AND error IS NOT NULL AND stale = 0
+                 ORDER BY started_ms DESC, id DESC LIMIT 1",
+                [lane.row],
+                |row| row.get::<_, Json<CallError>>(0),
+            )
+            .optional();
+        Ok(found.map_err(StoreError::Read)?.map(|it| it.0))
     }
 
     /// What calls of a lane used whose cases were cut off.

@@ -39,6 +39,7 @@ impl Reader {
             let mut metrics = self.metrics(&view)?;
             metrics.add_spent(self.cut_off(&view)?);
             let aborted = self.aborted(&view)?;
+            let error = self.last_error(&view)?;
             let LaneView { lane, status, .. } = view;
             let (present, planned) = (metrics.results(), lane.planned);
             if status == Some(LaneStatus::Complete) && present < planned {
@@ -50,7 +51,7 @@ impl Reader {
                 });
             }
             let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
-            Ok(LaneReport { lane, status, aborted, metrics, gates })
+            Ok(LaneReport { lane, status, aborted, error, metrics, gates })
         });
         Ok(RunView {
             run_id: run.run_id.clone(),

@@ -40,6 +40,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         },
         status: Some(LaneStatus::Complete),
         aborted: 0,
+        error: None,
         gates: Gate::defaults(RunnerKind::Command).iter().map(|it| it.judge(&metrics)).collect(),
         metrics,
     };

@@ -5,7 +5,6 @@ use std::{borrow::Cow, collections::BTreeMap};
 use probity_core::case::{Category, Routing, RubricCriterion, TestCase};
 
 use super::{Fields, Findings};
-use crate::template;
 use probity_core::{
     classification::Class,
     criteria::{
@@ -125,9 +124,7 @@ fn id(fields: &mut Fields<'_, '_>) -> Option<String> {
 fn body(fields: &mut Fields<'_, '_>) -> TestCase {
     let prompt_vars = prompt_vars(fields);
     let prompt = fields.required_text("prompt");
-    check_template(fields, "prompt", prompt.as_deref(), &prompt_vars);
     let system = fields.text("system");
-    check_template(fields, "system", system.as_deref(), &prompt_vars);
     let is_routing = ROUTING_FIELDS.iter().any(|key| fields.get(key).is_some());
     // Whoever writes cases about skills has categories of their own.
     let (category, label) = match is_routing {
@@ -224,32 +221,6 @@ fn prompt_vars(fields: &mut Fields<'_, '_>) -> BTreeMap<String, serde_json::Valu
     let message = format!("field `prompt_vars` must be a table, not {}", node.kind());
     fields.findings().error("wrong-type", &node.span, message);
     BTreeMap::new()
-}
-
-fn check_template(
-    fields: &mut Fields<'_, '_>,
-    key: &'static str,
-    text: Option<&str>,
-    vars: &BTreeMap<String, serde_json::Value>,
-) {
-    let Some(text) = text else { return };
-    let span = fields.span(key);
-    match template::undefined_variables(text, |name| vars.contains_key(name)) {
-        Ok(missing) => {
-            for name in missing {
-                let message = format!("variable `{name}` of `{key}` has no value");
-                let help = "add it to `prompt_vars`, or write braces that are no variable as \
-                            `{% raw %}{{ … }}{% endraw %}`"
-                    .to_owned();
-                fields.findings().error_with_help("undefined-variable", &span, message, help);
-            }
-        }
-        Err(error) => {
-            let message = format!("`{key}` is no template: {error}");
-            let help = "write `{% raw %}…{% endraw %}` around text that is no template".to_owned();
-            fields.findings().error_with_help("bad-template", &span, message, help);
-        }
-    }
 }
 
 /// The criteria among the fields of a case or of a run result.

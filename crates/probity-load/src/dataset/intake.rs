@@ -10,6 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name};
+use crate::template::{self, TemplateError};
 use crate::case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode};
 use probity_core::{
     case::TestCase,
@@ -229,6 +230,9 @@ impl<'a> Intake<'a> {
                 case.license.clone_from(&self.license);
             }
             self.load_schema(case, node, &mut findings);
+            if self.ids.is_some() {
+                check_templates(case, node, source, &mut findings);
+            }
             let problems = (self.check)(case);
             findings.0.extend(problems.into_iter().map(|it| criteria_finding(it, node)));
         }
@@ -331,6 +335,39 @@ fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
     let CriteriaProblem { path, code, message, help } = problem;
     let span = node.nearest(&path).span.clone();
     Finding { severity: Severity::Error, code, message, span, help }
+}
+
+/// Fills in the templates of a case, as a run would.
+fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: &mut Findings) {
+    let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
+    for (key, text) in texts {
+        let Some(text) = text else { continue };
+        for error in template_errors(text, &case.prompt_vars) {
+            let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
+            let span = error.place_in(text, source.text(), &whole);
+            if error.is_undefined {
+                let message = format!("{} in `{key}`", error.reason);
+                let help = "add it to `prompt_vars`, or write braces that are not a variable as \
+                            `{% raw %}{{ … }}{% endraw %}`"
+                    .to_owned();
+                findings.error_with_help("undefined-variable", &span, message, help);
+            } else {
+                let message = format!("`{key}` is not a template: {error}");
+                let help =
+                    "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
+                findings.error_with_help("bad-template", &span, message, help);
+            }
+        }
+    }
+}
+
+/// Every variable without a value, or else the first thing that is wrong.
+fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> Vec<TemplateError> {
+    match template::undefined_variables(text, |name| vars.contains_key(name)) {
+        Err(error) => vec![error],
+        Ok(missing) if missing.is_empty() => template::render(text, vars).err().into_iter().collect(),
+        Ok(missing) => missing.iter().map(|it| TemplateError::undefined(text, it)).collect(),
+    }
 }
 
 /// TOML and YAML have numbers that JSON and every reply in it lack: infinity and not-a-number.

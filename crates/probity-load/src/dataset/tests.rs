@@ -106,9 +106,9 @@ category = "safety"
     8:12 `"corectness"` unknown-value: unknown category `corectness` (a); did you mean `correctness`?
     9:8 `"yes"` wrong-type: field `safe` must be true or false, not a string (a)
     15:1 `promt` unknown-field: unknown field `promt` (a); did you mean `prompt`?
-    14:10 `"say {{ word }}"` undefined-variable: variable `word` of `prompt` has no value (a); add it to `prompt_vars`, or write braces that are no variable as `{% raw %}{{ … }}{% endraw %}`
     16:27 `"passed"` unknown-value: unknown classification `passed` (a); did you mean `pass`?
     13:6 `"a"` duplicate-id: id `a` is already taken (a); its first use is at FOLDER/cases.toml:5
+    14:18 `word` undefined-variable: `word` has no value in `prompt` (a); add it to `prompt_vars`, or write braces that are not a variable as `{% raw %}{{ … }}{% endraw %}`
     19:6 `"no good"` bad-id: id has the character ' '; use letters, digits and `. _ / : - # @ +`
     18:1 `[[test_cases]]` missing-field: field `safe` is missing; a shell-command case has `category`, `expected_command`, `safe` and `posix_compliant`
     18:1 `[[test_cases]]` missing-field: field `posix_compliant` is missing; a shell-command case has `category`, `expected_command`, `safe` and `posix_compliant`

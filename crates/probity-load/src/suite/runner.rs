@@ -1,6 +1,6 @@
 //! Runners: what is evaluated.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, ops::Range, path::Path, sync::Arc, time::Duration};
 
 use super::{
     JudgeConfig,
@@ -10,11 +10,13 @@ use crate::{
     case::{Fields, Findings, did_you_mean},
     gates,
     settings::Budget,
-    skill, template,
+    skill,
+    template::{self, TemplateError},
 };
 use probity_core::{
     gate::{Decimal, Gate},
     located::{Node, NodeValue},
+    problem::{Problem, Severity, Source},
     record::Judging,
     runner::RunnerKind,
 };
@@ -72,6 +74,37 @@ pub struct RunnerConfig {
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
+    /// Where its `system` stands in the suite.
+    pub system_at: Option<WrittenAt>,
+    /// Where its `prompt` stands in the suite.
+    pub prompt_at: Option<WrittenAt>,
+}
+
+/// Where a template stands in the suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrittenAt {
+    file: Arc<str>,
+    source: Arc<str>,
+    span: Range<usize>,
+}
+
+impl WrittenAt {
+    /// What is wrong with the template, at its place.
+    pub fn problem(&self, key: &str, template: &str, error: &TemplateError) -> Problem {
+        let Self { file, source, span } = self;
+        let span = error.place_in(template, source, span);
+        let help = "a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and \
+                    the case's `prompt_vars`";
+        Problem {
+            severity: Severity::Error,
+            code: if error.is_undefined { "undefined-variable" } else { "bad-template" },
+            message: format!("`{key}` of the runner cannot be filled in: {error}"),
+            file: file.clone(),
+            place: Some(Source::file(source).place(&span)),
+            case_id: None,
+            help: error.is_undefined.then(|| help.to_owned()),
+        }
+    }
 }
 
 impl RunnerConfig {
@@ -106,6 +139,18 @@ pub(super) struct Surroundings<'a> {
     pub(super) judge: &'a JudgeConfig,
     /// Where paths in the file start from.
     pub(super) folder: &'a Path,
+    /// What problems call the file.
+    pub(super) file: &'a Arc<str>,
+    /// The whole of it.
+    pub(super) source: &'a Arc<str>,
+}
+
+impl Surroundings<'_> {
+    fn place_of(&self, key: &str, fields: &Fields<'_, '_>) -> Option<WrittenAt> {
+        let Self { file, source, .. } = *self;
+        let span = fields.get(key)?.span.clone();
+        Some(WrittenAt { file: file.clone(), source: source.clone(), span })
+    }
 }
 
 pub(super) fn decode(
@@ -210,6 +255,8 @@ fn decode_runner(
         judge: judge.or_else(|| surroundings.judge.backend.clone()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
+        system_at: surroundings.place_of("system", &fields),
+        prompt_at: surroundings.place_of("prompt", &fields),
         backends,
     };
     if runner.min_pass.is_some_and(|least| least > runner.repeat) {
@@ -217,35 +264,35 @@ fn decode_runner(
         let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
         fields.findings().error("bad-value", &span, message);
     }
-    check_templates(&runner, &mut fields);
+    check_templates(&runner, surroundings.source, &mut fields);
     Some(runner)
 }
 
 /// Templates have to be such, and an index has to have its place.
-fn check_templates(runner: &RunnerConfig, fields: &mut Fields<'_, '_>) {
-    if let Some(system) = &runner.system
-        && matches!(runner.kind, RunnerKind::Activation | RunnerKind::Confusion)
-    {
-        let unknown = template::undefined_variables(system, |name| name == "index");
-        let problem = match unknown {
-            Err(error) => Some(format!("`system`: {error}")),
-            Ok(names) if !names.is_empty() => {
-                Some(format!("variable `{}` of `system` has no value", names[0]))
+fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, '_>) {
+    let routes = matches!(runner.kind, RunnerKind::Activation | RunnerKind::Confusion);
+    for (key, text) in [("system", &runner.system), ("prompt", &runner.prompt)] {
+        let Some(text) = text else { continue };
+        let whole = fields.span(key);
+        if let Err(error) = template::check(text) {
+            let span = error.place_in(text, source, &whole);
+            let message = format!("`{key}` is not a template: {error}");
+            fields.findings().error("bad-template", &span, message);
+        } else if key == "system" && routes {
+            // One text for all cases, so it sees nothing of any of them.
+            let unknown = template::undefined_variables(text, |name| name == "index");
+            for name in unknown.unwrap_or_default() {
+                let error = TemplateError::undefined(text, &name);
+                let span = error.place_in(text, source, &whole);
+                let message = format!("{} in `system`", error.reason);
+                fields.findings().error("undefined-variable", &span, message);
             }
             // Without the index there would be nothing to choose from.
-            Ok(_) => (!uses_index(system))
-                .then(|| "`system` does not say where the index goes: `{{ index }}`".to_owned()),
-        };
-        if let Some(message) = problem {
-            let span = fields.span("system");
-            fields.findings().error("bad-template", &span, message);
+            if !uses_index(text) {
+                let message = "`system` does not say where the index goes: `{{ index }}`";
+                fields.findings().error("bad-template", &whole, message.to_owned());
+            }
         }
-    }
-    if let Some(prompt) = &runner.prompt
-        && let Err(error) = template::undefined_variables(prompt, |_| true)
-    {
-        let span = fields.span("prompt");
-        fields.findings().error("bad-template", &span, format!("`prompt`: {error}"));
     }
 }
 

@@ -106,7 +106,7 @@ kind = "dance"
         "output `json` needs `output_pointer`, such as \"/result\"",
         "backend `r` of kind `replay` needs `file`",
         "a runner needs a backend",
-        "`prompt`: unexpected end of input, expected end of variable block",
+        "`prompt` is not a template: unexpected end of input, expected end of variable block",
         "unknown kind of runner `dance`",
     ]
     "#);

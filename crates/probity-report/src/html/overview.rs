@@ -38,7 +38,7 @@ pub(super) fn render(run: &RunView) -> Markup {
 }
 
 fn card(at: usize, report: &LaneReport) -> Markup {
-    let LaneReport { lane, status, aborted, metrics, gates } = report;
+    let LaneReport { lane, metrics, gates, .. } = report;
     let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
     let verdicts =
         [(Verdict::Pass, pass), (Verdict::Fail, fail), (Verdict::Error, error)].into_iter();
@@ -72,7 +72,7 @@ fn card(at: usize, report: &LaneReport) -> Markup {
                 }
                 li.planned { (metrics.results()) " of " (lane.planned) " results" }
             }
-            @if let Some(told) = status.as_ref().and_then(|it| told(it, *aborted)) {
+            @if let Some(told) = told(report) {
                 p.note { (told) }
             }
             @if !gates.is_empty() {

@@ -130,14 +130,18 @@ impl Http {
 
     /// Asks, and waits no longer than `limit`.
     pub async fn ask(&self, request: &Request, limit: Duration) -> Result<Reply, Failed> {
-        match tokio::time::timeout(limit, self.exchange(request)).await {
+        let outcome = match tokio::time::timeout(limit, self.exchange(request)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let seconds = limit.as_secs_f64();
                 let message = format!("no complete answer within {seconds} s");
                 Err(CallError::new(ErrorKind::Timeout, message).into())
             }
-        }
+        };
+        outcome.map_err(|mut failed| {
+            failed.error.url = Some(self.shown_url());
+            failed
+        })
     }
 
     /// Whether a name in its list of models is the one that is asked for.

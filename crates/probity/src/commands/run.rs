@@ -104,6 +104,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
     context.refuse_unknown_prices(&lanes, &backends, &surveyed)?;
+    refuse_copies(&lanes, &backends)?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
@@ -384,6 +385,24 @@ impl Context<'_> {
             false => self.printer.show_styled(text),
         }
     }
+}
+
+/// More repeats than were recorded would be copies of each other.
+fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(), Failure> {
+    for lane in lanes {
+        let recorded = backends[lane.backend].recorded_repeats();
+        let Lane { runner, backend, repeat, .. } = &lane.info;
+        if let Some(recorded) = recorded.filter(|it| it < repeat) {
+            let message = format!(
+                "{runner} on {backend}: {repeat} repeats are asked for, and the recording has {recorded}"
+            );
+            return Err(Failure::new(message).hint(format!(
+                "ask for no more than were recorded: `--runs {}`",
+                recorded.max(1)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// An option that would do nothing is a misunderstanding.

@@ -12,6 +12,7 @@ mod check_command;
 mod classify;
 mod cli;
 mod consistency;
+mod contributing;
 mod dataset;
 mod dialects;
 mod gates;

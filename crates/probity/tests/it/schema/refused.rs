@@ -127,6 +127,7 @@ const EVIDENCE: &[&str] = &[
     "status",
     "exit_code",
     "retry_after",
+    "url",
     "retry_in_ms",
     "input_tokens",
     "output_tokens",

@@ -201,6 +201,7 @@ fn error() -> CallError {
         exit_code: Some(-1),
         signal: Some(text("SIGSEGV")),
         retry_after: Some(1.5),
+        url: Some(text("http://h/v1")),
         ..CallError::new(ErrorKind::Server, "broken")
     }
 }

@@ -1,0 +1,278 @@
+//! The template engine with its filters and functions bounded.
+//!
+//! Every filter that makes text or lists pays for it from an allowance, before it makes them.
+
+use std::{cell::Cell, sync::LazyLock};
+
+use minijinja::{
+    Environment, Error, ErrorKind, State, UndefinedBehavior, filters,
+    syntax::SyntaxConfig,
+    value::{Rest, Value, ValueKind},
+};
+
+use super::LARGEST_RANGE;
+use crate::case::did_you_mean;
+
+thread_local! {
+    /// Bytes that the filters of the template that is being filled in may still make.
+    static ALLOWANCE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// What an item of a list counts for, in bytes.
+const ITEM: u64 = 16;
+
+/// What a filter pays for.
+#[derive(Clone, Copy)]
+enum Cost {
+    /// Nothing: it hands on what is there.
+    Free,
+    /// The size of its arguments.
+    Linear,
+    Indent,
+    Join,
+    Replace,
+    Sum,
+}
+
+/// The engine, ready to be cloned for one template with `steps` of fuel.
+pub(super) fn engine(steps: u64, allowance: u64) -> Environment<'static> {
+    ALLOWANCE.set(allowance);
+    let mut engine = ENGINE.clone();
+    engine.set_fuel(Some(steps));
+    engine
+}
+
+/// A sentence about a filter that there is not.
+pub(super) fn missing_filter(name: &str) -> Option<String> {
+    let known = || FILTERS.iter().map(|(name, _, _)| *name);
+    missing(name, "filter", known().collect())
+}
+
+/// A sentence about a test that there is not.
+pub(super) fn missing_test(name: &str) -> Option<String> {
+    missing(name, "test", TESTS.to_vec())
+}
+
+fn missing(name: &str, what: &str, known: Vec<&str>) -> Option<String> {
+    if known.contains(&name) {
+        return None;
+    }
+    let meant = did_you_mean(name, &known).map(|it| format!(" ({it})")).unwrap_or_default();
+    Some(format!("there is no {what} `{name}`{meant}"))
+}
+
+static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = Environment::new();
+    engine.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder()
+        .keep_trailing_newline(true)
+        .build()
+        .expect("the default delimiters are valid");
+    engine.set_syntax(syntax);
+    for (name, filter, cost) in FILTERS.iter() {
+        engine.add_filter(*name, move |state: &mut State, args: Rest<Value>| {
+            pay(*cost, &args)?;
+            filter.call(state, &args)
+        });
+    }
+    for name in ["batch", "chain", "format", "pprint", "slice", "zip"] {
+        engine.remove_filter(name);
+    }
+    // What a namespace holds outlives a turn of its loop, and can grow in each of them.
+    for name in ["debug", "namespace"] {
+        engine.remove_global(name);
+    }
+    engine.add_function("range", range);
+    engine
+});
+
+type Filter = (&'static str, Value, Cost);
+
+static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
+    use Cost::{Free, Indent, Join, Linear, Replace, Sum};
+    vec![
+        ("abs", Value::from_function(filters::abs), Free),
+        ("attr", Value::from_function(filters::attr), Free),
+        ("bool", Value::from_function(filters::bool), Free),
+        ("capitalize", Value::from_function(filters::capitalize), Linear),
+        ("count", Value::from_function(filters::length), Linear),
+        ("d", Value::from_function(filters::default), Free),
+        ("default", Value::from_function(filters::default), Free),
+        ("dictsort", Value::from_function(filters::dictsort), Linear),
+        ("e", Value::from_function(filters::escape), Linear),
+        ("escape", Value::from_function(filters::escape), Linear),
+        ("first", Value::from_function(filters::first), Free),
+        ("float", Value::from_function(filters::float), Free),
+        ("groupby", Value::from_function(filters::groupby), Linear),
+        ("indent", Value::from_function(filters::indent), Indent),
+        ("int", Value::from_function(filters::int), Free),
+        ("items", Value::from_function(filters::items), Linear),
+        ("join", Value::from_function(filters::join), Join),
+        ("last", Value::from_function(filters::last), Linear),
+        ("length", Value::from_function(filters::length), Linear),
+        ("lines", Value::from_function(filters::lines), Linear),
+        ("list", Value::from_function(filters::list), Linear),
+        ("lower", Value::from_function(filters::lower), Linear),
+        ("map", Value::from_function(filters::map), Linear),
+        ("max", Value::from_function(filters::max), Linear),
+        ("min", Value::from_function(filters::min), Linear),
+        ("reject", Value::from_function(filters::reject), Linear),
+        ("rejectattr", Value::from_function(filters::rejectattr), Linear),
+        ("replace", Value::from_function(filters::replace), Replace),
+        ("reverse", Value::from_function(filters::reverse), Linear),
+        ("round", Value::from_function(filters::round), Free),
+        ("safe", Value::from_function(filters::safe), Linear),
+        ("select", Value::from_function(filters::select), Linear),
+        ("selectattr", Value::from_function(filters::selectattr), Linear),
+        ("sort", Value::from_function(filters::sort), Linear),
+        ("split", Value::from_function(filters::split), Linear),
+        ("string", Value::from_function(filters::string), Linear),
+        ("sum", Value::from_function(filters::sum), Sum),
+        ("title", Value::from_function(filters::title), Linear),
+        ("trim", Value::from_function(filters::trim), Linear),
+        ("unique", Value::from_function(filters::unique), Linear),
+        ("upper", Value::from_function(filters::upper), Linear),
+    ]
+});
+
+const TESTS: &[&str] = &[
+    "boolean",
+    "defined",
+    "divisibleby",
+    "endingwith",
+    "eq",
+    "equalto",
+    "escaped",
+    "even",
+    "false",
+    "filter",
+    "float",
+    "ge",
+    "greaterthan",
+    "gt",
+    "in",
+    "int",
+    "integer",
+    "iterable",
+    "le",
+    "lessthan",
+    "lower",
+    "lt",
+    "mapping",
+    "ne",
+    "none",
+    "number",
+    "odd",
+    "safe",
+    "sameas",
+    "sequence",
+    "startingwith",
+    "string",
+    "test",
+    "true",
+    "undefined",
+    "upper",
+];
+
+/// Takes what a filter is going to make from the allowance.
+fn pay(cost: Cost, args: &[Value]) -> Result<(), Error> {
+    let Some(value) = args.first() else { return Ok(()) };
+    let all = || args.iter().map(size).fold(0, u64::saturating_add);
+    let text = |at: usize| args.get(at).and_then(Value::as_str).unwrap_or("");
+    let price = match cost {
+        Cost::Free => 0,
+        Cost::Linear => all(),
+        Cost::Indent => {
+            let named = args.iter().filter_map(|it| it.get_attr("width").ok());
+            let widths = args.iter().skip(1).cloned().chain(named);
+            let width = widths.filter_map(|it| u64::try_from(it).ok()).max().unwrap_or(4);
+            let lines = text(0).lines().count() as u64 + 1;
+            all().saturating_add(lines.saturating_mul(width))
+        }
+        Cost::Join => {
+            let count = value.len().unwrap_or_default() as u64;
+            let between = args.iter().skip(1).map(size).fold(0, u64::saturating_add);
+            all().saturating_add(count.saturating_mul(between))
+        }
+        Cost::Replace => {
+            let found = text(0).matches(text(1)).count() as u64;
+            all().saturating_add(found.saturating_mul(text(2).len() as u64))
+        }
+        Cost::Sum if items(value).all(|it| it.kind() == ValueKind::Number) => all(),
+        // Texts are joined one by one, each time from the beginning.
+        Cost::Sum => all().saturating_mul(value.len().unwrap_or(1) as u64 / ITEM + 1),
+    };
+    spend(price)
+}
+
+fn spend(bytes: u64) -> Result<(), Error> {
+    match ALLOWANCE.get().checked_sub(bytes) {
+        Some(left) => {
+            ALLOWANCE.set(left);
+            Ok(())
+        }
+        None => {
+            let reason = "its filters and ranges make more text than a template may";
+            Err(Error::new(ErrorKind::InvalidOperation, reason))
+        }
+    }
+}
+
+/// About how many bytes a value is; no more is counted than could still be paid.
+fn size(value: &Value) -> u64 {
+    let most = ALLOWANCE.get();
+    let mut waiting = vec![value.clone()];
+    let mut bytes = 0_u64;
+    while let Some(value) = waiting.pop() {
+        bytes = bytes.saturating_add(value.as_str().map_or(ITEM, |it| it.len() as u64));
+        if bytes > most {
+            return u64::MAX;
+        }
+        for item in items(&value) {
+            bytes = bytes.saturating_add(ITEM);
+            if bytes > most {
+                return u64::MAX;
+            }
+            if value.kind() == ValueKind::Map
+                && let Ok(inner) = value.get_item(&item)
+            {
+                waiting.push(inner);
+            }
+            waiting.push(item);
+        }
+    }
+    bytes
+}
+
+/// The items of a list or the keys of a table; nothing for any other value.
+fn items(value: &Value) -> impl Iterator<Item = Value> {
+    let is_list =
+        matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
+    is_list.then(|| value.try_iter().ok()).flatten().into_iter().flatten()
+}
+
+/// The engine's own ranges end at a hundred thousand, and can be gone through again and again.
+fn range(lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Value, Error> {
+    let (start, end) = upper.map_or((0, lower), |upper| (lower, upper));
+    let step = step.unwrap_or(1);
+    let refused = |reason: String| Error::new(ErrorKind::InvalidOperation, reason);
+    if step == 0 {
+        return Err(refused("the step of a range must not be 0".to_owned()));
+    }
+    let distance = match step > 0 {
+        true => i128::from(end) - i128::from(start),
+        false => i128::from(start) - i128::from(end),
+    };
+    let width = i128::from(step.unsigned_abs());
+    let count = u64::try_from((distance.max(0) + width - 1) / width).unwrap_or(u64::MAX);
+    if count > LARGEST_RANGE {
+        return Err(refused(format!("a range has more than {LARGEST_RANGE} numbers")));
+    }
+    spend(count)?;
+    let numbers = (0..count).scan(start, |next, _| {
+        let number = *next;
+        *next = next.saturating_add(step);
+        Some(Value::from(number))
+    });
+    Ok(numbers.collect::<Vec<Value>>().into())
+}

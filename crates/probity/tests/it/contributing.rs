@@ -1,0 +1,313 @@
+//! CONTRIBUTING.md and ARCHITECTURE.md, held against the files that they name.
+//!
+//! A path in backticks starts at the root of the repository. Names in brackets after a path are
+//! declared in that file: `` `path/file.rs` (`Type`, `Type::member`, `function`, `macro!`) ``.
+//! `NAME` in a path stands for a new file, whose folder exists. A file without a folder is the
+//! only one of its name. `probity-run::engine` is a module of a crate, or an item of a module.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regex::Regex;
+
+const PAGES: [&str; 2] = ["CONTRIBUTING.md", "ARCHITECTURE.md"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A page without its blocks of code, which hold commands.
+fn prose(page: &str) -> String {
+    let text = read(page);
+    let parts = text.split("```");
+    parts.step_by(2).collect()
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap()
+}
+
+/// What stands in backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The path that a quotation names, if it names one: of a command the program.
+fn path_of(quotation: &str) -> Option<&str> {
+    let first = quotation.split_whitespace().next()?;
+    let first = first.strip_prefix("./").unwrap_or(first);
+    let is_file = regex(r"^[\w-]+\.(rs|md|toml|json|sh|snap)$").is_match(first);
+    let is_path = first.contains('/') && regex(r"^\.?[\w][\w./-]*$").is_match(first);
+    (is_file || is_path).then_some(first)
+}
+
+/// Every file of the repository with this name, as far as people wrote it.
+fn files_named(name: &str) -> Vec<PathBuf> {
+    fn walk(folder: &Path, name: &str, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let own = entry.file_name();
+            if path.is_dir() {
+                if own != "target" && !own.to_string_lossy().starts_with('.') {
+                    walk(&path, name, found);
+                }
+            } else if own == name {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root(), name, &mut found);
+    found
+}
+
+fn check_path(path: &str) -> Result<(), String> {
+    let whole = root().join(path);
+    if !path.contains('/') {
+        return match files_named(path).len() {
+            _ if whole.is_file() => Ok(()),
+            1 => Ok(()),
+            count => Err(format!("`{path}`: {count} files have this name")),
+        };
+    }
+    let is_new = whole.file_stem().is_some_and(|it| it == "NAME");
+    let there = if is_new { whole.parent().is_some_and(Path::is_dir) } else { whole.exists() };
+    there.then_some(()).ok_or_else(|| format!("`{path}` does not exist"))
+}
+
+/// The lines of each block that begins with `head`. Our code is formatted, so that a block ends
+/// with a bracket as far to the right as it began.
+fn blocks<'t>(text: &'t str, head: &Regex) -> Vec<Vec<&'t str>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let begins = lines.iter().enumerate().filter(|(_, line)| head.is_match(line));
+    begins
+        .map(|(at, line)| {
+            let end = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
+            lines[at + 1..].iter().take_while(|it| **it != end).copied().collect()
+        })
+        .collect()
+}
+
+const VISIBLE: &str = r"^\s*(pub(\([a-z ]+\))? )?";
+
+/// Whether a Rust file declares something; to mention it is not enough.
+fn declares(text: &str, item: &str) -> bool {
+    if let Some(name) = item.strip_suffix('!') {
+        return regex(&format!(r"(?m)^\s*(macro_rules! {name} \{{|{name}! \{{)$")).is_match(text);
+    }
+    let Some((owner, member)) = item.split_once("::") else {
+        let what = "((const |async )*fn|struct|enum|const|static|type|trait|mod)";
+        return regex(&format!(r"(?m){VISIBLE}{what} {item}\b")).is_match(text);
+    };
+    let inside = |head: &str, member: &str| {
+        let member = regex(member);
+        let found = blocks(text, &regex(head));
+        found.iter().flatten().any(|line| member.is_match(line))
+    };
+    let head = format!(r"{VISIBLE}(struct|enum|trait) {owner}\b.*\{{$");
+    let method = format!(r"{VISIBLE}((const |async )*fn|const) {member}\b");
+    inside(&head, &format!(r"{VISIBLE}{member}( =|,|:|\(| \{{)"))
+        || inside(&format!(r"^impl(<.*>)? {owner}\b.*\{{$"), &method)
+}
+
+/// Whether a file says something under this name.
+fn holds(path: &str, text: &str, item: &str) -> bool {
+    let item = regex::escape(item);
+    match Path::new(path).extension().and_then(|it| it.to_str()) {
+        Some("rs") => declares(text, &item),
+        Some("json") => regex(&format!(r#"(?m)^\s*"{item}": "#)).is_match(text),
+        Some("toml") => regex(&format!(r"(?m)^(\[\[?{item}\]\]?|{item} = .*)$")).is_match(text),
+        _ => false,
+    }
+}
+
+/// Whether a module of one of our crates exists, or its last part is declared in the one before.
+/// None if the name begins with no crate of ours.
+fn module(name: &str) -> Option<bool> {
+    let (first, rest) = name.split_once("::")?;
+    let short = format!("probity-{first}");
+    let home =
+        [first, &short].iter().map(|it| root().join("crates").join(it)).find(|it| it.is_dir());
+    let home = home?.join("src");
+    let parts: Vec<&str> = rest.split("::").collect();
+    let file = |parts: &[&str]| match parts {
+        [] => home.join("lib.rs"),
+        parts => home.join(parts.join("/")).with_extension("rs"),
+    };
+    // A type and its member are one name.
+    let declared = (0..parts.len()).rev().take(2).any(|at| {
+        fs::read_to_string(file(&parts[..at]))
+            .is_ok_and(|text| declares(&text, &parts[at..].join("::")))
+    });
+    Some(file(&parts).is_file() || declared)
+}
+
+#[test]
+fn every_path_and_module_that_the_pages_name_is_there() {
+    for page in PAGES {
+        let text = prose(page);
+        let paths: Vec<&str> = quoted(&text).filter_map(path_of).collect();
+        let mut wrong: Vec<String> = paths.iter().filter_map(|it| check_path(it).err()).collect();
+        let missing = quoted(&text).filter(|it| module(it) == Some(false));
+        wrong.extend(missing.map(|it| format!("there is no `{it}`")));
+        assert!(wrong.is_empty(), "{page}:\n{}", wrong.join("\n"));
+        assert!(paths.len() > 10, "{page} names {} paths", paths.len());
+    }
+}
+
+#[test]
+fn every_item_that_a_recipe_names_is_declared_in_its_file() {
+    let text = prose("CONTRIBUTING.md");
+    let named = regex(r"`([\w./-]+/[\w.-]+)`\s+\((`[^)]*`)\)");
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for found in named.captures_iter(&text) {
+        let (path, items) = (&found[1], &found[2]);
+        for item in quoted(items) {
+            seen += 1;
+            if !holds(path, &read(path), item) {
+                wrong.push(format!("`{path}` does not declare `{item}`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 60, "only {seen} items were found");
+    // A bracket that is not read as such would let anything pass.
+    let brackets = regex(r"`\s+\(`").find_iter(&text).count();
+    assert_eq!(named.find_iter(&text).count(), brackets);
+}
+
+#[test]
+fn every_step_of_a_recipe_names_a_file() {
+    let text = read("CONTRIBUTING.md");
+    let (_, recipes) = text.split_once("\n## Recipes\n").unwrap();
+    let recipes: Vec<&str> = recipes.split("\n### ").skip(1).collect();
+    let about: Vec<&str> = recipes.iter().map(|it| it.lines().next().unwrap()).collect();
+    assert_eq!(
+        about,
+        [
+            "A preset: a service that speaks a known dialect",
+            "A dialect: the API of a server",
+            "An assertion",
+            "A report format",
+            "A kind of runner",
+            "A safety rule",
+            "A shell utility",
+            "A field of the case record",
+            "A setting",
+            "A definition of a schema",
+        ]
+    );
+    let number = regex(r"(?m)^(\d+)\. ");
+    for recipe in recipes {
+        let name = recipe.lines().next().unwrap();
+        let steps: Vec<&str> = recipe.split("\n\n").filter(|it| number.is_match(it)).collect();
+        let [steps] = steps[..] else { panic!("{name}: {} lists of steps", steps.len()) };
+        let numbers: Vec<&str> =
+            number.captures_iter(steps).map(|it| it.extract::<1>().1[0]).collect();
+        let expected: Vec<String> = (1..=numbers.len()).map(|it| it.to_string()).collect();
+        assert_eq!(numbers, expected, "{name}");
+        for step in number.split(steps).skip(1) {
+            assert!(quoted(step).any(|it| path_of(it).is_some()), "{name}: {step}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_has_a_row_in_the_table_of_crates() {
+    let text = read("ARCHITECTURE.md");
+    for folder in fs::read_dir(root().join("crates")).unwrap().map(Result::unwrap) {
+        let row = format!("\n| `{}` | ", folder.file_name().to_string_lossy());
+        assert!(text.contains(&row), "{row:?}");
+    }
+}
+
+#[test]
+fn the_oldest_compiler_is_the_same_everywhere() {
+    let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
+    let oldest = manifest["workspace"]["package"]["rust-version"].as_str().unwrap();
+    let workflow = read(".github/workflows/ci.yml");
+    assert!(workflow.contains(&format!("rust: [stable, \"{oldest}\"]\n")), "ci.yml");
+    assert!(read("CONTRIBUTING.md").contains(&format!(", {oldest} or later,")), "CONTRIBUTING.md");
+}
+
+#[test]
+fn a_mention_is_no_declaration() {
+    let text = "
+// fn told() and struct Told
+use x::used;
+pub(crate) const LISTS: [u8; 2] = [1, 2];
+rows! {
+    /// A side.
+    pub enum Side (\"a side\") {
+        /// Port.
+        Left = \"left\",
+    }
+}
+impl<'a> Whole<'a> {
+    pub const fn turn(self) {
+        left(Self::Top);
+    }
+}
+struct Plain {
+    pub(super) place: u8,
+}
+fn turned() { other!(); }
+";
+    for item in ["LISTS", "rows!", "Side", "Side::Left", "Whole::turn", "Plain::place", "turned"] {
+        assert!(declares(text, item), "{item}");
+    }
+    for item in [
+        "told",
+        "Told",
+        "used",
+        "LIST",
+        "other!",
+        "Side::Right",
+        "Side::left",
+        "Whole::left",
+        "Whole::Top",
+        "Plain::turn",
+        "Whole",
+        "turn_",
+        "Sid",
+        "Plain::plac",
+    ] {
+        assert!(!declares(text, item), "{item}");
+    }
+    assert!(holds("a.json", "{\n  \"words\": {}\n}", "words"));
+    assert!(!holds("a.json", "{\n  \"x\": \"words\"\n}", "words"));
+    assert!(holds("a.toml", "[[rule]]\nid = \"x\"", "rule") && holds("a.toml", "id = \"x\"", "id"));
+    assert!(!holds("a.toml", "# rule\nx = \"id = 1\"", "id"));
+    assert!(!holds("a.md", "# rule", "rule"));
+}
+
+#[test]
+fn what_is_not_there_is_noticed() {
+    let missing = ["crates/probity/src/nothing.rs", "nothing.rs", "nowhere/NAME.rs", "lib.rs"];
+    for path in missing {
+        assert!(check_path(path_of(path).unwrap()).is_err(), "{path}");
+    }
+    for path in ["./test.sh quick", "crates/probity/src/NAME.rs", "exit.rs", "fuzz/", ".ci/run"] {
+        assert_eq!(check_path(path_of(path).unwrap()), Ok(()), "{path}");
+    }
+    for words in ["cargo test", "https://a.example/b", "RunnerKind", "*/x"] {
+        assert_eq!(path_of(words), None, "{words}");
+    }
+    let is_there = ["probity-run::engine", "core::record::CaseRecord", "grade::classify"];
+    for (names, expected) in [
+        (&is_there[..], Some(true)),
+        (&["probity-run::nothing", "core::suite"], Some(false)),
+        (&["std::env", "Gate::defaults"], None),
+    ] {
+        for name in names {
+            assert_eq!(module(name), expected, "{name}");
+        }
+    }
+}
