@@ -40,7 +40,7 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
             match case.verdict {
                 Verdict::Pass => {}
                 Verdict::Fail | Verdict::Error | Verdict::Undecided if listed.len() < LISTED => {
-                    listed.push(case)
+                    listed.push(case);
                 }
                 Verdict::Fail | Verdict::Error | Verdict::Undecided => more += 1,
             }

@@ -147,11 +147,10 @@ impl Tally {
         }
         let Verdicts { pass, fail, error: errors, undecided } = all.verdicts;
         let _ = write!(text, "verdicts: {pass} pass, {fail} fail, {errors} error");
-        text.push_str(&if undecided > 0 {
-            format!(", {undecided} undecided\n")
-        } else {
-            "\n".to_owned()
-        });
+        if undecided > 0 {
+            let _ = write!(text, ", {undecided} undecided");
+        }
+        text.push('\n');
         if all.policy_hits > 0 {
             let _ = writeln!(text, "replies that break a policy: {}", all.policy_hits);
         }

@@ -161,38 +161,40 @@ const EVIDENCE: &[&str] = &[
     "/asked/1/cost_usd",
 ];
 
+/// Tables of an evaluation whose names are the user's.
+const NAMED: &[&str] = &[
+    "/per_category",
+    "/per_tag",
+    "/scores",
+    "/error_kinds",
+    "/pass_at",
+    "/pass_hat",
+    "/figures/skills",
+    "/figures/groups",
+    "/criteria",
+    "/comparisons",
+    "/tiers",
+    "/tiers/small",
+];
+
+/// What an evaluation may lack.
+const OPTIONAL: &[&str] = &[
+    "warn",
+    "category",
+    "backend",
+    "allow_empty",
+    "/figures",
+    "/figures/safety",
+    "/figures/posix",
+    "tool_version",
+    "unscored",
+];
+
 #[test]
 fn an_evaluation_that_is_not_whole_is_refused() {
     let all = samples::evaluations();
     let one = all[0].clone();
-    let loose = Loose {
-        anything: &[],
-        named: &[
-            "/per_category",
-            "/per_tag",
-            "/scores",
-            "/error_kinds",
-            "/pass_at",
-            "/pass_hat",
-            "/figures/skills",
-            "/figures/groups",
-            "/criteria",
-            "/comparisons",
-            "/tiers",
-            "/tiers/small",
-        ],
-        optional: &[
-            "warn",
-            "category",
-            "backend",
-            "allow_empty",
-            "/figures",
-            "/figures/safety",
-            "/figures/posix",
-            "tool_version",
-            "unscored",
-        ],
-    };
+    let loose = Loose { anything: &[], named: NAMED, optional: OPTIONAL };
     // `backend` is optional in a gate, and nowhere else.
     let mut bare = one.clone();
     bare.as_object_mut().unwrap().remove("backend");
