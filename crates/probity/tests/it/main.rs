@@ -28,6 +28,7 @@ mod results;
 mod resume;
 mod run;
 mod schema;
+mod seed_types;
 mod signals;
 mod skills;
 mod suites;

@@ -28,9 +28,11 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 32] = [
+pub(super) const LISTS: [(&str, List); 34] = [
     ("assertion", assertions),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
+    ("backend_program", || backends(BackendKind::is_program)),
+    ("backend_with_model", || backends(|it| it.needs() == Some("model"))),
     ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
     ("category", || of(Category::ALL.map(Category::as_str))),
     ("choice", || of(Choice::ALL.map(Choice::as_str))),
@@ -121,6 +123,10 @@ fn assertion_pattern(text: &str) -> Option<String> {
 
 fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     names.into_iter().map(ToOwned::to_owned).collect()
+}
+
+fn backends(chosen: fn(BackendKind) -> bool) -> Vec<String> {
+    of(BackendKind::ALL.into_iter().filter(|it| chosen(*it)).map(BackendKind::as_str))
 }
 
 fn assertions() -> Vec<String> {

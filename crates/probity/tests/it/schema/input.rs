@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use probity_core::{figures::Rate, runner::RunnerKind};
 use probity_grade::Rules;
-use probity_load::suite::Suite;
+use probity_load::suite::{BackendKind, Suite};
 use serde_json::{Value, json};
 
 use super::{Schema, lines};
@@ -141,6 +141,12 @@ const SUITES: &[&str] = &[
     "seed = -1",
     "max_concurrency = \"4\"",
     "max_error_rate = -0.1",
+    "max_undecided = 0.25",
+    "max_undecided = 1.5",
+    "max_undecided = \"none\"",
+    "[pace]\nmax_pause = \"1h\"",
+    "[pace]\nmax_pause = 0",
+    "[pace]\nspeed = 1",
     "errors_as_failures = 1",
     "[cache]\nenabled = true\npath = \"x\"",
     "[cache]\ngenerations = false",
@@ -253,6 +259,16 @@ const SERVERS: &[&str] = &[
     "api_key_env = \"sk-1\"",
     "temperature = 0",
     "temperature = \"hot\"",
+    "temperature = -1",
+    "top_p = 1",
+    "top_p = 1.5",
+    "extra_body = { contents = [] }",
+    "extra_body = { topP = 1 }",
+    "top_p = 1\nextra_body = { topP = 1 }",
+    "seed = 1\nextra_body = { random_seed = 1 }",
+    "stop = []\nextra_body = { stop_sequences = [] }",
+    "stop = \"x\"\nextra_body = { stop_sequences = [] }",
+    "max_tokens = 1\nextra_body = { maxOutputTokens = 1 }",
     "max_tokens = 0",
     "seed = 4294967296",
     "seed = 1",
@@ -409,6 +425,9 @@ fn a_suite_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     suites.extend(SHELL.iter().map(|it| format!("[shell]\n{it}\n")));
     suites.extend(POLICIES.iter().map(|it| format!("[[policies]]\nname = \"p\"\n{it}\n")));
     suites.extend(BACKENDS.iter().map(|it| backend(it)));
+    let kinds = BackendKind::ALL.map(BackendKind::as_str);
+    suites.extend(kinds.iter().map(|it| backend(&format!("kind = \"{it}\""))));
+    suites.extend(kinds.iter().map(|it| backend(&format!("kind = \"{it}\"\nmodel = \"m\""))));
     suites.extend(SERVERS.iter().map(|it| server(it)));
     suites.extend(RUNNERS.iter().map(|it| runner(it)));
     suites.extend(GATES.iter().map(|it| gate(it)));

@@ -28,7 +28,7 @@ use probity_core::{
     failure::ErrorKind,
     figures::{Figures, Fold, Seen},
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
-    metrics::{Flaky, ScoreSummary},
+    metrics::{Flaky, Latency, ScoreSummary},
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
@@ -37,6 +37,7 @@ use probity_core::{
     runner::RunnerKind,
     score::Score,
 };
+use probity_stats::Interval;
 use serde_json::{Value, json};
 
 fn text(text: &str) -> String {
@@ -83,7 +84,6 @@ pub(super) fn evaluations() -> Vec<Value> {
     all.collect()
 }
 
-#[expect(clippy::too_many_lines, reason = "every field has its line")]
 fn evaluation(figures: &Figures) -> EvaluationResult {
     let kind = match figures {
         Figures::Activation(_) => RunnerKind::Activation,
@@ -153,31 +153,13 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         interval: Some(IntervalResult { low: 0.0, high: 1.0, method: text("wilson") }),
         classes: Class::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         error_kinds: ErrorKind::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
-        scores: [(
-            text("m"),
-            ScoreSummary {
-                count: 3,
-                unscored: 1,
-                passed: 2,
-                mean: Some(0.5),
-                interval: Some(probity_stats::Interval { low: 0.1, high: 0.9 }),
-            },
-        )]
-        .into_iter()
-        .collect(),
+        scores: [(text("m"), score_summary())].into_iter().collect(),
         meta: Meta { fail_fast_reason: Some(text("r")), fail_fast_permanent: Some(true) },
         tool_version: Some(text("1")),
         undecided: 1,
         policy_hits: 0,
         per_tag: counts(),
-        latency_ms: Some(probity_core::metrics::Latency {
-            count: 1,
-            mean: 1.0,
-            p50: 1.0,
-            p95: 1.0,
-            p99: 1.0,
-            max: 1.0,
-        }),
+        latency_ms: Some(latency()),
         calls: 2,
         input_tokens: 1,
         output_tokens: 1,
@@ -194,6 +176,15 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         gates: gates.collect(),
         unexpected_passes: vec![text("a")],
     }
+}
+
+fn score_summary() -> ScoreSummary {
+    let interval = Some(Interval { low: 0.1, high: 0.9 });
+    ScoreSummary { count: 3, unscored: 1, passed: 2, mean: Some(0.5), interval }
+}
+
+fn latency() -> Latency {
+    Latency { count: 1, mean: 1.0, p50: 1.0, p95: 1.0, p99: 1.0, max: 1.0 }
 }
 
 fn error() -> CallError {
@@ -213,6 +204,10 @@ fn attempt() -> FailedAttempt {
 
 fn usage() -> Usage {
     Usage { input_tokens: Some(1), output_tokens: Some(1), cached_tokens: Some(1), estimated: true }
+}
+
+fn used() -> Spent {
+    Spent { calls: 1, usage: usage(), cost_usd: 0.1 }
 }
 
 /// Classifications that together have all the evidence that there can be.
@@ -579,7 +574,7 @@ fn events() -> Vec<Event> {
         Aborted::TimedOut,
         Aborted::Broken,
     ] {
-        all.push(Event::CaseAborted { case: case(), reason, used: Spent::default() });
+        all.push(Event::CaseAborted { case: case(), reason, used: used() });
     }
     let ended = |status| Event::LaneFinished { lane: 0, status, calls: 1 };
     all.extend(statuses().into_iter().map(ended));
