@@ -304,19 +304,7 @@ pub fn survey(
         cases.filter = Filter { limit: None, only: Some(only), ..cases.filter };
     }
     cases.digest = summary.digest.to_string();
-    let skills = cases.skills.take().map(|skills| {
-        let mut skills = Arc::unwrap_or_clone(skills);
-        if runner.kind == RunnerKind::Confusion {
-            groups.into_iter().for_each(|(group, shown)| skills.add_index(Some(group), shown));
-        }
-        let info = SkillsInfo {
-            count: skills.library.skills.len() as u64,
-            index_characters: skills.index_characters(),
-            digest: skills.library.digest().to_string(),
-        };
-        cases.skills = Some(Arc::new(skills));
-        info
-    });
+    let skills = show_groups(&mut cases, groups);
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
     let Sums { cases: selected, categories, prompt_bytes, calls, undecided } = chosen;
     cases.has_undecided = !undecided.is_empty();
@@ -334,6 +322,24 @@ pub fn survey(
         skills,
         cases,
     })
+}
+
+/// Gives each group of look-alikes its index, and says what there is to choose from.
+fn show_groups(
+    cases: &mut Cases,
+    groups: BTreeMap<String, BTreeSet<String>>,
+) -> Option<SkillsInfo> {
+    let mut skills = Arc::unwrap_or_clone(cases.skills.take()?);
+    if cases.kind == RunnerKind::Confusion {
+        groups.into_iter().for_each(|(group, shown)| skills.add_index(Some(group), shown));
+    }
+    let info = SkillsInfo {
+        count: skills.library.skills.len() as u64,
+        index_characters: skills.index_characters(),
+        digest: skills.library.digest().to_string(),
+    };
+    cases.skills = Some(Arc::new(skills));
+    Some(info)
 }
 
 /// A group that no skill belongs to would have nothing to choose from. Returns how many there are.

@@ -44,20 +44,20 @@ pub(super) fn engine(steps: u64, allowance: u64) -> Environment<'static> {
 
 /// A sentence about a filter that there is not.
 pub(super) fn missing_filter(name: &str) -> Option<String> {
-    let known = || FILTERS.iter().map(|(name, _, _)| *name);
-    missing(name, "filter", known().collect())
+    let known: Vec<&str> = FILTERS.iter().map(|(name, _, _)| *name).collect();
+    missing(name, "filter", &known)
 }
 
 /// A sentence about a test that there is not.
 pub(super) fn missing_test(name: &str) -> Option<String> {
-    missing(name, "test", TESTS.to_vec())
+    missing(name, "test", TESTS)
 }
 
-fn missing(name: &str, what: &str, known: Vec<&str>) -> Option<String> {
+fn missing(name: &str, what: &str, known: &[&str]) -> Option<String> {
     if known.contains(&name) {
         return None;
     }
-    let meant = did_you_mean(name, &known).map(|it| format!(" ({it})")).unwrap_or_default();
+    let meant = did_you_mean(name, known).map(|it| format!(" ({it})")).unwrap_or_default();
     Some(format!("there is no {what} `{name}`{meant}"))
 }
 

@@ -117,7 +117,7 @@ fn cases_that_nothing_decides_are_named_before_the_run() {
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
     r: 2 cases state no criterion and will be undecided: n, t
     r: 1 case has an `execution`, which nothing runs yet, and will be undecided: e
-    warning: r: no case has 2 ids of the known failures: b, c
+    warning: r: `known_failures` names 2 ids that no case has: b, c
     r on e: no gate can be decided early, so every case is asked
     ");
     insta::assert_snapshot!(project.shown(&["dataset", "validate", "cases.jsonl"]), @r"
@@ -219,4 +219,22 @@ fn two_values_of_one_threshold_are_refused() {
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("are one setting with two values"), "{told}");
+}
+
+#[test]
+fn an_activation_case_says_what_it_expects() {
+    let skill = "---\nname: pdf\ndescription: Reads PDF files.\n---\n# PDF\n\nText.\n";
+    let suite = "[backends.e]\nkind = \"echo\"\n[[runners]]\nname = \"r\"\nkind = \"activation\"\n\
+                 dataset = \"cases.jsonl\"\nskills = [\"skills\"]\n";
+    let project = Project::new()
+        .file("skills/pdf/SKILL.md", skill)
+        .file("probity.toml", suite)
+        .file("cases.jsonl", "{\"id\":\"a\",\"prompt\":\"p\"}\n");
+    let output = project.run(&["run", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("the case does not say which skill it expects"), "{told}");
+    let case = "{\"id\":\"a\",\"prompt\":\"p\",\"should_activate\":false}\n";
+    let project = project.file("cases.jsonl", case);
+    assert_eq!(project.run(&["run", "--dry-run"]).status.code(), Some(0));
 }

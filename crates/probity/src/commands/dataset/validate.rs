@@ -46,7 +46,7 @@ pub(super) fn run(
                 match options.require_criteria {
                     true => report(&no_criterion(file, at.line, &at.case.id)),
                     false if without_criteria.len() < SHOWN_IDS => {
-                        without_criteria.push(at.case.id)
+                        without_criteria.push(at.case.id);
                     }
                     false => {}
                 }

@@ -160,8 +160,11 @@ impl Context<'_> {
             if !unknown_failures.is_empty() {
                 let count = unknown_failures.len() as u64;
                 self.printer.note(&format!(
-                    "warning: {name}: no case has {} of the known failures: {}",
-                    counted(count, "id"),
+                    "warning: {name}: {} that no case has: {}",
+                    match count {
+                        1 => "`known_failures` names an id".to_owned(),
+                        _ => format!("`known_failures` names {count} ids"),
+                    },
                     listed(count, &unknown_failures[..unknown_failures.len().min(5)])
                 ));
             }
