@@ -4,6 +4,7 @@
 //! fails, panics or does input or output, and its running time is linear in the
 //! size of the text.
 
+mod accepted;
 pub mod again;
 mod assertion;
 mod check;
@@ -26,6 +27,7 @@ pub mod routing;
 mod rules;
 mod schema;
 
+pub use accepted::check_commands;
 pub use classify::{classify, compared};
 pub use compile::{Compiler, Expectation};
 pub use redact::redacted;

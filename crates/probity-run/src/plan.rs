@@ -10,7 +10,7 @@ use std::{
 use probity_core::{
     case::{Category, TestCase},
     evidence::JudgedBy,
-    problem::{Problem, Severity},
+    problem::{Problem, Severity, UnknownKeys},
     record::{InputDigest, Judging, Kept, Lane, LaneStatus, SkillsInfo},
     runner::RunnerKind,
 };
@@ -89,6 +89,10 @@ impl PlannedLane {
     /// Ends the lane as soon as its gates are decided. The seed draws the order of cases
     /// where certainty is a matter of chance. False if no gate can be decided early.
     pub fn decide_early(&mut self, certainty: Certainty, seed: u64) -> bool {
+        // What stays undecided counts in no rate, so nobody knows how many results there will be.
+        if self.cases.has_undecided {
+            return false;
+        }
         self.cases.tells_known = true;
         self.cases.shuffle = match certainty {
             Certainty::Exact => None,
@@ -130,8 +134,67 @@ pub struct Surveyed {
     pub calls: Calls,
     /// Names in the filter that the dataset knows nothing of.
     pub unmet: Unmet,
+    /// Cases that are asked and that nothing decides.
+    pub undecided: Undecided,
+    /// Cases that would be asked if the run were not a part of several.
+    pub of_all_shards: u64,
+    /// Ids among the known failures that no case of the dataset has.
+    pub unknown_failures: Vec<String>,
     skills: Option<SkillsInfo>,
     cases: Cases,
+}
+
+/// Cases that nothing decides, by why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undecided {
+    /// Those that state no criterion.
+    pub without_criterion: Named,
+    /// Those whose `execution` only a sandbox could look at.
+    pub without_sandbox: Named,
+}
+
+/// How many cases, and the ids of the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// How many.
+    pub count: u64,
+    /// The first few ids.
+    pub first: Vec<String>,
+}
+
+impl Named {
+    /// So many ids are kept.
+    const SHOWN: usize = 5;
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        let room = Self::SHOWN.saturating_sub(self.first.len());
+        self.first.extend(other.first.iter().take(room).cloned());
+    }
+}
+
+impl Undecided {
+    fn of(case: &TestCase, kind: RunnerKind) -> Self {
+        let one = || Named { count: 1, first: vec![case.id.clone()] };
+        let mut undecided = Self::default();
+        if case.execution.is_some() {
+            undecided.without_sandbox = one();
+        } else if !kind.has_skills() && !case.has_criteria() {
+            undecided.without_criterion = one();
+        }
+        undecided
+    }
+
+    fn add(&mut self, other: &Self) {
+        let Self { without_criterion, without_sandbox } = other;
+        self.without_criterion.add(without_criterion);
+        self.without_sandbox.add(without_sandbox);
+    }
+
+    /// Whether there is no such case.
+    pub fn is_empty(&self) -> bool {
+        self.without_criterion.count == 0 && self.without_sandbox.count == 0
+    }
 }
 
 /// How many cases of a dataset chance is to choose.
@@ -152,6 +215,8 @@ pub struct Choice {
     pub sample: Option<SampleSize>,
     /// Chooses some of each group, where a limit is to leave none out.
     pub seed: u64,
+    /// What becomes of fields of a case that nothing reads.
+    pub unknown_keys: UnknownKeys,
 }
 
 /// Reads the dataset of a runner through. Every problem goes to `report`; with an error
@@ -163,7 +228,8 @@ pub fn survey(
     choice: &Choice,
     report: &mut dyn FnMut(Problem),
 ) -> Option<Surveyed> {
-    let Choice { filter, sample, seed } = choice;
+    let Choice { filter, sample, seed, unknown_keys } = choice;
+    let of_all = Filter { shard: None, ..filter.clone() };
     let mut cases = Cases::of(runner, folder, filter.clone());
     if runner.kind.has_skills() {
         let folders: Vec<_> = runner.skills.iter().map(|it| folder.join(it)).collect();
@@ -175,6 +241,9 @@ pub fn survey(
     let mut errors = 0;
     let mut chooser = Chooser::new(filter);
     let mut unmet = Unmet::new(filter);
+    let mut of_all_shards = 0;
+    let mut unknown_failures: BTreeSet<&str> =
+        runner.known_failures.iter().map(|(id, _)| id.as_str()).collect();
     let mut chosen = Sums::default();
     // What has to be chosen from when all is known.
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -182,12 +251,15 @@ pub fn survey(
     let skills = cases.skills.clone();
     let summary = cases.survey(rules, |item| match item {
         Item::Problem(problem) => {
+            let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
             report(problem);
         }
         Item::Case(at) => {
             let case = &at.case;
             unmet.see(case);
+            unknown_failures.remove(case.id.as_str());
+            of_all_shards += u64::from(of_all.matches(case));
             if let Some(group) = &case.routing.group {
                 let named =
                     case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
@@ -232,20 +304,10 @@ pub fn survey(
         cases.filter = Filter { limit: None, only: Some(only), ..cases.filter };
     }
     cases.digest = summary.digest.to_string();
-    let skills = cases.skills.take().map(|skills| {
-        let mut skills = Arc::unwrap_or_clone(skills);
-        if runner.kind == RunnerKind::Confusion {
-            groups.into_iter().for_each(|(group, shown)| skills.add_index(Some(group), shown));
-        }
-        let info = SkillsInfo {
-            count: skills.library.skills.len() as u64,
-            index_characters: skills.index_characters(),
-            digest: skills.library.digest().to_string(),
-        };
-        cases.skills = Some(Arc::new(skills));
-        info
-    });
-    let Sums { cases: selected, categories, prompt_bytes, calls } = chosen;
+    let skills = show_groups(&mut cases, groups);
+    let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided } = chosen;
+    cases.has_undecided = !undecided.is_empty();
     Some(Surveyed {
         runner: runner.clone(),
         selected,
@@ -254,9 +316,30 @@ pub fn survey(
         prompt_bytes,
         calls,
         unmet,
+        undecided,
+        of_all_shards,
+        unknown_failures,
         skills,
         cases,
     })
+}
+
+/// Gives each group of look-alikes its index, and says what there is to choose from.
+fn show_groups(
+    cases: &mut Cases,
+    groups: BTreeMap<String, BTreeSet<String>>,
+) -> Option<SkillsInfo> {
+    let mut skills = Arc::unwrap_or_clone(cases.skills.take()?);
+    if cases.kind == RunnerKind::Confusion {
+        groups.into_iter().for_each(|(group, shown)| skills.add_index(Some(group), shown));
+    }
+    let info = SkillsInfo {
+        count: skills.library.skills.len() as u64,
+        index_characters: skills.index_characters(),
+        digest: skills.library.digest().to_string(),
+    };
+    cases.skills = Some(Arc::new(skills));
+    Some(info)
 }
 
 /// A group that no skill belongs to would have nothing to choose from. Returns how many there are.
@@ -296,14 +379,18 @@ pub fn survey_program(
     let case = cases.of_program();
     case.iter().for_each(|case| digest.add(case));
     cases.digest = digest.finish().to_string();
+    let of_all = Filter { shard: None, ..choice.filter.clone() };
     Surveyed {
         runner: runner.clone(),
-        selected: u64::from(case.is_some_and(|case| choice.filter.matches(&case))),
+        selected: u64::from(case.as_ref().is_some_and(|case| choice.filter.matches(case))),
         categories: BTreeMap::new(),
         total: 1,
         prompt_bytes: 0,
         calls: Calls::default(),
         unmet: Unmet::default(),
+        undecided: Undecided::default(),
+        of_all_shards: case.is_some_and(|case| of_all.matches(&case)).into(),
+        unknown_failures: Vec::new(),
         skills: None,
         cases,
     }
@@ -324,6 +411,7 @@ struct Sums {
     categories: BTreeMap<Category, u64>,
     prompt_bytes: u64,
     calls: Calls,
+    undecided: Undecided,
 }
 
 impl Sums {
@@ -348,6 +436,7 @@ impl Sums {
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
             prompt_bytes: skills.map_or_else(plain, |it| it.sent_bytes(case)),
             calls,
+            undecided: Undecided::of(case, cases.kind),
         }
     }
 
@@ -355,6 +444,7 @@ impl Sums {
         self.cases += other.cases;
         self.prompt_bytes += other.prompt_bytes;
         self.calls.add(other.calls);
+        self.undecided.add(&other.undecided);
         for (category, count) in &other.categories {
             *self.categories.entry(*category).or_default() += count;
         }

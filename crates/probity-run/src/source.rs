@@ -21,7 +21,7 @@ use probity_core::{
     request::Request,
     runner::RunnerKind,
 };
-use probity_grade::{Compiler, Expectation, Rules};
+use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
     suite::{RunnerConfig, WrittenAt},
@@ -135,6 +135,8 @@ pub(crate) struct Cases {
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
     pub(crate) tells_known: bool,
+    /// Whether nothing decides some of them.
+    pub(crate) has_undecided: bool,
     /// Cases that are in no file, for tests that own the time.
     #[cfg(test)]
     pub(crate) given: Vec<TestCase>,
@@ -159,6 +161,7 @@ impl Default for Cases {
             program: None,
             shuffle: None,
             tells_known: false,
+            has_undecided: false,
             #[cfg(test)]
             given: Vec::new(),
         }
@@ -213,6 +216,7 @@ impl Cases {
             program: None,
             shuffle: None,
             tells_known: false,
+            has_undecided: false,
             #[cfg(test)]
             given: Vec::new(),
         }
@@ -224,6 +228,7 @@ impl Cases {
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
+            problems.extend(check_commands(case));
             problems.extend(self.check_case(case));
             if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
                 templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));

@@ -44,8 +44,8 @@ pub(super) fn engine(steps: u64, allowance: u64) -> Environment<'static> {
 
 /// A sentence about a filter that there is not.
 pub(super) fn missing_filter(name: &str) -> Option<String> {
-    let known = || FILTERS.iter().map(|(name, _, _)| *name);
-    missing(name, "filter", &known().collect::<Vec<_>>())
+    let known: Vec<&str> = FILTERS.iter().map(|(name, _, _)| *name).collect();
+    missing(name, "filter", &known)
 }
 
 /// A sentence about a test that there is not.

@@ -74,6 +74,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Models and judges")]
     pub(crate) swap: bool,
 
+    /// Pass over names in the suite and its datasets that nothing reads
+    #[arg(long)]
+    pub(crate) allow_unknown: bool,
+
     /// Run all runners of the suite at the same time
     #[arg(long)]
     pub(crate) parallel: bool,

@@ -29,7 +29,7 @@ use probity_report::{
 use probity_store::{LaneView, Reader, RunRow};
 
 use super::{
-    project::{Project, settings_alone},
+    project::{Project, Reading, settings_alone},
     report::{Reports, exit_of, refuse_inputs},
     runs::open,
 };
@@ -109,7 +109,9 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let reader = open(&args.place)?;
     let run = reader.find(&args.run)?;
     let suite = match &args.suite {
-        Some(path) => Some(Project::load(path, &args.place, Layer::default(), printer)?),
+        Some(path) => {
+            Some(Project::load(path, &args.place, Layer::default(), &Reading::lenient(printer))?)
+        }
         None => None,
     };
     let settings = suite.as_ref().map_or(&settings, |it| &it.settings);

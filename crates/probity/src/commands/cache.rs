@@ -6,7 +6,7 @@ use probity_core::record::Kept;
 use probity_load::settings::Layer;
 use probity_store::{Cache, CacheStats, StoreError};
 
-use super::project::{Project, settings_alone};
+use super::project::{Project, Reading, settings_alone};
 use crate::{
     cli::run::{CacheArgs, CacheCommand, StoreArgs},
     clock,
@@ -83,7 +83,10 @@ fn unusable(error: StoreError) -> Failure {
 fn path(args: &CacheArgs, printer: &Printer) -> Result<String, Failure> {
     let place = StoreArgs::default();
     let settings = match args.suite.exists() {
-        true => Project::load(&args.suite, &place, Layer::default(), printer)?.settings,
+        true => {
+            Project::load(&args.suite, &place, Layer::default(), &Reading::lenient(printer))?
+                .settings
+        }
         false => settings_alone(&place)?,
     };
     Ok(settings.cache_path)

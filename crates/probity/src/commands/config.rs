@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use probity_load::settings::{DEFAULTS, variable};
 
-use super::project::{self, Project};
+use super::project::{self, Project, Reading};
 use crate::{cli::run::ConfigCommand, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Default => printer.show(DEFAULTS)?,
         ConfigCommand::Show { suite, limits, place } => {
-            let project = Project::load(suite, place, project::flags(limits)?, printer)?;
+            let project =
+                Project::load(suite, place, project::flags(limits)?, &Reading::lenient(printer))?;
             printer.show(&render(&project))?;
         }
     }

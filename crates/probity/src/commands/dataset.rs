@@ -13,7 +13,7 @@ use probity_core::{
     criteria::CriteriaProblem,
     problem::{Problem, Severity},
 };
-use probity_grade::{Compiler, Rules};
+use probity_grade::{Compiler, Rules, check_commands};
 use probity_load::dataset::{Format, Item, Summary, WriteError, Writer, read};
 
 use crate::{
@@ -42,7 +42,9 @@ fn read_checked(files: &[PathBuf], sink: &mut dyn FnMut(Item)) -> Summary {
     let rules = Rules::default();
     let compiler = std::cell::RefCell::new(Compiler::new(&rules));
     let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-        compiler.borrow_mut().compile(case).err().unwrap_or_default()
+        let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
+        problems.extend(check_commands(case));
+        problems
     };
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     read(&paths, &check, sink)

@@ -13,7 +13,7 @@ use probity_run::{
     process,
 };
 
-use super::project::Project;
+use super::project::{Project, Reading};
 use crate::{
     cli::run::DoctorArgs, exit::Exit, failure::Failure, printer::Printer, terminal::one_line,
 };
@@ -24,7 +24,8 @@ const QUESTION: &str = "Reply with the word OK.";
 const LISTED: usize = 5;
 
 pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let project = Project::load(&args.suite, &args.place, Layer::default(), printer)?;
+    let project =
+        Project::load(&args.suite, &args.place, Layer::default(), &Reading::lenient(printer))?;
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
     let chosen: Vec<&BackendConfig> = project

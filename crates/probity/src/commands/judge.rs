@@ -15,7 +15,7 @@ use probity_run::{
 use probity_store::Reader;
 use serde_json::json;
 
-use super::project::{Project, settings_alone};
+use super::project::{Project, Reading, settings_alone};
 use crate::{
     cli::judge::{AgreementArgs, JudgeCommand},
     exit::Exit,
@@ -133,7 +133,8 @@ fn hear_from_judge(
     if questions.is_empty() {
         return Ok(());
     }
-    let project = Project::load(&args.suite, &args.place, Layer::default(), printer)?;
+    let project =
+        Project::load(&args.suite, &args.place, Layer::default(), &Reading::lenient(printer))?;
     let judge = open_judge(args, &project)?;
     let all = questions.iter().map(|it| it.labelled.clone()).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, path::Path};
 
+use probity_core::problem::{Severity, UnknownKeys};
 use probity_grade::Rules;
 use probity_load::{
     bounded,
@@ -19,6 +20,20 @@ use crate::{
     failure::Failure,
     printer::Printer,
 };
+
+/// How a suite is read.
+pub(super) struct Reading<'a> {
+    /// Who shows its problems.
+    pub(super) printer: &'a Printer,
+    pub(super) unknown_keys: UnknownKeys,
+}
+
+impl<'a> Reading<'a> {
+    /// For commands that make no call: what nothing reads is warned of.
+    pub(super) fn lenient(printer: &'a Printer) -> Self {
+        Self { printer, unknown_keys: UnknownKeys::Allowed }
+    }
+}
 
 /// A suite that is ready to be used.
 pub(super) struct Project {
@@ -40,15 +55,16 @@ impl Project {
         path: &Path,
         place: &StoreArgs,
         flags: Layer,
-        printer: &Printer,
+        reading: &Reading<'_>,
     ) -> Result<Self, Failure> {
+        let printer = reading.printer;
         if !path.exists() {
             let missing = format!("there is no suite file `{}`", path.display());
             return Err(Failure::new(missing).hint(
                 "`probity init` writes one to start from; `probity run FILE` names another",
             ));
         }
-        let (suite, rules) = read(path, printer)?;
+        let (suite, rules) = read(path, reading)?;
         let environment = Environment::load(place.env_file.as_deref())?;
         warn_of_unknown(&environment, printer)?;
         let resolved = resolve(&suite, &environment, place, flags)?;
@@ -201,7 +217,7 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
 }
 
 /// Reads a suite with its rules compiled: compiling is how they are checked.
-pub(super) fn read(path: &Path, printer: &Printer) -> Result<(Suite, Rules), Failure> {
+pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules), Failure> {
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {
         Ok(rules) => {
@@ -211,10 +227,14 @@ pub(super) fn read(path: &Path, printer: &Printer) -> Result<(Suite, Rules), Fai
         Err(problems) => problems,
     };
     let (suite, problems) = Suite::load(path, &check);
-    for problem in &problems {
-        printer.problem(problem);
+    let mut is_refused = false;
+    for problem in problems {
+        let problem = reading.unknown_keys.judge(problem);
+        is_refused |= problem.severity == Severity::Error;
+        reading.printer.problem(&problem);
     }
     suite
+        .filter(|_| !is_refused)
         .zip(compiled.into_inner())
         .ok_or_else(|| Failure::new(format!("the suite file `{}` cannot be used", path.display())))
 }

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use probity_core::{
     classification::Verdict,
     event::{Event, Stamped, VERSION},
+    problem::UnknownKeys,
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
     runner::RunnerKind,
     standing::Changes,
@@ -18,7 +19,7 @@ use probity_run::{
 use probity_store::{LaneView, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 
 use super::{
-    project::Project,
+    project::{Project, Reading},
     report::{Reports, exit_of, refuse_inputs},
     run::real_path,
 };
@@ -30,7 +31,9 @@ const BATCH: usize = 512;
 const SHOWN: usize = 20;
 
 pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let project = Project::load(&args.suite, &args.place, Layer::default(), printer)?;
+    // A criterion with a typo in its name must not decide anything by being left out.
+    let reading = Reading { printer, unknown_keys: UnknownKeys::Refused };
+    let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let store = Path::new(&project.settings.store);
     let reader = Reader::open(store)?;
     let origin = reader.find(&args.run)?;
@@ -84,7 +87,7 @@ impl Context<'_> {
             let Self { project, .. } = self;
             let folder = &project.suite.folder;
             let mut report = |problem| problems.show(&problem);
-            let choice = Choice::default();
+            let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
             let surveyed = survey(runner, folder, project.rules, &choice, &mut report)
                 .ok_or_else(|| Failure::new("a dataset has errors, so nothing was judged"))?;
             let mut judging = runner.judging(&before.lane.backend);

@@ -21,6 +21,7 @@ use std::{
 };
 
 use probity_core::{
+    problem::UnknownKeys,
     record::{Lane, RunInfo, Selection},
     view::LaneReport,
     visible::safe,
@@ -41,7 +42,7 @@ pub(crate) use porcelain::Porcelain;
 
 use super::{
     baseline::{self, Against},
-    project::{self, Project},
+    project::{self, Project, Reading},
     report::{GitHub, Reports, exit_of},
 };
 use crate::{
@@ -86,7 +87,8 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 /// Load, plan, run, report.
 fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Result<Exit, Failure> {
-    let project = Project::load(&args.suite, &args.place, flags(args)?, printer)?;
+    let reading = Reading { printer, unknown_keys: unknown_keys(args) };
+    let project = Project::load(&args.suite, &args.place, flags(args)?, &reading)?;
     let store = Path::new(&project.settings.store);
     porcelain.result_file = store.display().to_string();
     let context = Context { args, project: &project, store, printer };
@@ -101,6 +103,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     if earlier.is_none() {
         prepare::refuse_unmet(&surveyed)?;
     }
+    context.tell_of_cases(&surveyed);
     let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
     context.refuse_unknown_prices(&lanes, &backends, &surveyed)?;
@@ -123,7 +126,10 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         context.tell(&safe(&text))?;
         return Ok(Exit::Success);
     }
-    if porcelain.planned == 0 {
+    let is_empty_shard = porcelain.planned == 0
+        && selection.shard.is_some()
+        && surveyed.iter().any(|it| it.of_all_shards > 0);
+    if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
     let mut plan = Plan {
@@ -165,6 +171,11 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     porcelain.total_calls = outcome.used.calls;
     // Something was asked, so whatever fails now is no wrong input.
     let reported = context.report(&run_id, &outcome, wanted, porcelain);
+    if is_empty_shard && reported.is_ok() {
+        // The whole is judged by `merge`, which needs this part as well.
+        printer.note("this shard has no cases");
+        return Ok(Exit::Success);
+    }
     reported.map_err(|failure| failure.exit(Exit::Aborted))
 }
 
@@ -438,6 +449,14 @@ fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
         flags.set("cache.enabled", Value::Flag(false), Origin::Flag("--no-cache"));
     }
     Ok(flags)
+}
+
+/// What becomes of names that nothing reads.
+fn unknown_keys(args: &RunArgs) -> UnknownKeys {
+    match args.allow_unknown {
+        true => UnknownKeys::Allowed,
+        false => UnknownKeys::Refused,
+    }
 }
 
 /// Where a suite file really is, which tells it from others of the same name.

@@ -151,7 +151,7 @@ treshold = 3
     insta::assert_snapshot!(project.shown(&["run"]), @r#"
     exit 2
     --- err
-    warning[unknown-field]: unknown field `max_concurency`
+    error[unknown-field]: unknown field `max_concurency`
      --> probity.toml:3:1
       |
     3 | max_concurency = 8
@@ -159,7 +159,7 @@ treshold = 3
       |
       = help: did you mean `max_concurrency`?
 
-    warning[unknown-field]: unknown field `treshold`
+    error[unknown-field]: unknown field `treshold`
       --> probity.toml:18:1
        |
     18 | treshold = 3

@@ -31,10 +31,14 @@ prompt = "Say anything"
 #[test]
 fn a_sound_dataset_is_ok() {
     let project = Project::new().file("cases.toml", GOOD);
-    assert_snapshot!(project.shown(&["dataset", "validate", "cases.toml"]), @"
+    assert_snapshot!(project.shown(&["dataset", "validate", "cases.toml"]), @r"
     exit 0
     --- out
-    cases.toml: ok, 3 cases, digest 40d31d62549afaa4
+    cases.toml: ok, 3 cases, 1 warning, digest 40d31d62549afaa4
+    --- err
+    warning[no-criterion]: 1 case states no criterion and will be undecided: free
+    --> cases.toml
+     = help: say when a reply is right, for example with `expected_response`
     ");
     assert_snapshot!(project.shown(&["dataset", "validate", "--require-criteria", "cases.toml"]), @"
     exit 2
@@ -230,7 +234,8 @@ fn converting_keeps_the_digest() {
     let project = Project::new().file("cases.toml", GOOD);
     let digest = |name: &str| {
         let text = project.shown(&["dataset", "validate", name]);
-        text[text.find("digest").unwrap_or_else(|| panic!("{text}"))..].to_owned()
+        let from = text.find("digest").unwrap_or_else(|| panic!("{text}"));
+        text[from..].lines().next().map(ToOwned::to_owned)
     };
     for name in ["c.jsonl", "c.json", "c.yaml", "c.csv", "c.toml"] {
         assert!(
@@ -318,7 +323,7 @@ fn a_large_dataset_is_read_line_by_line() {
     assert_snapshot!(project.shown(&["dataset", "validate", "many.jsonl"]), @r#"
     exit 2
     --- out
-    many.jsonl: not ok, 50000 cases, 1 error
+    many.jsonl: not ok, 50000 cases, 1 error, 1 warning
     --- err
     error[duplicate-id]: id `case-7` is already taken (case `case-7`)
          --> many.jsonl:50001:7
@@ -327,6 +332,10 @@ fn a_large_dataset_is_read_line_by_line() {
           |       ^^^^^^^^
           |
           = help: its first use is at many.jsonl:8
+
+    warning[no-criterion]: 50000 cases state no criterion and will be undecided: case-0, case-1, case-2, case-3, case-4, …
+    --> many.jsonl
+     = help: say when a reply is right, for example with `expected_response`
     "#);
 }
 
@@ -365,7 +374,8 @@ fn a_csv_cell_says_what_the_case_says_or_nothing() {
         .file("n.jsonl", "{\"id\":\"a\",\"prompt\":\"p\",\"expected_response\":255}\n");
     let digest = |name: &str| {
         let text = project.shown(&["dataset", "validate", name]);
-        text[text.find("digest").unwrap_or_else(|| panic!("{text}"))..].to_owned()
+        let from = text.find("digest").unwrap_or_else(|| panic!("{text}"));
+        text[from..].lines().next().map(ToOwned::to_owned)
     };
     assert!(project.run(&["dataset", "convert", "a.jsonl", "a.csv"]).status.success());
     assert_eq!(digest("a.csv"), digest("a.jsonl"));

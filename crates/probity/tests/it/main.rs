@@ -19,6 +19,7 @@ mod gates;
 mod hidden;
 mod init;
 mod judge;
+mod loading;
 mod pipes;
 mod project;
 mod replies;

@@ -26,7 +26,8 @@ pub(super) fn run(
     let mut output = Printer::data();
     let mut sound = true;
     for file in files {
-        let mut without_criteria = 0;
+        let mut without_criteria: Vec<String> = Vec::new();
+        let mut undecided = 0;
         let mut written = Ok(());
         let mut shown = printer.problems();
         let mut report = |problem: &Problem| match options.json {
@@ -38,17 +39,27 @@ pub(super) fn run(
             }
             false => shown.show(problem),
         };
-        let summary = read_checked(slice::from_ref(file), &mut |item| match item {
+        let mut summary = read_checked(slice::from_ref(file), &mut |item| match item {
             Item::Problem(problem) => report(&problem),
-            Item::Case(at) if options.require_criteria && !at.case.has_criteria() => {
-                without_criteria += 1;
-                report(&no_criterion(file, at.line, &at.case.id));
+            Item::Case(at) if !at.case.has_criteria() => {
+                undecided += 1;
+                match options.require_criteria {
+                    true => report(&no_criterion(file, at.line, &at.case.id)),
+                    false if without_criteria.len() < SHOWN_IDS => {
+                        without_criteria.push(at.case.id);
+                    }
+                    false => {}
+                }
             }
             Item::Case(_) => {}
         });
+        if undecided > 0 && !options.require_criteria {
+            report(&undecided_cases(file, undecided, &without_criteria));
+            summary.warnings += 1;
+        }
         written.map_err(Failure::output)?;
         drop(shown);
-        let errors = summary.errors + without_criteria;
+        let errors = summary.errors + if options.require_criteria { undecided } else { 0 };
         let accepted = errors == 0 && !(options.strict && summary.warnings > 0);
         sound &= accepted;
         let line = match options.json {
@@ -59,6 +70,28 @@ pub(super) fn run(
         output.flush().map_err(Failure::output)?;
     }
     Ok(if sound { Exit::Success } else { Exit::Usage })
+}
+
+/// So many ids of cases are named in a warning.
+const SHOWN_IDS: usize = 5;
+
+/// One warning for all of them: most often it is the same slip in each.
+fn undecided_cases(file: &std::path::Path, count: usize, first: &[String]) -> Problem {
+    let more = if count > first.len() { ", …" } else { "" };
+    let verb = if count == 1 { "states" } else { "state" };
+    Problem {
+        severity: Severity::Warning,
+        code: "no-criterion",
+        message: format!(
+            "{} {verb} no criterion and will be undecided: {}{more}",
+            counted(count, "case"),
+            first.join(", ")
+        ),
+        file: file.display().to_string().into(),
+        place: None,
+        case_id: None,
+        help: Some("say when a reply is right, for example with `expected_response`".to_owned()),
+    }
 }
 
 fn no_criterion(file: &std::path::Path, line: usize, id: &str) -> Problem {

@@ -8,11 +8,11 @@ use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
     foreign,
-    plan::{JudgeSeat, PlannedLane, Surveyed, survey, survey_program},
+    plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey, survey_program},
     redact::Redactor,
 };
 
-use super::{Context, selection};
+use super::{Context, selection, unknown_keys};
 use crate::failure::Failure;
 
 impl Context<'_> {
@@ -99,7 +99,10 @@ impl Context<'_> {
         selection: &Selection,
     ) -> Result<Vec<Surveyed>, Failure> {
         let Self { project, store, printer, .. } = self;
-        let choice = selection::resolve(selection, store, project.settings.seed)?;
+        let choice = Choice {
+            unknown_keys: unknown_keys(self.args),
+            ..selection::resolve(selection, store, project.settings.seed)?
+        };
         let mut shown = printer.problems();
         let mut report = |problem: Problem| shown.show(&problem);
         let surveyed: Vec<Option<Surveyed>> = runners
@@ -124,6 +127,43 @@ impl Context<'_> {
             .into_iter()
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+    }
+
+    /// What people have to know of the cases before they are asked.
+    pub(super) fn tell_of_cases(&self, surveyed: &[Surveyed]) {
+        for Surveyed { runner, undecided, unknown_failures, .. } in surveyed {
+            let Undecided { without_criterion, without_sandbox } = undecided;
+            let kinds = [
+                (without_criterion, "states no criterion", "state no criterion"),
+                (
+                    without_sandbox,
+                    "has an `execution`, which nothing runs yet,",
+                    "have an `execution`, which nothing runs yet,",
+                ),
+            ];
+            let name = &runner.name;
+            for (named, one, several) in kinds {
+                let verb = if named.count == 1 { one } else { several };
+                if named.count > 0 {
+                    self.printer.note(&format!(
+                        "{name}: {} {verb} and will be undecided: {}",
+                        counted(named.count, "case"),
+                        listed(named.count, &named.first)
+                    ));
+                }
+            }
+            if !unknown_failures.is_empty() {
+                let count = unknown_failures.len() as u64;
+                self.printer.note(&format!(
+                    "warning: {name}: {} that no case has: {}",
+                    match count {
+                        1 => "`known_failures` names an id".to_owned(),
+                        _ => format!("`known_failures` names {count} ids"),
+                    },
+                    listed(count, &unknown_failures[..unknown_failures.len().min(5)])
+                ));
+            }
+        }
     }
 
     /// A program that is not there is worth a word before anything is paid for.
@@ -287,6 +327,16 @@ impl<'c> Bench<'c> {
         let place = self.seat(name, model.map(String::as_str))?;
         Ok(JudgeSeat { place, backend: self.all[place].clone() })
     }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first of so many names.
+fn listed(count: u64, first: &[String]) -> String {
+    let more = if count > first.len() as u64 { ", …" } else { "" };
+    format!("{}{more}", first.join(", "))
 }
 
 /// Runner after runner, each on all its backends at once; or everything at once.

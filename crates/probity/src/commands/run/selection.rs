@@ -89,7 +89,7 @@ pub(super) fn resolve(selection: &Selection, store: &Path, seed: u64) -> Result<
     };
     let size = |sample: u64| usize::try_from(sample).unwrap_or(usize::MAX);
     let sample = selection.sample.map(|sample| SampleSize { size: size(sample), seed });
-    Ok(Choice { filter, sample, seed })
+    Ok(Choice { filter, sample, seed, ..Choice::default() })
 }
 
 /// The ids of the cases of a run that came to a verdict.
