@@ -191,6 +191,12 @@ impl Program {
             let evidence = Foreign { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
+        // Zero of zero is not "everything passed".
+        if matches!(finished.code(), Some(0 | 1)) && lines.has("N_CASES") && evidence.cases == 0 {
+            let reason = format!("it ran no case (N_CASES={})", one_line(lines.get("N_CASES")));
+            let evidence = Foreign { aborted: true, ..evidence };
+            return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
+        }
         match finished.code() {
             Some(0 | 1) if !said_something => {
                 let reason = format!("it printed none of {}{}", TELLING.join(", "), last_words());
@@ -326,7 +332,9 @@ mod tests {
         assert_eq!(missing.len(), 6);
         assert_eq!(ran.classification.rule, Rule::Pass);
         let ran = read("TOTAL_CALLS=\nCOST_USD=NaN\nN_CASES=-3\n", 0);
-        assert_eq!((ran.evidence.calls, ran.evidence.cases, ran.status), (0, 0, None));
+        assert_eq!((ran.evidence.calls, ran.evidence.cases), (0, 0));
+        let reason = "it ran no case (N_CASES=-3)".to_owned();
+        assert_eq!(ran.status, Some(LaneStatus::GaveUp { reason }));
         assert_eq!(ran.evidence.cost_usd.to_bits(), 0);
         let huge =
             read("TOTAL_CALLS=18446744073709551615\nCOST_USD=1e308\nN_CASES=9\n", 0).evidence;

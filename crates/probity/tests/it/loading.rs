@@ -197,10 +197,15 @@ fn a_filter_that_leaves_nothing_is_a_mistake_in_the_command_line() {
 
 #[test]
 fn a_run_that_asks_nothing_is_exit_3() {
-    let cases = "{\"id\":\"a\",\"prompt\":\"p\",\"expected_response\":\"p\"}\n";
-    let project =
-        echo(cases, "[[runners]]\nname = \"program\"\nkind = \"program\"\ncommand = [\"true\"]\n");
-    run(&project, &["probity.toml", "program"]).expect(3, &[]);
+    for command in ["true", "echo N_CASES=0", "echo N_CASES=0 && exit 1"] {
+        let more = format!(
+            "[[runners]]\nname = \"program\"\nkind = \"program\"\n\
+             command = [\"sh\", \"-c\", \"{command}\"]\n"
+        );
+        let project = echo("{\"id\":\"a\",\"prompt\":\"p\",\"expected_response\":\"p\"}\n", &more);
+        run(&project, &["probity.toml", "program"]).expect(3, &[]);
+        run(&project, &[]).expect(3, &[]);
+    }
 }
 
 #[test]
