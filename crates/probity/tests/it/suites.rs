@@ -382,3 +382,17 @@ fn every_path_has_its_lines_and_its_summary() {
         );
     }
 }
+
+#[test]
+fn a_program_whose_own_gates_fail_fails_the_suite() {
+    let runner = |code: u8| {
+        let script = format!("echo TOTAL_CALLS=0; echo N_CASES=2; echo N_PLANNED=2; exit {code}");
+        format!(
+            "[[runners]]\nname = \"p\"\nkind = \"program\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n"
+        )
+    };
+    for (code, expected) in [(0, 0), (1, 1)] {
+        let project = project("", &runner(code));
+        assert_eq!(project.run(&["run", "-q"]).status.code(), Some(expected), "exit {code}");
+    }
+}

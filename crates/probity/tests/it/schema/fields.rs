@@ -153,7 +153,7 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let mut sound = case.clone();
     let members = &mut sound["assert"][0]["assert"][0];
     *members = json!({ "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" });
-    let other = json!({ "id": "b", "user_prompt": "p", "expected_skill": "s", "category": "c",
+    let other = json!({ "id": "b", "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
                         "assert": [{ "type": "llm-rubric", "threshold": 0.5, "value": [
                             { "name": "n", "weight": 2, "description": "d" }] }] });
     let rubric = json!({ "version": "1.0", "skill_name": "s", "license": "MIT",
