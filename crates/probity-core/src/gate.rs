@@ -600,7 +600,7 @@ impl TryFrom<Written> for Gate {
     fn try_from(written: Written) -> Result<Self, String> {
         let Written { metric, min, max, warn, category, backend, allow_empty } = written;
         let limit = |text: String| {
-            Decimal::parse(&text).ok_or_else(|| format!("`{text}` is no limit of a gate"))
+            Decimal::parse(&text).ok_or_else(|| format!("`{text}` is not a limit of a gate"))
         };
         let bound = match (min, max) {
             (Some(min), None) => Bound::AtLeast(limit(min)?),

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Longest piece of a source line that a problem carries, in bytes.
 const SHOWN_BYTES: usize = 200;
 
-/// Something wrong with a file that its author can mend.
+/// Something wrong with a file that its author can fix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Problem {
     /// Whether the file can be used all the same.

@@ -29,7 +29,7 @@ pub struct RunView {
     pub status: RunStatus,
     /// The version that ran it.
     pub probity_version: String,
-    /// The share of errors above which a run is no basis for anything.
+    /// The share of errors above which the results of a run are not usable.
     pub max_error_rate: f64,
     /// What was run on what, in the order of the plan.
     pub lanes: Vec<LaneReport>,

@@ -199,7 +199,7 @@ impl Question<'_> {
         let reply = &reply[after_thinking(reply)..];
         let found = extract(reply, JsonLevel::Lenient, Wanted::Object);
         let Some(Value::Object(fields)) = &found.value else {
-            return Err("it is no JSON object".to_owned());
+            return Err("it is not a JSON object".to_owned());
         };
         // Of two objects nobody can say which is the judge's own word.
         let span = found.span.unwrap_or(0..reply.len());
@@ -213,7 +213,7 @@ impl Question<'_> {
         let both = self.answers.len() > 1;
         only(fields, if both { &["criteria", "winner"] } else { &["criteria"] })?;
         let Some(Value::Array(items)) = fields.get("criteria") else {
-            return Err("`criteria` is no list".to_owned());
+            return Err("`criteria` is not a list".to_owned());
         };
         let mut points: Vec<Option<Points>> = vec![None; self.criteria.len()];
         for item in items {
@@ -239,7 +239,9 @@ impl Question<'_> {
     }
 
     fn criterion(&self, item: &Value) -> Result<(usize, Points), String> {
-        let Value::Object(fields) = item else { return Err("a criterion is no table".to_owned()) };
+        let Value::Object(fields) = item else {
+            return Err("a criterion is not a table".to_owned());
+        };
         let names = if self.answers.len() > 1 { &NAMES[..] } else { &["score"] };
         only(fields, &[&["name", "reason"], names].concat())?;
         let name = fields.get("name").and_then(Value::as_str).ok_or("a criterion has no name")?;
@@ -248,13 +250,14 @@ impl Question<'_> {
         let whole = |key: &&str| {
             let points = fields.get(*key).and_then(Value::as_u64).filter(|it| POINTS.contains(it));
             let points = points.and_then(|it| u8::try_from(it).ok());
-            points
-                .ok_or_else(|| format!("`{key}` of {} is no whole number from 1 to 5", json(name)))
+            points.ok_or_else(|| {
+                format!("`{key}` of {} is not a whole number from 1 to 5", json(name))
+            })
         };
         let points = names.iter().map(whole).collect::<Result<_, _>>()?;
         match fields.get("reason") {
             Some(Value::String(reason)) => Ok((at, Points { points, reason: reason.clone() })),
-            Some(_) | None => Err(format!("`reason` of {} is no text", json(name))),
+            Some(_) | None => Err(format!("`reason` of {} is not a text", json(name))),
         }
     }
 }

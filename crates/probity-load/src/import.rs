@@ -92,7 +92,7 @@ impl Imported {
                 }
             }
             Err(_) => {
-                self.note(&case.id, "the prompt is no template that we read: taken literally");
+                self.note(&case.id, "the prompt is not a template that we read: taken literally");
                 case.prompt = literal(&case.prompt);
             }
         }

@@ -456,7 +456,7 @@ pub struct Baselines {
     pub tolerance: Tolerance,
 }
 
-/// When to try again after an error that may pass.
+/// When to try again after a transient error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retry {
     /// Tries after the first one.
@@ -505,7 +505,7 @@ pub struct Budget {
 pub struct FailFast {
     /// Cases in a row with the same error.
     pub threshold: u64,
-    /// The same for errors that no retry can mend.
+    /// The same for permanent errors.
     pub permanent_threshold: u64,
 }
 

@@ -330,7 +330,7 @@ fn difference(pair: &Pair) -> Option<String> {
     };
     let (value, low, high) = (value * 100.0, interval.low * 100.0, interval.high * 100.0);
     Some(format!(
-        "difference {value:+.1} points (95 %: {low:+.1} to {high:+.1}), p = {}{corrected}",
+        "difference {value:+.1} points (95 % CI {low:+.1} to {high:+.1}), p = {}{corrected}",
         chance(p_value)
     ))
 }

@@ -17,7 +17,7 @@ pub enum Conclusion {
     Warned,
     /// A gate does not hold.
     Failed,
-    /// The run is not whole, or has too many errors: no basis for anything.
+    /// The run is not whole, or has too many errors: its results are not usable.
     Unsound,
 }
 
@@ -103,7 +103,7 @@ pub fn sentence(run: &RunView) -> String {
     format!("{worse}{of_gates}; {judged}{errors}")
 }
 
-/// What makes a run no basis for anything.
+/// Why the results of a run are not usable.
 fn unsound(run: &RunView) -> String {
     let (errors, results) = run.errors();
     if results == 0 {

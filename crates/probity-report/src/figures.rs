@@ -64,7 +64,11 @@ fn share(share: Share) -> String {
     match interval {
         None => "n/a".to_owned(),
         Some(interval) => {
-            format!("{} ({count} of {of}; 95 %: {})", percent(count, of), shown_interval(interval))
+            format!(
+                "{} ({count} of {of}; 95 % CI {})",
+                percent(count, of),
+                shown_interval(interval)
+            )
         }
     }
 }
@@ -229,7 +233,7 @@ fn effectiveness(it: &Effectiveness) -> Sheet {
     sheet.fact("better with the skill", share(it.overall.wins));
     if let Some(mean) = it.overall.improvement {
         let spread = it.overall.interval;
-        let spread = spread.map(|it| format!(" (95 %: {:+.2} to {:+.2})", it.low, it.high));
+        let spread = spread.map(|it| format!(" (95 % CI {:+.2} to {:+.2})", it.low, it.high));
         let spread = spread.unwrap_or_default();
         sheet.fact("points gained", format!("{mean:+.2} of 4{spread}"));
     }

@@ -50,10 +50,8 @@ pub fn render(run: &RunView) -> String {
     }
     if run.locked_out() > 0 {
         let count = run.locked_out();
-        let _ = writeln!(
-            text,
-            "the key or the account: {count} of these, so the run is no basis for anything"
-        );
+        let _ =
+            writeln!(text, "{count} authentication or quota errors: the results are not usable");
     }
     if run.is_degraded() {
         let (rate, most) = (percent(errors, results), run.max_error_rate * 100.0);
@@ -90,7 +88,7 @@ fn write_lane(text: &mut String, report: &LaneReport) {
     if let Some(interval) = metrics.interval {
         let (rate, range) = (percent(pass, pass + fail), shown_interval(interval));
         let grouped = if metrics.is_clustered { ", cases that belong together" } else { "" };
-        let _ = writeln!(text, "  passed: {rate} of those judged (95 %: {range}{grouped})");
+        let _ = writeln!(text, "  passed: {rate} of those judged (95 % CI {range}{grouped})");
     }
     write_categories(text, metrics);
     let classes: Vec<String> = (metrics.all.classes.iter())

@@ -522,7 +522,7 @@ impl Engine {
         Some(live)
     }
 
-    /// A backend fails the same way again and again: the lane ends, and if nothing can mend it,
+    /// A backend fails the same way again and again: the lane ends, and if the error is permanent,
     /// every other that asks it.
     async fn give_up(
         &mut self,

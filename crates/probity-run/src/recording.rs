@@ -138,7 +138,7 @@ pub enum RecordingError {
         source: serde_json::Error,
     },
     /// It is no recording, or of a later kind.
-    #[error("`{}` is no recording that this program knows", path.display())]
+    #[error("`{}` is not a recording that this program knows", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -288,7 +288,7 @@ mod tests {
     fn what_is_no_recording_is_refused() {
         assert_eq!(
             recording("{}").unwrap_err(),
-            "`FOLDER/r.jsonl` is no recording that this program knows"
+            "`FOLDER/r.jsonl` is not a recording that this program knows"
         );
         let error = recording(&format!("{HEADER}\nnonsense")).unwrap_err();
         assert_eq!(error, "line 2 of the recording `FOLDER/r.jsonl` is not understood");

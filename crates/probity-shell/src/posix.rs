@@ -61,7 +61,7 @@ impl fmt::Display for Edition {
 
 /// A year that is no edition we know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no edition of POSIX we know; `2017` and `2024` are")]
+#[error("`{0}` is not an edition of POSIX we know; `2017` and `2024` are")]
 pub struct UnknownEdition(pub String);
 
 impl FromStr for Edition {

@@ -49,7 +49,7 @@ impl Environment {
         Self::of_process(name).or_else(|| self.of_file(name))
     }
 
-    /// The names of variables that begin like this. A value that is no text is a failure.
+    /// The names of variables that begin like this. A value that is not a text is a failure.
     pub(crate) fn names(&self, beginning: &str) -> Result<BTreeSet<String>, Failure> {
         let mut names = BTreeSet::new();
         for (name, value) in self.all() {

@@ -26,7 +26,7 @@ impl ShellRules {
                 .find(|it| it.name() == name);
             found.unwrap_or_else(|| {
                 let message =
-                    format!("`{name}` is no level; `strict`, `moderate` and `permissive` are");
+                    format!("`{name}` is not a level; `strict`, `moderate` and `permissive` are");
                 problems.push(problem(&[Step::Key("level")], message));
                 Level::default()
             })

@@ -32,24 +32,33 @@ fn points_come_in_the_order_of_the_rubric() {
 #[test]
 fn what_does_not_have_the_form_is_refused() {
     let cases = [
-        ("", "it is no JSON object"),
-        ("A is better.", "it is no JSON object"),
-        ("[1]", "it is no JSON object"),
-        ("{}", "`criteria` is no list"),
-        (&GOOD.replace("\"b\": 2, ", ""), "`b` of \"short\" is no whole number from 1 to 5"),
+        ("", "it is not a JSON object"),
+        ("A is better.", "it is not a JSON object"),
+        ("[1]", "it is not a JSON object"),
+        ("{}", "`criteria` is not a list"),
+        (&GOOD.replace("\"b\": 2, ", ""), "`b` of \"short\" is not a whole number from 1 to 5"),
         (
             &GOOD.replace("\"a\": 5", "\"a\": 4.5"),
-            "`a` of \"short\" is no whole number from 1 to 5",
+            "`a` of \"short\" is not a whole number from 1 to 5",
         ),
         (
             &GOOD.replace("\"a\": 5", "\"a\": \"5\""),
-            "`a` of \"short\" is no whole number from 1 to 5",
+            "`a` of \"short\" is not a whole number from 1 to 5",
         ),
-        (&GOOD.replace("\"a\": 5", "\"a\": 6"), "`a` of \"short\" is no whole number from 1 to 5"),
-        (&GOOD.replace("\"a\": 5", "\"a\": 0"), "`a` of \"short\" is no whole number from 1 to 5"),
+        (
+            &GOOD.replace("\"a\": 5", "\"a\": 6"),
+            "`a` of \"short\" is not a whole number from 1 to 5",
+        ),
+        (
+            &GOOD.replace("\"a\": 5", "\"a\": 0"),
+            "`a` of \"short\" is not a whole number from 1 to 5",
+        ),
         (&GOOD.replace("\"short\"", "\"right\""), "the criterion \"right\" is there twice"),
         (&GOOD.replace("\"short\"", "\"kind\""), "there is no criterion \"kind\""),
-        (&GOOD.replace("\"reason\": \"x\"", "\"reason\": 1"), "`reason` of \"short\" is no text"),
+        (
+            &GOOD.replace("\"reason\": \"x\"", "\"reason\": 1"),
+            "`reason` of \"short\" is not a text",
+        ),
         (
             &GOOD.replace("\"winner\": \"b\"", "\"winner\": \"both\""),
             "`winner` is none of `a`, `b` and `tie`",
@@ -85,7 +94,7 @@ fn the_question_as_a_judge_sees_it() {
     let text = format!(
         "{}\n=====\n{}",
         question.system(),
-        question.prompt("0123456789abcdef", 1, Some("it is no JSON object"))
+        question.prompt("0123456789abcdef", 1, Some("it is not a JSON object"))
     );
     insta::assert_snapshot!(text);
     let question = Question { answers: &["Hi"], ..question };

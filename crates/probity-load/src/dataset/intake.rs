@@ -223,7 +223,7 @@ impl<'a> Intake<'a> {
             }
             Ok(version) => self.summary.version = Some(version.to_string()),
             Err(_) => {
-                let message = "`version` is no version such as `1.0.0`".to_owned();
+                let message = "`version` is not a version such as `1.0.0`".to_owned();
                 findings.error("bad-version", &node.span, message);
             }
         }

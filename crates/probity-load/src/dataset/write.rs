@@ -54,7 +54,7 @@ impl<W: Write> Writer<W> {
     pub fn case(&mut self, case: &TestCase) -> Result<(), WriteError> {
         let unsayable = |reason: String| WriteError::Unsayable { id: case.id.clone(), reason };
         let value = serde_json::to_value(case).map_err(|error| unsayable(error.to_string()))?;
-        let fields = value.as_object().ok_or_else(|| unsayable("it is no table".to_owned()))?;
+        let fields = value.as_object().ok_or_else(|| unsayable("it is not a table".to_owned()))?;
         let text = match self.format {
             Format::Jsonl => format!("{value}\n"),
             Format::Json => {

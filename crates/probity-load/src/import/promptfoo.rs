@@ -201,7 +201,7 @@ fn read_prompts(root: &Node, folder: &Path, imported: &mut Imported) -> Vec<Stri
         let written = item.as_str().map(ToOwned::to_owned);
         let Some(prompt) = written.or_else(|| text(item, "raw")).or_else(|| text(item, "id"))
         else {
-            imported.note_file("a prompt that is no text is left out");
+            imported.note_file("a prompt that is not a text is left out");
             continue;
         };
         match prompt.strip_prefix("file://") {
@@ -216,7 +216,7 @@ fn read_prompts(root: &Node, folder: &Path, imported: &mut Imported) -> Vec<Stri
                 prompts.extend(parts.map(ToOwned::to_owned));
             }
             Some(name) => {
-                imported.note_file(format!("prompt file `{name}` is no text: left out"));
+                imported.note_file(format!("prompt file `{name}` is not a text: left out"));
             }
         }
     }

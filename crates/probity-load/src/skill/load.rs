@@ -29,7 +29,7 @@ pub fn load(folders: &[PathBuf], report: &mut dyn FnMut(Problem)) -> Option<Libr
         let before = loader.skills.len();
         match fs::metadata(folder) {
             Ok(found) if found.is_dir() => loader.folder(folder, 0),
-            Ok(_) => loader.file_problem(folder, "it is no folder"),
+            Ok(_) => loader.file_problem(folder, "it is not a folder"),
             Err(error) => loader.file_problem(folder, &error.to_string()),
         }
         if loader.usable && loader.skills.len() == before {
@@ -176,7 +176,7 @@ fn add_companions(
             }
         } else if own != main && companions.len() < MOST_COMPANIONS {
             let small = fs::metadata(&path).is_ok_and(|found| found.len() <= LARGEST);
-            // What is no text is nothing for a model that reads.
+            // What is not a text is nothing for a model that reads.
             let text = small.then(|| fs::read_to_string(&path).ok()).flatten();
             let is_text = |text: &String| !text.trim().is_empty() && !text.contains('\0');
             if let Some(text) = text.filter(is_text) {

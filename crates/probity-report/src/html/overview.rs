@@ -58,7 +58,7 @@ fn card(at: usize, report: &LaneReport) -> Markup {
                 b { (percent(pass, pass + fail)) }
                 span {
                     @if let Some(interval) = metrics.interval {
-                        "95 %: " (shown_interval(interval))
+                        "95 % CI " (shown_interval(interval))
                         @if metrics.is_clustered { " (grouped)" }
                     } @else { "nothing to judge" }
                 }

@@ -105,7 +105,7 @@ pub(crate) fn agreed(pair: &Pair) -> String {
     let mut text = match pair.interval() {
         None => "nothing to compare".to_owned(),
         Some(interval) => format!(
-            "{} agree, {equal} of {compared} (95 %: {})",
+            "{} agree, {equal} of {compared} (95 % CI {})",
             percent(*equal, *compared),
             shown_interval(interval)
         ),

@@ -269,7 +269,7 @@ impl Http {
     }
 
     /// There was no answer. A server of this machine that does not listen is not going to, and
-    /// everything else may pass.
+    /// everything else is transient.
     fn unreachable(&self, error: &reqwest::Error) -> CallError {
         let is_refused =
             io_error(error).is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused);

@@ -84,7 +84,7 @@ pub struct Program {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// Not a kind that is started.
-    #[error("backend `{name}` of kind `{kind}` is no program")]
+    #[error("backend `{name}` of kind `{kind}` is not a program")]
     OtherKind {
         /// The backend.
         name: String,

@@ -124,11 +124,11 @@ pub(crate) struct RunArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Choosing cases")]
 pub(crate) struct SelectionArgs {
-    /// The first N; of cases about skills, N that chance chooses with some of each kind
+    /// First N cases (a stratified random sample for skill runners)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
 
-    /// Those whose id or prompt a regular expression is found in
+    /// Only cases whose id or prompt matches REGEX
     #[arg(long, value_name = "REGEX")]
     pub(crate) filter: Option<String>,
 
@@ -152,7 +152,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "RUN")]
     pub(crate) errors: Option<String>,
 
-    /// N that chance chooses
+    /// A random sample of N cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: Option<u64>,
 
@@ -197,7 +197,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 
-    /// Tries after the first one, for errors that may pass
+    /// Retries after the first attempt, for transient errors
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u64>,
 

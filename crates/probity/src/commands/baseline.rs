@@ -54,7 +54,7 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
         let view = reader.view(&run, settings.max_error_rate)?;
         if Conclusion::of(&view) == Conclusion::Unsound {
             let why = conclusion::sentence(&view);
-            return Err(Failure::new(format!("run `{}` is no baseline: {why}", run.short()))
+            return Err(Failure::new(format!("run `{}` is not a baseline: {why}", run.short()))
                 .hint("ask the errors again with --retry-errors, or use --force"));
         }
     }
@@ -94,7 +94,7 @@ fn refuse_name(name: &str) -> Result<(), Failure> {
 fn refuse_unfit(run: &RunRow, lanes: &[LaneView]) -> Result<(), Failure> {
     let id = run.short();
     if !lanes.iter().all(LaneView::is_complete) || lanes.is_empty() {
-        return Err(Failure::new(format!("run `{id}` is not whole, so it is no baseline"))
+        return Err(Failure::new(format!("run `{id}` is not whole, so it is not a baseline"))
             .hint(format!("go on with it: probity run {} --resume {id}; or --force", run.suite)));
     }
     if let Some(name) = run.info.selection.limited_by() {
@@ -184,7 +184,7 @@ impl Against {
             Failure::read(&path, error).hint("`probity bless RUN --as NAME` makes a baseline")
         })?;
         let baseline = Baseline::parse(&text).map_err(|error| {
-            Failure::new(format!("`{}` is no baseline: {error}", path.display()))
+            Failure::new(format!("`{}` is not a baseline: {error}", path.display()))
         })?;
         Ok(Self { name: name.to_owned(), baseline, settings: settings.baseline.clone(), force })
     }

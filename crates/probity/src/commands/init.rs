@@ -131,7 +131,7 @@ fn prepare(
 fn refuse_in_the_way(planned: &[Planned], force: bool) -> Result<(), Failure> {
     for Planned { folder, .. } in planned {
         if folder.exists() && !folder.is_dir() {
-            return Err(Failure::new(format!("`{}` is no folder", folder.display()))
+            return Err(Failure::new(format!("`{}` is not a folder", folder.display()))
                 .hint("name another folder: probity init [--suite NAME] DIR"));
         }
     }

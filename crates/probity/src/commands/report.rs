@@ -188,7 +188,7 @@ impl Reports {
     }
 }
 
-/// A run that is not whole, or has too many errors, is no basis for anything; then the gates
+/// A run that is not whole, or has too many errors, has no usable results; then the gates
 /// decide.
 pub(super) fn exit_of(view: &RunView, gating: &GatingArgs) -> Exit {
     match Conclusion::of(view) {

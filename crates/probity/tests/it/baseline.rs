@@ -94,7 +94,7 @@ fn what_is_no_basis_is_neither_blessed_nor_compared() {
     let project = begin(&server);
     run(&project, &["--max-calls", "5", "-j", "1"]).expect(3, &[]);
     let shown = project.shown(&["bless"]);
-    assert!(shown.contains("is not whole, so it is no baseline"), "{shown}");
+    assert!(shown.contains("is not whole, so it is not a baseline"), "{shown}");
     run(&project, &["--limit", "5"]).expect(0, &[]);
     let shown = project.shown(&["bless"]);
     assert!(shown.contains("asked only some cases (--limit)"), "{shown}");
@@ -111,7 +111,7 @@ fn what_is_no_basis_is_neither_blessed_nor_compared() {
     run(&project, &["--baseline", "main", "--force"]).expect(0, &[]);
     fs::write(project.path("baselines/odd.json"), "{\"probity_baseline\": 1}").unwrap();
     let ran = run(&project, &["--baseline", "odd"]);
-    assert!(ran.err.contains("odd.json` is no baseline: missing field"), "{}", ran.err);
+    assert!(ran.err.contains("odd.json` is not a baseline: missing field"), "{}", ran.err);
     assert!(Path::new(&project.path("baselines/main.json")).exists());
 }
 

@@ -226,7 +226,7 @@ fn a_suite_with_a_wrong_rule_is_refused_at_its_place() {
     assert_snapshot!(project.shown(&["check", "command", "--suite", "suite.toml", "ls"]), @r#"
     exit 2
     --- err
-    error[bad-shell-rule]: `lax` is no level; `strict`, `moderate` and `permissive` are
+    error[bad-shell-rule]: `lax` is not a level; `strict`, `moderate` and `permissive` are
      --> suite.toml:2:9
       |
     2 | level = "lax"

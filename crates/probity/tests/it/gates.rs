@@ -62,7 +62,7 @@ fn errors_leave_the_rate_or_count_as_failures() {
     let project = gated(&server, "{ pass_rate = 1.0 }");
     run(&project, &[]).expect(0, &[]);
     run(&project, &["--errors-as-failures"]).expect(1, &[]);
-    // Too many errors are no basis for anything, whatever the gates say.
+    // Results with too many errors are not usable, whatever the gates say.
     let rule = Rule::new(When::prompt_contains("7"), Answer::fault(Trouble::BadRequest));
     let server = FakeServer::start(Script::default().rule(rule));
     let project = gated(&server, "{ pass_rate = 1.0 }\n[fail_fast]\nenabled = false\n");

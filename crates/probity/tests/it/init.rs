@@ -251,7 +251,7 @@ fn what_cannot_be_written_to_is_named() {
     assert_snapshot!(project.shown(&["init", "taken"]), @"
     exit 2
     --- err
-    error: `taken` is no folder
+    error: `taken` is not a folder
     hint: name another folder: probity init [--suite NAME] DIR
     ");
     assert_snapshot!(project.shown(&["init", "taken/below"]), @"

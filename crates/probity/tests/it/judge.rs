@@ -89,7 +89,7 @@ fn a_judge_is_asked_more_strictly_until_it_can_be_read() {
         .rule(Rule::new(
             When::All(vec![
                 is_judge(),
-                When::prompt_contains("could not be used: it is no JSON object"),
+                When::prompt_contains("could not be used: it is not a JSON object"),
             ]),
             judged(5),
         ));

@@ -200,7 +200,7 @@ fn a_bad_key_stops_its_backend_and_no_other() {
     assert_eq!(passed, 100);
 }
 
-/// What each fault costs: calls, cases that ended, whether no retry can mend it.
+/// What each fault costs: calls, cases that ended, whether it is permanent.
 #[test]
 fn every_fault_stops_a_run_after_the_calls_it_takes_to_know() {
     let faults = [

@@ -251,14 +251,14 @@ fn a_foreign_runner_that_gives_a_backend_up_skips_the_rest_of_that_backend_alone
     let suite = |more: &str| {
         backend("a", &a) + &backend("b", &b) + &first(more) + &runners(&["own"], &["a", "b"])
     };
-    // Its words say that nothing can mend it.
+    // Its words say that the error is permanent.
     let permanent = project("", &suite(""));
     run(&permanent, &[]).expect(3, &[("FAIL_FAST_PERMANENT", "1"), ("N_CASES", "20")]);
     assert_eq!(
         statuses(&summary(&permanent)),
         ["foreign on a: aborted", "own on a: skipped", "own on b: ok"]
     );
-    // It says itself that it may pass.
+    // It says itself that the error is transient.
     let passing = project("", &suite("FAIL_FAST_PERMANENT=0\\n"));
     run(&passing, &[]).expect(3, &[("FAIL_FAST_PERMANENT", "0"), ("N_CASES", "40")]);
     assert_eq!(

@@ -272,7 +272,7 @@ fn names_error(value: &Value) -> bool {
     ["error", "errors"].iter().any(|key| value.get(key).is_some_and(is_something))
 }
 
-/// The text at a place; what is no text is shown as JSON.
+/// The text at a place; what is not a text is shown as JSON.
 fn at(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
         Value::Null => None,

@@ -63,7 +63,7 @@ fn split_url(text: &str) -> Result<(&str, Option<&str>), InvalidBackend> {
 fn unknown_kind(kind: &str) -> String {
     let kinds = BackendKind::ALL.into_iter().filter(|it| can_be_named(*it));
     let kinds: Vec<&str> = kinds.map(BackendKind::as_str).collect();
-    format!("`{kind}` is no kind of backend: they are {}", kinds.join(", "))
+    format!("`{kind}` is not a kind of backend: they are {}", kinds.join(", "))
 }
 
 /// Whether a kind and a model are all that a backend of this kind needs.
@@ -82,7 +82,7 @@ fn check(kind: BackendKind, model: Option<&str>, url: Option<&str>) -> Result<()
         }
         Way::Program if url.is_some() => Some(format!("`{name}` is a program and has no URL")),
         Way::Nobody if model.is_some() || url.is_some() => {
-            Some(format!("`{name}` is no model: it stands alone"))
+            Some(format!("`{name}` is not a model: it stands alone"))
         }
         Way::Server | Way::Program | Way::File | Way::Nobody => None,
     };
@@ -181,10 +181,10 @@ mod tests {
         check("openai:m@", "`` is no URL: it has to begin with http:// or https://");
         check(
             "gpt:4",
-            "`gpt` is no kind of backend: they are openai, openai-responses, azure, anthropic, gemini, ollama, vllm, mlx, lmstudio, llamacpp, openrouter, groq, mistral, deepseek, together, fireworks, xai, cerebras, perplexity, nvidia, github-models, claude, codex, copilot, echo",
+            "`gpt` is not a kind of backend: they are openai, openai-responses, azure, anthropic, gemini, ollama, vllm, mlx, lmstudio, llamacpp, openrouter, groq, mistral, deepseek, together, fireworks, xai, cerebras, perplexity, nvidia, github-models, claude, codex, copilot, echo",
         );
         check("claude:haiku@http://h", "`claude` is a program and has no URL");
-        check("echo:x", "`echo` is no model: it stands alone");
+        check("echo:x", "`echo` is not a model: it stands alone");
         check(
             "command:x",
             "a backend of kind `command` needs more than a model: write it into probity.toml",

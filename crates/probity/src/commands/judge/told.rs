@@ -19,7 +19,7 @@ pub(super) fn render(it: &Calibration) -> String {
     }
     let share = it.agreement;
     let range = share.interval.map_or_else(String::new, |interval| {
-        format!(" (95 %: {:.1} to {:.1})", interval.low * 100.0, interval.high * 100.0)
+        format!(" (95 % CI {:.1} to {:.1})", interval.low * 100.0, interval.high * 100.0)
     });
     let (count, of) = (share.count, share.of);
     let _ =
@@ -49,7 +49,7 @@ pub(super) fn render(it: &Calibration) -> String {
     }
     if let Some(bias) = it.bias {
         let range = it.bias_interval.map_or_else(String::new, |interval| {
-            format!(" (95 %: {:+.2} to {:+.2})", interval.low, interval.high)
+            format!(" (95 % CI {:+.2} to {:+.2})", interval.low, interval.high)
         });
         let _ = writeln!(text, "  judge above people    {bias:+.2} points{range}");
     }

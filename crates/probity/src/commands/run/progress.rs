@@ -226,7 +226,7 @@ impl Board {
                 self.backing_off.remove(case);
             }
             Event::BackendTripped { backend, reason, permanent, .. } => {
-                let hope = if *permanent { "no retry can mend that" } else { "it may pass" };
+                let hope = if *permanent { "permanent" } else { "transient" };
                 return Some(format!(
                     "backend `{}` is given up: the same error again and again ({hope}): {}",
                     safe(backend),

@@ -57,7 +57,7 @@ pub(super) fn of(args: &RunArgs) -> Selection {
 pub(super) fn resolve(selection: &Selection, store: &Path, seed: u64) -> Result<Choice, Failure> {
     let pattern = selection.filter.as_ref().map(|pattern| {
         RegexBuilder::new(pattern).build().map_err(|error| {
-            Failure::new(format!("`--filter {pattern}` is no regular expression")).because(error)
+            Failure::new(format!("`--filter {pattern}` is not a regular expression")).because(error)
         })
     });
     let categories = selection.category.iter().map(|name| {
@@ -104,5 +104,5 @@ fn shard(text: &str) -> Result<Shard, Failure> {
         let (index, count) = (index.parse().ok()?, count.parse().ok()?);
         (index >= 1 && index <= count).then_some(Shard { index, count })
     });
-    parsed.ok_or_else(|| Failure::new(format!("`--shard {text}` is no part such as 2/5")))
+    parsed.ok_or_else(|| Failure::new(format!("`--shard {text}` is not a part such as 2/5")))
 }

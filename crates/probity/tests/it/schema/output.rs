@@ -238,7 +238,7 @@ fn runs_of_everything_are_described() {
     assert!(lanes[0]["cost_usd"].is_number() && lanes[1]["cost_usd"].is_null());
     assert_eq!(lanes[0]["unexpected_passes"], json!(["case-0"]));
     assert_eq!(lanes[0]["interval"]["method"], "clustered");
-    // One lane alone is no list.
+    // One lane alone is not a list.
     let written = check_run(&project, 1, &["--backend", "two", "--errors-as-failures"]);
     assert_eq!(written.evaluation["backend"], "two");
     let one = String::from_utf8(project.run(&["show", "latest", "case-3", "--json"]).stdout);

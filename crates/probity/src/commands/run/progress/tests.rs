@@ -76,6 +76,6 @@ fn what_everybody_should_know_is_a_line_of_its_own() {
     let note = board.take(&tripped).unwrap();
     assert_eq!(
         note,
-        "backend `b` is given up: the same error again and again (no retry can mend that): auth: no\\u{1b}[2J"
+        "backend `b` is given up: the same error again and again (permanent): auth: no\\u{1b}[2J"
     );
 }
