@@ -154,6 +154,8 @@ pub struct Metrics {
     pub input_tokens: u64,
     /// Tokens of replies.
     pub output_tokens: u64,
+    /// Results whose tokens are, at least in part, estimated.
+    pub estimated: u64,
     /// Dollars, as far as prices are known.
     pub cost_usd: f64,
     /// Results that have a price.
@@ -412,6 +414,7 @@ impl<'j> Fold<'j> {
         metrics.calls += u64::from(outcome.calls);
         metrics.input_tokens += outcome.usage.input_tokens.unwrap_or(0);
         metrics.output_tokens += outcome.usage.output_tokens.unwrap_or(0);
+        metrics.estimated += u64::from(outcome.usage.estimated);
         metrics.cost_usd += outcome.cost_usd.unwrap_or(0.0);
         metrics.priced += u64::from(outcome.cost_usd.is_some());
         match outcome.source {

@@ -271,10 +271,13 @@ pub fn spent(metrics: &Metrics) -> String {
         let _ = write!(text, ", {} answers from a recording", metrics.replayed);
     }
     if metrics.input_tokens + metrics.output_tokens > 0 {
-        let _ = write!(text, ", {} tokens in, {} out", metrics.input_tokens, metrics.output_tokens);
+        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
+        let (input, output) = (metrics.input_tokens, metrics.output_tokens);
+        let _ = write!(text, ", {input} tokens in, {output} out{estimated}");
     }
     if metrics.priced > 0 {
-        let _ = write!(text, ", ${:.4}", metrics.cost_usd);
+        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
+        let _ = write!(text, ", ${:.4}{estimated}", metrics.cost_usd);
     }
     text
 }
