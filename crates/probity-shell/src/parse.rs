@@ -1,4 +1,4 @@
-//! From text to [`tree`](crate::tree): the only module that knows the parser crate.
+//! From text to `tree`: the only module that knows the parser crate.
 //!
 //! Length and nesting are limited before anything recursive runs, so that no text can exhaust the stack. A text that the
 //! parser had to mend counts as broken: a command that a shell would refuse is not judged by what it might have meant.

@@ -1,5 +1,6 @@
 //! Addresses of servers: whose they are, and how they may be shown.
 
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
 use crate::redact::Redactor;
@@ -80,31 +81,11 @@ pub(super) fn add_secrets(url: &Url, redactor: &mut Redactor) {
     // A name without a password is a token.
     let secret = url.password().unwrap_or_else(|| url.username());
     redactor.add(secret);
-    redactor.add(&percent_decoded(secret));
+    redactor.add(&percent_decode_str(secret).decode_utf8_lossy());
     for pair in url.query().unwrap_or("").split('&') {
         redactor.add(pair.split_once('=').map_or(pair, |(_, value)| value));
     }
     url.query_pairs().for_each(|(_, value)| redactor.add(&value));
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = tail.get(..2).and_then(|it| str::from_utf8(it).ok());
-        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            (_, _) => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

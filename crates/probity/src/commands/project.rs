@@ -141,8 +141,8 @@ fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), F
         if known.contains(&name) || name == MARK {
             continue;
         }
-        let nearest = known.iter().min_by_key(|it| distance(it, &name));
-        let meant = nearest.filter(|it| distance(it, &name) <= MOST_TYPOS);
+        let nearest = known.iter().min_by_key(|it| strsim::levenshtein(it, &name));
+        let meant = nearest.filter(|it| strsim::levenshtein(it, &name) <= MOST_TYPOS);
         let help = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "`probity config show` lists the settings".to_owned(),
@@ -158,21 +158,6 @@ const OURS: &str = "PROBITY_";
 const MARK: &str = "PROBITY_MARK";
 /// How many letters may be wrong in a name for it to be meant for another.
 const MOST_TYPOS: usize = 4;
-
-/// How many letters have to be put in, left out or replaced to make one name of another.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, a) in one.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, b) in other.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
-}
 
 /// The settings that the command line makes.
 pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
