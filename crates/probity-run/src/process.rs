@@ -31,6 +31,7 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
+pub(crate) use launch::is_out_of_files;
 pub use launch::{Launch, NoProgram, find};
 use pipes::{Kept, Pipes};
 pub use room::Room;

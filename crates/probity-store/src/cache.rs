@@ -11,7 +11,7 @@ use probity_core::record::Kept;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{
-    StoreError, make_folder,
+    StoreError, make_place,
     schema::{self, Content},
 };
 
@@ -35,7 +35,7 @@ pub struct CacheStats {
 impl Cache {
     /// Opens a cache, and makes it if need be.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        make_folder(path)?;
+        make_place(path)?;
         let failed = |source| StoreError::OpenCache { path: path.to_owned(), source };
         let connection = Connection::open(path).map_err(failed)?;
         if !schema::is_ours(&connection, Content::Cache).map_err(failed)? {
