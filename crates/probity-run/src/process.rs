@@ -113,7 +113,7 @@ impl Finished {
 
     /// The name of the signal that ended it.
     pub fn signal(&self) -> Option<String> {
-        self.status.and_then(|status| status.signal()).map(signals::name)
+        self.status.and_then(|status| status.signal()).map(probity_core::failure::signal_name)
     }
 }
 

@@ -30,7 +30,7 @@ use probity_core::{
 use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
 use probity_report::text;
 use probity_run::{
-    backend::Backend,
+    backend::{Answers, Backend},
     decide::Certainty,
     engine::{self, Outcome},
     events,
@@ -135,6 +135,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
+    let cache = answers::open(&project, access, has_generations, printer)?;
     let mut plan = Plan {
         run_id: String::new(),
         resumed: earlier.is_some(),
@@ -146,7 +147,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         carried: Used::default(),
         carried_by_runner: Vec::new(),
         ledger: None,
-        cache: answers::open(&project, access, has_generations)?,
+        cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
     };
     // A path that cannot be written is found out before anything is paid for.
@@ -164,7 +165,11 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     plan.ledger = Some(Box::new(CallsOnDisk(ledger)));
     summary::forget(store);
     let run_id = plan.run_id.clone();
-    let outcome = context.drive(plan, recorder, events, porcelain).map_err(|failure| {
+    let outcome = context.drive(plan, recorder, events, porcelain);
+    if let Some(cache) = cache {
+        cache.tell_of_damage(printer);
+    }
+    let outcome = outcome.map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
         let cases = Reader::open(store)
             .and_then(|reader| Ok(reader.run_tally(&reader.find(&run_id)?)?.total()));

@@ -144,6 +144,14 @@ fn calls_are_counted_over_kills() {
 }
 
 #[test]
+fn a_source_of_a_merge_that_is_not_there_is_named() {
+    let shown = Project::new().shown(&["merge", "missing.db", "--store", "all.db"]);
+    assert!(shown.contains("`missing.db` cannot be merged: there is no such store"), "{shown}");
+    let shown = Project::new().shown(&["merge", "missing.db#latest", "--store", "all.db"]);
+    assert!(shown.contains("there is no store at `missing.db`"), "{shown}");
+}
+
+#[test]
 fn nobody_else_may_read_what_is_kept() {
     let server = FakeServer::start(Script::always(Answer::Hang));
     let project = project(2, &[("fake", &server)], "");
