@@ -246,6 +246,9 @@ pub struct GateResult {
 }
 
 impl EvaluationResult {
+    /// What the list of cases is called that did not pass.
+    pub const FAILED_CASES: &str = "failed_cases";
+
     /// The result of a lane. The cases that failed come from its records.
     pub fn of(run: &RunView, lane: &LaneReport, failed_cases: Vec<FailedCase>) -> Self {
         let LaneReport { lane: info, metrics, gates, .. } = lane;

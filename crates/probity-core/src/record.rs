@@ -303,6 +303,20 @@ pub struct CaseRecord {
     pub asked: Vec<Asked>,
 }
 
+impl CaseRecord {
+    /// How long the texts are that were sent and that came back.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let asked = self.asked.iter().map(|it| it.request.prompt().len() + length(&it.reply));
+        let failures = self.failures.iter().map(|it| it.error.message.len());
+        self.request.prompt().len()
+            + length(&self.reply)
+            + length(&self.reasoning)
+            + asked.sum::<usize>()
+            + failures.sum::<usize>()
+    }
+}
+
 /// What was asked with which parameters, in 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InputDigest(pub [u8; 16]);

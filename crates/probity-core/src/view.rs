@@ -68,6 +68,13 @@ pub struct LaneReport {
 }
 
 impl RunView {
+    /// How long it took from its beginning to its end, in milliseconds. A clock that was set back
+    /// between two sittings makes it shorter, and never negative.
+    pub fn elapsed_ms(&self) -> Option<u64> {
+        let elapsed = self.finished_ms?.saturating_sub(self.started_ms);
+        Some(u64::try_from(elapsed).unwrap_or(0))
+    }
+
     /// The worst that a gate came to; none without gates.
     pub fn gate_status(&self) -> Option<GateStatus> {
         self.lanes.iter().flat_map(|lane| &lane.gates).map(|gate| gate.status).max()

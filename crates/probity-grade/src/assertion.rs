@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
     located::Step,
@@ -15,6 +14,7 @@ use crate::{
     compile::Compiler,
     judge,
     reply::Reply,
+    schema::Schema,
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
@@ -201,7 +201,7 @@ impl Context<'_> {
     fn schema(
         &mut self,
         compiler: &mut Compiler<'_>,
-        test: fn(Option<Arc<Validator>>) -> Test,
+        test: fn(Option<Arc<Schema>>) -> Test,
     ) -> Option<Test> {
         let Some(value) = &self.assertion.value else { return Some(test(None)) };
         match compiler.schema(value) {

@@ -16,13 +16,13 @@ use crate::{
     check::{Checked, Together, evaluate},
     command::Judged,
     compile::Expectation,
-    errors::ErrorInput,
+    errors::{ErrorInput, signal_named},
     excerpt::excerpt,
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
     routing::Chosen,
-    schema,
+    schema::Held,
 };
 
 /// Says what a result is.
@@ -161,14 +161,13 @@ fn judge_error(
             limit_seconds: result.limit_seconds.and_then(|it| it.parse().ok()),
             ..Details::default()
         },
-        Rule::Crash => Details {
-            reason: Some(match error.signal {
-                Some(_) => Trouble::Signal,
-                None => Trouble::Crash,
-            }),
-            signal: error.signal.map(ToOwned::to_owned),
-            ..Details::default()
-        },
+        Rule::Crash => {
+            // Where a text decided that it is a crash, the text tells the signal too.
+            let told = || error.kind.is_none().then(|| signal_named(error.message)).flatten();
+            let signal = error.signal.map(ToOwned::to_owned).or_else(told);
+            let reason = if signal.is_some() { Trouble::Signal } else { Trouble::Crash };
+            Details { reason: Some(reason), signal, ..Details::default() }
+        }
         Rule::EmptyResponse => {
             Details { reason: Some(Trouble::EmptyResponse), ..Details::default() }
         }
@@ -254,7 +253,7 @@ fn judge_reply(
     }
 }
 
-/// A judge has to say whether the reply is right, and has not.
+/// Somebody has to say whether the reply is right, and has not.
 fn unjudged(why: String) -> Fired {
     Fired {
         rule: Rule::Error,
@@ -384,10 +383,14 @@ fn judge_format(
         Some(value) if !wanted.accepts(value) => {
             Some(format!("the reply is JSON, but not an {}", wanted.as_str()))
         }
-        Some(value) => {
-            let schema = expectation.schema.as_deref();
-            schema.and_then(|schema| schema::violations(schema, value))
-        }
+        Some(value) => match expectation.schema.as_deref().map(|schema| schema.hold(value)) {
+            None | Some(Held::Valid) => None,
+            Some(Held::Invalid(violations)) => Some(violations),
+            Some(Held::Unknown(why)) => {
+                facts.unjudged = Some(why);
+                return extraction.value;
+            }
+        },
     };
     let by_schema = expectation.schema.is_some();
     let criterion = if by_schema { Criterion::Schema } else { Criterion::ExpectedFormat };
@@ -436,7 +439,7 @@ fn judge_content(
     }
     let Together { passed, value, scores, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
-    facts.unjudged = unjudged;
+    facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);
     }

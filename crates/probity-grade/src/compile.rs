@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     case::{RubricCriterion, TestCase},
     classification::{Class, Classification, Rule, Verdict},
@@ -23,7 +22,7 @@ use crate::{
     pattern,
     routing::RoutingExpectation,
     rules::Rules,
-    schema,
+    schema::Schema,
 };
 
 /// How many regular expressions, and how many schemas, a compiler keeps.
@@ -36,7 +35,7 @@ pub struct Expectation<'r> {
     pub(crate) comparison: Option<CompiledMatch>,
     pub(crate) format: Option<Wanted>,
     pub(crate) level: JsonLevel,
-    pub(crate) schema: Option<Arc<Validator>>,
+    pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) assertions: Vec<CompiledAssertion>,
     pub(crate) threshold: Option<f64>,
     pub(crate) expected: Option<Class>,
@@ -123,7 +122,7 @@ impl Expectation<'_> {
 pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
-    schemas: BTreeMap<String, Arc<Validator>>,
+    schemas: BTreeMap<String, Arc<Schema>>,
     /// Those of the case that is being compiled.
     rubrics: Vec<Vec<RubricCriterion>>,
 }
@@ -280,12 +279,12 @@ impl<'r> Compiler<'r> {
     }
 
     /// A schema, compiled once.
-    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Validator>, String> {
+    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Schema>, String> {
         let key = schema.to_string();
         if let Some(validator) = self.schemas.get(&key) {
             return Ok(validator.clone());
         }
-        let validator = Arc::new(schema::compile(schema)?);
+        let validator = Arc::new(Schema::compile(schema)?);
         if self.schemas.len() >= KEPT {
             self.schemas.clear();
         }

@@ -33,8 +33,7 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     }
     let gates = Counts::of_gates(run);
     let all = lanes.iter().fold(gates, |sum, it| sum.plus(*it));
-    let elapsed = run.finished_ms.map_or(0, |end| end.saturating_sub(run.started_ms));
-    let elapsed = u64::try_from(elapsed).unwrap_or(0);
+    let elapsed = run.elapsed_ms().unwrap_or(0);
     out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
     let name = Xml(&run.suite);
     writeln!(out, "<testsuites name=\"{name}\" {all} time=\"{}\">", Seconds(elapsed))?;

@@ -29,6 +29,15 @@ pub fn capped(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// One word of a command that somebody is going to copy.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

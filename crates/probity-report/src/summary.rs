@@ -57,13 +57,12 @@ fn summary(run: &RunView) -> Value {
     let fail_fast: Vec<String> =
         run.lanes.iter().filter(of_fail_fast).map(LaneReport::title).collect();
     let priced = metrics().any(|it| it.priced > 0);
-    let milliseconds = run.finished_ms.map(|end| end.saturating_sub(run.started_ms));
     json!({
         "schema_version": SCHEMA_VERSION,
         "run_id": run.run_id,
         "suite": run.suite,
         "timestamp": time(run.started_ms),
-        "duration_seconds": milliseconds.map(seconds),
+        "duration_seconds": run.elapsed_ms().map(seconds),
         "conclusion": Conclusion::of(run).as_str(),
         "aborted": Conclusion::of(run) == Conclusion::Unsound,
         "total_calls": metrics().map(|it| it.calls).sum::<u64>(),
@@ -112,7 +111,7 @@ fn runner(report: &LaneReport) -> Value {
         "errors": metrics.all.verdicts.error,
         "calls": metrics.calls,
         "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
-        "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first))),
+        "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first).try_into().unwrap_or(0))),
         "figures": metrics.figures,
         "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
     })
@@ -142,6 +141,6 @@ fn word(report: &LaneReport) -> &'static str {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
-fn seconds(milliseconds: i64) -> f64 {
+fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
 }

@@ -11,6 +11,7 @@ pub mod calibrate;
 pub mod clock;
 pub mod decide;
 pub mod engine;
+pub mod events;
 pub mod filter;
 pub mod foreign;
 mod grade;

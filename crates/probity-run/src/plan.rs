@@ -30,7 +30,10 @@ use crate::{
     source::{Cases, Done, Filled, Judge},
     work::{Skills, rubrics_in},
 };
-pub use crate::{budget::Used, work::Calls};
+pub use crate::{
+    budget::{Ledger, Used},
+    work::Calls,
+};
 
 /// Everything that is run.
 #[derive(Debug)]
@@ -53,6 +56,8 @@ pub struct Plan {
     pub carried: Used,
     /// The same of each runner.
     pub carried_by_runner: Vec<Used>,
+    /// Where calls are written down before they are made.
+    pub ledger: Option<Box<dyn Ledger>>,
     /// Answers of earlier calls that may be used.
     pub cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.

@@ -10,7 +10,7 @@ use probity_core::record::{Lane, LaneStatus, RunStatus};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    NewRun, Reader, RunRow, StoreError, make_folder, open,
+    NewRun, Reader, RunRow, StoreError, make_place, open,
     recorder::written,
     result::{
         Column,
@@ -56,7 +56,7 @@ pub fn merge(
     missing: Option<&str>,
 ) -> Result<(), MergeError> {
     let lanes = merged_lanes(sources, missing)?;
-    make_folder(target)?;
+    make_place(target)?;
     let mut connection = open(target)?;
     let schemas = attach(&connection, target, sources).map_err(StoreError::Write)?;
     let transaction = connection

@@ -14,8 +14,9 @@ use probity_core::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
-    StoreError, id, open,
-    recorder::is_busy,
+    StoreError, id,
+    lock::is_busy,
+    open,
     result::{
         self, Json, Name,
         parts::{ScoreColumn, read_asked, read_score, select_asked},
@@ -141,15 +142,15 @@ impl Reader {
         Ok(Self { connection: open(path)?, path: path.to_owned() })
     }
 
-    /// All runs, the latest first.
+    /// All runs, the latest first: in the order in which they began, whatever the clock said then.
     pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        self.select_runs("ORDER BY started_ms DESC, id DESC", params![])
+        self.select_runs("ORDER BY id DESC", params![])
     }
 
     /// The run of a name, the beginning or the short form of a name, or `latest`.
     pub fn find(&self, name: &str) -> Result<RunRow, StoreError> {
         let found = match name {
-            "latest" => self.select_runs("ORDER BY started_ms DESC, id DESC LIMIT 1", params![])?,
+            "latest" => self.select_runs("ORDER BY id DESC LIMIT 1", params![])?,
             name => {
                 let exact = self.select_runs("WHERE run_id = ?", params![name])?;
                 let alike = || {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::{StoreError, upgrade};
 
 /// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One step from each format to the next. Steps that have been released never change.
 const MIGRATIONS: &[&str] = &[

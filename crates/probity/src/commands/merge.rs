@@ -7,7 +7,7 @@ use std::{
 
 use probity_core::record::{Lane, RunInfo};
 use probity_report::text;
-use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
+use probity_store::{MergeError, MergeSource, NewRun, Reader, StoreError, merge, new_run_id};
 
 use super::{project::settings_alone, report::exit_of};
 use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
@@ -57,9 +57,17 @@ fn find(name: &str, target: &Path) -> Result<MergeSource, Failure> {
         None if Path::new(name).is_file() => (PathBuf::from(name), "latest"),
         None => (target.to_owned(), name),
     };
-    let reader = Reader::open(&path)?;
-    let run = reader.find(run)?;
-    Ok(MergeSource { store: path, run })
+    match Reader::open(&path).and_then(|reader| reader.find(run)) {
+        Ok(run) => Ok(MergeSource { store: path, run }),
+        Err(StoreError::Missing { .. } | StoreError::UnknownRun(_)) if path == target => {
+            let target = target.display();
+            Err(Failure::new(format!(
+                "`{name}` cannot be merged: there is no such store, nor a run of that name in `{target}`"
+            ))
+            .hint("name the stores of the parts, as in: probity merge part-1.db part-2.db"))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Which parts of the whole are not among the runs.

@@ -16,6 +16,7 @@ mod contributing;
 mod dataset;
 mod dialects;
 mod gates;
+mod hardship;
 mod hidden;
 mod init;
 mod judge;

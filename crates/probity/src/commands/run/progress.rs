@@ -92,6 +92,14 @@ impl Progress {
         }
     }
 
+    /// Says something that cannot wait, also to those who want no progress.
+    pub(super) fn note(&self, note: &str) {
+        let mut board = self.shared.board();
+        board.erase();
+        // Nothing sensible can be done when standard error is gone.
+        let _ = writeln!(io::stderr(), "{}", safe(note));
+    }
+
     /// Takes the lines away.
     pub(super) fn finish(mut self) {
         self.stop();
