@@ -7,7 +7,7 @@ use probity_core::{record::CaseRecord, standing::Changes};
 use crate::{
     compare::summary,
     markdown::escape::{fenced, span},
-    plain::one_line,
+    plain::{one_line, quoted},
 };
 
 /// Cases that are shown in full; the others by their ids.
@@ -83,15 +83,6 @@ pub fn render(regression: &Regression<'_>) -> String {
         }
     }
     text
-}
-
-/// One word of a command that somebody is going to copy.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// The beginning of a text.

@@ -1,6 +1,6 @@
 //! `KEY=VALUE` lines for scripts, on every path that a run can end on.
 
-use probity_core::{record::LaneStatus, visible::safe};
+use probity_core::{dollars, record::LaneStatus, visible::safe};
 use std::{fmt::Write as _, io::Write as _};
 
 use crate::{failure::Failure, printer::Printer};
@@ -43,7 +43,7 @@ impl Porcelain {
         let fail_fast = self.fail_fast.is_some();
         let lines = [
             ("TOTAL_CALLS", self.total_calls.to_string()),
-            ("COST_USD", format!("{:.4}", self.cost_usd)),
+            ("COST_USD", dollars::plain(self.cost_usd)),
             ("ABORTED", flag(self.aborted || fail_fast).to_string()),
             ("N_CASES", self.cases.to_string()),
             ("N_PLANNED", self.planned.to_string()),
