@@ -71,7 +71,7 @@ fn write_section(
         false => String::new(),
     };
     let rows: Vec<[String; 3]> = (listed.iter())
-        .map(|(report, case)| [case.case_id.clone(), label(report), case.why()])
+        .map(|(report, case)| [case.case_id.clone(), label(report), flat(&case.why())])
         .collect();
     write_rows(text, &rows, page.width);
     let more = all - rows.len() as u64;
@@ -128,6 +128,11 @@ fn chosen<'f>(
     let mut places: Vec<(usize, usize)> = there.take(most).collect();
     places.sort_unstable();
     places.into_iter().map(|(lane, at)| (found[lane].0, &found[lane].1.first[at])).collect()
+}
+
+/// A text of several lines in one.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Id, lane and reason in columns. A reason gets what is left of the width.

@@ -207,7 +207,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::Deepseek,
-        base_url: "https://api.deepseek.com/v1",
+        base_url: "https://api.deepseek.com",
         key_variables: &["DEEPSEEK_API_KEY"],
         hosts: &["api.deepseek.com"],
         prices: "deepseek",

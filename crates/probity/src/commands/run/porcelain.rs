@@ -92,6 +92,12 @@ mod tests {
     }
 
     #[test]
+    fn small_costs_are_not_nothing() {
+        let porcelain = Porcelain { cost_usd: 0.000_03, ..Porcelain::default() };
+        assert!(porcelain.render().contains("\nCOST_USD=0.00003\n"), "{}", porcelain.render());
+    }
+
+    #[test]
     fn fail_fast_implies_aborted() {
         let mut porcelain = Porcelain::default();
         let transient = LaneStatus::FailFast { reason: "a\nb".to_owned(), permanent: false };
