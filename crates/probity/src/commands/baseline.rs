@@ -111,7 +111,7 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let run = reader.find(&args.run)?;
     let suite = match &args.suite {
         Some(path) => {
-            Some(Project::load(path, &args.place, Layer::default(), &Reading::lenient(printer))?)
+            Some(Project::load(path, &args.place, Layer::default(), &Reading::strict(printer))?)
         }
         None => None,
     };

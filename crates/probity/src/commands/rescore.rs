@@ -33,7 +33,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     // A criterion with a typo in its name must not decide anything by being left out.
-    let reading = Reading { printer, unknown_keys: UnknownKeys::Refused };
+    let reading = Reading::strict(printer);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let store = Path::new(&project.settings.store);
     let reader = Reader::open(store)?;
