@@ -3,16 +3,19 @@
 //! Shares are compared as whole numbers: 948 of 1000 is 94.8 %, whatever a float makes of it.
 
 mod decimal;
+mod shown;
 
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 pub use decimal::Decimal;
+pub use shown::percent_beside;
 
 use crate::{
     case::Category,
     classification::Class,
+    dollars::dollars,
     figures::Rate,
     metrics::{Metrics, Slice},
     runner::RunnerKind,
@@ -359,7 +362,7 @@ impl fmt::Display for Observed {
             }
             Self::Count(count) => write!(f, "{count}"),
             Self::Time(millis) => write!(f, "{}", time(millis)),
-            Self::Dollars(dollars) => write!(f, "${dollars:.4}"),
+            Self::Dollars(amount) => f.write_str(&dollars(amount)),
         }
     }
 }
@@ -393,7 +396,7 @@ impl GateOutcome {
     pub fn sentence(&self) -> String {
         let Self { gate, observed, undecided, status } = self;
         let found = match observed {
-            Some(observed) => format!("{gate}: {observed}"),
+            Some(observed) => format!("{gate}: {}", observed.beside(self.missed_limit())),
             None if *status == GateStatus::Empty => format!("{gate}: n/a, which is allowed"),
             None => format!("{gate}: there is nothing to judge it by"),
         };
@@ -402,6 +405,14 @@ impl GateOutcome {
             (0, _) => found,
             (count, false) => format!("{found}; {count} of {of} undecided"),
             (count, true) => format!("{found}; {count} of {of} undecided, which is not allowed"),
+        }
+    }
+
+    /// The limit that what it saw lies beyond.
+    fn missed_limit(&self) -> Option<Decimal> {
+        match self.status {
+            GateStatus::Pass | GateStatus::Empty => None,
+            GateStatus::Warn | GateStatus::Fail => Some(self.gate.bound.limit()),
         }
     }
 }

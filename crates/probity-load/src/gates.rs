@@ -44,7 +44,7 @@ pub(crate) fn decode(
         return Vec::new();
     }
     let mut gates = Vec::new();
-    for entry in node.entries() {
+    for entry in node.entries().iter().filter(|it| !it.key.starts_with("x-")) {
         let Some((metric, category)) = metric_of(&entry.key) else {
             let message = format!("there is nothing called `{}` to judge by", entry.key);
             let names: Vec<String> = Metric::all().map(|(_, name)| name).collect();
@@ -110,7 +110,7 @@ impl Reading<'_> {
             return Some(Gate { metric, bound, warn, category, backend, allow_empty: false });
         }
         // A misspelt `category` would judge other cases, which is worse than an unknown field.
-        let known = |key: &str| KNOWN.contains(&key);
+        let known = |key: &str| KNOWN.contains(&key) || key.starts_with("x-");
         for entry in node.entries().iter().filter(|entry| !known(&entry.key)) {
             let message = format!("a gate has no field `{}`", entry.key);
             let help = did_you_mean(&entry.key, KNOWN)

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
+    dollars::dollars,
     gate::percent,
     metrics::Metrics,
     standing::{Changes, Difference},
@@ -298,7 +299,7 @@ impl Row {
             p95: metrics.latency.map_or_else(none, |it| millis(it.p95)),
             cost: match metrics.priced {
                 0 => none(),
-                _ => format!("${:.4}", metrics.cost_usd),
+                _ => dollars(metrics.cost_usd),
             },
         }
     }

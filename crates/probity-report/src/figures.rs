@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_core::{
+    dollars::dollars,
     figures::{
         Activation, CompareStats, Confusion, Detector, Detectors, Effectiveness, Figures,
         JudgeStats, Program, Share, SizeImpact,
@@ -283,7 +284,7 @@ fn size_impact(it: &SizeImpact) -> Sheet {
 fn program(it: &Program) -> Sheet {
     let mut sheet = Sheet::default();
     sheet.fact("cases of its own", format!("{} of {}", it.cases, it.planned));
-    sheet.fact("calls of its own", format!("{}, ${:.4}", it.calls, it.cost_usd));
+    sheet.fact("calls of its own", format!("{}, {}", it.calls, dollars(it.cost_usd)));
     for file in &it.result_files {
         sheet.fact("its results", file.as_str());
     }

@@ -96,7 +96,8 @@ pub fn write(
 ) -> io::Result<()> {
     match format {
         Format::Text => {
-            let plain = anstream::adapter::strip_str(&text::render(run)).to_string();
+            let text = text::render(&text::Page::full(run, cases))?;
+            let plain = anstream::adapter::strip_str(&text).to_string();
             out.write_all(plain.as_bytes())
         }
         Format::Json => json::write(run, cases, out),

@@ -11,6 +11,7 @@ use std::{fmt::Write as _, io};
 
 use probity_core::{
     classification::Verdict,
+    dollars::dollars,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Flaky, Verdicts},
     record::CaseRecord,
@@ -170,7 +171,7 @@ fn row(report: &LaneReport) -> String {
     let p95 = metrics.latency.map_or_else(|| "n/a".to_owned(), |it| millis(it.p95));
     let cost = match metrics.priced {
         0 => "n/a".to_owned(),
-        _ => format!("${:.4}", metrics.cost_usd),
+        _ => dollars(metrics.cost_usd),
     };
     let replayed = if lane.replayed { " (replayed)" } else { "" };
     format!(

@@ -5,7 +5,7 @@ use std::io;
 use probity_core::{
     evaluation::time,
     gate::GateStatus,
-    record::LaneStatus,
+    record::{Lane, LaneStatus},
     view::{LaneReport, RunView},
 };
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ pub fn of_failure(suite: &str, why: &str) -> String {
         "errors": 0,
         "suite_fail_fast": false,
         "fail_fast_runners": [],
+        "fail_fast_backends": [],
         "consistency": [],
         "runners": [],
     });
@@ -54,8 +55,8 @@ fn summary(run: &RunView) -> Value {
     let metrics = || run.lanes.iter().map(|lane| &lane.metrics);
     let of_fail_fast =
         |lane: &&LaneReport| matches!(lane.status, Some(LaneStatus::FailFast { .. }));
-    let fail_fast: Vec<String> =
-        run.lanes.iter().filter(of_fail_fast).map(LaneReport::title).collect();
+    let fail_fast: Vec<&Lane> =
+        run.lanes.iter().filter(of_fail_fast).map(|report| &report.lane).collect();
     let priced = metrics().any(|it| it.priced > 0);
     json!({
         "schema_version": SCHEMA_VERSION,
@@ -73,7 +74,9 @@ fn summary(run: &RunView) -> Value {
         "failed": metrics().map(|it| it.all.verdicts.fail).sum::<u64>(),
         "errors": metrics().map(|it| it.all.verdicts.error).sum::<u64>(),
         "suite_fail_fast": !fail_fast.is_empty(),
-        "fail_fast_runners": fail_fast,
+        // The backend of each stands at the same place of the other list.
+        "fail_fast_runners": fail_fast.iter().map(|lane| &lane.runner).collect::<Vec<_>>(),
+        "fail_fast_backends": fail_fast.iter().map(|lane| &lane.backend).collect::<Vec<_>>(),
         "runners": run.lanes.iter().map(runner).collect::<Vec<_>>(),
         "consistency": run.consistency.iter().map(consistency::counts).collect::<Vec<_>>(),
     })

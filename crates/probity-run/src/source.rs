@@ -105,6 +105,11 @@ impl Done {
         self.0.is_empty()
     }
 
+    /// What each came to.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.0.values().map(|case| case.verdict)
+    }
+
     /// A hash instead of the id: ids may be long, and there may be a million.
     fn key(case_id: &str) -> InputDigest {
         InputDigest::of([case_id.as_bytes()])

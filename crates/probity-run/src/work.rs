@@ -304,7 +304,7 @@ impl Skills {
         let states_nothing =
             routing.should_activate.is_none() && routing.expected_skills.is_empty();
         match (routing.is_positive(), routing.expected_skills.is_empty()) {
-            (false, true) if states_nothing && self.kind == RunnerKind::Activation => {
+            (false, true) if states_nothing => {
                 let message = "the case does not say which skill it expects".to_owned();
                 let help = "name it in `expected_skills`, or write `should_activate = false`";
                 problem("expected_skills", "missing-field", message, Some(help.to_owned()));

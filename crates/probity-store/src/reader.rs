@@ -380,6 +380,24 @@ impl Reader {
         Ok(ids)
     }
 
+    /// Ids of the cases of a lane that have a result with this verdict, sorted.
+    pub(crate) fn ids_of_lane(
+        &self,
+        lane: &LaneView,
+        verdict: Verdict,
+    ) -> Result<Vec<String>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT DISTINCT case_id FROM results WHERE lane = ? AND verdict = ? AND stale = 0
+                 ORDER BY case_id",
+            )?;
+            let rows =
+                statement.query_map(params![lane.row, verdict.as_str()], |row| row.get(0))?;
+            rows.collect::<Result<Vec<String>, _>>()
+        };
+        read().map_err(StoreError::Read)
+    }
+
     /// How many cases of a lane had begun, were given up and have no result.
     pub fn aborted(&self, lane: &LaneView) -> Result<u64, StoreError> {
         self.connection

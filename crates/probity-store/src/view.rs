@@ -8,7 +8,7 @@ use probity_core::{
     record::{CaseRecord, Lane, LaneStatus},
     score::Score,
     standing::Standings,
-    view::{Cases, LaneReport, RunView},
+    view::{Cases, Found, LaneReport, RunView, Wanted},
 };
 use rusqlite::Rows;
 
@@ -161,5 +161,24 @@ impl Cases for StoredCases<'_> {
         });
         read.map_err(io::Error::other)?;
         taken
+    }
+
+    fn find(&self, lane: usize, wanted: &Wanted<'_>) -> io::Result<Found> {
+        let Self { reader, lanes } = self;
+        let lane = &lanes[lane];
+        let ids = reader.ids_of_lane(lane, wanted.verdict).map_err(io::Error::other)?;
+        let mut found = Found::default();
+        for id in ids {
+            if wanted.known.contains(&id) {
+                found.known += 1;
+            } else if found.first.len() == wanted.most {
+                found.more += 1;
+            } else {
+                let records = reader.case(lane, &id).map_err(io::Error::other)?;
+                let is_wanted = |it: &CaseRecord| it.verdict == wanted.verdict;
+                found.first.extend(records.into_iter().find(is_wanted));
+            }
+        }
+        Ok(found)
     }
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use probity_core::{
     classification::Verdict,
+    dollars::dollars,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Metrics, Verdicts},
     view::{LaneReport, RunView},
@@ -114,7 +115,7 @@ fn figures(metrics: &Metrics) -> Markup {
         figures.push(("tokens out".to_owned(), metrics.output_tokens.to_string()));
     }
     if metrics.priced > 0 {
-        figures.push(("cost".to_owned(), format!("${:.4}", metrics.cost_usd)));
+        figures.push(("cost".to_owned(), dollars(metrics.cost_usd)));
     }
     let tries = metrics.repeats.iter().filter_map(|it| it.by_tries.last());
     for tries in tries.filter(|it| it.k > 1) {

@@ -6,10 +6,10 @@ use std::{
 };
 
 use probity_core::record::{Lane, RunInfo};
-use probity_report::text;
+use probity_report::text::Extent;
 use probity_store::{MergeError, MergeSource, NewRun, Reader, StoreError, merge, new_run_id};
 
-use super::{project::settings_alone, report::exit_of};
+use super::{page::About, project::settings_alone, report::exit_of};
 use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -46,8 +46,11 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
     let mut view = reader.view_judged(&row, settings.max_error_rate, rejudge)?;
     super::consistency::add(&mut view, &reader, &row)?;
-    printer.show_styled(&text::render(&view))?;
-    Ok(exit_of(&view, &args.gating))
+    let exit = exit_of(&view, &args.gating);
+    let (extent, width) = (Extent::Brief, Printer::width());
+    let about = About { reader: &reader, run: &row, view: &view, exit: Some(exit), extent, width };
+    printer.show_styled(&about.render()?)?;
+    Ok(exit)
 }
 
 /// A store's latest run, `STORE#RUN`, or a run of the target store.

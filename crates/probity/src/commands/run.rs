@@ -24,11 +24,11 @@ use std::{
 use probity_core::{
     problem::UnknownKeys,
     record::{Lane, RunInfo, Selection},
-    view::LaneReport,
+    view::{LaneReport, RunView},
     visible::safe,
 };
 use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
-use probity_report::text;
+use probity_report::text::Extent;
 use probity_run::{
     backend::{Answers, Backend},
     decide::Certainty,
@@ -44,6 +44,7 @@ pub(crate) use porcelain::Porcelain;
 
 use super::{
     baseline::{self, Against},
+    page::{self, About},
     project::{self, Project, Reading},
     report::{GitHub, Reports, exit_of},
 };
@@ -57,7 +58,7 @@ use crate::{
     signals,
 };
 use farewell::Farewell;
-use progress::{Progress, Style};
+use progress::{Board, Progress, Style};
 use resume::Earlier;
 use sinks::{Done, EventsFile, Sinks};
 
@@ -333,7 +334,7 @@ impl Context<'_> {
         porcelain: &mut Porcelain,
     ) -> Result<Outcome, Failure> {
         let Self { project, args, store, .. } = self;
-        let progress = Progress::start(Style::of(args.quiet));
+        let progress = Progress::start(Style::of(args.quiet), Board::before(&plan));
         let (done, seen) = watch::channel(Done::before(&plan));
         let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
         Farewell::of_run(args, store.to_path_buf(), planned, seen).prepare();
@@ -394,16 +395,37 @@ impl Context<'_> {
             porcelain.summarised = true;
             summary::write(store, &view, printer);
         }
-        if !args.quiet {
-            self.tell(&text::render(&view))?;
-        }
-        if !view.is_sound() && !args.quiet {
-            printer.note(&format!("go on with: {}", resume::command(args, run.short())));
+        let exit = exit_of(&view, &args.gating);
+        let is_empty_shard = view.lanes.iter().all(|it| it.lane.planned == 0);
+        if !args.quiet && !is_empty_shard {
+            self.tell(&self.page(&reader, &run, &view, exit)?)?;
         }
         written?;
         let annotate = !args.quiet && !args.porcelain;
         GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
-        Ok(exit_of(&view, &args.gating))
+        Ok(exit)
+    }
+
+    /// What the terminal shows.
+    fn page(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        view: &RunView,
+        exit: Exit,
+    ) -> Result<String, Failure> {
+        let width = match self.args.porcelain {
+            true => Printer::err_width(),
+            false => Printer::width(),
+        };
+        // What a baseline says is more than what an earlier run does.
+        let since = match view.against {
+            Some(_) => None,
+            None => page::flips(reader, run)?,
+        };
+        let resume = resume::command(self.args, run.short());
+        let about = About { reader, run, view, exit: Some(exit), extent: Extent::Brief, width };
+        about.render_since(since.as_ref(), Some(&resume))
     }
 
     /// Shows a text: on standard output, unless that is for scripts.

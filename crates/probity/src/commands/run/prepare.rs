@@ -2,7 +2,11 @@
 
 use std::{ffi::OsStr, sync::Arc};
 
-use probity_core::{problem::Problem, record::Selection, runner::RunnerKind};
+use probity_core::{
+    problem::{Problem, Severity},
+    record::Selection,
+    runner::RunnerKind,
+};
 use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
@@ -104,7 +108,13 @@ impl Context<'_> {
             ..selection::resolve(selection, store, project.settings.seed)?
         };
         let mut shown = printer.problems();
-        let mut report = |problem: Problem| shown.show(&problem);
+        let suite = self.args.suite.display().to_string();
+        let mut is_of_suite = false;
+        let mut report = |problem: Problem| {
+            let is_error = problem.severity == Severity::Error;
+            is_of_suite |= is_error && *problem.file == *suite;
+            shown.show(&problem);
+        };
         let surveyed: Vec<Option<Surveyed>> = runners
             .iter()
             .map(|runner| match runner.kind {
@@ -123,10 +133,10 @@ impl Context<'_> {
             })
             .collect();
         drop(shown);
-        surveyed
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+        surveyed.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            let what = if is_of_suite { "the suite" } else { "a dataset" };
+            Failure::new(format!("{what} has errors, so nothing was run"))
+        })
     }
 
     /// What people have to know of the cases before they are asked.

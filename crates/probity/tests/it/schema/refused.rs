@@ -452,7 +452,7 @@ fn summaries_that_are_not_whole_are_refused() {
         "timestamp": "2026-01-09T12:34:56Z", "duration_seconds": 1.5, "conclusion": "warned",
         "aborted": false, "total_calls": 1, "total_cost_usd": 0.1, "planned": 1, "results": 1,
         "passed": 1, "failed": 0, "errors": 0, "suite_fail_fast": true,
-        "fail_fast_runners": ["r on b"], "runners": figures.map(runner).collect::<Vec<_>>(),
+        "fail_fast_runners": ["r"], "fail_fast_backends": ["b"], "runners": figures.map(runner).collect::<Vec<_>>(),
         "consistency": [found],
     });
     let named = [
