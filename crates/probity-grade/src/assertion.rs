@@ -1,6 +1,6 @@
 //! Assertions of a case, compiled once and asked often.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use jsonschema::Validator;
 use probity_core::{
@@ -38,6 +38,11 @@ impl CompiledAssertion {
     pub(crate) fn wants_refusal(&self) -> bool {
         self.kind == AssertionKind { negated: false, test: AssertionTest::IsRefusal }
             && self.weight > 0.0
+    }
+
+    /// What its score is reported under.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        self.metric.as_deref().map_or_else(|| self.kind.name(), Cow::Borrowed)
     }
 
     /// What it comes to for a reply.

@@ -13,6 +13,7 @@ pub mod decide;
 pub mod engine;
 pub mod filter;
 pub mod foreign;
+mod gated;
 mod grade;
 mod pace;
 pub mod plan;

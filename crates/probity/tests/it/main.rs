@@ -29,6 +29,7 @@ mod results;
 mod resume;
 mod run;
 mod schema;
+mod scores;
 mod seed_types;
 mod signals;
 mod skills;

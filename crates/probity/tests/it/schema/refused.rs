@@ -441,8 +441,10 @@ fn summaries_that_are_not_whole_are_refused() {
         json!({
             "runner": "r", "backend": "b", "kind": figures["kind"], "model": "m",
             "replayed": false, "status": "timeout", "reason": "r", "permanent": true,
-            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0, "calls": 1,
-            "cost_usd": 0.1, "duration_seconds": 1, "figures": figures, "gates": "pass",
+            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0,
+            "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1,
+            "figures": figures, "gates": "pass",
+            "gate_results": samples::evaluations()[0]["gates"],
         })
     };
     let figures = samples::figures().into_iter().map(|it| serde_json::to_value(it).unwrap());
@@ -451,7 +453,7 @@ fn summaries_that_are_not_whole_are_refused() {
         "schema_version": 1, "run_id": "20260109-123456-abcdef", "suite": "s",
         "timestamp": "2026-01-09T12:34:56Z", "duration_seconds": 1.5, "conclusion": "warned",
         "aborted": false, "total_calls": 1, "total_cost_usd": 0.1, "planned": 1, "results": 1,
-        "passed": 1, "failed": 0, "errors": 0, "suite_fail_fast": true,
+        "passed": 1, "failed": 0, "errors": 0, "undecided": 0, "suite_fail_fast": true,
         "fail_fast_runners": ["r on b"], "runners": figures.map(runner).collect::<Vec<_>>(),
         "consistency": [found],
     });
@@ -463,7 +465,13 @@ fn summaries_that_are_not_whole_are_refused() {
         "/tiers",
         "/tiers/small",
     ];
-    let optional = ["/figures/safety", "/figures/posix"];
+    let of_gates = (0..3).flat_map(|at| {
+        let keys = ["warn", "category", "backend", "allow_empty"];
+        keys.map(|key| format!("/gate_results/{at}/{key}"))
+    });
+    let of_gates: Vec<String> = of_gates.collect();
+    let optional = ["/figures/safety", "/figures/posix"].into_iter();
+    let optional: Vec<&str> = optional.chain(of_gates.iter().map(String::as_str)).collect();
     let loose = Loose { anything: &[], named: &named, optional: &optional };
     check_refusals("summary", &summary, &loose);
     let wrong = [
@@ -511,7 +519,7 @@ fn baselines_that_are_not_whole_are_refused() {
 fn comparisons_that_are_not_whole_are_refused() {
     let comparison = json!({
         "sides": [{ "name": "n", "runner": "r", "backend": "b", "model": "m", "passed": 1,
-                    "failed": 1, "errors": 0, "rate": 0.5, "interval": [0.1, 0.9],
+                    "failed": 1, "errors": 0, "undecided": 0, "rate": 0.5, "interval": [0.1, 0.9],
                     "latency_p95_ms": 1.5, "cost_usd": 0.1 }],
         "pairs": [{ "first": "n", "second": "n", "common": 2, "passed_first": 1,
                     "passed_second": 1, "difference": -0.5, "interval": [-1.5, 0.5],
