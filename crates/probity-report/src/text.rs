@@ -34,6 +34,9 @@ pub fn render(run: &RunView) -> String {
     for lane in &run.lanes {
         write_lane(&mut text, lane);
     }
+    if let Some(means) = means(run) {
+        let _ = writeln!(text, "\n{means}");
+    }
     for found in &run.consistency {
         consistency::write(&mut text, &run.short, found);
     }
@@ -61,6 +64,14 @@ pub fn render(run: &RunView) -> String {
         );
     }
     text
+}
+
+/// The two means of the pass rates, where there are several.
+pub fn means(run: &RunView) -> Option<String> {
+    let (micro, macro_) = (run.micro_mean()?, run.macro_mean()?);
+    let [micro, macro_] = [micro, macro_].map(|mean| format!("{:.1} %", mean * 100.0));
+    let several = run.lanes.len() > 1;
+    several.then(|| format!("mean pass rate: {micro} over results, {macro_} over lanes"))
 }
 
 fn write_lane(text: &mut String, report: &LaneReport) {
@@ -184,7 +195,8 @@ fn write_scores(text: &mut String, metrics: &Metrics) {
         return;
     }
     let width = metrics.scores.keys().map(|it| one_line(it, 30).chars().count()).max().unwrap_or(0);
-    for (name, score) in metrics.scores.iter().take(MOST_ROWS) {
+    for (name, figures) in metrics.scores.iter().take(MOST_ROWS) {
+        let score = figures.summary;
         let mean = score.mean.map_or_else(|| "n/a".to_owned(), |mean| format!("{mean:.3}"));
         let range = score.interval.map(|it| format!(" (95 % CI {:.3} to {:.3})", it.low, it.high));
         let _ = writeln!(
@@ -271,15 +283,19 @@ pub fn spent(metrics: &Metrics) -> String {
         let _ = write!(text, ", {} answers from a recording", metrics.replayed);
     }
     if metrics.input_tokens + metrics.output_tokens > 0 {
-        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
+        let estimated = estimated(metrics);
         let (input, output) = (metrics.input_tokens, metrics.output_tokens);
         let _ = write!(text, ", {input} tokens in, {output} out{estimated}");
     }
     if metrics.priced > 0 {
-        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
-        let _ = write!(text, ", ${:.4}{estimated}", metrics.cost_usd);
+        let _ = write!(text, ", ${:.4}{}", metrics.cost_usd, estimated(metrics));
     }
     text
+}
+
+/// What stands behind tokens and dollars that were, at least in part, estimated.
+pub fn estimated(metrics: &Metrics) -> &'static str {
+    if metrics.estimated > 0 { " (estimated)" } else { "" }
 }
 
 /// What there is to say about a lane that did not come to its end.
