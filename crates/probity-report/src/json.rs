@@ -5,12 +5,14 @@ pub mod consistency;
 use std::io;
 
 use probity_core::{
-    evaluation::{EvaluationResult, FailedCase, rounded, time},
+    evaluation::{EvaluationResult, rounded, time},
     metrics::Metrics,
     record::{CaseRecord, Lane},
     view::{Cases, RunView},
 };
 use serde_json::{Map, Value, json};
+
+use crate::answers;
 
 /// One object for a single runner on one backend, else `{ "runners": [...], "consistency": [...] }`.
 ///
@@ -38,8 +40,8 @@ pub fn evaluate(run: &RunView, cases: &dyn Cases) -> io::Result<Vec<EvaluationRe
     let mut results = Vec::with_capacity(run.lanes.len());
     for (at, lane) in run.lanes.iter().enumerate() {
         let mut failed = Vec::new();
-        cases.each(at, &mut |case| {
-            failed.extend(FailedCase::of(case));
+        answers::each(cases, at, &lane.lane, &mut |counted| {
+            failed.extend(counted.failed_case());
             Ok(())
         })?;
         let result = EvaluationResult::of(run, lane, failed);
