@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use probity_core::{
     gate::percent,
     metrics::Metrics,
+    record::SkillChanges,
     standing::{Changes, Difference},
     view::LaneReport,
     visible::safe,
@@ -50,6 +51,8 @@ pub struct Pair {
     pub second: usize,
     /// What has changed.
     pub changes: Changes,
+    /// What has changed about the skills that both are about.
+    pub skills: Option<SkillChanges>,
     /// The p-value, corrected for there being several (Holm).
     pub adjusted_p: Option<f64>,
     /// Why flipped cases did not pass, in the run where they did not.
@@ -90,6 +93,9 @@ pub fn text(comparison: &Comparison) -> String {
     for pair in pairs {
         let _ = writeln!(text, "\n{} against {}", letter(pair.second), letter(pair.first));
         let _ = writeln!(text, "  {}", summary(&pair.changes));
+        if let Some(skills) = &pair.skills {
+            let _ = writeln!(text, "  {}", one_line(&skills.to_string(), 300));
+        }
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
         }
@@ -145,6 +151,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n{}: {}", cell(&title(sides, pair)), summary(&pair.changes));
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "\n{told}");
+        }
+        if let Some(skills) = &pair.skills {
+            let _ = writeln!(text, "\n{}", cell(&one_line(&skills.to_string(), 300)));
         }
         let flips = flips(&pair.changes);
         if flips.iter().any(|(_, ids)| !ids.is_empty()) {
@@ -216,6 +225,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "vanished": vanished,
             "new": new,
             "reasons": pair.reasons,
+            "skills": pair.skills,
         })
     };
     json!({
@@ -246,6 +256,9 @@ pub fn html(comparison: &Comparison) -> String {
         let _ = write!(text, "<p>{}</p>", escaped(&summary(&pair.changes)));
         if let Some(told) = difference(pair) {
             let _ = write!(text, "<p>{}</p>", escaped(&told));
+        }
+        if let Some(skills) = &pair.skills {
+            let _ = write!(text, "<p>{}</p>", escaped(&skills.to_string()));
         }
         text.push_str("<table><tr><th></th><th>case</th><th>why</th></tr>");
         for (word, ids) in flips(&pair.changes) {

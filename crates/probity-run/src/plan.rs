@@ -342,6 +342,7 @@ fn show_groups(
         count: skills.library.skills.len() as u64,
         index_characters: skills.index_characters(),
         digest: skills.library.digest().to_string(),
+        digests: skills.library.digests(),
     };
     cases.skills = Some(Arc::new(skills));
     Some(info)

@@ -32,6 +32,7 @@ mod schema;
 mod scores;
 mod seed_types;
 mod signals;
+mod skill_changes;
 mod skills;
 mod suites;
 mod unkind;

@@ -298,9 +298,10 @@ fn events_that_are_not_whole_are_refused() {
         "/lanes/0/judge",
         "/lanes/0/judge/own_answers",
         "/lanes/0/skills",
+        "digests",
     ];
     let optional = [EVIDENCE, &more].concat();
-    let loose = Loose { anything: &["/arguments"], named: &[], optional: &optional };
+    let loose = Loose { anything: &["/arguments"], named: &["/digests"], optional: &optional };
     for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
@@ -498,11 +499,12 @@ fn baselines_that_are_not_whole_are_refused() {
         "probity_baseline": 1, "suite": "s", "run": "20260109-123456-abcdef",
         "timestamp": "2026-01-09T12:34:56Z", "probity_version": "0.1.0",
         "lanes": [{ "runner": "r", "backend": "b", "model": null, "min_pass": 2,
-                    "dataset_digest": "0".repeat(64),
+                    "dataset_digest": "0".repeat(64), "skills": { "s": "0".repeat(32) },
                     "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors",
                                "d": "undecided", "e": "1/2 and 1 errors and 2 undecided" } }],
     });
-    let loose = Loose { anything: &[], named: &["/cases"], optional: &[] };
+    let named = ["/cases", "/skills"];
+    let loose = Loose { anything: &[], named: &named, optional: &["skills"] };
     check_refusals("baseline", &baseline, &loose);
     check_whole("baseline", std::slice::from_ref(&baseline));
     let wrong = [
@@ -527,7 +529,8 @@ fn comparisons_that_are_not_whole_are_refused() {
                     "cases_needed": { "difference": 0.05, "cases": 100 },
                     "categories": { "posix": { "cases": 1, "first": 1, "second": 0 } },
                     "regressions": ["a"], "fixes": ["b"], "lost": ["c"], "vanished": ["d"],
-                    "new": ["e"], "reasons": { "a": "why" } }],
+                    "new": ["e"], "reasons": { "a": "why" },
+                    "skills": { "changed": ["s"], "new": ["t"], "gone": ["u"] } }],
         "notes": ["note"],
     });
     let loose = Loose { anything: &[], named: &["/categories", "/reasons"], optional: &[] };

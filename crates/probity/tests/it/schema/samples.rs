@@ -502,7 +502,12 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: true,
         judge: Some(judged_by()),
-        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: "0".repeat(32) }),
+        skills: Some(SkillsInfo {
+            count: 1,
+            index_characters: 2,
+            digest: "0".repeat(32),
+            digests: [(text("s"), "0".repeat(32))].into(),
+        }),
         judging: Judging {
             gates: gates(),
             min_pass: Some(1),
