@@ -41,8 +41,8 @@ impl CompiledAssertion {
     }
 
     /// What its score is reported under.
-    pub(crate) fn name(&self) -> Cow<'_, str> {
-        self.metric.as_deref().map_or_else(|| self.kind.name(), Cow::Borrowed)
+    pub(crate) fn name(&self) -> Cow<'static, str> {
+        self.metric.clone().map_or_else(|| self.kind.name(), Into::into)
     }
 
     /// What it comes to for a reply.
@@ -56,8 +56,7 @@ impl CompiledAssertion {
             }
             (true, Some(_)) => (Some(1.0), true, None),
         };
-        let kind = self.kind.name();
-        let name = self.metric.clone().map_or_else(|| kind.clone(), Into::into);
+        let (name, kind) = (self.name(), self.kind.name());
         Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
 }

@@ -114,7 +114,7 @@ impl Expectation<'_> {
     }
 
     /// The names of all scores that a reply can get.
-    pub fn score_names(&self) -> impl Iterator<Item = Cow<'_, str>> {
+    pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
         let format = self.format.map(|_| self.format_criterion().as_str());
         let comparison = self.comparison.as_ref().map(|it| it.matcher.as_str());
         let expected = self.expected.map(|_| EXPECTED_CLASSIFICATION);
@@ -122,7 +122,7 @@ impl Expectation<'_> {
         let plain = [format, comparison, expected, routing].into_iter().flatten();
         let commands = self.command.iter().flat_map(CommandExpectation::score_names);
         let assertions = self.assertions.iter().map(CompiledAssertion::name);
-        plain.chain(commands).map(|it| Cow::Borrowed(it)).chain(assertions)
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions)
     }
 
     /// What decides whether the reply has the right form.

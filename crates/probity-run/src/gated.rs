@@ -36,9 +36,8 @@ impl GatedScores {
         if self.unmet.is_empty() {
             return;
         }
-        let own = expectation.score_names().filter(|_| !self.only);
-        let names = || own.map(Into::into).chain(self.of_kind.map(ToOwned::to_owned));
-        let names: BTreeSet<String> = names().collect();
+        let own = expectation.score_names().filter(|_| !self.only).map(Into::into);
+        let names: BTreeSet<String> = own.chain(self.of_kind.map(ToOwned::to_owned)).collect();
         let concerns = |gate: &Gate| gate.category.is_none() || gate.category == case.category;
         self.unmet.retain(|gate| {
             let is_met = gate.metric.score().is_some_and(|name| names.contains(name));

@@ -53,8 +53,8 @@ impl SkillChanges {
         let is_other =
             |(name, digest): &(&String, &String)| before.get(*name).is_some_and(|it| it != *digest);
         let changed = now.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
-        let changes = Self { changed, new: missing(before, now), gone: missing(now, before) };
-        (changes != Self::default()).then_some(changes)
+        let found = Self { changed, new: missing(before, now), gone: missing(now, before) };
+        (found != Self::default()).then_some(found)
     }
 }
 
