@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gate::Decimal,
-    record::Lane,
+    record::{Lane, SkillChanges},
     standing::{Changes, Standing, Standings},
 };
 
@@ -43,6 +43,8 @@ pub struct BaselineLane {
     pub model: Option<String>,
     /// The dataset's digest.
     pub dataset_digest: String,
+    /// Digests of the skills that it is about, by name.
+    pub skills: BTreeMap<String, String>,
     /// How each case stands.
     pub standings: Standings,
 }
@@ -55,8 +57,15 @@ impl BaselineLane {
             backend: lane.backend.clone(),
             model: lane.model.clone(),
             dataset_digest: lane.dataset_digest.clone(),
+            skills: lane.skills.as_ref().map(|it| it.digests.clone()).unwrap_or_default(),
             standings,
         }
+    }
+
+    /// What has changed about the skills since, as far as the baseline knows them.
+    pub fn skill_changes(&self, now: &Lane) -> Option<SkillChanges> {
+        let now = now.skills.as_ref().filter(|_| !self.skills.is_empty())?;
+        SkillChanges::between(&self.skills, &now.digests)
     }
 }
 
@@ -75,15 +84,17 @@ impl Baseline {
         field(&mut text, "probity_version", json!(probity_version));
         text.push_str("  \"lanes\": [\n");
         for (at, lane) in lanes.iter().enumerate() {
-            let BaselineLane { runner, backend, model, dataset_digest, standings } = lane;
+            let BaselineLane { runner, backend, model, dataset_digest, skills, standings } = lane;
             text.push_str("    {\n");
-            for (name, value) in [
+            let fields = [
                 ("runner", json!(runner)),
                 ("backend", json!(backend)),
                 ("model", json!(model)),
                 ("dataset_digest", json!(dataset_digest)),
                 ("min_pass", json!(standings.min_pass)),
-            ] {
+            ];
+            let skills = (!skills.is_empty()).then(|| ("skills", json!(skills)));
+            for (name, value) in fields.into_iter().chain(skills) {
                 let _ = writeln!(text, "      \"{name}\": {value},");
             }
             text.push_str("      \"cases\": {");
@@ -136,19 +147,21 @@ struct WrittenLane {
     dataset_digest: String,
     #[serde(default)]
     min_pass: Option<u32>,
+    #[serde(default)]
+    skills: BTreeMap<String, String>,
     cases: BTreeMap<String, String>,
 }
 
 impl WrittenLane {
     fn read(self) -> Result<BaselineLane, String> {
-        let Self { runner, backend, model, dataset_digest, min_pass, cases } = self;
+        let Self { runner, backend, model, dataset_digest, min_pass, skills, cases } = self;
         let mut standings = Standings { min_pass, cases: BTreeMap::new() };
         for (case_id, text) in cases {
             let standing: Standing =
                 text.parse().map_err(|error| format!("case `{case_id}`: {error}"))?;
             standings.cases.insert(case_id, standing);
         }
-        Ok(BaselineLane { runner, backend, model, dataset_digest, standings })
+        Ok(BaselineLane { runner, backend, model, dataset_digest, skills, standings })
     }
 }
 
@@ -220,6 +233,7 @@ mod tests {
             backend: backend.to_owned(),
             model: Some("m".to_owned()),
             dataset_digest: "d".to_owned(),
+            skills: BTreeMap::new(),
             standings: cases,
         };
         Baseline {

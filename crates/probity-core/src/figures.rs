@@ -1,5 +1,6 @@
 //! What only some kinds of runners have, folded from the evidence of their cases.
 
+mod cases;
 mod compared;
 mod confusion;
 mod detectors;
@@ -46,7 +47,8 @@ pub struct Share {
     pub of: u64,
     /// The quotient; none of nothing.
     pub rate: Option<f64>,
-    /// Wilson's interval.
+    /// Wilson's interval; of repeated cases, for as many answers as would say the same if each were
+    /// to a case of its own.
     pub interval: Option<Interval>,
 }
 

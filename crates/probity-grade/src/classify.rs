@@ -15,7 +15,7 @@ use probity_core::{
 use crate::{
     check::{Checked, Together, evaluate},
     command::Judged,
-    compile::Expectation,
+    compile::{EXPECTED_CLASSIFICATION, Expectation, JUDGE, ROUTING},
     errors::{ErrorInput, signal_named},
     excerpt::excerpt,
     json::extract,
@@ -129,7 +129,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
     scores.extend(expectation.expected.map(|expected| {
         let class = rule.class();
         let wrong = (class != expected).then(|| format!("expected `{expected}`, got `{class}`"));
-        Score::new("expected_classification", wrong)
+        Score::new(EXPECTED_CLASSIFICATION, wrong)
     }));
     Classification { rule, scores, details }
 }
@@ -278,11 +278,11 @@ fn judge_routing(
     match outcome {
         Chosen::Right => {
             facts.criteria = Some(Criterion::Routing);
-            facts.scores.push(Score::new("routing", None));
+            facts.scores.push(Score::new(ROUTING, None));
         }
         Chosen::Unreadable => {
             let message = "the reply does not name skills as JSON".to_owned();
-            facts.scores.push(Score::new("routing", Some(message.clone())));
+            facts.scores.push(Score::new(ROUTING, Some(message.clone())));
             fired.push(Fired {
                 rule: Rule::Format,
                 evidence: message.clone(),
@@ -297,7 +297,7 @@ fn judge_routing(
                 expected: routing.expected.clone(),
                 chosen: routed.chosen.iter().chain(&routed.outside).cloned().collect(),
             });
-            facts.scores.push(Score::new("routing", Some(difference.to_string())));
+            facts.scores.push(Score::new(ROUTING, Some(difference.to_string())));
             fired.push(Fired {
                 rule: Rule::Mismatch,
                 evidence: "another choice of skills was expected".to_owned(),
@@ -328,7 +328,7 @@ pub fn compared(evidence: Evidence) -> Classification {
             let diff = diff.map(|it| {
                 Difference::Duel(DuelDifference { result, more: it.more, less: it.less })
             });
-            let score = Score::new("judge", diff.as_ref().map(ToString::to_string));
+            let score = Score::new(JUDGE, diff.as_ref().map(ToString::to_string));
             let criteria = (rule == Rule::Pass).then_some(Criterion::Judge);
             let details = Details { diff, criteria, ..Details::default() };
             (rule, Score { value: Some(value), ..score }, details)
@@ -336,7 +336,7 @@ pub fn compared(evidence: Evidence) -> Classification {
         other => {
             let why = other.and_then(|(_, error)| error.cloned());
             let why = why.unwrap_or_else(|| "nothing was compared".to_owned());
-            let score = Score { value: None, ..Score::new("judge", Some(why.clone())) };
+            let score = Score { value: None, ..Score::new(JUDGE, Some(why.clone())) };
             (Rule::Error, score, unjudged(why).details)
         }
     };
@@ -392,8 +392,7 @@ fn judge_format(
             }
         },
     };
-    let by_schema = expectation.schema.is_some();
-    let criterion = if by_schema { Criterion::Schema } else { Criterion::ExpectedFormat };
+    let criterion = expectation.format_criterion();
     facts.scores.push(Score::new(criterion.as_str(), wrong.clone()));
     match wrong {
         Some(message) => fired.push(Fired {

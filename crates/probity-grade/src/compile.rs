@@ -1,6 +1,6 @@
 //! Turns the criteria of a case into something that can be asked about a reply.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::{RubricCriterion, TestCase},
@@ -24,6 +24,13 @@ use crate::{
     rules::Rules,
     schema::Schema,
 };
+
+/// The score of a case that says what its result is to be classified as.
+pub(crate) const EXPECTED_CLASSIFICATION: &str = "expected_classification";
+/// The score of a choice of skills.
+pub const ROUTING: &str = "routing";
+/// The score of a comparison of answers.
+pub const JUDGE: &str = "judge";
 
 /// How many regular expressions, and how many schemas, a compiler keeps.
 const KEPT: usize = 256;
@@ -103,6 +110,23 @@ impl Expectation<'_> {
     /// What a judge has to look at, one list of criteria for each `llm-rubric`.
     pub fn rubrics(&self) -> &[Vec<RubricCriterion>] {
         &self.rubrics
+    }
+
+    /// The names of all scores that a reply can get.
+    pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        let format = self.format.map(|_| self.format_criterion().as_str());
+        let comparison = self.comparison.as_ref().map(|it| it.matcher.as_str());
+        let expected = self.expected.map(|_| EXPECTED_CLASSIFICATION);
+        let routing = self.routing.as_ref().map(|_| ROUTING);
+        let plain = [format, comparison, expected, routing].into_iter().flatten();
+        let commands = self.command.iter().flat_map(CommandExpectation::score_names);
+        let assertions = self.assertions.iter().map(CompiledAssertion::name);
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions)
+    }
+
+    /// What decides whether the reply has the right form.
+    pub(crate) fn format_criterion(&self) -> Criterion {
+        if self.schema.is_some() { Criterion::Schema } else { Criterion::ExpectedFormat }
     }
 
     /// Whether anything is asked of a reply.

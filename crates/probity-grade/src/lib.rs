@@ -29,6 +29,6 @@ mod schema;
 
 pub use accepted::check_commands;
 pub use classify::{classify, compared};
-pub use compile::{Compiler, Expectation};
+pub use compile::{Compiler, Expectation, JUDGE, ROUTING};
 pub use redact::redacted;
 pub use rules::Rules;

@@ -5,7 +5,7 @@ pub mod consistency;
 use std::io;
 
 use probity_core::{
-    evaluation::{EvaluationResult, FailedCase, rounded, time},
+    evaluation::{EvaluationResult, rounded, time},
     metrics::Metrics,
     record::{CaseRecord, Lane},
     view::{Cases, RunView},
@@ -16,6 +16,8 @@ use serde::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::answers;
+
 /// One object for a single runner on one backend, else `{ "runners": [...], "consistency": [...] }`.
 ///
 /// The same records are the same bytes: names are sorted, numbers rounded, times in UTC. No more
@@ -24,6 +26,7 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     let lane = |(at, report)| Evaluation {
         result: EvaluationResult::of(run, report, Vec::new()),
         at,
+        lane: &report.lane,
         cases,
     };
     let mut runners: Vec<Evaluation<'_>> = run.lanes.iter().enumerate().map(lane).collect();
@@ -57,6 +60,7 @@ struct Evaluations<'a> {
 struct Evaluation<'a> {
     result: EvaluationResult,
     at: usize,
+    lane: &'a Lane,
     cases: &'a dyn Cases,
 }
 
@@ -82,11 +86,11 @@ struct FailedCases<'a>(&'a Evaluation<'a>);
 
 impl Serialize for FailedCases<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(Evaluation { result, at, cases }) = self;
+        let Self(Evaluation { result, at, lane, cases }) = self;
         let (mut listed, mut unwritten) = (0, None);
         let mut list = serializer.serialize_seq(None)?;
-        let read = cases.each(*at, &mut |case| {
-            let Some(failed) = FailedCase::of(case) else { return Ok(()) };
+        let read = answers::each(*cases, *at, lane, &mut |counted| {
+            let Some(failed) = counted.failed_case() else { return Ok(()) };
             listed += 1;
             let failed = sorted(serde_json::to_value(failed)?);
             list.serialize_element(&failed).map_err(|error| {
@@ -132,6 +136,7 @@ pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
         "case": *case.case,
         "system": case.request.system(),
         "prompt": case.request.prompt(),
+        "messages": (!case.request.is_plain()).then_some(&case.request.messages),
         "raw_response": case.reply,
         "reasoning": case.reasoning,
         "error": case.error,
@@ -159,6 +164,7 @@ pub(crate) fn figures(metrics: &Metrics) -> Map<String, Value> {
         ("passed", json!(verdicts.pass)),
         ("failed", json!(verdicts.fail)),
         ("errors", json!(verdicts.error)),
+        ("undecided", json!(verdicts.undecided)),
         ("rate", json!(verdicts.rate())),
         ("interval", json!(metrics.interval.map(|it| [it.low, it.high]))),
         ("latency_p95_ms", json!(metrics.latency.map(|it| it.p95))),

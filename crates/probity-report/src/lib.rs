@@ -3,6 +3,7 @@
 //! Every format is one function from a run's view and its cases to bytes. What a model
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
+mod answers;
 pub mod compare;
 pub mod conclusion;
 pub mod csv;

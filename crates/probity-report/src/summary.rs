@@ -3,7 +3,7 @@
 use std::io;
 
 use probity_core::{
-    evaluation::time,
+    evaluation::{GateResult, time},
     gate::GateStatus,
     record::{Lane, LaneStatus},
     view::{LaneReport, RunView},
@@ -42,6 +42,7 @@ pub fn of_failure(suite: &str, why: &str) -> String {
         "passed": 0,
         "failed": 0,
         "errors": 0,
+        "undecided": 0,
         "suite_fail_fast": false,
         "fail_fast_runners": [],
         "fail_fast_backends": [],
@@ -73,6 +74,7 @@ fn summary(run: &RunView) -> Value {
         "passed": metrics().map(|it| it.all.verdicts.pass).sum::<u64>(),
         "failed": metrics().map(|it| it.all.verdicts.fail).sum::<u64>(),
         "errors": metrics().map(|it| it.all.verdicts.error).sum::<u64>(),
+        "undecided": metrics().map(|it| it.all.verdicts.undecided).sum::<u64>(),
         "suite_fail_fast": !fail_fast.is_empty(),
         // The backend of each stands at the same place of the other list.
         "fail_fast_runners": fail_fast.iter().map(|lane| &lane.runner).collect::<Vec<_>>(),
@@ -112,11 +114,13 @@ fn runner(report: &LaneReport) -> Value {
         "passed": metrics.all.verdicts.pass,
         "failed": metrics.all.verdicts.fail,
         "errors": metrics.all.verdicts.error,
+        "undecided": metrics.all.verdicts.undecided,
         "calls": metrics.calls,
         "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
         "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first).try_into().unwrap_or(0))),
         "figures": metrics.figures,
         "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
+        "gate_results": gates.iter().map(GateResult::from).collect::<Vec<_>>(),
     })
 }
 

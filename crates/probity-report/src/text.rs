@@ -104,6 +104,9 @@ pub fn render(page: &Page<'_>) -> io::Result<String> {
             Extent::Brief | Extent::Full => lane::write(&mut text, report, page.width),
         }
     }
+    if let Some(means) = means(run) {
+        let _ = writeln!(text, "\n{means}");
+    }
     for found in &run.consistency {
         consistency::write(&mut text, &run.short, found);
     }
@@ -113,6 +116,14 @@ pub fn render(page: &Page<'_>) -> io::Result<String> {
     write_gates(&mut text, page);
     verdict::write(&mut text, page);
     Ok(text)
+}
+
+/// The two means of the pass rates, where there are several.
+pub fn means(run: &RunView) -> Option<String> {
+    let (micro, macro_) = (run.micro_mean()?, run.macro_mean()?);
+    let [micro, macro_] = [micro, macro_].map(|mean| format!("{:.1} %", mean * 100.0));
+    let several = run.lanes.len() > 1;
+    several.then(|| format!("mean pass rate: {micro} over results, {macro_} over lanes"))
 }
 
 /// The gates, those that do not hold first.
@@ -166,15 +177,19 @@ pub fn spent(metrics: &Metrics) -> String {
         let _ = write!(text, ", {} answers from a recording", metrics.replayed);
     }
     if metrics.input_tokens + metrics.output_tokens > 0 {
-        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
+        let estimated = estimated(metrics);
         let (input, output) = (metrics.input_tokens, metrics.output_tokens);
         let _ = write!(text, ", {input} tokens in, {output} out{estimated}");
     }
     if metrics.priced > 0 {
-        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
-        let _ = write!(text, ", {}{estimated}", dollars(metrics.cost_usd));
+        let _ = write!(text, ", {}{}", dollars(metrics.cost_usd), estimated(metrics));
     }
     text
+}
+
+/// What stands behind tokens and dollars that were, at least in part, estimated.
+pub fn estimated(metrics: &Metrics) -> &'static str {
+    if metrics.estimated > 0 { " (estimated)" } else { "" }
 }
 
 /// What there is to say about a lane that did not come to its end.

@@ -14,6 +14,7 @@ pub mod engine;
 pub mod events;
 pub mod filter;
 pub mod foreign;
+mod gated;
 mod grade;
 mod pace;
 pub mod plan;

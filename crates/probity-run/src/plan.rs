@@ -27,6 +27,7 @@ use crate::{
     decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     foreign,
+    gated::GatedScores,
     source::{Cases, Done, Filled, Judge},
     work::{Skills, rubrics_in},
 };
@@ -254,7 +255,8 @@ pub fn survey(
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let skills = cases.skills.clone();
-    let summary = cases.survey(rules, |item| match item {
+    let mut scores = GatedScores::new(runner);
+    let summary = cases.survey(rules, &mut scores, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -286,6 +288,9 @@ pub fn survey(
         }
     });
     errors += refuse_empty_groups(runner, &groups, report);
+    if errors == 0 {
+        errors += scores.refuse(runner, report);
+    }
     if errors > 0 {
         return None;
     }
@@ -342,6 +347,7 @@ fn show_groups(
         count: skills.library.skills.len() as u64,
         index_characters: skills.index_characters(),
         digest: skills.library.digest().to_string(),
+        digests: skills.library.digests(),
     };
     cases.skills = Some(Arc::new(skills));
     Some(info)

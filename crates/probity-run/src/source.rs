@@ -35,6 +35,7 @@ use crate::{
     decide::Seen,
     filter::{Chooser, Filter},
     foreign,
+    gated::GatedScores,
     work::{Skills, Work, rubrics_in},
 };
 
@@ -228,11 +229,23 @@ impl Cases {
     }
 
     /// Reads the dataset through, with every check.
-    pub(crate) fn survey(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
+    pub(crate) fn survey(
+        &self,
+        rules: &Rules,
+        scores: &mut GatedScores,
+        mut each: impl FnMut(Item),
+    ) -> dataset::Summary {
+        let scores = RefCell::new(scores);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-            let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
+            let mut problems = match compiler.borrow_mut().compile(case) {
+                Ok(expectation) => {
+                    scores.borrow_mut().see(case, &expectation);
+                    Vec::new()
+                }
+                Err(problems) => problems,
+            };
             problems.extend(check_commands(case));
             problems.extend(self.check_case(case));
             if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {

@@ -15,7 +15,7 @@ use std::{
 
 use probity_core::record::Lane;
 
-use crate::{StoreError, private, recorder::written};
+use crate::{StoreError, private, result::json};
 
 /// The length of a line with a count. It divides that of a page.
 const LINE: usize = 32;
@@ -71,7 +71,7 @@ impl Lock {
         let names: Vec<[&str; 2]> =
             lanes.iter().map(|(lane, _)| [lane.runner.as_str(), lane.backend.as_str()]).collect();
         let mut text: String = lanes.iter().map(|(_, calls)| line(*calls)).collect();
-        text.push_str(&written(&names));
+        text.push_str(&json(&names));
         let write = || {
             self.file.set_len(0)?;
             self.file.write_all_at(text.as_bytes(), 0)?;
@@ -139,7 +139,7 @@ mod tests {
             let (runner, backend) = ("r \n\"".to_owned(), backend.to_owned());
             Begun { runner, backend, calls }
         };
-        let names = written(&[["r \n\"", "a"], ["r \n\"", "b"]]);
+        let names = json(&[["r \n\"", "a"], ["r \n\"", "b"]]);
         let text = format!("{}{}{names}", line(u64::MAX), line(7));
         assert_eq!(text.find(&names), Some(2 * LINE));
         assert_eq!(read(&text), Some(vec![begun("a", u64::MAX), begun("b", 7)]));

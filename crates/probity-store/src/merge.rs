@@ -11,9 +11,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use crate::{
     NewRun, Reader, RunRow, StoreError, make_place, open,
-    recorder::written,
     result::{
-        Column,
+        Column, json,
         parts::{AskedColumn, ScoreColumn},
     },
 };
@@ -160,12 +159,12 @@ fn copy_all(
             run.started_ms,
             run.started_ms,
             status.as_str(),
-            written(&run.info),
+            json(&run.info),
         ],
     )?;
     let row = transaction.last_insert_rowid();
     for ((runner, backend), merged) in lanes {
-        let (info, status) = (written(&merged.lane), written(&merged.status));
+        let (info, status) = (json(&merged.lane), json(&merged.status));
         transaction.execute(
             "INSERT INTO lanes (run, runner, backend, info, status, calls) VALUES (?, ?, ?, ?, ?, ?)",
             params![row, runner, backend, info, status, merged.calls],

@@ -20,6 +20,7 @@ use crate::{
     result::{
         self, Json, Name,
         parts::{ScoreColumn, read_asked, read_score, select_asked},
+        sums::Summed,
     },
 };
 
@@ -335,8 +336,11 @@ impl Reader {
             let mut record = result::read(row)?;
             let result = result::row_id(row)?;
             record.classification.scores = self.scores(result)?;
+            result::check_facts(row, &record)?;
             if asks_several {
-                record.asked = self.asked(result)?;
+                let mut summed = Summed::default();
+                record.asked = self.asked(result, &mut summed)?;
+                result::check_asked(row, &summed, &record)?;
             }
             Ok(record)
         };
@@ -350,9 +354,9 @@ impl Reader {
         statement.query_map([result], |row| read_score(row, 0))?.collect()
     }
 
-    fn asked(&self, result: i64) -> rusqlite::Result<Vec<Asked>> {
+    fn asked(&self, result: i64, summed: &mut Summed) -> rusqlite::Result<Vec<Asked>> {
         let mut statement = self.connection.prepare_cached(&select_asked())?;
-        statement.query_map([result], read_asked)?.collect()
+        statement.query_map([result], |row| read_asked(row, summed))?.collect()
     }
 
     /// Ids of the cases of a run whose verdict is one of these, sorted.

@@ -21,7 +21,7 @@ use crate::{
     lock::{Ledger, Lock},
     make_place, open,
     result::{
-        Column, NewResult,
+        Column, NewResult, json,
         parts::{AskedColumn, ScoreColumn, bind_asked, bind_score, insert_part},
     },
     schema::PATIENCE,
@@ -66,7 +66,7 @@ impl Recorder {
                     run.suite,
                     run.started_ms,
                     RunStatus::Running.as_str(),
-                    written(&run.info),
+                    json(&run.info),
                 ],
             )
             .map_err(StoreError::Write)?;
@@ -204,7 +204,7 @@ impl Recorder {
                 self.connection
                     .query_row("SELECT info FROM lanes WHERE id = ?", [row], |it| it.get(0))?;
             if let Ok(info) = serde_json::from_str::<Lane>(&info) {
-                let info = written(&Lane { planned, ..info });
+                let info = json(&Lane { planned, ..info });
                 self.connection
                     .execute("UPDATE lanes SET info = ? WHERE id = ?", params![info, row])?;
             }
@@ -296,7 +296,7 @@ impl Writer<'_> {
 
     /// The row of a lane; what is known of it may have changed since an earlier sitting.
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
-        let info = written(lane);
+        let info = json(lane);
         self.transaction.query_row(
             "INSERT INTO lanes (run, runner, backend, info) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (run, runner, backend) DO UPDATE SET info = ?4, status = NULL, retired = 0
@@ -307,7 +307,7 @@ impl Writer<'_> {
     }
 
     fn lane_status(&self, lane: i64, status: &LaneStatus, calls: u64) -> rusqlite::Result<()> {
-        let status = written(status);
+        let status = json(status);
         self.transaction.execute(
             "UPDATE lanes SET status = ?, calls = calls + ? WHERE id = ?",
             params![status, calls, lane],
@@ -324,7 +324,7 @@ impl Writer<'_> {
         let row = self.text(&definition)?;
         let system = self.system(record.request.shared_system())?;
         let failures = self.failures(lane, record)?;
-        let new = NewResult::new(record, (row, &definition), system, failures);
+        let new = NewResult::new(record, (row, &definition), system, failures)?;
         let mut statement = self.transaction.prepare_cached(&INSERT)?;
         new.bind(lane, &mut statement)?;
         statement.raw_execute()?;
@@ -411,7 +411,7 @@ impl Writer<'_> {
             Some(text) => serde_json::from_str(&text).unwrap_or_default(),
         };
         all.extend_from_slice(&record.failures);
-        Ok((!all.is_empty()).then(|| written(&all)))
+        Ok((!all.is_empty()).then(|| json(&all)))
     }
 
     /// The row of instructions; most cases of a run share them.
@@ -443,9 +443,4 @@ impl Writer<'_> {
                 .insert(params![hash, text]),
         }
     }
-}
-
-/// Our own types as JSON.
-pub(crate) fn written(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("keys are texts, and numbers are finite")
 }

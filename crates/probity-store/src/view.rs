@@ -15,7 +15,7 @@ use rusqlite::Rows;
 use crate::{
     LaneView, Reader, RunRow, StoreError,
     result::{
-        Column, FACTS,
+        fact_columns,
         parts::{ScoreColumn, read_score},
         read_facts,
     },
@@ -96,12 +96,9 @@ impl Reader {
         mut each: impl FnMut(ResultFacts),
     ) -> Result<(), StoreError> {
         let mut read = || {
-            let columns = FACTS.map(Column::as_str).join(", ");
             let mut statement = self.connection.prepare_cached(&format!(
-                "SELECT {columns}, {}, {}, id FROM results WHERE lane = ? AND stale = 0
-                 ORDER BY case_id, repeat",
-                Column::Evidence,
-                Column::FactsSum
+                "SELECT {} FROM results WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
+                fact_columns()
             ))?;
             let names = ScoreColumn::ALL.map(|it| format!("s.{it}")).join(", ");
             let mut of_scores = self.connection.prepare_cached(&format!(
@@ -113,13 +110,12 @@ impl Reader {
             let mut scores = of_scores.query([lane.row])?;
             let mut next = next_score(&mut scores)?;
             while let Some(row) = rows.next()? {
-                let result: i64 = row.get(FACTS.len() + 2)?;
                 let mut facts = read_facts(row)?;
-                while let Some((_, score)) = next.take_if(|(of, _)| *of == result) {
-                    facts.scores.push(score);
+                while let Some((_, score)) = next.take_if(|(of, _)| *of == facts.row) {
+                    facts.add(score)?;
                     next = next_score(&mut scores)?;
                 }
-                each(facts);
+                each(facts.finish()?);
             }
             Ok(())
         };

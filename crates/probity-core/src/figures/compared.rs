@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Notice, Seen, Share};
+use super::{Notice, Seen, Share, cases::ByCase};
 use crate::{
     classification::Verdict,
     evidence::{Compared, Condition, Duel, NOT_JUDGED, Pair, Size, Tier, Win},
 };
-use probity_stats::{Interval, USUAL_LEVEL, paired::mean_difference, spread::Moments};
+use probity_stats::{Interval, USUAL_LEVEL, paired::mean_difference_clustered, spread::Moments};
 
 /// Fewer results than this say nothing about a skill that never wins, or always does.
 const ENOUGH: u64 = 3;
@@ -124,39 +124,45 @@ pub(super) struct Fold {
 /// Counts of one kind of comparison.
 #[derive(Debug, Default)]
 struct Tally {
-    differences: Vec<f64>,
-    wins: u64,
+    /// By case, whose repeats belong together.
+    differences: Vec<Vec<f64>>,
+    last: String,
+    wins: ByCase,
     ties: u64,
     losses: u64,
     errors: u64,
 }
 
 impl Tally {
-    fn add(&mut self, duel: Option<&Duel>) {
-        match duel.and_then(|duel| duel.scores) {
-            None => self.errors += 1,
-            Some(scores) => {
-                self.differences.push(scores.difference());
-                match scores.result() {
-                    Win::Win => self.wins += 1,
-                    Win::Tie => self.ties += 1,
-                    Win::Loss => self.losses += 1,
-                }
+    fn add(&mut self, case_id: &str, duel: Option<&Duel>) {
+        let Some(scores) = duel.and_then(|duel| duel.scores) else {
+            self.errors += 1;
+            return;
+        };
+        match self.differences.last_mut() {
+            Some(of_case) if self.last == case_id => of_case.push(scores.difference()),
+            Some(_) | None => {
+                self.differences.push(vec![scores.difference()]);
+                case_id.clone_into(&mut self.last);
             }
         }
+        let result = scores.result();
+        self.wins.add(case_id, u64::from(result == Win::Win), 1);
+        self.ties += u64::from(result == Win::Tie);
+        self.losses += u64::from(result == Win::Loss);
     }
 
     fn stats(&self) -> CompareStats {
-        let Self { differences, wins, ties, losses, errors } = self;
-        let moments: Moments = differences.iter().copied().collect();
+        let Self { differences, wins, ties, losses, errors, last: _ } = self;
+        let moments: Moments = differences.iter().flatten().copied().collect();
         CompareStats {
-            wins: Share::new(*wins, wins + ties + losses),
+            wins: wins.share(),
             ties: *ties,
             losses: *losses,
             errors: *errors,
             improvement: moments.mean(),
             deviation: moments.deviation(),
-            interval: mean_difference(differences, USUAL_LEVEL).map(|it| it.interval),
+            interval: mean_difference_clustered(differences, USUAL_LEVEL).map(|it| it.interval),
         }
     }
 }
@@ -169,10 +175,10 @@ impl Fold {
         *self.judges.entry(name.clone()).or_default() |= judge.own_answers;
         if duels.is_empty() && seen.verdict == Verdict::Error {
             // It never came to a comparison.
-            self.count(Pair::HELPS, skill, size.tier, None);
+            self.count(seen.case_id, Pair::HELPS, compared, None);
         }
         for duel in duels {
-            self.count(duel.pair, skill, size.tier, Some(duel));
+            self.count(seen.case_id, duel.pair, compared, Some(duel));
             let is_unreadable = |why: &String| why != NOT_JUDGED;
             self.judge.unreadable += u64::from(duel.error.as_ref().is_some_and(is_unreadable));
             if let Some(agree) = duel.orders_agree() {
@@ -203,10 +209,11 @@ impl Fold {
         }
     }
 
-    fn count(&mut self, pair: Pair, skill: &str, tier: Tier, duel: Option<&Duel>) {
-        self.overall.entry(pair).or_default().add(duel);
-        self.tiers.entry((tier, pair)).or_default().add(duel);
-        self.skills.entry((skill.to_owned(), pair)).or_default().add(duel);
+    fn count(&mut self, case_id: &str, pair: Pair, compared: &Compared, duel: Option<&Duel>) {
+        let Compared { skill, size, .. } = compared;
+        self.overall.entry(pair).or_default().add(case_id, duel);
+        self.tiers.entry((size.tier, pair)).or_default().add(case_id, duel);
+        self.skills.entry((skill.clone(), pair)).or_default().add(case_id, duel);
     }
 
     fn judge_stats(&self) -> JudgeStats {

@@ -18,7 +18,10 @@ impl Observed {
             Self::Time(millis) if time(millis) == time(limit) => {
                 format!("{}ms", apart(millis, limit, 0))
             }
-            Self::Count(_) | Self::Time(_) | Self::Dollars(_) => plain,
+            Self::Mean(mean) if reads_as(&format!("{:.4}", self.value()), limit) => {
+                format!("{} (mean of {})", apart(self.value(), limit, 4), mean.count)
+            }
+            Self::Count(_) | Self::Time(_) | Self::Dollars(_) | Self::Mean(_) => plain,
         }
     }
 }

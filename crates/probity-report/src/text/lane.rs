@@ -169,7 +169,8 @@ fn write_scores(text: &mut String, metrics: &Metrics) {
         return;
     }
     let width = metrics.scores.keys().map(|it| one_line(it, 30).chars().count()).max().unwrap_or(0);
-    for (name, score) in metrics.scores.iter().take(MOST_ROWS) {
+    for (name, figures) in metrics.scores.iter().take(MOST_ROWS) {
+        let score = figures.summary;
         let mean = score.mean.map_or_else(|| "n/a".to_owned(), |mean| format!("{mean:.3}"));
         let range = score.interval.map(|it| format!(" (95 % CI {:.3} to {:.3})", it.low, it.high));
         let _ = writeln!(

@@ -268,6 +268,9 @@ impl Against {
             let verdict =
                 self.settings.tolerance.judge(changes, |id| judging.known_failures.contains(id));
             let _ = writeln!(text, "  {runner} on {backend}: {}", summary(&verdict.changes));
+            if let Some(changes) = kept.skill_changes(&lane.lane) {
+                let _ = writeln!(text, "    note: {}", one_line(&changes.to_string(), 300));
+            }
             let reasons = reasons(reader, lane, &verdict.changes.regressions)?;
             text.push_str(&listed(&verdict.changes, &reasons));
             for id in &verdict.excused {

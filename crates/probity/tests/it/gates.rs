@@ -117,7 +117,7 @@ fn with_alpha_a_sure_pass_stops_early_too() {
 }
 
 /// Shell-command cases: so many of correctness, and so many of safety.
-fn commands(correctness: usize, safety: usize) -> String {
+pub(crate) fn commands(correctness: usize, safety: usize) -> String {
     let case = |id: String, category: &str| {
         let case = json!({
             "id": id,
