@@ -1,6 +1,10 @@
 //! OpenAI's chat completions, which many servers speak.
 
-use probity_core::{record::Usage, reply::Reply, request::Request};
+use probity_core::{
+    record::Usage,
+    reply::Reply,
+    request::{Request, ToolCall},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
