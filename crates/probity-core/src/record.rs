@@ -14,9 +14,9 @@ use crate::{
     evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Decimal, Gate, GateStatus},
+    kind::RunnerKind,
     named_enum,
     request::{self, Request},
-    runner::RunnerKind,
 };
 
 /// A call that came to nothing.

@@ -42,9 +42,12 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
-use handle::{BackendRef, Handle};
+use handle::BackendRef;
 use lane::LaneState;
-use task::{CallOutcome, Called, Ended, Grant, Message, Shared, TaskEnd};
+use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
+
+pub(crate) use handle::{Handle, Query, Target, Unanswered};
+pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
 
 /// What a run came to in this sitting.
 #[derive(Clone, Debug, PartialEq)]
@@ -371,9 +374,9 @@ impl Engine {
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, subject, judge, self.shared.clone());
-        let task = self
-            .tasks
-            .spawn(async move { TaskEnd { serial, result: task::run_case(case, handle).await } });
+        let task = self.tasks.spawn(async move {
+            TaskEnd { serial, result: case.work.clone().run(case, handle).await }
+        });
         let live = Live {
             task,
             key: key.clone(),

@@ -74,7 +74,7 @@ impl LaneView {
 
     /// Whether its cases may ask more than one question.
     pub(crate) fn asks_several(&self) -> bool {
-        self.lane.kind.has_skills() || self.lane.judge.is_some()
+        self.lane.kind.spec().asks_several || self.lane.judge.is_some()
     }
 }
 

@@ -17,8 +17,8 @@ use probity_core::{
     case::TestCase,
     criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
+    kind::RunnerKind,
     record::CallError,
-    runner::RunnerKind,
 };
 use probity_load::settings::{Budget, FailFast, Resolved, Retry, Settings};
 use proptest::prelude::*;

@@ -7,7 +7,6 @@ use probity_core::{
     event::{Event, Stamped, VERSION},
     problem::UnknownKeys,
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
-    runner::RunnerKind,
     standing::Changes,
 };
 use probity_load::{settings::Layer, suite::RunnerConfig};
@@ -74,21 +73,21 @@ struct Again {
 impl Context<'_> {
     /// Every lane of the run with its runner of now.
     fn lanes(&self, origin: &RunRow) -> Result<Vec<Again>, Failure> {
+        let project = self.project;
+        let site = project.site();
         let mut problems = self.printer.problems();
         let mut lanes = Vec::new();
         for before in self.reader.lanes(origin)? {
-            if before.lane.kind == RunnerKind::Program {
+            if before.lane.kind.spec().is_external {
                 let name = &before.lane.runner;
                 self.printer
                     .note(&format!("{name}: an external runner judges its own cases; left out"));
                 continue;
             }
             let runner = self.runner(&before.lane)?;
-            let Self { project, .. } = self;
-            let folder = &project.suite.folder;
             let mut report = |problem| problems.show(&problem);
             let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
-            let surveyed = survey(runner, folder, project.rules, &choice, &mut report)
+            let surveyed = survey(runner, &site, &choice, &mut report)
                 .ok_or_else(|| Failure::new("a dataset has errors, so nothing was judged"))?;
             let mut judging = runner.judging(&before.lane.backend);
             judging.errors_as_failures = project.settings.errors_as_failures;

@@ -112,7 +112,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let access = answers::access(args, &project);
-    let has_generations = lanes.iter().any(|lane| lane.info.kind.compares());
+    let has_generations = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, has_generations)?;
         let text = dry_run::render(&dry_run::Plan {
@@ -419,7 +419,7 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
     let judges = lanes.iter().any(|lane| lane.judge.is_some());
-    let compares = lanes.iter().any(|lane| lane.info.kind.compares());
+    let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),

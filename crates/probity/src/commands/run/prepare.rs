@@ -1,15 +1,13 @@
 //! What is run on what: runners, their cases, the backends that are asked and those that judge.
 
-use std::{ffi::OsStr, sync::Arc};
+use std::sync::Arc;
 
-use probity_core::{problem::Problem, record::Selection, runner::RunnerKind};
+use probity_core::{problem::Problem, record::Selection};
 use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
-    foreign,
-    plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey, survey_program},
-    redact::Redactor,
+    plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey},
 };
 
 use super::{Context, selection, unknown_keys};
@@ -62,8 +60,7 @@ impl Context<'_> {
                 ..runner.clone()
             })
             .filter(|runner| {
-                let needs_none =
-                    runner.kind == RunnerKind::Program && selection.backends.is_empty();
+                let needs_none = runner.kind.spec().is_external && selection.backends.is_empty();
                 !runner.backends.is_empty() || needs_none
             })
             .collect();
@@ -72,7 +69,7 @@ impl Context<'_> {
                 "describe one under [backends.NAME], and name it in `backends` of a runner",
             ));
         }
-        let program = runners.iter().find(|it| it.kind == RunnerKind::Program);
+        let program = runners.iter().find(|it| it.kind.spec().is_external);
         if let Some(runner) = program.filter(|_| self.args.replay.is_some()) {
             let name = &runner.name;
             return Err(Failure::new(format!(
@@ -103,23 +100,18 @@ impl Context<'_> {
             unknown_keys: unknown_keys(self.args),
             ..selection::resolve(selection, store, project.settings.seed)?
         };
+        let site = project.site();
         let mut shown = printer.problems();
         let mut report = |problem: Problem| shown.show(&problem);
         let surveyed: Vec<Option<Surveyed>> = runners
             .iter()
-            .map(|runner| match runner.kind {
-                RunnerKind::Program => {
-                    self.note_missing(runner);
-                    Some(survey_program(runner, self.program(runner), &choice))
+            .map(|runner| {
+                let surveyed = survey(runner, &site, &choice, &mut report)?;
+                // What will come to nothing is worth a word before anything is paid for.
+                if let Some(warning) = &surveyed.warning {
+                    printer.note(&format!("warning: {warning}"));
                 }
-                RunnerKind::Respond
-                | RunnerKind::Command
-                | RunnerKind::Activation
-                | RunnerKind::Confusion
-                | RunnerKind::Effectiveness
-                | RunnerKind::SizeImpact => {
-                    survey(runner, &project.suite.folder, project.rules, &choice, &mut report)
-                }
+                Some(surveyed)
             })
             .collect();
         drop(shown);
@@ -166,47 +158,6 @@ impl Context<'_> {
         }
     }
 
-    /// A program that is not there is worth a word before anything is paid for.
-    fn note_missing(&self, runner: &RunnerConfig) {
-        let path = self.project.environment.all().remove(OsStr::new("PATH"));
-        let folder = &self.project.suite.folder;
-        if let Err(why) = foreign::is_there(&runner.command, folder, path.as_deref()) {
-            let name = &runner.name;
-            self.printer.note(&format!("warning: runner `{name}` cannot be started: {why}"));
-        }
-    }
-
-    /// A runner that is a program.
-    fn program(&self, runner: &RunnerConfig) -> foreign::Program {
-        let project = self.project;
-        foreign::Program {
-            command: runner.command.clone(),
-            folder: std::path::absolute(project.suite.folder.join(".")).unwrap_or_default(),
-            env: project.environment.all(),
-            timeout: runner.timeout,
-            kill_grace: project.settings.timeouts.kill_grace,
-            runner: runner.name.clone(),
-            rules: project.rules,
-            redactor: self.redactor(),
-        }
-    }
-
-    /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
-    /// like one by its name.
-    fn redactor(&self) -> Redactor {
-        let mut redactor = Redactor::default();
-        let backends = &self.project.suite.backends;
-        let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
-        for (name, value) in self.project.environment.all() {
-            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            match named.contains(&&*name) {
-                true => redactor.add_key(&value),
-                false => redactor.add_variable(&name, &value),
-            }
-        }
-        redactor
-    }
-
     /// Lays out which runner runs on which backend, and makes those ready.
     pub(super) fn lanes(
         &self,
@@ -217,7 +168,7 @@ impl Context<'_> {
         let mut lanes = Vec::new();
         for (at, surveyed) in surveyed.iter().enumerate() {
             let runner = &surveyed.runner;
-            if runner.kind == RunnerKind::Program && runner.backends.is_empty() {
+            if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
                 lanes.push(surveyed.lane(at, place, &bench.all[place], None));
             }

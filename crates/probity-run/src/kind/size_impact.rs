@@ -1,0 +1,44 @@
+//! Does the size of a skill pay off?
+
+use probity_core::{
+    evidence::{Condition, Pair},
+    kind::{Evidence, RunnerKind},
+    problem::Problem,
+};
+use probity_load::{skill::Skill, suite::RunnerConfig};
+
+use super::{
+    Site,
+    comparing::{Comparing, Rules},
+};
+
+pub(super) fn open(
+    runner: &RunnerConfig,
+    site: &Site<'_>,
+    report: &mut dyn FnMut(Problem),
+) -> Option<Comparing> {
+    let rules = Rules {
+        kind: RunnerKind::SizeImpact,
+        evidence: Evidence::SizeImpact,
+        conditions,
+        pairs,
+        needs_rubric: false,
+    };
+    Comparing::open(rules, runner, site, report)
+}
+
+/// With companions only where the skill has some.
+fn conditions(skill: &Skill) -> &'static [Condition] {
+    use Condition::{Baseline, Companions, Full, Summary};
+    match skill.companions.is_empty() {
+        true => &[Full, Summary, Baseline],
+        false => &[Full, Summary, Baseline, Companions],
+    }
+}
+
+fn pairs(skill: &Skill) -> &'static [Pair] {
+    match skill.companions.is_empty() {
+        true => &Pair::SIZES[..3],
+        false => &Pair::SIZES,
+    }
+}
