@@ -68,10 +68,10 @@ pub(crate) fn open(
     Some(match runner.kind {
         RunnerKind::Respond => Arc::new(respond::Respond),
         RunnerKind::Command => Arc::new(command::Command),
-        RunnerKind::Activation => Arc::new(activation::open(runner, site, report)?),
-        RunnerKind::Confusion => Arc::new(confusion::open(runner, site, report)?),
-        RunnerKind::Effectiveness => Arc::new(effectiveness::open(runner, site, report)?),
-        RunnerKind::SizeImpact => Arc::new(size_impact::open(runner, site, report)?),
+        RunnerKind::Activation => choosing::open(activation::RULES, runner, site, report)?,
+        RunnerKind::Confusion => choosing::open(confusion::RULES, runner, site, report)?,
+        RunnerKind::Effectiveness => comparing::open(effectiveness::RULES, runner, site, report)?,
+        RunnerKind::SizeImpact => comparing::open(size_impact::RULES, runner, site, report)?,
         RunnerKind::Program => Arc::new(program::open(runner, site)),
     })
 }

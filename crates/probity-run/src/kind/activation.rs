@@ -1,31 +1,19 @@
 //! Is the right skill chosen from an index?
 
-use probity_core::{case::TestCase, criteria::CriteriaProblem, kind::RunnerKind, problem::Problem};
-use probity_load::suite::RunnerConfig;
+use probity_core::{case::TestCase, criteria::CriteriaProblem, kind::RunnerKind};
 
-use super::{
-    Site,
-    choosing::{Choosing, Rules},
-    skills,
+use super::{choosing::Rules, skills};
+
+pub(super) const RULES: Rules = Rules {
+    kind: RunnerKind::Activation,
+    how_many: "Choose the skills that the request clearly calls for, most often one. Choose none \
+               if none covers it: a request may be close to what a skill is about and still not \
+               be covered by it.",
+    asks_again: true,
+    has_groups: false,
+    check,
+    stratum: |case| case.routing.is_positive().to_string(),
 };
-
-pub(super) fn open(
-    runner: &RunnerConfig,
-    site: &Site<'_>,
-    report: &mut dyn FnMut(Problem),
-) -> Option<Choosing> {
-    let rules = Rules {
-        kind: RunnerKind::Activation,
-        how_many: "Choose the skills that the request clearly calls for, most often one. Choose none \
-                   if none covers it: a request may be close to what a skill is about and still not \
-                   be covered by it.",
-        asks_again: true,
-        has_groups: false,
-        check,
-        stratum: |case| case.routing.is_positive().to_string(),
-    };
-    Choosing::open(rules, runner, site, report)
-}
 
 fn check(case: &TestCase) -> Option<CriteriaProblem> {
     let states_nothing =

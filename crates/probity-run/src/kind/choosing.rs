@@ -52,7 +52,7 @@ pub(super) struct Rules {
 
 /// A runner with its skills, ready to be shown to a model.
 #[derive(Debug)]
-pub(super) struct Choosing {
+struct Choosing {
     rules: Rules,
     library: Arc<Library>,
     /// Instructions of the runner's own.
@@ -69,21 +69,21 @@ struct Index {
     system: Arc<str>,
 }
 
-impl Choosing {
-    pub(super) fn open(
-        rules: Rules,
-        runner: &RunnerConfig,
-        site: &Site<'_>,
-        report: &mut dyn FnMut(Problem),
-    ) -> Option<Self> {
-        let library = skills::load(runner, site, report)?;
-        let all = library.skills.keys().cloned().collect();
-        let system = runner.system.clone();
-        let whole = Index::new(&library, rules.how_many, system.as_deref(), all);
-        let groups = OnceLock::new();
-        Some(Self { rules, library: Arc::new(library), system, whole, groups })
-    }
+pub(super) fn open(
+    rules: Rules,
+    runner: &RunnerConfig,
+    site: &Site<'_>,
+    report: &mut dyn FnMut(Problem),
+) -> Option<Arc<dyn Kind>> {
+    let library = skills::load(runner, site, report)?;
+    let all = library.skills.keys().cloned().collect();
+    let system = runner.system.clone();
+    let whole = Index::new(&library, rules.how_many, system.as_deref(), all);
+    let groups = OnceLock::new();
+    Some(Arc::new(Choosing { rules, library: Arc::new(library), system, whole, groups }))
+}
 
+impl Choosing {
     fn index(&self, case: &TestCase) -> &Index {
         let own = self.groups.get().zip(case.routing.group.as_ref());
         own.and_then(|(all, group)| all.get(group)).unwrap_or(&self.whole)

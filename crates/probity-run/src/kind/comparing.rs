@@ -45,7 +45,7 @@ pub(super) struct Rules {
 
 /// A runner with its skills, ready to be given to a model.
 #[derive(Debug)]
-pub(super) struct Comparing {
+struct Comparing {
     rules: Rules,
     library: Library,
     /// Instructions of the runner's own.
@@ -57,41 +57,40 @@ pub(super) struct Comparing {
     sizes: BTreeMap<String, Size>,
 }
 
-impl Comparing {
-    pub(super) fn open(
-        rules: Rules,
-        runner: &RunnerConfig,
-        site: &Site<'_>,
-        report: &mut dyn FnMut(Problem),
-    ) -> Option<Self> {
-        let library = skills::load(runner, site, report)?;
-        let mut texts = BTreeMap::new();
-        let mut sizes = BTreeMap::new();
-        for skill in library.skills.values() {
-            let summary = skill.summary();
-            let mut add = |condition, text: &str| {
-                texts
-                    .insert((skill.id.clone(), condition), as_instructions(&skill.id, text).into());
-            };
-            add(Condition::Full, &skill.body);
-            add(Condition::Summary, &summary);
-            if !skill.companions.is_empty() {
-                add(Condition::Companions, &skill.with_companions(runner.companion_bytes));
-            }
-            sizes.insert(
-                skill.id.clone(),
-                Size {
-                    tier: Tier::of(skill.bytes),
-                    full: skill.bytes,
-                    summary: summary.len() as u64,
-                    companions: skill.companion_bytes(),
-                },
-            );
+pub(super) fn open(
+    rules: Rules,
+    runner: &RunnerConfig,
+    site: &Site<'_>,
+    report: &mut dyn FnMut(Problem),
+) -> Option<Arc<dyn Kind>> {
+    let library = skills::load(runner, site, report)?;
+    let mut texts = BTreeMap::new();
+    let mut sizes = BTreeMap::new();
+    for skill in library.skills.values() {
+        let summary = skill.summary();
+        let mut add = |condition, text: &str| {
+            texts.insert((skill.id.clone(), condition), as_instructions(&skill.id, text).into());
+        };
+        add(Condition::Full, &skill.body);
+        add(Condition::Summary, &summary);
+        if !skill.companions.is_empty() {
+            add(Condition::Companions, &skill.with_companions(runner.companion_bytes));
         }
-        let (system, swap) = (runner.system.clone(), runner.swap);
-        Some(Self { rules, library, system, swap, texts, sizes })
+        sizes.insert(
+            skill.id.clone(),
+            Size {
+                tier: Tier::of(skill.bytes),
+                full: skill.bytes,
+                summary: summary.len() as u64,
+                companions: skill.companion_bytes(),
+            },
+        );
     }
+    let (system, swap) = (runner.system.clone(), runner.swap);
+    Some(Arc::new(Comparing { rules, library, system, swap, texts, sizes }))
+}
 
+impl Comparing {
     /// The skill that a case is about.
     fn skill(&self, case: &TestCase) -> Option<&Skill> {
         self.library.skills.get(case.routing.skill.as_deref()?)

@@ -1,31 +1,19 @@
 //! Are look-alike skills told apart?
 
-use probity_core::{case::TestCase, criteria::CriteriaProblem, kind::RunnerKind, problem::Problem};
-use probity_load::suite::RunnerConfig;
+use probity_core::{case::TestCase, criteria::CriteriaProblem, kind::RunnerKind};
 
-use super::{
-    Site,
-    choosing::{Choosing, Rules},
-    skills,
+use super::{choosing::Rules, skills};
+
+pub(super) const RULES: Rules = Rules {
+    kind: RunnerKind::Confusion,
+    how_many: "The skills are much alike. Choose the one that fits the request best, and no \
+               second one; choose none if none of them covers it.",
+    // A group of look-alikes is there to be told apart at once.
+    asks_again: false,
+    has_groups: true,
+    check,
+    stratum,
 };
-
-pub(super) fn open(
-    runner: &RunnerConfig,
-    site: &Site<'_>,
-    report: &mut dyn FnMut(Problem),
-) -> Option<Choosing> {
-    let rules = Rules {
-        kind: RunnerKind::Confusion,
-        how_many: "The skills are much alike. Choose the one that fits the request best, and no \
-                   second one; choose none if none of them covers it.",
-        // A group of look-alikes is there to be told apart at once.
-        asks_again: false,
-        has_groups: true,
-        check,
-        stratum,
-    };
-    Choosing::open(rules, runner, site, report)
-}
 
 fn check(case: &TestCase) -> Option<CriteriaProblem> {
     let is_missing = case.routing.is_positive() && case.routing.group.is_none();

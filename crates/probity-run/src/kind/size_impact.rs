@@ -3,29 +3,18 @@
 use probity_core::{
     evidence::{Condition, Pair},
     kind::{Evidence, RunnerKind},
-    problem::Problem,
 };
-use probity_load::{skill::Skill, suite::RunnerConfig};
+use probity_load::skill::Skill;
 
-use super::{
-    Site,
-    comparing::{Comparing, Rules},
+use super::comparing::Rules;
+
+pub(super) const RULES: Rules = Rules {
+    kind: RunnerKind::SizeImpact,
+    evidence: Evidence::SizeImpact,
+    conditions,
+    pairs,
+    needs_rubric: false,
 };
-
-pub(super) fn open(
-    runner: &RunnerConfig,
-    site: &Site<'_>,
-    report: &mut dyn FnMut(Problem),
-) -> Option<Comparing> {
-    let rules = Rules {
-        kind: RunnerKind::SizeImpact,
-        evidence: Evidence::SizeImpact,
-        conditions,
-        pairs,
-        needs_rubric: false,
-    };
-    Comparing::open(rules, runner, site, report)
-}
 
 /// With companions only where the skill has some.
 fn conditions(skill: &Skill) -> &'static [Condition] {
