@@ -19,7 +19,7 @@ pub use command::{Detected, Detector, Detectors, Labelled};
 pub use compared::{CompareStats, JudgeStats};
 pub use confusion::{Confusion, Grid, Negatives};
 pub use effectiveness::{Effectiveness, SkillCompared};
-pub use program::{FailFast, Foreign, Program};
+pub use program::{FailFast, Program, ProgramReport};
 pub use size_impact::{SizeImpact, SkillSizes};
 
 use crate::{
@@ -267,7 +267,7 @@ kinds! {
     /// Does the size of a skill pay off?
     SizeImpact = "size_impact" in size_impact: Compared => size_impact::Fold => SizeImpact;
     /// A program that runs cases of its own.
-    Program = "program" in program: Foreign => program::Fold => Program;
+    Program = "program" in program: ProgramReport => program::Fold => Program;
 }
 
 impl Default for RunnerKind {

@@ -6,6 +6,7 @@
 pub mod baseline;
 pub mod calibration;
 pub mod case;
+pub mod case_outcome;
 pub mod classification;
 pub mod consistency;
 pub mod criteria;
@@ -32,6 +33,5 @@ pub mod run_result;
 pub mod score;
 mod serial;
 pub mod span;
-pub mod standing;
 pub mod view;
 pub mod visible;

@@ -11,7 +11,7 @@ use probity_core::{
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     problem::{Problem, Severity, UnknownKeys},
-    record::{InputDigest, Judging, Kept, Lane, LaneStatus, SkillsInfo},
+    record::{CacheKind, InputDigest, Judging, Lane, LaneStatus, SkillsInfo},
 };
 use probity_load::{
     dataset::{DigestBuilder, Item},
@@ -48,7 +48,7 @@ pub struct Plan {
     pub stages: Vec<Vec<usize>>,
     /// What each runner may use.
     pub budgets: Vec<Budget>,
-    /// What earlier sittings have used.
+    /// What earlier sessions have used.
     pub carried: Used,
     /// The same of each runner.
     pub carried_by_runner: Vec<Used>,
@@ -105,7 +105,7 @@ impl PlannedLane {
     pub fn known_generations(&self, backend: &Backend, cache: &dyn Answers) -> u64 {
         let mut known = 0;
         self.cases.generations(backend, |key| {
-            known += u64::from(cache.get(Kept::Generation, key).is_some());
+            known += u64::from(cache.get(CacheKind::Generation, key).is_some());
         });
         known
     }
@@ -118,7 +118,7 @@ impl PlannedLane {
 
 /// A runner whose dataset has been read through.
 #[derive(Clone, Debug)]
-pub struct Surveyed {
+pub struct ScannedRunner {
     /// As the suite describes it.
     pub runner: RunnerConfig,
     /// Cases that are asked.
@@ -222,18 +222,18 @@ pub struct Choice {
 
 /// Reads the dataset of a runner through. Every problem goes to `report`; with an error
 /// there is nothing to run.
-pub fn survey(
+pub fn scan(
     runner: &RunnerConfig,
     site: &Site<'_>,
     choice: &Choice,
     report: &mut dyn FnMut(Problem),
-) -> Option<Surveyed> {
+) -> Option<ScannedRunner> {
     let Choice { filter, sample, seed, unknown_keys } = choice;
     let of_all = Filter { shard: None, ..filter.clone() };
     let kind = kind::open(runner, site, report)?;
     let mut cases = Cases::of(runner, kind.clone(), site.folder, filter.clone());
     if let Some(case) = kind.own_case() {
-        return Some(survey_own(runner, cases, &case));
+        return Some(scan_own(runner, cases, &case));
     }
     let strata = kind.strata().filter(|_| filter.limit.is_some() && sample.is_none());
     let mut errors = 0;
@@ -246,7 +246,7 @@ pub fn survey(
     // What has to be chosen from when all is known.
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut groups = Groups::new();
-    let summary = cases.survey(site.rules, |item| match item {
+    let summary = cases.scan(site.rules, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -309,7 +309,7 @@ pub fn survey(
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
     let Sums { cases: selected, categories, prompt_bytes, calls, undecided } = chosen;
     cases.has_undecided = !undecided.is_empty();
-    Some(Surveyed {
+    Some(ScannedRunner {
         runner: runner.clone(),
         selected,
         categories,
@@ -326,13 +326,13 @@ pub fn survey(
     })
 }
 
-/// The survey of a runner that has one case and no dataset: what it asks is its own affair.
-fn survey_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Surveyed {
+/// The scan of a runner that has one case and no dataset: what it asks is its own affair.
+fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> ScannedRunner {
     let mut digest = DigestBuilder::default();
     digest.add(case);
     cases.digest = digest.finish().to_string();
     let of_all = Filter { shard: None, ..cases.filter.clone() };
-    Surveyed {
+    ScannedRunner {
         runner: runner.clone(),
         selected: cases.filter.matches(case).into(),
         categories: BTreeMap::new(),
@@ -400,7 +400,7 @@ pub struct JudgeSeat {
     pub backend: Arc<Backend>,
 }
 
-impl Surveyed {
+impl ScannedRunner {
     pub(crate) fn cases(&self) -> &Cases {
         &self.cases
     }

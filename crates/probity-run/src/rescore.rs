@@ -14,7 +14,7 @@ use probity_grade::{
 };
 
 use crate::{
-    plan::Surveyed,
+    plan::ScannedRunner,
     source::{Reread, Stopped},
 };
 
@@ -43,7 +43,7 @@ pub enum RescoreError<E> {
 /// `find` gives the stored results of a case, and `each` takes them as they are judged now. No more
 /// than the results of one case are in memory.
 pub fn rescore<E>(
-    surveyed: &Surveyed,
+    scanned: &ScannedRunner,
     rules: &'static Rules,
     mut find: impl FnMut(&str) -> Result<Vec<CaseRecord>, E>,
     mut each: impl FnMut(CaseRecord) -> Result<(), E>,
@@ -51,7 +51,7 @@ pub fn rescore<E>(
     let mut compiler = Compiler::new(rules);
     let mut rescored = Rescored::default();
     let mut failed = None;
-    let read = surveyed.cases().reread(|case| {
+    let read = scanned.cases().reread(|case| {
         let mut judge = || {
             let stored = find(&case.id)?;
             rescored.without_result += u64::from(stored.is_empty());
@@ -59,7 +59,7 @@ pub fn rescore<E>(
                 return Ok(());
             }
             let Ok(stated) = compiler.compile(case) else { return Ok(()) };
-            let expectation = surveyed.cases().kind.expect(case, stated);
+            let expectation = scanned.cases().kind.expect(case, stated);
             let case = Arc::new(case.clone());
             for record in stored {
                 rescored.results += 1;

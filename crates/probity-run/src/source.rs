@@ -58,13 +58,13 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) enum Fed {
     Case(Box<Prepared>),
-    /// A case that came to an end in an earlier sitting, for those who count.
+    /// A case that came to an end in an earlier session, for those who count.
     Known(Seen),
     /// The dataset is not what it was when it was checked.
     Broken(String),
 }
 
-/// Cases of a lane that came to an end in an earlier sitting, and what they were asked.
+/// Cases of a lane that came to an end in an earlier session, and what they were asked.
 #[derive(Clone, Debug, Default)]
 pub struct Done(BTreeMap<(InputDigest, u32), DoneCase>);
 
@@ -216,7 +216,7 @@ impl Cases {
     }
 
     /// Reads the dataset through, with every check.
-    pub(crate) fn survey(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
+    pub(crate) fn scan(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
@@ -290,7 +290,7 @@ impl Cases {
         Ok(Filled { prompt, system })
     }
 
-    /// Makes a case ready; none if it cannot be, which the survey would have noticed.
+    /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
         case: &TestCase,

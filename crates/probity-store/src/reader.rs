@@ -62,7 +62,7 @@ pub struct LaneView {
     pub lane: Lane,
     /// How it ended; none while it runs.
     pub status: Option<LaneStatus>,
-    /// Calls that were made, in all sittings.
+    /// Calls that were made, in all sessions.
     pub calls: u64,
 }
 

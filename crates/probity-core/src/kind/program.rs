@@ -13,9 +13,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ..KindSpec::PLAIN
 };
 
-/// What a foreign runner said of itself.
+/// What an external runner said of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Foreign {
+pub struct ProgramReport {
     /// Calls that it made.
     pub calls: u64,
     /// Dollars that it spent.
@@ -68,7 +68,7 @@ pub struct Program {
     pub result_files: Vec<String>,
 }
 
-impl KindEvidence for Foreign {
+impl KindEvidence for ProgramReport {
     fn judged(&self) -> Judged {
         Judged::AsFound
     }
@@ -94,20 +94,20 @@ impl KindFigures for Program {
 pub(super) struct Fold(Program);
 
 impl KindFold for Fold {
-    type Evidence = Foreign;
+    type Evidence = ProgramReport;
     type Figures = Program;
 
-    fn add(&mut self, _seen: Seen<'_>, foreign: &Foreign) {
+    fn add(&mut self, _seen: Seen<'_>, report: &ProgramReport) {
         let Self(sum) = self;
-        sum.cases += foreign.cases;
-        sum.planned += foreign.planned;
-        sum.calls += foreign.calls;
-        sum.cost_usd += foreign.cost_usd;
-        sum.aborted |= foreign.aborted;
+        sum.cases += report.cases;
+        sum.planned += report.planned;
+        sum.calls += report.calls;
+        sum.cost_usd += report.cost_usd;
+        sum.aborted |= report.aborted;
         if sum.fail_fast.is_none() {
-            sum.fail_fast.clone_from(&foreign.fail_fast);
+            sum.fail_fast.clone_from(&report.fail_fast);
         }
-        sum.result_files.extend(foreign.result_file.clone());
+        sum.result_files.extend(report.result_file.clone());
     }
 
     fn finish(self) -> Program {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     failure::ErrorKind,
-    record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
+    record::{Aborted, Asked, CacheKind, CallError, FailedAttempt, InputDigest, Source, Usage},
     request::Request,
     span::Span,
 };
@@ -73,7 +73,7 @@ pub(crate) struct Query<'a> {
     /// What it is asked for, as it is recorded.
     pub(crate) role: &'a str,
     /// Where its answer is kept.
-    pub(crate) kept: Kept,
+    pub(crate) kept: CacheKind,
     pub(crate) request: &'a Request,
     pub(crate) repeat: u32,
 }
@@ -169,7 +169,7 @@ impl Handle {
                     // What a judge says is kept when it turns out that it can be used.
                     if let Some((cache, key)) = cache
                         && access.write
-                        && kept != Kept::Judgement
+                        && kept != CacheKind::Judgement
                     {
                         put(&*cache, kept, key, &reply);
                     }
@@ -315,7 +315,7 @@ impl Handle {
     }
 
     /// Reports what a program of its own did in place of a call.
-    pub(crate) fn report_foreign(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
+    pub(crate) fn report_external(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
         self.permit = false;
         self.spent.calls = u32::try_from(calls).unwrap_or(u32::MAX);
         self.spent.latency = latency;
@@ -342,7 +342,7 @@ fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-fn put(cache: &dyn Answers, kept: Kept, key: InputDigest, reply: &Reply) {
+fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
     // One that could not be written down is asked for again.
     if let Ok(text) = serde_json::to_string(reply) {
         cache.put(kept, key, &text);

@@ -6,7 +6,7 @@ use probity_core::{
     classification::Classification,
     failure::ErrorKind,
     kind::Evidence,
-    record::{Aborted, CallError, CaseRecord, FailedAttempt, Kept, Usage},
+    record::{Aborted, CacheKind, CallError, CaseRecord, FailedAttempt, Usage},
     request::Request,
 };
 use probity_grade::judge;
@@ -19,7 +19,7 @@ use tokio::{
 use super::handle::{Handle, Query, Target, Unanswered};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
-    grade::{self, Heard},
+    grade::{self, Received},
     source::Prepared,
 };
 
@@ -108,8 +108,13 @@ pub(crate) async fn ask_judge(
     let mut dialogue = judge::Dialogue::new(*question, handle.seed());
     loop {
         let request = Request::new(Some(system.clone()), dialogue.prompt());
-        let query =
-            Query { target: Target::Judge, role, kept: Kept::Judgement, request: &request, repeat };
+        let query = Query {
+            target: Target::Judge,
+            role,
+            kept: CacheKind::Judgement,
+            request: &request,
+            repeat,
+        };
         let reply = match handle.query(query).await {
             Ok(reply) => reply,
             // A judge that declines says nothing about the answer, nor about other answers.
@@ -151,9 +156,9 @@ pub(crate) fn failed_with(
         Unanswered::Failed { error, backend } => (error, backend),
         Unanswered::Aborted(reason) => return Err(reason),
     };
-    let heard = Heard { reply: reply.as_ref(), error: Some(&error), ..Heard::default() };
+    let received = Received { reply: reply.as_ref(), error: Some(&error), ..Received::default() };
     let mut classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     if let Some(evidence) = evidence {
         classification = classification.with_evidence(evidence);
     }

@@ -12,7 +12,7 @@ use probity_core::{
     evidence::{Choice, JudgedBy},
     kind::{Evidence, KindSpec, RunnerKind},
     problem::Problem,
-    record::{Aborted, Kept, SkillsInfo},
+    record::{Aborted, CacheKind, SkillsInfo},
     request::Request,
 };
 use probity_grade::{
@@ -30,7 +30,7 @@ use serde_json::Value;
 use super::{Calls, Groups, Kind, Questions, Running, Site, Work, skills};
 use crate::{
     engine::{Ended, Handle, Query, Target, Unanswered, failed, finish},
-    grade::{self, Heard},
+    grade::{self, Received},
     source::{Filled, Prepared},
 };
 
@@ -230,7 +230,7 @@ async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<End
     let query = Query {
         target: Target::Subject,
         role: "choose",
-        kept: Kept::Answer,
+        kept: CacheKind::Answer,
         request: &case.request,
         repeat: case.repeat,
     };
@@ -238,9 +238,9 @@ async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<End
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let heard = Heard { reply: Some(&reply), ..Heard::default() };
+    let received = Received { reply: Some(&reply), ..Received::default() };
     let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     if !(work.asks_again && is_unreadable(&classification)) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
@@ -256,9 +256,9 @@ async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<End
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
-    let heard = Heard { reply: Some(&reply), chosen: Some(&chosen), ..Heard::default() };
+    let received = Received { reply: Some(&reply), chosen: Some(&chosen), ..Received::default() };
     let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     Ok(finish(case, handle, Some(reply), classification))
 }
 
@@ -286,7 +286,7 @@ async fn is_of_use(
     let query = Query {
         target: Target::Subject,
         role: &role,
-        kept: Kept::Answer,
+        kept: CacheKind::Answer,
         request: &request,
         repeat: case.repeat,
     };

@@ -13,7 +13,7 @@ use probity_core::{
     failure::ErrorKind,
     kind::{Evidence, KindSpec, RunnerKind},
     problem::Problem,
-    record::{Aborted, CallError, InputDigest, Kept, SkillsInfo},
+    record::{Aborted, CacheKind, CallError, InputDigest, SkillsInfo},
     request::Request,
 };
 use probity_grade::judge::{Judgement, Question};
@@ -251,7 +251,7 @@ async fn compare(work: &Comparison, case: Prepared, mut handle: Handle) -> Resul
         let query = Query {
             target: Target::Subject,
             role: condition.as_str(),
-            kept: Kept::Generation,
+            kept: CacheKind::Generation,
             request: &request,
             repeat: case.repeat,
         };

@@ -14,7 +14,7 @@ use probity_core::{
     details::{Criterion, Details, Trouble},
     difference::{Difference, ProgramDifference},
     evidence::JudgedBy,
-    kind::{Evidence, FailFast, Foreign, KindSpec, RunnerKind},
+    kind::{Evidence, FailFast, KindSpec, ProgramReport, RunnerKind},
     record::{InputDigest, LaneStatus},
     request::Request,
     span::Span,
@@ -124,7 +124,7 @@ impl Work for Program {
 async fn run(program: &Program, case: Prepared, mut handle: Handle) -> Ended {
     let began = Instant::now();
     let ran = program.run(&handle.subject.backend).await;
-    handle.report_foreign(ran.evidence.calls, ran.evidence.cost_usd, began.elapsed());
+    handle.report_external(ran.evidence.calls, ran.evidence.cost_usd, began.elapsed());
     let Ran { evidence: _, status, classification, output } = ran;
     let reply = Reply { text: output, ..Reply::default() };
     let mut ended = finish(case, handle, Some(reply), classification);
@@ -157,7 +157,7 @@ struct Program {
 /// What a program came to.
 #[derive(Debug)]
 struct Ran {
-    evidence: Foreign,
+    evidence: ProgramReport,
     /// How its lane ends, unless everything went well.
     status: Option<LaneStatus>,
     classification: Classification,
@@ -171,7 +171,7 @@ impl Program {
         match self.launch(backend).await {
             Ok(finished) => self.read(&finished),
             Err(why) => {
-                let evidence = Foreign { aborted: true, ..Foreign::default() };
+                let evidence = ProgramReport { aborted: true, ..ProgramReport::default() };
                 ran(evidence, Some(Rule::Error), LaneStatus::Broken { reason: why }, String::new())
             }
         }
@@ -240,7 +240,7 @@ impl Program {
             };
             FailFast { reason, permanent }
         });
-        let evidence = Foreign {
+        let evidence = ProgramReport {
             calls: lines.number("TOTAL_CALLS"),
             cost_usd: lines
                 .get("COST_USD")
@@ -264,7 +264,7 @@ impl Program {
         if finished.end == End::Time {
             let limit = Span(self.timeout.unwrap_or(NO_LIMIT));
             let reason = format!("it took longer than {limit}");
-            let evidence = Foreign { aborted: true, ..evidence };
+            let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Timeout), LaneStatus::TimedOut { reason }, output);
         }
         if let Some(FailFast { reason, permanent }) = evidence.fail_fast.clone() {
@@ -282,13 +282,13 @@ impl Program {
         if evidence.cases < evidence.planned {
             let (cases, planned) = (evidence.cases, evidence.planned);
             let reason = format!("{cases} of {planned} cases came to an end");
-            let evidence = Foreign { aborted: true, ..evidence };
+            let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
         // Zero of zero is not "everything passed".
         if matches!(finished.code(), Some(0 | 1)) && lines.has("N_CASES") && evidence.cases == 0 {
             let reason = format!("it ran no case (N_CASES={})", one_line(lines.get("N_CASES")));
-            let evidence = Foreign { aborted: true, ..evidence };
+            let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
         match finished.code() {
@@ -313,7 +313,7 @@ impl Program {
 }
 
 /// Puts together what a program came to. `rule` is the one that decides, unless it passed.
-fn ran(evidence: Foreign, rule: Option<Rule>, status: LaneStatus, output: String) -> Ran {
+fn ran(evidence: ProgramReport, rule: Option<Rule>, status: LaneStatus, output: String) -> Ran {
     let reason = match &status {
         LaneStatus::FailFast { reason, .. }
         | LaneStatus::TimedOut { reason }
@@ -409,7 +409,8 @@ mod tests {
     fn what_is_missing_is_zero() {
         let ran = read("noise\nTOTAL_CALLS=12\n COST_USD = 0.5 \nN_CASES=7\nN_CASES=8\n", 0);
         assert_eq!(ran.status, None);
-        let Foreign { calls, cost_usd, cases, planned, aborted, ref missing, .. } = ran.evidence;
+        let ProgramReport { calls, cost_usd, cases, planned, aborted, ref missing, .. } =
+            ran.evidence;
         assert_eq!((calls, cases, planned, aborted), (12, 8, 8, false));
         assert!((cost_usd - 0.5).abs() < 1e-12);
         assert_eq!(missing.len(), 6);

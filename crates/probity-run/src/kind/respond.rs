@@ -7,7 +7,7 @@ use probity_core::{
     criteria::{Assertion, AssertionTest},
     details::Trouble,
     kind::{KindSpec, RunnerKind},
-    record::{Aborted, InputDigest, Kept},
+    record::{Aborted, CacheKind, InputDigest},
     run_result::Assessment,
 };
 use probity_grade::{again::rubric_role, judge};
@@ -16,7 +16,7 @@ use super::{Asking, Calls, Kind, Running, Work};
 use crate::{
     backend::Reply,
     engine::{Ended, Handle, Query, Target, Unanswered, ask_judge, failed, finish},
-    grade::{self, Heard},
+    grade::{self, Received},
     source::Prepared,
 };
 
@@ -67,7 +67,7 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
     let query = Query {
         target: Target::Subject,
         role: "answer",
-        kept: Kept::Answer,
+        kept: CacheKind::Answer,
         request: &case.request,
         repeat: case.repeat,
     };
@@ -79,9 +79,9 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let heard = Heard { reply: Some(&reply), ..Heard::default() };
+    let received = Received { reply: Some(&reply), ..Received::default() };
     let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     // A reply that fails without the judge is not worth a call.
     if classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
@@ -93,9 +93,10 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
-    let heard = Heard { reply: Some(&reply), assessments: &assessments, ..Heard::default() };
+    let received =
+        Received { reply: Some(&reply), assessments: &assessments, ..Received::default() };
     let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     Ok(finish(case, handle, Some(reply), classification))
 }
 

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 use probity_load::settings::Settings;
 use probity_run::{
     backend::{Answers, Backend, CacheAccess},
-    plan::{Calls, PlannedLane, Surveyed},
+    plan::{Calls, PlannedLane, ScannedRunner},
 };
 
 /// Bytes of a token, roughly, in prose.
@@ -17,7 +17,7 @@ const REPLY_TOKENS: u64 = 256;
 pub(super) struct Plan<'a> {
     pub(super) backends: &'a [Arc<Backend>],
     pub(super) lanes: &'a [PlannedLane],
-    pub(super) surveyed: &'a [Surveyed],
+    pub(super) scanned: &'a [ScannedRunner],
     pub(super) settings: &'a Settings,
     /// Answers of earlier runs.
     pub(super) cache: Option<&'a dyn Answers>,
@@ -42,7 +42,7 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
         if lane.info.kind.spec().is_external {
             sums.programs += 1;
             let info = &lane.info;
-            let command = plan.surveyed[lane.runner].runner.command.join(" ");
+            let command = plan.scanned[lane.runner].runner.command.join(" ");
             let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
         } else {
             plan.lane(&mut text, lane, tries, &mut sums);
@@ -61,7 +61,7 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
 impl Plan<'_> {
     fn lane(&self, text: &mut String, lane: &PlannedLane, tries: u64, sums: &mut Sums) {
         let backend = &self.backends[lane.backend];
-        let runner = &self.surveyed[lane.runner];
+        let runner = &self.scanned[lane.runner];
         let info = &lane.info;
         let Calls { answers, judgements, fallbacks } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {

@@ -7,7 +7,7 @@ use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
-    plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey},
+    plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
 };
 
 use super::{Context, selection, unknown_keys};
@@ -90,11 +90,11 @@ impl Context<'_> {
     }
 
     /// Reads all datasets through. Every problem is shown before the first call.
-    pub(super) fn survey(
+    pub(super) fn scan(
         &self,
         runners: &[RunnerConfig],
         selection: &Selection,
-    ) -> Result<Vec<Surveyed>, Failure> {
+    ) -> Result<Vec<ScannedRunner>, Failure> {
         let Self { project, store, printer, .. } = self;
         let choice = Choice {
             unknown_keys: unknown_keys(self.args),
@@ -103,27 +103,27 @@ impl Context<'_> {
         let site = project.site();
         let mut shown = printer.problems();
         let mut report = |problem: Problem| shown.show(&problem);
-        let surveyed: Vec<Option<Surveyed>> = runners
+        let scanned: Vec<Option<ScannedRunner>> = runners
             .iter()
             .map(|runner| {
-                let surveyed = survey(runner, &site, &choice, &mut report)?;
+                let scanned = scan(runner, &site, &choice, &mut report)?;
                 // What will come to nothing is worth a word before anything is paid for.
-                if let Some(warning) = &surveyed.warning {
+                if let Some(warning) = &scanned.warning {
                     printer.note(&format!("warning: {warning}"));
                 }
-                Some(surveyed)
+                Some(scanned)
             })
             .collect();
         drop(shown);
-        surveyed
+        scanned
             .into_iter()
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
     }
 
     /// What people have to know of the cases before they are asked.
-    pub(super) fn tell_of_cases(&self, surveyed: &[Surveyed]) {
-        for Surveyed { runner, undecided, unknown_failures, .. } in surveyed {
+    pub(super) fn tell_of_cases(&self, scanned: &[ScannedRunner]) {
+        for ScannedRunner { runner, undecided, unknown_failures, .. } in scanned {
             let Undecided { without_criterion, without_sandbox } = undecided;
             let kinds = [
                 (without_criterion, "states no criterion", "state no criterion"),
@@ -161,25 +161,25 @@ impl Context<'_> {
     /// Lays out which runner runs on which backend, and makes those ready.
     pub(super) fn lanes(
         &self,
-        surveyed: &[Surveyed],
+        scanned: &[ScannedRunner],
         selection: &Selection,
     ) -> Result<(Vec<PlannedLane>, Vec<Arc<Backend>>), Failure> {
         let mut bench = Bench::new(self)?;
         let mut lanes = Vec::new();
-        for (at, surveyed) in surveyed.iter().enumerate() {
-            let runner = &surveyed.runner;
+        for (at, scanned) in scanned.iter().enumerate() {
+            let runner = &scanned.runner;
             if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
-                lanes.push(surveyed.lane(at, place, &bench.all[place], None));
+                lanes.push(scanned.lane(at, place, &bench.all[place], None));
             }
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
                 let place = bench.seat(&config.name, selection.model.as_deref())?;
-                let judge = match surveyed.needs_judge() {
+                let judge = match scanned.needs_judge() {
                     true => Some(bench.judge(runner, &config.name, selection)?),
                     false => None,
                 };
-                lanes.push(surveyed.lane(at, place, &bench.all[place], judge.as_ref()));
+                lanes.push(scanned.lane(at, place, &bench.all[place], judge.as_ref()));
             }
         }
         for lane in &mut lanes {
@@ -303,8 +303,8 @@ pub(super) fn stages(lanes: &[PlannedLane], parallel: bool) -> Vec<Vec<usize>> {
 }
 
 /// A name that no case has is a slip of the pen, and the run would be another one.
-pub(super) fn refuse_unmet(surveyed: &[Surveyed]) -> Result<(), Failure> {
-    let unmet = surveyed.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
+pub(super) fn refuse_unmet(scanned: &[ScannedRunner]) -> Result<(), Failure> {
+    let unmet = scanned.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
         all.and(&next);
         all
     });

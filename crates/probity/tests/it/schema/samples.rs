@@ -27,7 +27,9 @@ use probity_core::{
     },
     failure::ErrorKind,
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
-    kind::{Detected, Evidence, FailFast, Figures, Fold, Foreign, Labelled, RunnerKind, Seen},
+    kind::{
+        Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
+    },
     metrics::{Flaky, Latency, ScoreSummary},
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
@@ -360,8 +362,8 @@ fn without_result() -> Duel {
     Duel { error: Some(text("e")), ..judged }
 }
 
-fn foreign() -> Foreign {
-    Foreign {
+fn foreign() -> ProgramReport {
+    ProgramReport {
         calls: 1,
         cost_usd: 0.1,
         cases: 1,
