@@ -25,6 +25,8 @@ use probity_core::{
 
 /// How many problems of one file are handed on; the others are counted.
 pub const MOST_PROBLEMS: usize = 1000;
+/// How many variables without a value are named in one text; the others are counted.
+const MOST_UNDEFINED: usize = 100;
 /// Largest schema file that a case may name, in bytes.
 const LARGEST_SCHEMA: u64 = 16 << 20;
 
@@ -399,8 +401,9 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
     let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
     for (key, text) in texts {
         let Some(text) = text else { continue };
-        for error in template_errors(text, &case.prompt_vars) {
-            let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
+        let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
+        let (errors, more) = template_errors(text, &case.prompt_vars);
+        for error in errors {
             let span = error.place_in(text, source.text(), &whole);
             if error.is_undefined {
                 let message = format!("{} in `{key}`", error.reason);
@@ -415,17 +418,26 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
                 findings.error_with_help("bad-template", &span, message, help);
             }
         }
+        if more > 0 {
+            let message = format!("{more} more variables have no value in `{key}`");
+            findings.error("undefined-variable", &whole, message);
+        }
     }
 }
 
-/// Every variable without a value, or else the first thing that is wrong.
-fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> Vec<TemplateError> {
+/// Variables without a value, or else the first thing that is wrong, and how many more variables
+/// have none. Each is looked for in the whole text, so that only the first ones are.
+fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> (Vec<TemplateError>, usize) {
     match template::undefined_variables(text, |name| vars.contains_key(name)) {
-        Err(error) => vec![error],
+        Err(error) => (vec![error], 0),
         Ok(missing) if missing.is_empty() => {
-            template::render(text, vars).err().into_iter().collect()
+            (template::render(text, vars).err().into_iter().collect(), 0)
         }
-        Ok(missing) => missing.iter().map(|it| TemplateError::undefined(text, it)).collect(),
+        Ok(missing) => {
+            let located = missing.iter().take(MOST_UNDEFINED);
+            let located = located.map(|it| TemplateError::undefined(text, it)).collect();
+            (located, missing.len().saturating_sub(MOST_UNDEFINED))
+        }
     }
 }
 

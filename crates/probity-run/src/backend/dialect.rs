@@ -12,10 +12,10 @@ mod responses;
 
 use probity_core::{
     reply::Reply,
-    request::{Request, Role},
+    request::{Message, Request, Role, ToolCall},
 };
 use probity_load::suite::{BackendConfig, BackendKind};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// How a kind of server is spoken to.
 #[derive(Debug)]
@@ -207,7 +207,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::Deepseek,
-        base_url: "https://api.deepseek.com/v1",
+        base_url: "https://api.deepseek.com",
         key_variables: &["DEEPSEEK_API_KEY"],
         hosts: &["api.deepseek.com"],
         prices: "deepseek",
@@ -340,6 +340,22 @@ fn some_list(list: &[String]) -> Option<Value> {
 /// The settings that are set and cannot be told.
 fn not_applied(settings: &[(&'static str, bool)]) -> Vec<&'static str> {
     settings.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect()
+}
+
+/// A body with messages that have a role, a text and calls of tools, each written as `call` says.
+fn chat(fields: &Map<String, Value>, request: &Request, call: fn(&ToolCall) -> Value) -> Value {
+    let message = |said: &Message| {
+        let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
+        let calls: Vec<Value> = said.tool_calls().map(call).collect();
+        if !calls.is_empty() {
+            message["tool_calls"] = Value::Array(calls);
+        }
+        message
+    };
+    let mut body = fields.clone();
+    let messages = request.messages.iter().map(message).collect();
+    body.insert("messages".to_owned(), Value::Array(messages));
+    Value::Object(body)
 }
 
 /// Adds fields, also to the objects that are there already.

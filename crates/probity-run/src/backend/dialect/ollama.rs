@@ -3,13 +3,13 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message as Said, Request, ToolCall},
+    request::{Request, ToolCall},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, put, some_list, without_tail,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, chat, count, put, some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -77,23 +77,10 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
 }
 
 fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let mut body = fields.clone();
-    let messages = request.messages.iter().map(message).collect();
-    body.insert("messages".to_owned(), Value::Array(messages));
-    Value::Object(body)
-}
-
-fn message(said: &Said) -> Value {
-    let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
-    let call = |call: &ToolCall| {
+    chat(fields, request, |call| {
         let ToolCall { id: _, name, arguments } = call;
         json!({ "function": { "name": name, "arguments": arguments } })
-    };
-    let calls: Vec<Value> = said.tool_calls().map(call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = Value::Array(calls);
-    }
-    message
+    })
 }
 
 #[derive(Deserialize)]

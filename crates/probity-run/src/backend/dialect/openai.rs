@@ -3,14 +3,14 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message as Said, Request, ToolCall},
+    request::{Request, ToolCall},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, not_applied, put, same, some_list,
-    without_tail,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, chat, count, not_applied, put, same,
+    some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -54,24 +54,11 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
 }
 
 pub(super) fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let mut body = fields.clone();
-    let messages = request.messages.iter().map(message).collect();
-    body.insert("messages".to_owned(), Value::Array(messages));
-    Value::Object(body)
-}
-
-fn message(said: &Said) -> Value {
-    let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
-    let call = |call: &ToolCall| {
+    chat(fields, request, |call| {
         let arguments = call.arguments.to_string();
         let function = json!({ "name": call.name, "arguments": arguments });
         json!({ "id": call.id, "type": "function", "function": function })
-    };
-    let calls: Vec<Value> = said.tool_calls().map(call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = Value::Array(calls);
-    }
-    message
+    })
 }
 
 #[derive(Deserialize)]
