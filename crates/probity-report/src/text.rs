@@ -100,7 +100,7 @@ pub fn render(page: &Page<'_>) -> io::Result<String> {
     for report in &run.lanes {
         match page.extent {
             Extent::Brief if page.has_several_lanes() => {
-                lane::write_rest(&mut text, report, page.width)
+                lane::write_rest(&mut text, report, page.width);
             }
             Extent::Brief | Extent::Full => lane::write(&mut text, report, page.width),
         }
