@@ -14,10 +14,9 @@ pub use score::{Mean, ScoreFigures, ScoreSlice, ScoreSummary};
 use crate::{
     case::Category,
     classification::{Class, Counts, Verdict},
-    evidence::Evidence,
     failure::ErrorKind,
-    figures::Figures,
     gate::Decimal,
+    kind::{Evidence, Figures},
     record::{Source, Spent, Usage},
     score::Score,
 };

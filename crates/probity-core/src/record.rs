@@ -19,9 +19,9 @@ use crate::{
     classification::{Class, Classification, Verdict},
     evidence::JudgedBy,
     gate::{Decimal, Gate, GateStatus},
+    kind::RunnerKind,
     named_enum,
     request::{self, Request},
-    runner::RunnerKind,
 };
 
 /// One question of a case that asks several.
@@ -58,7 +58,7 @@ pub struct Asked {
 
 /// What an answer is kept as for later runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum CacheKind {
     /// The answer to a case.
     Answer,
     /// One of several answers to a case that are going to be judged.
@@ -67,7 +67,7 @@ pub enum Kept {
     Judgement,
 }
 
-impl Kept {
+impl CacheKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Answer, Self::Generation, Self::Judgement];
 
@@ -399,7 +399,7 @@ pub enum LaneStatus {
         /// How long that is.
         reason: String,
     },
-    /// A foreign runner gave up.
+    /// An external runner gave up.
     GaveUp {
         /// What it said.
         reason: String,

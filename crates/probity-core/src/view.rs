@@ -7,8 +7,8 @@ use probity_stats::spread::Moments;
 use crate::{
     classification::Verdict,
     consistency::Consistency,
-    figures::Figures,
     gate::{GateOutcome, GateStatus},
+    kind::{Figures, OwnCases},
     metrics::{Metrics, Verdicts},
     record::{CallError, CaseRecord, Lane, LaneStatus, RunStatus},
 };
@@ -70,7 +70,7 @@ pub struct LaneReport {
 
 impl RunView {
     /// How long it took from its beginning to its end, in milliseconds. A clock that was set back
-    /// between two sittings makes it shorter, and never negative.
+    /// between two sessions makes it shorter, and never negative.
     pub fn elapsed_ms(&self) -> Option<u64> {
         let elapsed = self.finished_ms?.saturating_sub(self.started_ms);
         Some(u64::try_from(elapsed).unwrap_or(0))
@@ -157,20 +157,18 @@ impl LaneReport {
         format!("{} on {}", self.lane.runner, self.lane.backend)
     }
 
-    /// Results that there are; of a foreign runner, those that it says it has.
+    /// Results that there are; of an external runner, those that it says it has.
     pub fn cases(&self) -> u64 {
-        match &self.metrics.figures {
-            Some(Figures::Program(it)) => it.cases,
-            Some(_) | None => self.metrics.results(),
-        }
+        self.own_cases().map_or_else(|| self.metrics.results(), |it| it.finished)
     }
 
     /// Results that were planned, likewise.
     pub fn planned(&self) -> u64 {
-        match &self.metrics.figures {
-            Some(Figures::Program(it)) => it.planned,
-            Some(_) | None => self.lane.planned,
-        }
+        self.own_cases().map_or(self.lane.planned, |it| it.planned)
+    }
+
+    fn own_cases(&self) -> Option<OwnCases> {
+        self.metrics.figures.as_ref().and_then(Figures::own_cases)
     }
 
     /// Whether everything that was planned came to an end.

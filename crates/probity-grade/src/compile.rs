@@ -9,6 +9,7 @@ use probity_core::{
     details::Criterion,
     json::Limits,
     located::Step,
+    score::ROUTING,
 };
 use regex::Regex;
 use serde_json::Value;
@@ -27,10 +28,6 @@ use crate::{
 
 /// The score of a case that says what its result is to be classified as.
 pub(crate) const EXPECTED_CLASSIFICATION: &str = "expected_classification";
-/// The score of a choice of skills.
-pub const ROUTING: &str = "routing";
-/// The score of a comparison of answers.
-pub const JUDGE: &str = "judge";
 
 /// How many regular expressions, and how many schemas, a compiler keeps.
 const KEPT: usize = 256;

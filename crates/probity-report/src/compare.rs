@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
+    case_outcome::{Changes, Difference},
     dollars::dollars,
     gate::percent,
     metrics::Metrics,
     record::SkillChanges,
-    standing::{Changes, Difference},
     view::LaneReport,
     visible::safe,
 };

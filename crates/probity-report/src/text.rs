@@ -17,7 +17,8 @@ use probity_core::{
     record::{CallError, LaneStatus},
     view::{Cases, LaneReport, RunView},
 };
-use probity_stats::Interval;
+
+pub(crate) use probity_core::figures::shown_interval;
 
 use crate::plain::one_line;
 pub use since::{Flips, Since};
@@ -222,11 +223,6 @@ pub fn told(report: &LaneReport) -> Option<String> {
         LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
     };
     Some(text + &cut)
-}
-
-/// An interval in per cent.
-pub fn shown_interval(interval: Interval) -> String {
-    format!("{:.1} to {:.1}", interval.low * 100.0, interval.high * 100.0)
 }
 
 /// A time that was reckoned.

@@ -47,7 +47,7 @@ impl Used {
 /// Where calls are written down before they are made, so that a run that is killed and taken up
 /// again keeps to `max_calls`.
 pub trait Ledger: Send + fmt::Debug {
-    /// So many calls of a lane have begun in this sitting.
+    /// So many calls of a lane have begun in this session.
     fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()>;
 }
 
@@ -80,7 +80,7 @@ impl Meter {
         Self { budget, ..Self::default() }
     }
 
-    /// Counts what an earlier sitting of the same run has used.
+    /// Counts what an earlier session of the same run has used.
     pub(crate) fn carry_over(&mut self, used: &Used) {
         self.calls += used.calls;
         self.tokens += used.tokens;

@@ -45,16 +45,19 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
-use handle::{BackendRef, Handle};
+use handle::BackendRef;
 use lane::LaneState;
-use task::{CallOutcome, Called, Ended, Grant, Message, Shared, TaskEnd};
+use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
-/// What a run came to in this sitting.
+pub(crate) use handle::{Handle, Query, Target, Unanswered};
+pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
+
+/// What a run came to in this session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How each lane ended.
     pub lanes: Vec<LaneStatus>,
-    /// What was used in this sitting.
+    /// What was used in this session.
     pub used: Used,
 }
 
@@ -62,7 +65,7 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 #[error("the run cannot be recorded")]
 pub struct Unrecorded {
-    /// What was used in this sitting.
+    /// What was used in this session.
     pub used: Used,
     /// Why, unless whoever takes the events knows.
     #[source]
@@ -84,7 +87,7 @@ pub async fn run(
     rules: &'static Rules,
     events: events::Sender,
     stop: watch::Receiver<bool>,
-) -> Result<Outcome, Unrecorded> {
+) -> Result<RunOutcome, Unrecorded> {
     let mut engine = Engine::new(plan, rules, events);
     let outcome = engine.drive(stop).await;
     // Whatever is left, after a failure to record, ends here and is waited for.
@@ -146,7 +149,7 @@ struct Engine {
     /// What the run may use, then what each runner may.
     meter: Meter,
     runner_meters: Vec<Meter>,
-    /// What earlier sittings have used.
+    /// What earlier sessions have used.
     carried: Used,
     ledger: Option<Box<dyn Ledger>>,
     tasks: JoinSet<TaskEnd>,
@@ -245,7 +248,7 @@ impl Engine {
         }
     }
 
-    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<Outcome, Halt> {
+    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<RunOutcome, Halt> {
         let begun = self.run_started();
         self.emit(begun).await?;
         for stage in std::mem::take(&mut self.stages) {
@@ -264,10 +267,10 @@ impl Engine {
         let complete = lanes.iter().all(LaneStatus::is_sound);
         self.emit(Event::RunFinished { complete }).await?;
         let used = self.meter.used_since(&self.carried);
-        Ok(Outcome { lanes, used })
+        Ok(RunOutcome { lanes, used })
     }
 
-    /// What was used in this sitting, with what tasks said last.
+    /// What was used in this session, with what tasks said last.
     fn used_after_all(&mut self) -> Used {
         while let Ok(message) = self.messages.try_recv() {
             if let Message::Called(called) = message {
@@ -415,9 +418,9 @@ impl Engine {
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, subject, judge, self.shared.clone());
-        let task = self
-            .tasks
-            .spawn(async move { TaskEnd { serial, result: task::run_case(case, handle).await } });
+        let task = self.tasks.spawn(async move {
+            TaskEnd { serial, result: case.work.clone().run(case, handle).await }
+        });
         let live = Live {
             task,
             key: key.clone(),

@@ -6,8 +6,9 @@ use probity_core::{
     case::TestCase,
     gate::Gate,
     problem::{Problem, Severity},
+    score::{JUDGE, ROUTING},
 };
-use probity_grade::{Expectation, JUDGE, ROUTING};
+use probity_grade::Expectation;
 use probity_load::{case::did_you_mean, suite::RunnerConfig};
 
 /// The gates on scores that no case has, of those that have been looked at.
@@ -25,8 +26,9 @@ pub(crate) struct GatedScores {
 impl GatedScores {
     pub(crate) fn new(runner: &RunnerConfig) -> Self {
         let has_to_be = |gate: &&Gate| gate.metric.score().is_some() && !gate.allow_empty;
-        let only = runner.kind.compares();
-        let of_kind = runner.kind.has_skills().then_some(if only { JUDGE } else { ROUTING });
+        let spec = runner.kind.spec();
+        let only = spec.compares;
+        let of_kind = if only { Some(JUDGE) } else { spec.choice.map(|_| ROUTING) };
         let unmet = runner.gates.iter().filter(has_to_be).cloned().collect();
         Self { unmet, of_kind, only, names: BTreeSet::new() }
     }

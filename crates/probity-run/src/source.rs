@@ -19,7 +19,6 @@ use probity_core::{
     problem::Problem,
     record::InputDigest,
     request::Request,
-    runner::RunnerKind,
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
@@ -34,9 +33,8 @@ use crate::{
     backend::{Ask, Backend},
     decide::Seen,
     filter::{Chooser, Filter},
-    foreign,
     gated::GatedScores,
-    work::{Skills, Work, rubrics_in},
+    kind::{Asking, Kind, Questions, Respond, Work},
 };
 
 /// Cases that are read ahead of the calls.
@@ -53,7 +51,7 @@ pub(crate) struct Prepared {
     pub(crate) request: Request,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
-    pub(crate) work: Work,
+    pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
 
@@ -61,13 +59,13 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) enum Fed {
     Case(Box<Prepared>),
-    /// A case that came to an end in an earlier sitting, for those who count.
+    /// A case that came to an end in an earlier session, for those who count.
     Known(Seen),
     /// The dataset is not what it was when it was checked.
     Broken(String),
 }
 
-/// Cases of a lane that came to an end in an earlier sitting, and what they were asked.
+/// Cases of a lane that came to an end in an earlier session, and what they were asked.
 #[derive(Clone, Debug, Default)]
 pub struct Done(BTreeMap<(InputDigest, u32), DoneCase>);
 
@@ -121,7 +119,7 @@ impl Done {
 #[derive(Clone, Debug)]
 pub(crate) struct Cases {
     pub(crate) paths: Vec<PathBuf>,
-    pub(crate) kind: RunnerKind,
+    pub(crate) kind: Arc<dyn Kind>,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) prompt: Option<Arc<str>>,
     /// Where both stand in the suite.
@@ -130,13 +128,8 @@ pub(crate) struct Cases {
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
-    /// What the cases are about, of a skill runner.
-    pub(crate) skills: Option<Arc<Skills>>,
-    /// Who judges, and whether in both orders.
+    /// Who judges.
     pub(crate) judge: Option<Judge>,
-    pub(crate) swap: bool,
-    /// The program that runs cases of its own.
-    pub(crate) program: Option<Arc<foreign::Program>>,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -153,7 +146,7 @@ impl Default for Cases {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
-            kind: RunnerKind::Respond,
+            kind: Arc::new(Respond),
             system: None,
             prompt: None,
             system_at: None,
@@ -161,10 +154,7 @@ impl Default for Cases {
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
-            skills: None,
             judge: None,
-            swap: false,
-            program: None,
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -187,6 +177,13 @@ pub(crate) struct Filled {
     pub(crate) system: Option<Arc<str>>,
 }
 
+impl Filled {
+    /// Bytes of both.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.prompt.len() + self.system.as_ref().map_or(0, |it| it.len())) as u64
+    }
+}
+
 /// Why a case cannot be asked.
 pub(crate) enum Unfilled {
     /// One of its own templates is wrong, which the dataset was refused for.
@@ -195,20 +192,19 @@ pub(crate) enum Unfilled {
     Runner { key: &'static str, error: TemplateError },
 }
 
-/// What a case asks, before anything is compiled.
-struct Questions {
-    request: Request,
-    work: Work,
-}
-
 impl Cases {
     /// The cases of a runner; the digest is not known before they are read.
-    pub(crate) fn of(runner: &RunnerConfig, folder: &Path, filter: Filter) -> Self {
+    pub(crate) fn of(
+        runner: &RunnerConfig,
+        kind: Arc<dyn Kind>,
+        folder: &Path,
+        filter: Filter,
+    ) -> Self {
         let plain =
             |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
         Self {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
-            kind: runner.kind,
+            kind,
             system: runner.system.as_deref().map(Arc::from),
             prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
             system_at: runner.system_at.clone(),
@@ -216,10 +212,7 @@ impl Cases {
             repeat: runner.repeat,
             filter,
             digest: String::new(),
-            skills: None,
             judge: None,
-            swap: runner.swap,
-            program: None,
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -229,7 +222,7 @@ impl Cases {
     }
 
     /// Reads the dataset through, with every check.
-    pub(crate) fn survey(
+    pub(crate) fn scan(
         &self,
         rules: &Rules,
         scores: &mut GatedScores,
@@ -247,7 +240,7 @@ impl Cases {
                 Err(problems) => problems,
             };
             problems.extend(check_commands(case));
-            problems.extend(self.check_case(case));
+            problems.extend(self.kind.check(case));
             if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
                 templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
             }
@@ -270,32 +263,19 @@ impl Cases {
         summary
     }
 
-    fn check_case(&self, case: &TestCase) -> Vec<CriteriaProblem> {
-        let mut problems = self.skills.as_ref().map(|it| it.check(case)).unwrap_or_default();
-        if self.kind == RunnerKind::Command && case.accepted_commands().next().is_none() {
-            problems.push(CriteriaProblem {
-                path: vec![],
-                code: "missing-field",
-                message: "a case of a `command` runner needs `expected_command`".to_owned(),
-                help: None,
-            });
-        }
-        problems
-    }
-
     /// The prompt and the instructions as they are sent.
     pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Filled, Unfilled> {
         // The braces in the arguments of a program are filled in for each backend.
-        if self.program.is_some() {
+        if self.kind.spec().is_external {
             let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
             return Ok(Filled { prompt: case.prompt.clone(), system });
         }
         let of_case =
             |text: &str| template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case);
         let own = of_case(&case.prompt)?;
-        // The instructions of a skill runner that routes are filled in with its index.
-        let routes = self.kind.has_skills() && !self.kind.compares();
-        let outer_system = self.system.as_deref().filter(|_| case.system.is_none() && !routes);
+        // Instructions with an index in them are filled in with that.
+        let has_index = self.kind.spec().choice.is_some();
+        let outer_system = self.system.as_deref().filter(|_| case.system.is_none() && !has_index);
         if self.prompt.is_none() && !outer_system.is_some_and(template::is_template) {
             let system = match &case.system {
                 Some(system) => Some(of_case(system)?.into()),
@@ -328,7 +308,7 @@ impl Cases {
         Ok(Filled { prompt, system })
     }
 
-    /// Makes a case ready; none if it cannot be, which the survey would have noticed.
+    /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
         case: &TestCase,
@@ -339,14 +319,7 @@ impl Cases {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let mut expectation = compiler.compile(case).ok()?;
-        let routing = match work {
-            Work::Route { .. } => self.skills.as_ref().and_then(|it| it.expectation(case)),
-            Work::Answer | Work::Compare(_) | Work::Program(_) => None,
-        };
-        if let Some(routing) = routing {
-            expectation = expectation.with_routing(routing);
-        }
+        let expectation = self.kind.expect(case, compiler.compile(case).ok()?);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -362,60 +335,25 @@ impl Cases {
 
     /// What a case asks.
     fn questions(&self, case: &TestCase) -> Option<Questions> {
-        let Filled { prompt, system } = self.fill_in(case).ok()?;
-        let Some(skills) = &self.skills else {
-            let work = self.program.clone().map_or(Work::Answer, Work::Program);
-            return Some(Questions { request: Request::new(system, prompt), work });
-        };
-        if self.kind.compares() {
-            let by = &self.judge.as_ref()?.by;
-            let comparison = skills.comparison(case, system.as_deref(), self.swap, by)?;
-            // The answer with the whole skill is the case's own.
-            let system = comparison.conditions.first().and_then(|(_, system)| system.clone());
-            let work = Work::Compare(Box::new(comparison));
-            return Some(Questions { request: Request::new(system, prompt), work });
-        }
-        let (system, _) = skills.index_of(case)?;
-        let work = Work::Route { skills: skills.library.clone() };
-        Some(Questions { request: Request::new(Some(system), prompt), work })
+        let filled = self.fill_in(case).ok()?;
+        self.kind.questions(case, filled, self.judge.as_ref().map(|it| &it.by))
     }
 
     /// What is asked with which parameters: answers to anything else are no answers.
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
-        let Questions { request, work } = questions;
-        let plain = backend.digest(request);
         let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
-        match work {
-            Work::Answer if rubrics_in(&case.criteria.assertions) > 0 => {
-                let asserted = serde_json::to_string(&case.criteria.assertions).unwrap_or_default();
-                InputDigest::of([&plain.0[..], judge.as_bytes(), asserted.as_bytes()])
-            }
-            Work::Answer | Work::Route { .. } => plain,
-            Work::Compare(it) => {
-                let all: Vec<InputDigest> =
-                    it.requests(request).iter().map(|(_, it)| backend.digest(it)).collect();
-                let rubric = serde_json::to_string(&it.rubric).unwrap_or_default();
-                let how =
-                    [judge.as_bytes(), rubric.as_bytes(), if it.swap { b"both" } else { b"one" }];
-                InputDigest::of(how.into_iter().chain(all.iter().map(|it| &it.0[..])))
-            }
-            Work::Program(program) => {
-                let all = program.command.iter().map(String::as_bytes);
-                InputDigest::of([&plain.0[..]].into_iter().chain(all))
-            }
-        }
+        let Questions { request, work } = questions;
+        work.input(&Asking { case, request, backend, judge })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
     pub(crate) fn generations(&self, backend: &Backend, mut each: impl FnMut(InputDigest)) {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
-                let questions = self.questions(case);
-                let Some(Questions { request, work: Work::Compare(it) }) = questions else {
-                    return Ok(());
-                };
-                for (_, request) in it.requests(&request) {
-                    each(backend.cache_key(&Ask { request: &request, repeat }));
+                if let Some(Questions { request, work }) = self.questions(case) {
+                    for request in work.generations(&request) {
+                        each(backend.cache_key(&Ask { request: &request, repeat }));
+                    }
                 }
                 Ok(())
             });
@@ -423,13 +361,6 @@ impl Cases {
                 return;
             }
         }
-    }
-
-    /// The one case of a program.
-    pub(crate) fn of_program(&self) -> Option<TestCase> {
-        let program = self.program.as_ref()?;
-        let prompt = program.command.join(" ");
-        Some(TestCase { id: "program".to_owned(), prompt, ..TestCase::default() })
     }
 
     /// What each selected case is asked on a backend, without anything that grading needs.
@@ -560,7 +491,7 @@ impl Cases {
         &self,
         mut each: impl FnMut(&TestCase) -> Result<(), Stopped>,
     ) -> Result<(), Reread> {
-        if let Some(case) = self.of_program() {
+        if let Some(case) = self.kind.own_case() {
             if !self.filter.matches(&case) {
                 return Ok(());
             }

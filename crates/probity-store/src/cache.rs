@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use probity_core::record::{InputDigest, Kept};
+use probity_core::record::{CacheKind, InputDigest};
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension as _, params};
 
 use crate::{
@@ -48,7 +48,7 @@ impl Cache {
             return Err(StoreError::ForeignCache { path: path.to_owned() });
         }
         let ready = schema::prepare(&connection).and_then(|()| {
-            for kept in Kept::ALL {
+            for kept in CacheKind::ALL {
                 connection.execute_batch(&format!(
                     "CREATE TABLE IF NOT EXISTS {} (
                         key BLOB PRIMARY KEY,
@@ -88,7 +88,7 @@ impl Cache {
     }
 
     /// The answer of a key. A cache that cannot be read, or that was found to be damaged, has none.
-    pub fn get(&self, kept: Kept, key: [u8; 16]) -> Option<String> {
+    pub fn get(&self, kept: CacheKind, key: [u8; 16]) -> Option<String> {
         if self.is_damaged() {
             return None;
         }
@@ -117,7 +117,7 @@ impl Cache {
     }
 
     /// Keeps an answer. One that cannot be kept is asked for again another time.
-    pub fn put(&self, kept: Kept, key: [u8; 16], answer: &str, at_ms: i64) {
+    pub fn put(&self, kept: CacheKind, key: [u8; 16], answer: &str, at_ms: i64) {
         if self.is_damaged() {
             return;
         }
@@ -161,7 +161,7 @@ impl Cache {
     }
 
     /// What is in it of one kind.
-    pub fn stats(&self, kept: Kept) -> Result<CacheStats, StoreError> {
+    pub fn stats(&self, kept: CacheKind) -> Result<CacheStats, StoreError> {
         let sql = format!(
             "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM {}",
             kept.plural()
@@ -188,7 +188,7 @@ impl Cache {
     }
 
     /// Forgets everything of some kinds. Returns how many answers that were.
-    pub fn clear(&self, kinds: &[Kept]) -> Result<usize, StoreError> {
+    pub fn clear(&self, kinds: &[CacheKind]) -> Result<usize, StoreError> {
         self.with(|connection| {
             let mut removed = 0;
             for kept in kinds {

@@ -42,7 +42,7 @@ struct Begun {
 #[derive(Debug)]
 pub struct Ledger {
     file: File,
-    /// Calls of each lane in earlier sittings.
+    /// Calls of each lane in earlier sessions.
     before: Vec<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Lock {
 }
 
 impl Ledger {
-    /// So many calls of a lane have begun in this sitting.
+    /// So many calls of a lane have begun in this session.
     pub fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()> {
         let all = self.before[lane].saturating_add(calls);
         self.file.write_all_at(line(all).as_bytes(), (lane * LINE) as u64)

@@ -164,7 +164,7 @@ impl Recorder {
         self.lock.begun_before(lane)
     }
 
-    /// Says how many calls a lane has made in all earlier sittings.
+    /// Says how many calls a lane has made in all earlier sessions.
     pub fn set_calls(&mut self, lane: &Lane, calls: u64) -> Result<(), StoreError> {
         self.connection
             .execute(
@@ -294,7 +294,7 @@ impl Writer<'_> {
         Ok(false)
     }
 
-    /// The row of a lane; what is known of it may have changed since an earlier sitting.
+    /// The row of a lane; what is known of it may have changed since an earlier session.
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
         let info = json(lane);
         self.transaction.query_row(

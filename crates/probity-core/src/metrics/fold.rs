@@ -12,7 +12,7 @@ use probity_stats::{
 use super::{Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, float, score::ScoreFold};
 use crate::{
     classification::Verdict,
-    figures,
+    kind,
     record::{Judging, Source},
 };
 
@@ -33,7 +33,7 @@ pub struct Fold<'j> {
     rounds: Vec<Verdicts>,
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
-    figures: figures::Fold,
+    figures: kind::Fold,
     /// By name.
     scores: BTreeMap<String, ScoreFold>,
 }
@@ -58,7 +58,7 @@ impl<'j> Fold<'j> {
             has_groups: false,
             rounds: Vec::new(),
             tries: BTreeMap::new(),
-            figures: figures::Fold::default(),
+            figures: kind::Fold::default(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'j> Fold<'j> {
         self.count(&outcome);
         if let Some(evidence) = &outcome.evidence {
             let ResultFacts { case_id, verdict, .. } = &outcome;
-            self.figures.add(figures::Seen { case_id, verdict: *verdict, evidence });
+            self.figures.add(kind::Seen { case_id, verdict: *verdict, evidence });
         }
         match &mut self.current {
             Some(current) if current.outcome.case_id == outcome.case_id => {

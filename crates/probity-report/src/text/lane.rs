@@ -4,17 +4,15 @@ use std::fmt::Write as _;
 
 use probity_core::{
     classification::Class,
-    figures::Figures,
+    figures::{Sheet, Table},
     gate::percent,
+    kind::Figures,
     metrics::{Metrics, Repeats, Verdicts},
     view::LaneReport,
 };
 
 use super::{SO_SO, TITLE, millis, shown_interval, spent, told};
-use crate::{
-    figures::{Sheet, Table},
-    plain::{fitted, folded, one_line},
-};
+use crate::plain::{fitted, folded, one_line};
 
 /// Flaky cases and the like that are named; the other reports have them all.
 const NAMED: usize = 10;
@@ -53,7 +51,7 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
         write_repeats(text, repeats);
     }
     if let Some(figures) = &metrics.figures {
-        write_sheet(text, &Sheet::of(figures));
+        write_sheet(text, &figures.sheet());
     }
     let _ = writeln!(text, "  {}", spent(metrics));
     if let Some(latency) = &metrics.latency {
@@ -66,16 +64,9 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
 /// What a table over several lanes has no room for; nothing of a lane about which there is no more to say.
 pub(super) fn write_rest(text: &mut String, report: &LaneReport, width: usize) {
     let mut rest = String::new();
-    match &report.metrics.figures {
-        // They are the same as the pass rate in more words; `show` has them.
-        None | Some(Figures::Command(_)) => {}
-        Some(
-            figures @ (Figures::Activation(_)
-            | Figures::Confusion(_)
-            | Figures::Effectiveness(_)
-            | Figures::SizeImpact(_)
-            | Figures::Program(_)),
-        ) => write_sheet(&mut rest, &Sheet::of(figures)),
+    let sheet = report.metrics.figures.as_ref().map(Figures::sheet);
+    if let Some(sheet) = sheet.filter(|it| !it.only_in_full) {
+        write_sheet(&mut rest, &sheet);
     }
     if let Some(repeats) = &report.metrics.repeats {
         write_flaky(&mut rest, repeats);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probity_core::{standing::Changes, view::RunView};
+use probity_core::{case_outcome::Changes, view::RunView};
 use probity_report::text::{self, Extent, Flips, Page, Since};
 use probity_store::{LaneView, Reader, RunRow, StoredCases};
 
@@ -78,7 +78,8 @@ pub(super) fn flips(reader: &Reader, run: &RunRow) -> Result<Option<Since>, Fail
         }
         let mut found = Vec::with_capacity(pairs.len());
         for (lane, before, now) in pairs {
-            let changes = Changes::between(&reader.standings(before)?, &reader.standings(now)?);
+            let changes =
+                Changes::between(&reader.case_outcomes(before)?, &reader.case_outcomes(now)?);
             let Changes { regressions: failing, fixes: passing, .. } = changes;
             found.push(Flips { lane, failing, passing });
         }

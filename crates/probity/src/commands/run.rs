@@ -2,7 +2,7 @@
 
 mod answers;
 mod dry_run;
-mod farewell;
+mod forced_exit;
 mod porcelain;
 mod prepare;
 mod progress;
@@ -32,9 +32,9 @@ use probity_report::text::Extent;
 use probity_run::{
     backend::{Answers, Backend},
     decide::Certainty,
-    engine::{self, Outcome},
+    engine::{self, RunOutcome},
     events,
-    plan::{Ledger, Plan, PlannedLane, Surveyed, Used},
+    plan::{Ledger, Plan, PlannedLane, ScannedRunner, Used},
     process,
 };
 use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
@@ -57,7 +57,7 @@ use crate::{
     printer::Printer,
     signals,
 };
-use farewell::Farewell;
+use forced_exit::ForcedExit;
 use progress::{Board, Progress, Style};
 use resume::Earlier;
 use sinks::{Done, EventsFile, Sinks};
@@ -68,7 +68,7 @@ const WAITING_BYTES: usize = 64 << 20;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
-    Farewell::early(args).prepare();
+    ForcedExit::early(args).prepare();
     if !args.porcelain {
         let outcome = execute(args, printer, &mut porcelain);
         porcelain.summarise(args, &outcome);
@@ -103,26 +103,26 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     };
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
-    let surveyed = context.survey(&runners, &selection)?;
+    let scanned = context.scan(&runners, &selection)?;
     if earlier.is_none() {
-        prepare::refuse_unmet(&surveyed)?;
+        prepare::refuse_unmet(&scanned)?;
     }
-    context.tell_of_cases(&surveyed);
-    let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
+    context.tell_of_cases(&scanned);
+    let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
-    context.refuse_unknown_prices(&lanes, &backends, &surveyed)?;
+    context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let access = answers::access(args, &project);
-    let has_generations = lanes.iter().any(|lane| lane.info.kind.compares());
+    let has_generations = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, has_generations)?;
         let text = dry_run::render(&dry_run::Plan {
             backends: &backends,
             lanes: &lanes,
-            surveyed: &surveyed,
+            scanned: &scanned,
             settings: &project.settings,
             cache: cache.as_deref(),
             access,
@@ -132,7 +132,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     }
     let is_empty_shard = porcelain.planned == 0
         && selection.shard.is_some()
-        && surveyed.iter().any(|it| it.of_all_shards > 0);
+        && scanned.iter().any(|it| it.of_all_shards > 0);
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
@@ -144,7 +144,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         stages: prepare::stages(&lanes, project.suite.parallel || args.parallel),
         backends,
         lanes,
-        budgets: surveyed.iter().map(|runner| runner.runner.budget).collect(),
+        budgets: scanned.iter().map(|runner| runner.runner.budget).collect(),
         carried: Used::default(),
         carried_by_runner: Vec::new(),
         ledger: None,
@@ -250,12 +250,12 @@ impl Context<'_> {
         &self,
         lanes: &[PlannedLane],
         backends: &[Arc<Backend>],
-        surveyed: &[Surveyed],
+        scanned: &[ScannedRunner],
     ) -> Result<(), Failure> {
         let is_limited = |budget: &Budget| budget.max_cost_usd.is_some();
         let of_run = is_limited(&self.project.settings.budget);
         for lane in lanes {
-            if !of_run && !is_limited(&surveyed[lane.runner].runner.budget) {
+            if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
             let asked = std::iter::once(lane.backend).chain(lane.judge);
@@ -332,12 +332,12 @@ impl Context<'_> {
         recorder: Recorder,
         events: Option<EventsFile>,
         porcelain: &mut Porcelain,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         let Self { project, args, store, .. } = self;
         let progress = Progress::start(Style::of(args.quiet), Board::before(&plan));
         let (done, seen) = watch::channel(Done::before(&plan));
         let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
-        Farewell::of_run(args, store.to_path_buf(), planned, seen).prepare();
+        ForcedExit::of_run(args, store.to_path_buf(), planned, seen).prepare();
         let stopped = signals::run_begins();
         let store = store.to_path_buf();
         let sinks = Sinks { recorder, store, events, progress, done, stopped: stopped.clone() };
@@ -370,7 +370,7 @@ impl Context<'_> {
     fn report(
         &self,
         run_id: &str,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         wanted: Wanted,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
@@ -461,7 +461,7 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
     let judges = lanes.iter().any(|lane| lane.judge.is_some());
-    let compares = lanes.iter().any(|lane| lane.info.kind.compares());
+    let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),

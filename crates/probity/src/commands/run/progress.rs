@@ -162,9 +162,9 @@ pub(super) struct Board {
     started: bool,
     over: bool,
     planned: u64,
-    /// Cases that an earlier sitting brought to an end.
+    /// Cases that an earlier session brought to an end.
     done_before: u64,
-    /// Those of this sitting.
+    /// Those of this session.
     done: u64,
     /// How all of them came out.
     verdicts: Verdicts,

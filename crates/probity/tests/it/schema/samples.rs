@@ -22,19 +22,20 @@ use probity_core::{
     },
     event::{CaseKey, Event, Stamped},
     evidence::{
-        Choice, Compared, Condition, CriterionScore, Detected, Detection, Duel, Evidence, FailFast,
-        Foreign, JudgedBy, Labelled, Pair as Answers, Round, Routed, Size, Tier, Win,
+        Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair as Answers,
+        Round, Routed, Size, Tier, Win,
     },
     failure::ErrorKind,
-    figures::{Figures, Fold, Seen},
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
+    kind::{
+        Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
+    },
     metrics::{Flaky, Latency, ScoreSummary},
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
     request::{Message, Part, Request, Role, ToolCall},
-    runner::RunnerKind,
     score::Score,
 };
 use probity_stats::Interval;
@@ -363,8 +364,8 @@ fn without_result() -> Duel {
     Duel { error: Some(text("e")), ..judged }
 }
 
-fn foreign() -> Foreign {
-    Foreign {
+fn foreign() -> ProgramReport {
+    ProgramReport {
         calls: 1,
         cost_usd: 0.1,
         cases: 1,

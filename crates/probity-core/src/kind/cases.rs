@@ -5,7 +5,7 @@ use probity_stats::{
     proportion::{Group, clustered},
 };
 
-use super::Share;
+use crate::figures::Share;
 
 /// Parts of wholes, case by case. The repeats of a case come one after the other.
 #[derive(Clone, Debug, Default)]
