@@ -144,7 +144,7 @@ Examples:
   probity gate --baseline main
   probity gate k3f9x2 --suite probity.toml    by the gates that the suite has now
 
-Exit codes: 0 every gate passed, 1 one failed or something got worse, 3 the run is no basis")]
+Exit codes: 0 every gate passed, 1 a gate failed or the run got worse, 3 the run is not usable")]
     Gate(report::GateArgs),
 
     /// Keep how each case of a run came out, as what later runs are held against
