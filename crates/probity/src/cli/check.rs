@@ -70,7 +70,7 @@ With --jsonl: {\"id\",\"backend\",\"status\",\"exit_code\",\"signal\",\"text\",\
     Error {
         #[command(flatten)]
         args: CheckArgs,
-        /// The backend that the error comes from: openai, anthropic, claude, codex, ...
+        /// The backend of the error: openai, anthropic, claude, codex, ...
         #[arg(long, value_name = "NAME")]
         backend: Option<String>,
         /// The HTTP status that came with it

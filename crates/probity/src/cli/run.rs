@@ -144,11 +144,11 @@ pub(crate) struct SelectionArgs {
     #[arg(long = "case", value_name = "IDS", value_delimiter = ',')]
     pub(crate) cases: Vec<String>,
 
-    /// Only cases that failed in this run
+    /// Only cases that failed in the run RUN
     #[arg(long, value_name = "RUN")]
     pub(crate) failing: Option<String>,
 
-    /// Only cases that ended in an error in this run
+    /// Only cases that ended in an error in the run RUN
     #[arg(long, value_name = "RUN")]
     pub(crate) errors: Option<String>,
 
