@@ -50,7 +50,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorArg {
     /// On a terminal, unless NO_COLOR is set

@@ -32,7 +32,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The number.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
