@@ -196,11 +196,11 @@ impl Tolerance {
         if worse > self.max_regressions {
             let most = self.max_regressions;
             let cases = if worse == 1 { "case" } else { "cases" };
-            reasons.push(format!("{worse} {cases} passed before and fail now, {most} may"));
+            reasons.push(format!("{worse} {cases} passed before and fail now, {most} allowed"));
         }
         if !changes.vanished.is_empty() {
             let count = changes.vanished.len();
-            reasons.push(format!("{count} of the baseline's cases are not there any more"));
+            reasons.push(format!("{count} of the baseline's cases are missing"));
         }
         let (before, now) = changes.passed;
         let dropped = before.saturating_sub(now).saturating_sub(excused.len() as u64);
@@ -288,11 +288,11 @@ mod tests {
             max_drop: Decimal::parse(drop).unwrap(),
         };
         insta::assert_snapshot!(judged(tolerance(0, "0.05"), &[]).join("\n"), @r"
-        2 cases passed before and fail now, 0 may
-        1 of the baseline's cases are not there any more
+        2 cases passed before and fail now, 0 allowed
+        1 of the baseline's cases are missing
         the rate fell by 11.1 points, more than 5
         ");
-        let vanished = "1 of the baseline's cases are not there any more";
+        let vanished = "1 of the baseline's cases are missing";
         assert_eq!(judged(tolerance(2, "0.2"), &[]), [vanished]);
         assert_eq!(judged(tolerance(0, "0"), &["03", "04"]), [vanished]);
     }

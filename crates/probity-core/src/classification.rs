@@ -194,7 +194,7 @@ named_enum! {
         Fail = "fail",
         /// It could not be judged: a call or a judge failed.
         Error = "error",
-        /// Nothing decides it: the case states no criterion, or one that was not checked.
+        /// Nothing decides it: the case has no criterion, or one that was not checked.
         Undecided = "undecided",
     }
 }

@@ -95,7 +95,7 @@ fn assessments(
         let said = said.ok_or("no judge was asked")?;
         let question = Question { task: known.prompt, criteria, answers: &[reply] };
         let judgement = question.read(said).map_err(|why| {
-            format!("the stored answer of the judge does not fit the rubric of now: {why}")
+            format!("the stored answer of the judge does not fit the current rubric: {why}")
         })?;
         Ok(judge::assessment(criteria, judgement))
     };

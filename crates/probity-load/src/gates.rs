@@ -46,7 +46,7 @@ pub(crate) fn decode(
     let mut gates = Vec::new();
     for entry in node.entries().iter().filter(|it| !it.key.starts_with("x-")) {
         let Some((metric, category)) = metric_of(&entry.key) else {
-            let message = format!("there is nothing called `{}` to judge by", entry.key);
+            let message = format!("there is no metric `{}`", entry.key);
             let names: Vec<String> = Metric::all().map(|(_, name)| name).collect();
             let others = OTHER_NAMES.iter().map(|(name, _)| *name).chain(["score.NAME"]);
             let names: Vec<&str> = names.iter().map(String::as_str).chain(others).collect();

@@ -55,7 +55,7 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
     let has_outcome = ["raw_response", "error"].iter().any(|key| node.get(key).is_some());
     if !has_outcome {
         let message = "neither `raw_response` nor `error` is there".to_owned();
-        let help = "a call that brought nothing has `\"raw_response\": null`".to_owned();
+        let help = "a call without a reply has `\"raw_response\": null`".to_owned();
         fields.findings().error_with_help("missing-field", &node.span, message, help);
     }
     let result = RunResult {

@@ -66,7 +66,7 @@ impl TemplateError {
         let reason = match (&span, error.detail()) {
             (Some(span), _) if is_undefined => format!("`{}` has no value", &text[span.clone()]),
             (_, _) if error.kind() == ErrorKind::OutOfFuel => {
-                "it takes more steps than a template may".to_owned()
+                "it takes more steps than a template is allowed".to_owned()
             }
             (_, Some(detail)) => match detail.strip_suffix(" is unknown") {
                 Some(name) => format!("there is no function `{name}`"),

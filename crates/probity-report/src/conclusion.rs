@@ -106,10 +106,10 @@ pub(crate) fn parts(run: &RunView) -> (String, String) {
         (Conclusion::Failed, 1) if failed == 1 => "the gate failed".to_owned(),
         (Conclusion::Failed, _) if failed == 0 => format!("none of {all} gates failed"),
         (Conclusion::Failed, _) => format!("{failed} of {all} gates failed"),
-        (Conclusion::Warned, 1) => "the gate holds only just".to_owned(),
-        (Conclusion::Warned, _) => format!("{warned} of {all} gates hold only just"),
-        (Conclusion::Passed, 1) => "the gate holds".to_owned(),
-        (Conclusion::Passed, _) => format!("all {all} gates hold"),
+        (Conclusion::Warned, 1) => "the gate warns".to_owned(),
+        (Conclusion::Warned, _) => format!("{warned} of {all} gates warn"),
+        (Conclusion::Passed, 1) => "the gate passed".to_owned(),
+        (Conclusion::Passed, _) => format!("all {all} gates passed"),
     };
     (format!("{worse}{of_gates}"), format!("{judged}{errors}"))
 }
@@ -124,7 +124,7 @@ fn unsound(run: &RunView) -> String {
     } else if run.locked_out() > 0 {
         format!("the key or the account was refused {} times", run.locked_out())
     } else if run.decides_nothing() {
-        "no case states a criterion, so nothing was decided".to_owned()
+        "no case has a criterion, so nothing was decided".to_owned()
     } else if !run.is_sound() {
         told().unwrap_or_else(|| format!("the run is {}", run.status))
     } else {

@@ -198,7 +198,7 @@ fn foot(run: &RunView, cap: usize, written: &Written) -> Markup {
         footer {
             p {
                 "Probity " (one_line(&run.probity_version, 40)) ". Texts are cut after " (cap)
-                " characters each; " code { "probity show " (run.short) " CASE" } " has them whole."
+                " characters each; " code { "probity show " (run.short) " CASE" } " has them in full."
                 @if written.left_out > 0 {
                     " " (written.left_out) " results are left out of the table, those that passed first; "
                     "the figures count them all."

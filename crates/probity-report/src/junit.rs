@@ -200,7 +200,7 @@ fn write_missing(report: &LaneReport, out: &mut dyn io::Write) -> io::Result<()>
         return Ok(());
     }
     let why = told(report);
-    let why = why.unwrap_or_else(|| "the run did not come to its end".to_owned());
+    let why = why.unwrap_or_else(|| "the run did not finish".to_owned());
     let message =
         format!("{missing} of {} planned results are missing: {why}", report.lane.planned);
     writeln!(out, "    <testcase classname=\"probity\" name=\"not run\" time=\"0.000\">")?;

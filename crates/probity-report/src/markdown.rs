@@ -107,7 +107,7 @@ fn head(run: &RunView) -> String {
         let title = span(&one_line(&report.title(), 60));
         Some(format!("- {title}: {}\n", span(&one_line(&status, MOST_NAME))))
     };
-    list(&mut text, run.lanes.iter().filter_map(told), "lanes that did not come to their end");
+    list(&mut text, run.lanes.iter().filter_map(told), "lanes that did not finish");
     let mut gates: Vec<_> =
         run.lanes.iter().flat_map(|lane| lane.gates.iter().map(move |gate| (lane, gate))).collect();
     // Those that do not hold come first.

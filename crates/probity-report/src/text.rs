@@ -211,7 +211,7 @@ pub fn told(report: &LaneReport) -> Option<String> {
             format!("stopped by {kind}, again and again: {}{advice}", one_line(&what, 300))
         }
         LaneStatus::Skipped { reason } => {
-            format!("skipped: what it needs was given up before: {}", one_line(reason, 200))
+            format!("skipped: a backend that it needs was given up: {}", one_line(reason, 200))
         }
         LaneStatus::Budget { reason } => format!("stopped by the budget: {reason}"),
         LaneStatus::Decided { gates, reason } => {
@@ -219,7 +219,9 @@ pub fn told(report: &LaneReport) -> Option<String> {
         }
         LaneStatus::Interrupted => "interrupted".to_owned(),
         LaneStatus::TimedOut { reason } => format!("stopped: {}", one_line(reason, 200)),
-        LaneStatus::GaveUp { reason } => format!("given up by itself: {}", one_line(reason, 200)),
+        LaneStatus::GaveUp { reason } => {
+            format!("aborted by the program itself: {}", one_line(reason, 200))
+        }
         LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
     };
     Some(text + &cut)

@@ -41,7 +41,7 @@ impl Point {
             |of: fn(&Self) -> Option<&str>| before.is_some_and(|before| of(before) != of(self));
         let mut remarks = Vec::new();
         if !self.report.is_complete() {
-            remarks.push("not whole");
+            remarks.push("incomplete");
         }
         if differs(|it| Some(&it.report.lane.dataset_digest)) {
             remarks.push("other dataset");

@@ -52,7 +52,7 @@ impl Failed {
         if self.error.kind == ErrorKind::Timeout {
             let limit = Span(limit);
             self.error.message =
-                format!("{}, which was left of the case's limit of {limit}", self.error.message);
+                format!("{}, the rest of the case's timeout of {limit}", self.error.message);
         }
         self
     }

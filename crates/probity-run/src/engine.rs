@@ -478,7 +478,7 @@ impl Engine {
         let backend = state.backend.name.clone();
         let reason = match &failed {
             Some(failure) => failure.error.to_string(),
-            None => "its answer says that nothing is left of a limit".to_owned(),
+            None => "its answer says that a rate limit is used up".to_owned(),
         };
         if let Some(failure) = failed {
             let event = Event::AttemptFailed {

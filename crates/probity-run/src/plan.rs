@@ -151,7 +151,7 @@ pub struct ScannedRunner {
 /// Cases that nothing decides, by why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undecided {
-    /// Those that state no criterion.
+    /// Those that have no criterion.
     pub without_criterion: Named,
     /// Those whose `execution` only a sandbox could look at.
     pub without_sandbox: Named,

@@ -106,7 +106,7 @@ impl EvaluationResult {
             let counted = self.per_category.get(category.as_str());
             let counted = counted.map_or(1.0, |it| rate(it.passed, it.total));
             if is_apart(stated, counted) {
-                wrong.push(format!("`{name}` is {stated}, but the cases come to {counted}"));
+                wrong.push(format!("`{name}` is {stated}, but the cases add up to {counted}"));
             }
         }
         if let Some(interval) = &self.interval

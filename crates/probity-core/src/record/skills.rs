@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(before.changes_since(&before), None);
         assert_eq!(
             now.changes_since(&before).unwrap().to_string(),
-            "the skills are not the same: changed b; new d; gone c"
+            "the skills differ: changed b; new d; gone c"
         );
         let unknown = SkillsInfo { digests: BTreeMap::new(), ..before };
         let told = now.changes_since(&unknown).unwrap().to_string();

@@ -446,7 +446,7 @@ fn unsayable_numbers(node: &Node, findings: &mut Findings) {
     if let NodeValue::Number(text) = &node.value
         && text.parse::<serde_json::Number>().is_err()
     {
-        let message = format!("`{text}` is a number that JSON cannot say");
+        let message = format!("`{text}` is a number that JSON cannot represent");
         findings.error("not-a-number", &node.span, message);
     }
     node.items().iter().for_each(|item| unsayable_numbers(item, findings));

@@ -346,13 +346,13 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
     for key in of_programs.chain(of_replays).filter(|key| node.get(key).is_some()) {
         let (span, kind) = (fields.span(key), config.kind.as_str());
-        let message = format!("`{key}` means nothing for a backend of kind `{kind}`");
+        let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
-        let help = "leave out `#` and what comes after it; in a password it is `%23`".to_owned();
+        let help = "remove `#` and everything after it; in a password, write `%23`".to_owned();
         fields.findings().error_with_help("bad-url", &span, message, help);
     }
     if let Some(extra) = node.get("extra_body") {
@@ -534,7 +534,7 @@ fn decode_output(fields: &mut Fields<'_, '_>) -> Option<Output> {
             None
         }
         ("text", Some(_)) => {
-            let message = "`output_pointer` means nothing for output `text`".to_owned();
+            let message = "`output_pointer` does not apply to output `text`".to_owned();
             fields.findings().error("bad-output", &span, message);
             None
         }

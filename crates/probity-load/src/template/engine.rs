@@ -212,7 +212,7 @@ fn spend(bytes: u64) -> Result<(), Error> {
             Ok(())
         }
         None => {
-            let reason = "its filters and ranges make more text than a template may";
+            let reason = "its filters and ranges produce more text than a template is allowed";
             Err(Error::new(ErrorKind::InvalidOperation, reason))
         }
     }

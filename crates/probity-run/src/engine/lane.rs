@@ -187,9 +187,9 @@ impl LaneState {
         }
         let reason = match self.certainty {
             Some(Certainty::Alpha(alpha)) => {
-                format!("and the chance that this is wrong is at most {} %", alpha * 100.0)
+                format!("and the probability that this is wrong is at most {} %", alpha * 100.0)
             }
-            Some(Certainty::Exact) | None => "and no case that is left can change that".to_owned(),
+            Some(Certainty::Exact) | None => "and no remaining case can change that".to_owned(),
         };
         self.stop(LaneStatus::Decided { gates, reason });
     }

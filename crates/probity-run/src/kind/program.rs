@@ -272,16 +272,16 @@ impl Program {
             return ran(evidence, Some(Rule::Error), status, output);
         }
         if evidence.aborted {
-            let reason = "it says that it gave up (ABORTED=1)".to_owned();
+            let reason = "it reports that it was aborted (ABORTED=1)".to_owned();
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
         if finished.end == End::Output {
-            let reason = "it printed more than it may".to_owned();
+            let reason = "it printed more than is allowed".to_owned();
             return ran(evidence, Some(Rule::Error), LaneStatus::Broken { reason }, output);
         }
         if evidence.cases < evidence.planned {
             let (cases, planned) = (evidence.cases, evidence.planned);
-            let reason = format!("{cases} of {planned} cases came to an end");
+            let reason = format!("{cases} of {planned} cases finished");
             let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }

@@ -178,7 +178,7 @@ async fn json_is_read_at_its_place() {
     let flagged = json(r#"{"is_error":true,"answer":"HTTP 401: bad key"}"#, at("/answer"));
     assert!(flagged.await.is_err());
     let text = json("just words", at("/answer")).await.unwrap_err();
-    assert!(text.message.contains("the output is no JSON; it begins `just words`"), "{text}");
+    assert!(text.message.contains("the output is not JSON; it begins `just words`"), "{text}");
     let lines = |pointer: &str| Output::Jsonl(pointer.to_owned());
     let body = "starting\n{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"done\":true}";
     assert_eq!(json(body, lines("/text")).await.unwrap().text, "b");

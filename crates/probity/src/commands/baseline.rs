@@ -55,8 +55,8 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
         let view = reader.view(&run, settings.max_error_rate)?;
         if Conclusion::of(&view) == Conclusion::Unsound {
             let why = conclusion::sentence(&view);
-            return Err(Failure::new(format!("run `{}` is not a baseline: {why}", run.short()))
-                .hint("ask the errors again with --retry-errors, or use --force"));
+            return Err(Failure::new(format!("run `{}` cannot be a baseline: {why}", run.short()))
+                .hint("retry the errors with --retry-errors, or use --force"));
         }
     }
     refuse_name(&args.name)?;
@@ -95,8 +95,8 @@ fn refuse_name(name: &str) -> Result<(), Failure> {
 fn refuse_unfit(run: &RunRow, lanes: &[LaneView]) -> Result<(), Failure> {
     let id = run.short();
     if !lanes.iter().all(LaneView::is_complete) || lanes.is_empty() {
-        return Err(Failure::new(format!("run `{id}` is not whole, so it is not a baseline"))
-            .hint(format!("go on with it: probity run {} --resume {id}; or --force", run.suite)));
+        return Err(Failure::new(format!("run `{id}` is incomplete, so it cannot be a baseline"))
+            .hint(format!("resume it: probity run {} --resume {id}; or --force", run.suite)));
     }
     if let Some(name) = run.info.selection.limited_by() {
         return Err(Failure::new(format!("run `{id}` asked only some cases (--{name})"))
@@ -209,16 +209,16 @@ impl Against {
             let cases = kept.outcomes.cases.len() as u64 * u64::from(lane.repeat);
             if kept.dataset_digest != lane.dataset_digest {
                 return Err(Failure::new(format!(
-                    "{runner} on {backend}: the dataset is not that of the baseline `{name}`"
+                    "{runner} on {backend}: the dataset differs from that of the baseline `{name}`"
                 ))
-                .hint("compare what both have with --force, or bless a new baseline"));
+                .hint("compare the cases in common with --force, or bless a new baseline"));
             }
             if lane.planned != cases {
                 let planned = lane.planned;
                 return Err(Failure::new(format!(
                     "{runner} on {backend}: {planned} results are planned, the baseline `{name}` has {cases}"
                 ))
-                .hint("run all cases, or compare what both have with --force"));
+                .hint("run all cases, or compare the cases in common with --force"));
             }
         }
         let is_run = |kept: &&BaselineLane| known.iter().any(|it| std::ptr::eq(*it, *kept));
@@ -227,9 +227,9 @@ impl Against {
             Some(BaselineLane { runner, backend, .. }) => {
                 let name = &self.name;
                 Err(Failure::new(format!(
-                    "{runner} on {backend} is in the baseline `{name}`, and is not run"
+                    "{runner} on {backend} is in the baseline `{name}`, but is not run"
                 ))
-                .hint("runners and backends go by their names; --force compares what both have"))
+                .hint("runners and backends are matched by name; --force compares those in common"))
             }
         }
     }
@@ -247,7 +247,7 @@ impl Against {
         }
         let name = self.name.clone();
         if !self.force && !lanes.iter().all(LaneView::is_complete) {
-            let told = "\nnot held against the baseline: the run is not whole (--force does it)\n";
+            let told = "\nnot compared with the baseline: the run is incomplete (--force compares anyway)\n";
             return Ok(view::Against { name, reasons: Vec::new(), text: told.to_owned() });
         }
         self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
@@ -299,8 +299,8 @@ impl Against {
     pub(super) fn drafts(&self, reader: &Reader, run: &RunRow) -> Result<String, Failure> {
         let lanes = reader.lanes(run)?;
         if !self.force && !lanes.iter().all(LaneView::is_complete) {
-            return Err(Failure::new(format!("run `{}` is not whole", run.short()))
-                .hint("go on with it (--resume), or compare what there is with --force"));
+            return Err(Failure::new(format!("run `{}` is incomplete", run.short()))
+                .hint("resume it (--resume), or compare anyway with --force"));
         }
         self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
         let before = format!("baseline {}, run {}", self.name, self.baseline.run_id);

@@ -47,7 +47,7 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
                 false => Ok(0),
             };
             match cleared {
-                Ok(removed) => printer.note(&format!("forgot {removed} answers")),
+                Ok(removed) => printer.note(&format!("removed {removed} answers")),
                 Err(error) if error.is_damage() => remove(place, error, printer)?,
                 Err(error) => return Err(unusable(error)),
             }
@@ -63,7 +63,7 @@ fn remove(path: &Path, error: StoreError, printer: &Printer) -> Result<(), Failu
         Ok(false) => {
             return Err(Failure::new("the cache cannot be used")
                 .because(error)
-                .hint("it may be no cache at all: remove it, or name another with `cache.path`"));
+                .hint("it may not be a cache: remove it, or name another file with `cache.path`"));
         }
         Err(error) => return Err(Failure::write(path, error)),
     }

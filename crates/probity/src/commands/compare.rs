@@ -82,11 +82,11 @@ impl Chosen {
         match self.lanes.iter().find(|(_, report)| !report.is_complete()) {
             None => Ok(()),
             Some((_, report)) => Err(Failure::new(format!(
-                "run `{}`: {} is not whole",
+                "run `{}`: {} is incomplete",
                 self.run.short(),
                 report.title()
             ))
-            .hint("go on with it (--resume), or compare what there is with --force")),
+            .hint("resume it (--resume), or compare anyway with --force")),
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure>
         .filter(|config| args.backends.is_empty() || args.backends.contains(&config.name))
         .collect();
     if chosen.is_empty() {
-        return Err(Failure::new("there is no backend to look at")
+        return Err(Failure::new("there is no backend to check")
             .hint("describe one under [backends.NAME] of the suite"));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -163,7 +163,7 @@ impl Report {
             .map(|(flag, _)| flag.as_str())
             .collect();
         if !missing.is_empty() {
-            self.trouble("flags", &format!("it does not know {}", missing.join(", ")));
+            self.trouble("flags", &format!("it does not support {}", missing.join(", ")));
         }
         if let Some(hint) = auth_hint {
             self.line("login", hint);

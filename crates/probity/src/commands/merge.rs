@@ -34,7 +34,7 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         error @ (MergeError::Unlike(..) | MergeError::Overlap { .. }) => {
             Failure::new("the runs cannot be merged")
                 .because(error)
-                .hint("merge runs of the same suite that were begun with --shard 1/N, 2/N, ...")
+                .hint("merge runs of the same suite that were started with --shard 1/N, 2/N, ...")
         }
     })?;
     if let Some(missing) = missing {

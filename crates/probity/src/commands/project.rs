@@ -105,8 +105,8 @@ impl Project {
                 Prices::with(Some(&text))
             }
         };
-        let prices = prices
-            .map_err(|error| Failure::new("the file of prices cannot be used").because(error))?;
+        let prices =
+            prices.map_err(|error| Failure::new("the price file cannot be used").because(error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let settings = resolved.settings();
         Ok(Self {
@@ -176,7 +176,7 @@ fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), F
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "`probity config show` lists the settings".to_owned(),
         };
-        printer.note(&format!("warning: the variable `{name}` sets nothing; {help}"));
+        printer.note(&format!("warning: the variable `{name}` is not a setting; {help}"));
     }
     Ok(())
 }
@@ -212,7 +212,7 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
     set("retry.max_retries", max_retries.map(Value::Count), "--max-retries");
     let cost = max_cost.map(|cost| match cost >= 0.0 && cost.is_finite() {
         true => Ok(Value::Amount(cost)),
-        false => Err(Failure::new("`--max-cost` must be an amount of dollars, and not negative")),
+        false => Err(Failure::new("`--max-cost` must be a non-negative amount of dollars")),
     });
     set("budget.max_cost_usd", cost.transpose()?, "--max-cost");
     let duration = |text: &Option<String>, flag: &str| {

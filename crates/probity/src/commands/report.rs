@@ -128,7 +128,7 @@ fn names_case(line: &str, id: &str) -> bool {
 
 fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
     if text.len() > room {
-        return Err(io::Error::other("the step has said all that fits"));
+        return Err(io::Error::other("the step summary is full"));
     }
     let mut file = File::options().append(true).create(true).open(path)?;
     file.write_all(text.as_bytes())?;
@@ -170,8 +170,11 @@ impl Reports {
     pub(super) fn create(paths: &[PathBuf]) -> Result<Self, Failure> {
         let create = |path: &PathBuf| {
             let format = Format::of(path).ok_or_else(|| {
-                Failure::new(format!("`{}` has no ending that names a report", path.display()))
-                    .hint(format!("reports end in {}", Format::endings()))
+                Failure::new(format!(
+                    "`{}` does not have the suffix of a report format",
+                    path.display()
+                ))
+                .hint(format!("reports end in {}", Format::endings()))
             })?;
             Ok((format, path.clone(), OutputFile::create(path)?))
         };

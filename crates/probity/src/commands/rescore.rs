@@ -149,16 +149,14 @@ impl Context<'_> {
             );
             let rescored = rescored.map_err(|error| match error {
                 RescoreError::Results(error) => Failure::from(error),
-                error @ RescoreError::Changed => {
-                    Failure::new("judging was given up").because(error)
-                }
+                error @ RescoreError::Changed => Failure::new("judging was aborted").because(error),
             })?;
             writer.end_lane(at, before.status.clone(), rescored.results)?;
             let left = self.reader.tally(before)?.total().saturating_sub(rescored.results);
             if left > 0 {
                 let Lane { runner, backend, .. } = &before.lane;
                 self.printer.note(&format!(
-                    "{runner} on {backend}: {left} stored results have no case in the dataset of now"
+                    "{runner} on {backend}: {left} stored results have no case in the current dataset"
                 ));
             }
         }

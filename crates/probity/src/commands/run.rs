@@ -176,7 +176,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             .and_then(|reader| Ok(reader.run_tally(&reader.find(&run_id)?)?.total()));
         porcelain.cases = cases.unwrap_or(0);
         let again = resume::command(args, &run_id);
-        failure.hint(format!("what was recorded is kept; go on with: {again}"))
+        failure.hint(format!("recorded results are kept; resume with: {again}"))
     })?;
     // Something was asked, so whatever fails now is no wrong input.
     let reported = context.report(&run_id, &outcome, wanted, porcelain);
@@ -266,7 +266,7 @@ impl Context<'_> {
                 };
                 let name = &unknown.name;
                 return Err(Failure::new(format!(
-                    "`max_cost_usd` is set, and no price is known for the backend `{name}`{model}"
+                    "`max_cost_usd` is set, but no price is known for the backend `{name}`{model}"
                 ))
                 .hint(format!(
                     "give [backends.{name}] a `price = {{ input = 0.5, output = 1.5 }}` in dollars for \
@@ -361,9 +361,8 @@ impl Context<'_> {
         let used = outcome.as_ref().map_or_else(|error| error.used, |outcome| outcome.used);
         (porcelain.total_calls, porcelain.cost_usd) = (used.calls, used.cost_usd);
         written.map_err(|failure| failure.exit(Exit::Aborted))?;
-        outcome.map_err(|error| {
-            Failure::new("the run was given up").because(error).exit(Exit::Aborted)
-        })
+        outcome
+            .map_err(|error| Failure::new("the run was aborted").because(error).exit(Exit::Aborted))
     }
 
     /// Shows what the records say, and decides the exit code by them.
@@ -447,10 +446,10 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
         let Lane { runner, backend, repeat, .. } = &lane.info;
         if let Some(recorded) = recorded.filter(|it| it < repeat) {
             let message = format!(
-                "{runner} on {backend}: {repeat} repeats are asked for, and the recording has {recorded}"
+                "{runner} on {backend}: {repeat} repeats are requested, but the recording has {recorded}"
             );
             return Err(Failure::new(message).hint(format!(
-                "ask for no more than were recorded: `--runs {}`",
+                "request at most as many as were recorded: `--runs {}`",
                 recorded.max(1)
             )));
         }
@@ -465,7 +464,7 @@ fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),
-        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are kept"),
+        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are cached"),
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),

@@ -63,7 +63,7 @@ fn show_case(reader: &Reader, run: &RunRow, id: &str, json: bool) -> Result<Stri
     }
     match text.is_empty() {
         false => Ok(text),
-        true => Err(Failure::new(format!("run `{}` has no result of a case `{id}`", run.short()))
+        true => Err(Failure::new(format!("run `{}` has no result for a case `{id}`", run.short()))
             .hint(format!("`probity show {} --json` lists all of them", run.short()))),
     }
 }

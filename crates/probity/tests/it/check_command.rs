@@ -50,7 +50,7 @@ fn people_see_what_a_command_does_and_where() {
     different: they run the same programs on something else
       this: head -n 5 < f
       that: head -n 6 < f
-      option: `5` against `6`
+      option: `5` instead of `6`
     ");
     assert_snapshot!(project.shown(&["check", "command", "eval \"$x\""]), @r#"
     exit 0
@@ -119,7 +119,7 @@ fn one_answer_can_be_json() {
         "grep -P x < f",
         "grep -E x < f"
       ],
-      "difference": "option: `-P` against `-E`"
+      "difference": "option: `-P` instead of `-E`"
     }
     "#);
 }

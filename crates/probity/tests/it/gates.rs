@@ -164,7 +164,7 @@ fn a_run_that_was_decided_by_its_gates_says_nothing_about_others() {
     assert!(shown.contains("exit 3"), "{shown}");
     assert!(project.shown(&["gate"]).contains("exit 0"));
     let shown = project.shown(&["bless"]);
-    assert!(shown.contains("is not whole"), "{shown}");
+    assert!(shown.contains("is incomplete"), "{shown}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_store_that_fails_ends_the_run_and_every_call_is_told() {
     for text in [
         "could not be recorded in `.probity/probity.db`",
         "database or disk is full",
-        "go on with: probity run probity.toml --store .probity/probity.db --resume",
+        "resume with: probity run probity.toml --store .probity/probity.db --resume",
     ] {
         assert!(ran.err.contains(text), "{}", ran.err);
     }

@@ -246,7 +246,7 @@ fn a_judge_is_asked_about_labelled_answers() {
         .file("pairs.jsonl", format!("{labels}\n{}", labels.to_string().replace("\"b\"", "\"a\"")));
     let project = project.file("probity.toml", suite(&server, "dataset = \"cases.jsonl\""));
     let unsaid = project.shown(&["judge", "agreement", "pairs.jsonl"]);
-    assert!(unsaid.contains("the suite does not say who judges"), "{unsaid}");
+    assert!(unsaid.contains("the suite names no judge"), "{unsaid}");
     let shown = project.run(&["judge", "agreement", "pairs.jsonl", "--judge", "judge", "--json"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!((&shown["labels"], &shown["table"]), (&json!(["a", "b"]), &json!([[0, 1], [0, 1]])));

@@ -122,8 +122,8 @@ fn cases_that_nothing_decides_are_named_before_the_run() {
         .file("known.txt", "a\nb # gone\nc\n");
     let output = project.run(&["run", "--dry-run", "--stop-when-decided"]);
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
-    r: 2 cases state no criterion and will be undecided: n, t
-    r: 1 case has an `execution`, which nothing runs yet, and will be undecided: e
+    r: 2 cases have no criterion and will be undecided: n, t
+    r: 1 case has an `execution`, which this version does not run, and will be undecided: e
     warning: r: `known_failures` names 2 ids that no case has: b, c
     r on e: no gate can be decided early, so every case is asked
     ");
@@ -132,7 +132,7 @@ fn cases_that_nothing_decides_are_named_before_the_run() {
     --- out
     cases.jsonl: ok, 4 cases, 1 warning, digest a627baed5ed2791a
     --- err
-    warning[no-criterion]: 2 cases state no criterion and will be undecided: n, t
+    warning[no-criterion]: 2 cases have no criterion and will be undecided: n, t
     --> cases.jsonl
      = help: say when a reply is right, for example with `expected_response`
     ");

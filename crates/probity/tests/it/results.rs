@@ -84,7 +84,7 @@ fn an_unknown_ending_is_refused_before_anything_is_asked() {
     let project = project(10, &[("a", &server)], "");
     let ran = run(&project, &["-o", "result.docx"]);
     ran.expect(2, &[("TOTAL_CALLS", "0")]);
-    assert!(ran.err.contains("has no ending that names a report"), "{}", ran.err);
+    assert!(ran.err.contains("does not have the suffix of a report format"), "{}", ran.err);
     assert!(ran.err.contains(".json"), "{}", ran.err);
 }
 

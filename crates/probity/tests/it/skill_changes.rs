@@ -23,7 +23,7 @@ fn a_baseline_and_a_comparison_say_which_skill_changed() {
         .file("skills/zip/SKILL.md", "---\ndescription: Archives.\n---\nZIP\n");
     let changed = run(&project, &["--baseline", "v1"]);
     changed.expect(0, &[]);
-    let told = "the skills are not the same: changed git; new zip";
+    let told = "the skills differ: changed git; new zip";
     assert!(changed.err.contains(told), "{}", changed.err);
     let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
     let run_id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["run_id"].clone();

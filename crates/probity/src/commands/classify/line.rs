@@ -57,7 +57,7 @@ pub(super) fn classify_line(
     if !expectation.has_criteria() {
         tally.without_criteria += 1;
         if require_criteria {
-            let message = "the case states no criterion".to_owned();
+            let message = "the case has no criterion".to_owned();
             findings.error("no-criterion", &node.span, message);
             return Err(findings);
         }

@@ -50,10 +50,10 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
         }
     }
     let Sums { calls, cost, unpriced, programs } = sums;
-    let unknown = if unpriced { " plus what has no price" } else { "" };
+    let unknown = if unpriced { " plus calls without a known price" } else { "" };
     let programs = match programs {
         0 => String::new(),
-        count => format!(", and what {count} programs ask for themselves"),
+        count => format!(", plus the calls of {count} programs"),
     };
     let _ = writeln!(text, "{calls} calls, {}{unknown}{programs}", at_most(cost, tries));
     text
@@ -93,7 +93,7 @@ impl Plan<'_> {
         }
         if let Some(judge) = &info.judge {
             let model = judge.model.as_deref().unwrap_or("its default model");
-            let kept = if known > 0 { format!(", {known} more are kept") } else { String::new() };
+            let kept = if known > 0 { format!(", {known} more are cached") } else { String::new() };
             let at_most = if info.kind.spec().compares { "" } else { "at most " };
             let _ = writeln!(
                 text,

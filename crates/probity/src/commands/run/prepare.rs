@@ -26,7 +26,7 @@ impl Context<'_> {
         let all = &project.suite.runners;
         if all.is_empty() {
             return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
-                .hint("begin one with [[runners]]"));
+                .hint("add one with [[runners]]"));
         }
         for name in &selection.runners {
             if !all.iter().any(|runner| runner.name == *name) {
@@ -76,16 +76,16 @@ impl Context<'_> {
         if let Some(runner) = program.filter(|_| self.args.replay.is_some()) {
             let name = &runner.name;
             return Err(Failure::new(format!(
-                "runner `{name}` is a program, and a recording cannot stand for it"
+                "runner `{name}` is a program and cannot be replayed from a recording"
             ))
-            .hint("name the other runners behind the suite"));
+            .hint("name the other runners after the suite"));
         }
         if let Some(runner) =
             runners.iter().find(|it| it.min_pass.is_some_and(|least| least > it.repeat))
         {
             let RunnerConfig { name, repeat, .. } = runner;
             return Err(Failure::new(format!(
-                "runner `{name}` wants more answers to pass than the {repeat} that are asked for"
+                "runner `{name}` requires more answers to pass than the {repeat} that are asked"
             ))
             .hint("`min_pass` must not be more than --repeat"));
         }
@@ -135,11 +135,11 @@ impl Context<'_> {
         for ScannedRunner { runner, undecided, unknown_failures, .. } in scanned {
             let Undecided { without_criterion, without_sandbox } = undecided;
             let kinds = [
-                (without_criterion, "states no criterion", "state no criterion"),
+                (without_criterion, "has no criterion", "have no criterion"),
                 (
                     without_sandbox,
-                    "has an `execution`, which nothing runs yet,",
-                    "have an `execution`, which nothing runs yet,",
+                    "has an `execution`, which this version does not run,",
+                    "have an `execution`, which this version does not run,",
                 ),
             ];
             let name = &runner.name;
@@ -257,7 +257,7 @@ impl<'c> Bench<'c> {
         })?;
         if !backend.not_applied.is_empty() {
             let (name, settings) = (&backend.name, backend.not_applied.join(", "));
-            printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
+            printer.note(&format!("backend `{name}` does not support {settings}: not applied"));
         }
         Ok(self.add(key, backend))
     }
@@ -319,7 +319,7 @@ pub(super) fn refuse_unmet(scanned: &[ScannedRunner]) -> Result<(), Failure> {
     });
     match unmet.iter().flat_map(Unmet::iter).next() {
         None => Ok(()),
-        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` chooses no case"))
+        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` matches no case"))
             .hint("`probity dataset stats FILE` lists what a dataset has")),
     }
 }

@@ -231,7 +231,7 @@ impl Board {
                 self.paused.insert(backend.clone(), now + length);
                 if length >= WORTH_A_LINE {
                     return Some(format!(
-                        "backend `{}` is left alone for {}: {}",
+                        "backend `{}` is paused for {}: {}",
                         safe(backend),
                         span(length),
                         one_line(reason, 200)
@@ -255,7 +255,7 @@ impl Board {
             Event::BackendTripped { backend, reason, permanent, .. } => {
                 let hope = if *permanent { "permanent" } else { "transient" };
                 return Some(format!(
-                    "backend `{}` is given up: the same error again and again ({hope}): {}",
+                    "backend `{}` is given up: the same {hope} error repeatedly: {}",
                     safe(backend),
                     one_line(reason, 200)
                 ));

@@ -78,7 +78,7 @@ impl Earlier {
         }
         if !may_be_of(&run, path.as_deref()) {
             let (id, kept) = (run.short(), run.info.suite_path.as_deref().unwrap_or_default());
-            return Err(Failure::new(format!("run `{id}` is of another suite of that name"))
+            return Err(Failure::new(format!("run `{id}` belongs to another suite of that name"))
                 .hint(format!("probity run {kept} --resume {id}")));
         }
         let retry_errors = args.retry_errors.is_some();
@@ -90,8 +90,10 @@ impl Earlier {
         let kept = self.run.info.selection.clone();
         let asked = selection::of(args);
         if !asked.is_everything() && asked != kept {
-            return Err(Failure::new("a resumed run asks the cases that it was begun with")
-                .hint("leave the filters out, or begin a new run"));
+            return Err(Failure::new(
+                "a resumed run asks the cases that were selected when it started",
+            )
+            .hint("omit the filters, or start a new run"));
         }
         Ok(kept)
     }
@@ -188,8 +190,7 @@ fn tell(lane: &Lane, changed: u64, vanished: u64, done: usize, printer: &Printer
         printer.note(&format!("{name}: {changed} changed since and are asked again"));
     }
     if vanished > 0 {
-        printer.note(&format!(
-            "{name}: {vanished} results are of cases that are no longer there; they do not count"
-        ));
+        printer
+            .note(&format!("{name}: {vanished} results belong to removed cases and do not count"));
     }
 }

@@ -63,7 +63,7 @@ fn what_is_in_flight_and_what_waits_are_told_apart() {
         reason: "rate_limit: HTTP 429: slow down".to_owned(),
     };
     let note = board.take(&paused).unwrap();
-    assert_eq!(note, "backend `b` is left alone for 60s: rate_limit: HTTP 429: slow down");
+    assert_eq!(note, "backend `b` is paused for 60s: rate_limit: HTTP 429: slow down");
     let line = board.line();
     assert!(line.contains(", b paused for 59"), "{line}");
     assert_eq!(board.bar(17), "[####......]  40%");
@@ -81,7 +81,7 @@ fn what_everybody_should_know_is_a_line_of_its_own() {
     let note = board.take(&tripped).unwrap();
     assert_eq!(
         note,
-        "backend `b` is given up: the same error again and again (permanent): auth: no\\u{1b}[2J"
+        "backend `b` is given up: the same permanent error repeatedly: auth: no\\u{1b}[2J"
     );
 }
 
