@@ -10,11 +10,14 @@ mod ollama;
 mod openai;
 mod responses;
 
+use std::borrow::Cow;
+
+use data_encoding::BASE64;
 use probity_core::{
     reply::Reply,
-    request::{Request, Role},
+    request::{Image, ImageFile, Need, Request, ResponseFormat, Role, Sampling, ToolChoice},
 };
-use probity_load::suite::{BackendConfig, BackendKind};
+use probity_load::suite::BackendKind;
 use serde_json::{Map, Value};
 
 /// How a kind of server is spoken to.
@@ -36,6 +39,8 @@ pub(super) struct DialectSpec {
     pub(super) max_tokens: Option<u64>,
     /// The fields that are the same in every body, and the settings that have no place there.
     pub(super) fields: fn(&Wanted<'_>) -> Fields,
+    /// What it has no words for.
+    pub(super) lacks: &'static [Need],
     /// The body of a request.
     pub(super) encode: fn(&Map<String, Value>, &Request) -> Value,
     /// The reply in the body of an answer.
@@ -51,10 +56,12 @@ pub(super) enum KeyHeader {
     Named(&'static str),
 }
 
-/// What a suite wants, and what the service calls it.
-#[derive(Clone, Copy, Debug)]
+/// What is wanted of a service, and what it calls that.
+#[derive(Clone, Debug)]
 pub(super) struct Wanted<'a> {
-    pub(super) config: &'a BackendConfig,
+    pub(super) model: Option<&'a str>,
+    pub(super) sampling: Cow<'a, Sampling>,
+    pub(super) response_format: Option<&'a ResponseFormat>,
     /// The field for the longest reply, where services of a dialect differ in it.
     pub(super) limit: &'static str,
     /// The field for the seed; none if the service has none.
@@ -331,6 +338,24 @@ fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Optio
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.into());
     }
+}
+
+/// An image as a URL that holds it, where it is sent along.
+fn image_url(image: &Image) -> Cow<'_, str> {
+    match image {
+        Image::Url(url) => Cow::Borrowed(url),
+        Image::File(file) => format!("data:{};base64,{}", file.kind, base64(file)).into(),
+    }
+}
+
+/// The bytes of an image as text. Only a record that was read back has none, and is not sent.
+fn base64(file: &ImageFile) -> String {
+    BASE64.encode(file.data.as_deref().unwrap_or_default())
+}
+
+/// Whether tools may be called at all.
+fn may_call(request: &Request) -> bool {
+    !request.tools.is_empty() && request.tool_choice != Some(ToolChoice::None)
 }
 
 fn some_list(list: &[String]) -> Option<Value> {
