@@ -44,7 +44,8 @@ pub struct Request {
 pub struct Message {
     /// Who says it.
     pub role: Role,
-    /// What is said.
+    /// What is said. Files and records have a text where it is nothing else.
+    #[serde(with = "content")]
     pub content: Vec<Part>,
 }
 
@@ -253,6 +254,39 @@ impl Request {
     }
 }
 
+/// What a message says: a text, or a list of parts.
+mod content {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Part;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Read {
+        Text(Arc<str>),
+        Parts(Vec<Part>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(parts: &[Part], serializer: S) -> Result<S::Ok, S::Error> {
+        match parts {
+            [Part::Text(text)] => serializer.serialize_str(text),
+            parts => parts.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D>(deserializer: D) -> Result<Vec<Part>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        Ok(match Read::deserialize(deserializer)? {
+            Read::Text(text) => vec![Part::Text(text)],
+            Read::Parts(parts) => parts,
+        })
+    }
+}
+
 /// How a request stands in a record: `system` and `prompt` where it is nothing else, else `messages`.
 pub(crate) mod short {
     use std::sync::Arc;
@@ -350,7 +384,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let written = serde_json::to_string(&with_call()).unwrap();
-        insta::assert_snapshot!(written, @r#"{"messages":[{"role":"system","content":[{"text":"be brief"}]},{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"text":"well"},{"tool_call":{"id":"c1","name":"add","arguments":{"a":1.50}}}]}]}"#);
+        insta::assert_snapshot!(written, @r#"{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"},{"role":"assistant","content":[{"text":"well"},{"tool_call":{"id":"c1","name":"add","arguments":{"a":1.50}}}]}]}"#);
         assert_eq!(serde_json::from_str::<Request>(&written).unwrap(), with_call());
     }
 

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
 pub use runner::{RunnerConfig, WrittenAt};
 

@@ -234,7 +234,7 @@ impl<'a> Intake<'a> {
         self.seen += 1;
         let mut findings = Findings::default();
         unsayable_numbers(node, &mut findings);
-        let Decoded { id, mut case } = decode(node, &mut findings);
+        let Decoded { id, mut case } = decode(node, &self.folder, &mut findings);
         if let Some(id) = &id {
             self.check_unique(id, source, node, &mut findings);
         }
