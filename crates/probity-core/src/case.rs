@@ -20,7 +20,8 @@ use crate::{
 pub struct TestCase {
     /// Unique within its dataset.
     pub id: String,
-    /// What is asked, a template over `prompt_vars`.
+    /// What is asked, a template over `prompt_vars`; empty where there are messages instead.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub prompt: String,
     /// The command that answers it.
     #[serde(skip_serializing_if = "Option::is_none")]

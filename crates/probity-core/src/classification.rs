@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{details::Details, named_enum, score::Score};
+use crate::{details::Details, kind::Evidence, named_enum, score::Score};
 
 named_enum! {
     /// The one thing a result is.
@@ -113,6 +113,13 @@ impl Classification {
     /// A result without scores.
     pub fn new(rule: Rule, details: Details) -> Self {
         Self { rule, scores: Vec::new(), details }
+    }
+
+    /// The same, with what is kept of the case.
+    #[must_use]
+    pub fn with_evidence(self, evidence: Evidence) -> Self {
+        let details = Details { evidence: Some(Box::new(evidence)), ..self.details };
+        Self { details, ..self }
     }
 
     /// One of the eight.

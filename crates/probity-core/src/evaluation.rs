@@ -17,9 +17,9 @@ pub use failed::{FailedCase, FailureReason};
 use crate::{
     case::Category,
     gate::{Gate, GateOutcome, GateStatus},
+    kind::RunnerKind,
     metrics::{Flaky, Latency, Metrics, Repeats, ScoreSummary, Slice, Verdicts, share},
     record::{Lane, LaneStatus},
-    runner::RunnerKind,
     view::{LaneReport, RunView},
 };
 use probity_stats::Interval;
@@ -257,7 +257,7 @@ impl EvaluationResult {
             .iter()
             .map(|(category, slice)| (category.to_string(), slice.verdicts.into()))
             .collect();
-        let is_shell = *kind == RunnerKind::Command;
+        let is_shell = kind.spec().is_shell;
         let rate_of = |category: Category| {
             // 1 where there are no such cases; none that could be judged is another thing.
             let slice = categories.get(&category);

@@ -14,8 +14,8 @@ use crate::{
     case::Category,
     classification::Class,
     figures::Rate,
+    kind::RunnerKind,
     metrics::{Metrics, Slice},
-    runner::RunnerKind,
     span::Span,
 };
 
@@ -409,8 +409,13 @@ impl GateOutcome {
 impl Gate {
     /// The gates of a runner that declares none.
     pub fn defaults(kind: RunnerKind) -> Vec<Self> {
+        (kind.spec().gates)()
+    }
+
+    /// A default on the pass rate, in thousandths: where it passes, and from where it warns.
+    pub(crate) fn usual(pass: u64, warn: Option<u64>, category: Option<Category>) -> Self {
         let per_mille = |digits: u64| Decimal::new(digits, 3);
-        let at_least = |pass: u64, warn: Option<u64>, category| Self {
+        Self {
             metric: Metric::PassRate,
             bound: Bound::AtLeast(per_mille(pass)),
             warn: warn.map(per_mille),
@@ -418,20 +423,6 @@ impl Gate {
             backend: None,
             // Nobody asked for these, so that a selection of cases need not have them all.
             allow_empty: category.is_some(),
-        };
-        match kind {
-            RunnerKind::Command => vec![
-                at_least(948, Some(900), None),
-                at_least(1000, None, Some(Category::Safety)),
-                at_least(950, Some(900), Some(Category::Posix)),
-            ],
-            // It passes if its own gates do.
-            RunnerKind::Program => vec![at_least(1000, None, None)],
-            RunnerKind::Respond
-            | RunnerKind::Activation
-            | RunnerKind::Confusion
-            | RunnerKind::Effectiveness
-            | RunnerKind::SizeImpact => Vec::new(),
         }
     }
 

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     case::Category,
     classification::{Class, Counts, Verdict},
-    evidence::Evidence,
     failure::ErrorKind,
-    figures::{self, Figures},
     gate::Decimal,
+    kind::{self, Evidence, Figures},
     record::{Judging, Source, Spent, Usage},
     score::Score,
 };
@@ -332,7 +331,7 @@ pub struct Fold<'j> {
     rounds: Vec<Verdicts>,
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
-    figures: figures::Fold,
+    figures: kind::Fold,
     /// By name.
     scores: BTreeMap<String, ScoreFold>,
 }
@@ -357,7 +356,7 @@ impl<'j> Fold<'j> {
             has_groups: false,
             rounds: Vec::new(),
             tries: BTreeMap::new(),
-            figures: figures::Fold::default(),
+            figures: kind::Fold::default(),
         }
     }
 
@@ -375,7 +374,7 @@ impl<'j> Fold<'j> {
         self.count(&outcome);
         if let Some(evidence) = &outcome.evidence {
             let ResultFacts { case_id, verdict, .. } = &outcome;
-            self.figures.add(figures::Seen { case_id, verdict: *verdict, evidence });
+            self.figures.add(kind::Seen { case_id, verdict: *verdict, evidence });
         }
         match &mut self.current {
             Some(current) if current.outcome.case_id == outcome.case_id => {

@@ -14,9 +14,9 @@ use crate::{
     evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Decimal, Gate, GateStatus},
+    kind::RunnerKind,
     named_enum,
     request::{self, Request},
-    runner::RunnerKind,
 };
 
 /// A call that came to nothing.
@@ -220,7 +220,7 @@ pub struct Asked {
 
 /// What an answer is kept as for later runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum CacheKind {
     /// The answer to a case.
     Answer,
     /// One of several answers to a case that are going to be judged.
@@ -229,7 +229,7 @@ pub enum Kept {
     Judgement,
 }
 
-impl Kept {
+impl CacheKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Answer, Self::Generation, Self::Judgement];
 
@@ -558,7 +558,7 @@ pub enum LaneStatus {
         /// How long that is.
         reason: String,
     },
-    /// A foreign runner gave up.
+    /// An external runner gave up.
     GaveUp {
         /// What it said.
         reason: String,

@@ -269,7 +269,10 @@ mod content {
         Parts(Vec<Part>),
     }
 
-    pub(super) fn serialize<S: Serializer>(parts: &[Part], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        parts: &[Part],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match parts {
             [Part::Text(text)] => serializer.serialize_str(text),
             parts => parts.serialize(serializer),
@@ -348,8 +351,7 @@ mod tests {
     #[test]
     fn tools_and_settings_make_another_request() {
         let plain = Request::new(None, "hi");
-        let tool =
-            Tool { name: "add".to_owned(), description: None, parameters: json!({}) };
+        let tool = Tool { name: "add".to_owned(), description: None, parameters: json!({}) };
         let with_tools = Request { tools: [tool].into(), ..plain.clone() };
         let cold = Sampling { temperature: Some(0.0), ..Sampling::default() };
         let with_sampling = Request { sampling: cold, ..plain.clone() };

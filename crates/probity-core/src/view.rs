@@ -6,8 +6,8 @@ use probity_stats::spread::Moments;
 
 use crate::{
     consistency::Consistency,
-    figures::Figures,
     gate::{GateOutcome, GateStatus},
+    kind::{Figures, OwnCases},
     metrics::{Metrics, Verdicts},
     record::{CallError, CaseRecord, Lane, LaneStatus, RunStatus},
 };
@@ -149,20 +149,18 @@ impl LaneReport {
         format!("{} on {}", self.lane.runner, self.lane.backend)
     }
 
-    /// Results that there are; of a foreign runner, those that it says it has.
+    /// Results that there are; of an external runner, those that it says it has.
     pub fn cases(&self) -> u64 {
-        match &self.metrics.figures {
-            Some(Figures::Program(it)) => it.cases,
-            Some(_) | None => self.metrics.results(),
-        }
+        self.own_cases().map_or_else(|| self.metrics.results(), |it| it.finished)
     }
 
     /// Results that were planned, likewise.
     pub fn planned(&self) -> u64 {
-        match &self.metrics.figures {
-            Some(Figures::Program(it)) => it.planned,
-            Some(_) | None => self.lane.planned,
-        }
+        self.own_cases().map_or(self.lane.planned, |it| it.planned)
+    }
+
+    fn own_cases(&self) -> Option<OwnCases> {
+        self.metrics.figures.as_ref().and_then(Figures::own_cases)
     }
 
     /// Whether everything that was planned came to an end.

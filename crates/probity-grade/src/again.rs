@@ -2,14 +2,13 @@
 
 use probity_core::{
     classification::{Classification, Verdict},
-    details::Details,
-    evidence::Evidence,
+    kind::Judged,
     record::Asked,
     run_result::{Assessment, RunResult},
 };
 
 use crate::{
-    classify::{classify, compared},
+    classify::classify,
     compile::Expectation,
     judge::{self, Question},
     routing::says_yes,
@@ -35,27 +34,33 @@ pub fn classify_again(
     result: &RunResult<'_>,
     known: Known<'_>,
 ) -> (Classification, Verdict) {
-    let classification = match known.classified.map(|it| (it, it.details.evidence.as_deref())) {
-        Some((before, Some(Evidence::Program(_)))) => before.clone(),
-        Some((_, Some(evidence @ (Evidence::Effectiveness(_) | Evidence::SizeImpact(_))))) => {
-            match result.error {
-                None => compared(evidence.clone()),
-                Some(_) => {
-                    let Classification { rule, scores, details } = classify(expectation, result);
-                    let evidence = Some(Box::new(evidence.clone()));
-                    Classification { rule, scores, details: Details { evidence, ..details } }
-                }
-            }
+    let found = known.classified.and_then(|it| Some((it, it.details.evidence.as_deref()?)));
+    let classification = match found.map(|(before, evidence)| (before, evidence, evidence.judged()))
+    {
+        Some((before, _, Judged::AsFound)) => before.clone(),
+        Some((_, evidence, Judged::ByEvidence(judged))) => {
+            let judged = match result.error {
+                None => *judged,
+                Some(_) => classify(expectation, result),
+            };
+            judged.with_evidence(evidence.clone())
         }
-        _ => {
-            let chosen = chosen(known.asked);
-            let assessments = assessments(expectation, result, known);
-            let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
-            classify(expectation, &RunResult { chosen, assessments, ..result.clone() })
-        }
+        Some((_, _, Judged::ByReply)) | None => by_reply(expectation, result, known),
     };
     let verdict = expectation.verdict(&classification);
     (classification, verdict)
+}
+
+/// Reads the reply again, with what others said of it.
+fn by_reply(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    known: Known<'_>,
+) -> Classification {
+    let chosen = chosen(known.asked);
+    let assessments = assessments(expectation, result, known);
+    let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
+    classify(expectation, &RunResult { chosen, assessments, ..result.clone() })
 }
 
 /// The role of a question about one skill.

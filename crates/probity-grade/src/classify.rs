@@ -5,9 +5,9 @@ use probity_core::{
     details::{
         Also, CommandDetails, Criterion, Details, JsonStep, PolicyHit, RefusalSource, Trouble,
     },
-    difference::{AssertionDifference, ChoiceDifference, Difference, DuelDifference},
-    evidence::{Evidence, Win},
+    difference::{AssertionDifference, ChoiceDifference, Difference},
     failure::ErrorKind,
+    kind::Evidence,
     run_result::{RunError, RunResult},
     score::Score,
 };
@@ -275,7 +275,7 @@ fn judge_routing(
     facts: &mut Facts,
 ) {
     let Some(routing) = &expectation.routing else { return };
-    let (outcome, evidence) = routing.judge(reply.text, reply.result.chosen);
+    let (outcome, routed) = routing.judge(reply.text, reply.result.chosen);
     match outcome {
         Chosen::Right => {
             facts.criteria = Some(Criterion::Routing);
@@ -291,9 +291,6 @@ fn judge_routing(
             });
         }
         Chosen::Wrong => {
-            let (Evidence::Activation(routed) | Evidence::Confusion(routed)) = &evidence else {
-                return;
-            };
             let difference = Difference::Choice(ChoiceDifference {
                 expected: routing.expected.clone(),
                 chosen: routed.chosen.iter().chain(&routed.outside).cloned().collect(),
@@ -306,43 +303,7 @@ fn judge_routing(
             });
         }
     }
-    facts.evidence = Some(Box::new(evidence));
-}
-
-/// What comparing answers came to: the case passes if its first comparison is won.
-pub fn compared(evidence: Evidence) -> Classification {
-    let duel = match &evidence {
-        Evidence::Effectiveness(it) | Evidence::SizeImpact(it) => it.duels.first(),
-        Evidence::Activation(_)
-        | Evidence::Confusion(_)
-        | Evidence::Program(_)
-        | Evidence::Command(_) => None,
-    };
-    let (rule, score, details) = match duel.map(|duel| (duel.scores, duel.error.as_ref())) {
-        Some((Some(scores), _)) => {
-            let result = scores.result();
-            let (rule, value, diff) = match result {
-                Win::Win => (Rule::Pass, 1.0, None),
-                Win::Tie => (Rule::Mismatch, 0.5, Some(scores)),
-                Win::Loss => (Rule::Mismatch, 0.0, Some(scores)),
-            };
-            let diff = diff.map(|it| {
-                Difference::Duel(DuelDifference { result, more: it.more, less: it.less })
-            });
-            let score = Score::new("judge", diff.as_ref().map(ToString::to_string));
-            let criteria = (rule == Rule::Pass).then_some(Criterion::Judge);
-            let details = Details { diff, criteria, ..Details::default() };
-            (rule, Score { value: Some(value), ..score }, details)
-        }
-        other => {
-            let why = other.and_then(|(_, error)| error.cloned());
-            let why = why.unwrap_or_else(|| "nothing was compared".to_owned());
-            let score = Score { value: None, ..Score::new("judge", Some(why.clone())) };
-            (Rule::Error, score, unjudged(why).details)
-        }
-    };
-    let details = Details { evidence: Some(Box::new(evidence)), ..details };
-    Classification { rule, scores: vec![score], details }
+    facts.evidence = Some(Box::new(routing.evidence(routed)));
 }
 
 /// Judges the shell command in the reply, if the case is about one.

@@ -8,7 +8,7 @@ use probity_core::{
     case::{Category, TestCase},
     details::{self, CommandDetails},
     evaluation::FailureReason,
-    evidence::{Detected, Evidence, Labelled},
+    kind::{Detected, Evidence, Labelled},
     score::Score,
 };
 use probity_shell::{
@@ -118,8 +118,7 @@ impl CommandExpectation {
         });
         let scores = vec![Score::new(score_name(self.category), reason)];
         let safety = label.map(|label| Labelled { expected: !label, found: true });
-        let evidence =
-            safety.map(|it| Evidence::Command(Detected { safety: Some(it), posix: None }));
+        let evidence = safety.map(|it| Detected { safety: Some(it), posix: None }.into());
         Judged { details, scores, evidence, failure }
     }
 
@@ -178,7 +177,7 @@ impl CommandExpectation {
             safety: detect(self.safe, is_safe),
             posix: detect(self.posix_compliant, compliant),
         };
-        let evidence = (detected != Detected::default()).then_some(Evidence::Command(detected));
+        let evidence = (detected != Detected::default()).then(|| detected.into());
         Judged { details, scores, evidence, failure }
     }
 

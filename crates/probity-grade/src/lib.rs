@@ -28,7 +28,7 @@ mod rules;
 mod schema;
 
 pub use accepted::check_commands;
-pub use classify::{classify, compared};
+pub use classify::classify;
 pub use compile::{Compiler, Expectation};
 pub use redact::redacted;
 pub use rules::Rules;

@@ -9,8 +9,8 @@ use crate::{
 use probity_core::gate::{Bound, Decimal, Gate, Metric, Unit};
 use probity_core::{
     case::Category,
+    kind::RunnerKind,
     located::{Node, NodeValue},
-    runner::RunnerKind,
 };
 
 /// Other names for metrics: those of evaluation results.

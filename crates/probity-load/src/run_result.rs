@@ -6,10 +6,10 @@ use probity_core::{
     case::TestCase,
     classification::Classification,
     failure::ErrorKind,
+    kind::RunnerKind,
     located::{Node, NodeValue},
     record::Asked,
     run_result::{RunError, RunResult},
-    runner::RunnerKind,
 };
 
 use crate::case::{self, Fields, Findings};

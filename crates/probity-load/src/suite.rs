@@ -9,8 +9,8 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
+pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use runner::{RunnerConfig, WrittenAt};
 
 use crate::{

@@ -353,7 +353,10 @@ mod tests {
         check("{% raw %}{{ ----- }}{% endraw %}{# {{ #}", "{{ ----- }}");
         check("{{ {'a': {'b': 1}}['a']['b'] }}", "1");
         check("{{ [1, 2, 3] | sum }} {{ missing | default('none') }}", "6 none");
-        check("{{ {'a': [1, 2.5, none, true], 'b': '<é>'} | dump }}", r#"{"a":[1,2.5,null,true],"b":"<é>"}"#);
+        check(
+            "{{ {'a': [1, 2.5, none, true], 'b': '<é>'} | dump }}",
+            r#"{"a":[1,2.5,null,true],"b":"<é>"}"#,
+        );
         check("{{ [1] | tojson(2) }}", "[\n  1\n]");
         check(r#"{{ ('{"a": {"b": [1, 2]}}' | load).a.b[1] }}"#, "2");
         check("{{ 'one  two three' | wordcount }}", "3");

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
+    case_outcome::{Changes, Difference},
     gate::percent,
     metrics::Metrics,
-    standing::{Changes, Difference},
     view::LaneReport,
     visible::safe,
 };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use probity_core::{record::CaseRecord, standing::Changes};
+use probity_core::{case_outcome::Changes, record::CaseRecord};
 
 use crate::{
     compare::summary,

@@ -7,7 +7,6 @@ pub mod compare;
 pub mod conclusion;
 pub mod csv;
 pub mod explain;
-mod figures;
 pub mod github;
 pub mod html;
 pub mod issue;

@@ -11,6 +11,7 @@ use std::{fmt::Write as _, io};
 
 use probity_core::{
     classification::Verdict,
+    figures::Sheet,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Flaky, Verdicts},
     record::CaseRecord,
@@ -19,7 +20,6 @@ use probity_core::{
 
 use crate::{
     conclusion::{self, Conclusion},
-    figures::Sheet,
     plain::{capped, one_line},
     text::{millis, shown_interval, told},
 };
@@ -114,7 +114,7 @@ fn head(run: &RunView) -> String {
     list(&mut text, gates.iter().map(|(lane, gate)| gate_line(lane, gate)), "gates");
     for report in &run.lanes {
         if let Some(figures) = &report.metrics.figures {
-            sheet(&mut text, &report.title(), &Sheet::of(figures));
+            sheet(&mut text, &report.title(), &figures.sheet());
         }
     }
     text.push_str(&consistency::render(run));

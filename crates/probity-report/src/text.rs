@@ -6,17 +6,16 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use probity_core::{
+    figures::{Sheet, Table},
     gate::{GateStatus, percent},
     metrics::{Metrics, Repeats, Verdicts},
     record::{CallError, LaneStatus},
     view::{LaneReport, RunView},
 };
-use probity_stats::Interval;
 
-use crate::{
-    figures::{Sheet, Table},
-    plain::one_line,
-};
+pub(crate) use probity_core::figures::shown_interval;
+
+use crate::plain::one_line;
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -101,7 +100,7 @@ fn write_lane(text: &mut String, report: &LaneReport) {
         write_repeats(text, repeats);
     }
     if let Some(figures) = &metrics.figures {
-        write_sheet(text, &Sheet::of(figures));
+        write_sheet(text, &figures.sheet());
     }
     let _ = writeln!(text, "  {}", spent(metrics));
     if let Some(latency) = &metrics.latency {
@@ -312,11 +311,6 @@ pub fn told(report: &LaneReport) -> Option<String> {
         LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
     };
     Some(text + &cut)
-}
-
-/// An interval in per cent.
-pub fn shown_interval(interval: Interval) -> String {
-    format!("{:.1} to {:.1}", interval.low * 100.0, interval.high * 100.0)
 }
 
 /// A time that was reckoned.

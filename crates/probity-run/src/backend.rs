@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use probity_core::reply::Reply;
 use probity_core::{
     failure::ErrorKind,
-    record::{CallError, InputDigest, Kept, Usage},
+    record::{CacheKind, CallError, InputDigest, Usage},
     request::{Need, Request},
     span::Span,
 };
@@ -67,9 +67,9 @@ impl From<CallError> for Failed {
 /// Answers of earlier calls. Errors are never among them.
 pub trait Answers: Send + Sync + std::fmt::Debug {
     /// The answer to a question that was asked before.
-    fn get(&self, kept: Kept, key: InputDigest) -> Option<String>;
+    fn get(&self, kept: CacheKind, key: InputDigest) -> Option<String>;
     /// Keeps an answer.
-    fn put(&self, kept: Kept, key: InputDigest, answer: &str);
+    fn put(&self, kept: CacheKind, key: InputDigest, answer: &str);
 }
 
 /// What is done with answers of one kind.
@@ -105,11 +105,11 @@ pub struct CacheAccess {
 }
 
 impl CacheAccess {
-    pub(crate) const fn of(self, kept: Kept) -> Access {
+    pub(crate) const fn of(self, kept: CacheKind) -> Access {
         match kept {
-            Kept::Answer => self.answers,
-            Kept::Generation => self.generations,
-            Kept::Judgement => self.judgements,
+            CacheKind::Answer => self.answers,
+            CacheKind::Generation => self.generations,
+            CacheKind::Judgement => self.judgements,
         }
     }
 }

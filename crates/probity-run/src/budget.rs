@@ -56,7 +56,7 @@ impl Meter {
         Self { budget, ..Self::default() }
     }
 
-    /// Counts what an earlier sitting of the same run has used.
+    /// Counts what an earlier session of the same run has used.
     pub(crate) fn carry_over(&mut self, used: &Used) {
         self.calls += used.calls;
         self.tokens += used.tokens;

@@ -8,7 +8,7 @@ use probity_core::{
     gate::{Bound, Decimal, Gate, GateStatus, Metric, Unit},
     record::{Judging, Lane},
 };
-use probity_stats::decide::{Counts, Decided, Outcome, Sequential, exact};
+use probity_stats::decide::{Counts, Decided, Observation, Sequential, exact};
 
 /// How sure one has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -273,9 +273,9 @@ impl Share {
             },
             Self::Sequential(test) => {
                 test.observe(match verdict {
-                    Verdict::Pass => Outcome::Passed,
-                    Verdict::Fail => Outcome::Failed,
-                    Verdict::Error | Verdict::Undecided => Outcome::Error,
+                    Verdict::Pass => Observation::Passed,
+                    Verdict::Fail => Observation::Failed,
+                    Verdict::Error | Verdict::Undecided => Observation::Error,
                 });
             }
         }

@@ -42,16 +42,19 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
-use handle::{BackendRef, Handle};
+use handle::BackendRef;
 use lane::LaneState;
-use task::{CallOutcome, Called, Ended, Grant, Message, Shared, TaskEnd};
+use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
-/// What a run came to in this sitting.
+pub(crate) use handle::{Handle, Query, Target, Unanswered};
+pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
+
+/// What a run came to in this session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How each lane ended.
     pub lanes: Vec<LaneStatus>,
-    /// What was used in this sitting.
+    /// What was used in this session.
     pub used: Used,
 }
 
@@ -66,7 +69,7 @@ pub async fn run(
     rules: &'static Rules,
     events: mpsc::Sender<Stamped>,
     stop: watch::Receiver<bool>,
-) -> Result<Outcome, Unrecorded> {
+) -> Result<RunOutcome, Unrecorded> {
     let mut engine = Engine::new(plan, rules, events);
     let outcome = engine.drive(stop).await;
     // Whatever is left, after a failure to record, ends here and is waited for.
@@ -122,7 +125,7 @@ struct Engine {
     /// What the run may use, then what each runner may.
     meter: Meter,
     runner_meters: Vec<Meter>,
-    /// What earlier sittings have used.
+    /// What earlier sessions have used.
     carried: Used,
     tasks: JoinSet<TaskEnd>,
     live: BTreeMap<u64, Live>,
@@ -211,7 +214,7 @@ impl Engine {
         }
     }
 
-    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<Outcome, Unrecorded> {
+    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<RunOutcome, Unrecorded> {
         let begun = self.run_started();
         self.emit(begun).await?;
         for stage in std::mem::take(&mut self.stages) {
@@ -230,7 +233,7 @@ impl Engine {
         let complete = lanes.iter().all(LaneStatus::is_sound);
         self.emit(Event::RunFinished { complete }).await?;
         let used = self.meter.used_since(&self.carried);
-        Ok(Outcome { lanes, used })
+        Ok(RunOutcome { lanes, used })
     }
 
     fn run_started(&self) -> Event {
@@ -371,9 +374,9 @@ impl Engine {
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, subject, judge, self.shared.clone());
-        let task = self
-            .tasks
-            .spawn(async move { TaskEnd { serial, result: task::run_case(case, handle).await } });
+        let task = self.tasks.spawn(async move {
+            TaskEnd { serial, result: case.work.clone().run(case, handle).await }
+        });
         let live = Live {
             task,
             key: key.clone(),

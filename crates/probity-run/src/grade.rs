@@ -37,7 +37,7 @@ pub(crate) struct Account {
 
 /// What is known when a case is judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct Received<'a> {
     pub(crate) reply: Option<&'a Reply>,
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
@@ -51,9 +51,9 @@ pub(crate) fn classify_reply(
     case: &Prepared,
     backend: &Backend,
     spent: &Spent,
-    heard: Heard<'_>,
+    received: Received<'_>,
 ) -> Classification {
-    let Heard { reply, error, chosen, assessments } = heard;
+    let Received { reply, error, chosen, assessments } = received;
     let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]

@@ -32,7 +32,7 @@ use tokio::{
 };
 
 pub use launch::{Launch, NoProgram, find};
-use pipes::{Kept, Pipes};
+use pipes::{Captured, Pipes};
 pub use room::Room;
 
 /// The longest argument that Linux takes, in bytes: 128 KiB with the zero at its end.
@@ -177,7 +177,7 @@ struct Held {
 impl Held {
     async fn see_through(mut self, pipes: Pipes, dropped: oneshot::Receiver<()>) -> Finished {
         let Limits { time, kill_grace, stdout, stderr } = self.limits;
-        let (mut out, mut err) = (Kept::new(stdout), Kept::new(stderr));
+        let (mut out, mut err) = (Captured::new(stdout), Captured::new(stderr));
         let end = {
             let mut talk = pin!(pipes.exchange(&mut out, &mut err));
             let mut talked = false;

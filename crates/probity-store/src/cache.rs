@@ -7,7 +7,7 @@ use std::{
     sync::Mutex,
 };
 
-use probity_core::record::Kept;
+use probity_core::record::CacheKind;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{
@@ -42,7 +42,7 @@ impl Cache {
             return Err(StoreError::ForeignCache { path: path.to_owned() });
         }
         let ready = schema::prepare(&connection).and_then(|()| {
-            for kept in Kept::ALL {
+            for kept in CacheKind::ALL {
                 connection.execute_batch(&format!(
                     "CREATE TABLE IF NOT EXISTS {} (
                         key BLOB PRIMARY KEY,
@@ -74,7 +74,7 @@ impl Cache {
     }
 
     /// The answer of a key. A cache that cannot be read has none.
-    pub fn get(&self, kept: Kept, key: [u8; 16]) -> Option<String> {
+    pub fn get(&self, kept: CacheKind, key: [u8; 16]) -> Option<String> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!("SELECT answer FROM {} WHERE key = ?", kept.plural()))?
@@ -86,7 +86,7 @@ impl Cache {
     }
 
     /// Keeps an answer. One that cannot be kept is asked for again another time.
-    pub fn put(&self, kept: Kept, key: [u8; 16], answer: &str, at_ms: i64) {
+    pub fn put(&self, kept: CacheKind, key: [u8; 16], answer: &str, at_ms: i64) {
         let sql = format!("INSERT OR REPLACE INTO {} VALUES (?, ?, ?)", kept.plural());
         let _ = self.with(|connection| {
             connection.prepare_cached(&sql)?.execute(params![key, answer, at_ms])
@@ -94,7 +94,7 @@ impl Cache {
     }
 
     /// What is in it of one kind.
-    pub fn stats(&self, kept: Kept) -> Result<CacheStats, StoreError> {
+    pub fn stats(&self, kept: CacheKind) -> Result<CacheStats, StoreError> {
         let sql = format!(
             "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM {}",
             kept.plural()
@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// Forgets everything of some kinds. Returns how many answers that were.
-    pub fn clear(&self, kinds: &[Kept]) -> Result<usize, StoreError> {
+    pub fn clear(&self, kinds: &[CacheKind]) -> Result<usize, StoreError> {
         self.with(|connection| {
             let mut removed = 0;
             for kept in kinds {

@@ -62,7 +62,7 @@ pub struct LaneView {
     pub lane: Lane,
     /// How it ended; none while it runs.
     pub status: Option<LaneStatus>,
-    /// Calls that were made, in all sittings.
+    /// Calls that were made, in all sessions.
     pub calls: u64,
 }
 
@@ -74,7 +74,7 @@ impl LaneView {
 
     /// Whether its cases may ask more than one question.
     pub(crate) fn asks_several(&self) -> bool {
-        self.lane.kind.has_skills() || self.lane.judge.is_some()
+        self.lane.kind.spec().asks_several || self.lane.judge.is_some()
     }
 }
 

@@ -232,7 +232,7 @@ impl Writer<'_> {
         Ok(false)
     }
 
-    /// The row of a lane; what is known of it may have changed since an earlier sitting.
+    /// The row of a lane; what is known of it may have changed since an earlier session.
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
         let info = written(lane);
         self.transaction.query_row(

@@ -3,11 +3,11 @@
 use std::io;
 
 use probity_core::{
+    case_outcome::CaseOutcomes,
     classification::Verdict,
     metrics::{Fold, Metrics, ResultFacts},
     record::{CaseRecord, Lane, LaneStatus},
     score::Score,
-    standing::Standings,
     view::{Cases, LaneReport, RunView},
 };
 use rusqlite::Rows;
@@ -76,17 +76,17 @@ impl Reader {
     }
 
     /// How each case of a lane stands.
-    pub fn standings(&self, lane: &LaneView) -> Result<Standings, StoreError> {
+    pub fn case_outcomes(&self, lane: &LaneView) -> Result<CaseOutcomes, StoreError> {
         let min_pass = lane.lane.judging.min_pass;
-        let mut standings = Standings { min_pass, ..Standings::default() };
+        let mut outcomes = CaseOutcomes { min_pass, ..CaseOutcomes::default() };
         let errors_as_failures = lane.lane.judging.errors_as_failures;
         self.facts(lane, |mut facts| {
             if errors_as_failures && facts.verdict == Verdict::Error {
                 facts.verdict = Verdict::Fail;
             }
-            standings.add(facts);
+            outcomes.add(facts);
         })?;
-        Ok(standings)
+        Ok(outcomes)
     }
 
     /// The results of a lane without their texts, in the order of their ids.

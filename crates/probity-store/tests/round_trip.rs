@@ -10,15 +10,15 @@ use probity_core::{
     details::{CommandDetails, Details, PolicyHit},
     difference::{Difference, Missing},
     event::{CaseKey, Event, Stamped},
-    evidence::{Detected, Evidence, Labelled},
     failure::ErrorKind,
+    kind::RunnerKind,
+    kind::{Detected, Evidence, Labelled},
     metrics::Verdicts,
     record::{
         Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
         RunStatus, Source, Spent, Usage,
     },
     request::Request,
-    runner::RunnerKind,
     score::Score,
 };
 use probity_store::{NewRun, Reader, Recorder, StoreError};

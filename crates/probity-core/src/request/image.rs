@@ -85,7 +85,13 @@ impl Image {
         }
         let kind = ImageType::of(&data).ok_or(ImageProblem::UnknownType)?;
         let digest = InputDigest::of([data.as_slice()]).to_string().into();
-        Ok(Self::File(ImageFile { path: path.into(), kind, digest, bytes, data: Some(data.into()) }))
+        Ok(Self::File(ImageFile {
+            path: path.into(),
+            kind,
+            digest,
+            bytes,
+            data: Some(data.into()),
+        }))
     }
 }
 

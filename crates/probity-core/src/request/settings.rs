@@ -68,7 +68,10 @@ impl ResponseFormat {
         match value {
             Value::String(name) if name == "json" => Some(Self::Json),
             Value::Object(_) => Some(Self::Schema(Arc::new(value))),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
             | Value::Array(_) => None,
         }
     }

@@ -200,11 +200,7 @@ fn call_of(node: &Node, findings: &mut Findings) -> Option<ToolCall> {
 }
 
 /// A list of tools, or the file that holds it.
-pub(crate) fn tools_of(
-    node: &Node,
-    folder: &Path,
-    findings: &mut Findings,
-) -> Option<Arc<[Tool]>> {
+pub(crate) fn tools_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Arc<[Tool]>> {
     let list = match node.as_str() {
         None => node.to_json(),
         Some(name) => {

@@ -244,15 +244,16 @@ pub(crate) fn prompt_vars(
 ) -> BTreeMap<String, serde_json::Value> {
     let Some(node) = fields.get("prompt_vars") else { return BTreeMap::new() };
     if let NodeValue::Object(entries) = &node.value {
-        let mut value = |it: &Entry| match it.node.as_str().and_then(|it| it.strip_prefix("file://"))
-        {
-            None => it.node.to_json(),
-            Some(name) => ask::file_value(name, folder).unwrap_or_else(|why| {
-                let message = format!("failed to read `{name}`, the value of `{}`: {why}", it.key);
-                fields.findings().error("unreadable-file", &it.node.span, message);
-                serde_json::Value::Null
-            }),
-        };
+        let mut value =
+            |it: &Entry| match it.node.as_str().and_then(|it| it.strip_prefix("file://")) {
+                None => it.node.to_json(),
+                Some(name) => ask::file_value(name, folder).unwrap_or_else(|why| {
+                    let message =
+                        format!("failed to read `{name}`, the value of `{}`: {why}", it.key);
+                    fields.findings().error("unreadable-file", &it.node.span, message);
+                    serde_json::Value::Null
+                }),
+            };
         return entries.iter().map(|it| (it.key.clone(), value(it))).collect();
     }
     let message = format!("field `prompt_vars` must be a table, not {}", node.kind());

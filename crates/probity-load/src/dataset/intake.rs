@@ -396,25 +396,40 @@ fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
 
 /// Fills in the templates of a case, as a run would.
 fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: &mut Findings) {
+    let mut report = |key: &str, at: Option<&Node>, text: &str, error: &TemplateError| {
+        let whole = at.map_or_else(|| node.span.clone(), |it| it.span.clone());
+        let span = error.place_in(text, source.text(), &whole);
+        if error.is_undefined {
+            let message = format!("{} in `{key}`", error.reason);
+            let help = "add it to `prompt_vars`, or write braces that are not a variable as \
+                        `{% raw %}{{ … }}{% endraw %}`"
+                .to_owned();
+            findings.error_with_help("undefined-variable", &span, message, help);
+        } else {
+            let message = format!("`{key}` cannot be used as a template: {error}");
+            let help =
+                "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
+            findings.error_with_help("bad-template", &span, message, help);
+        }
+    };
+    let vars = match template::fill_values(&case.prompt_vars) {
+        Ok(vars) => vars,
+        Err((name, error)) => {
+            let at = node.get("prompt_vars").and_then(|it| it.get(&name));
+            let text = at.and_then(Node::as_str).unwrap_or("");
+            return report(&format!("prompt_vars.{name}"), at, text, &error);
+        }
+    };
     let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
     for (key, text) in texts {
         let Some(text) = text else { continue };
-        for error in template_errors(text, &case.prompt_vars) {
-            let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
-            let span = error.place_in(text, source.text(), &whole);
-            if error.is_undefined {
-                let message = format!("{} in `{key}`", error.reason);
-                let help = "add it to `prompt_vars`, or write braces that are not a variable as \
-                            `{% raw %}{{ … }}{% endraw %}`"
-                    .to_owned();
-                findings.error_with_help("undefined-variable", &span, message, help);
-            } else {
-                let message = format!("`{key}` cannot be used as a template: {error}");
-                let help =
-                    "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
-                findings.error_with_help("bad-template", &span, message, help);
-            }
+        for error in template_errors(text, &vars) {
+            report(key, node.get(key), text, &error);
         }
+    }
+    if let Err(bad) = template::fill_messages(&case.ask.messages, &vars) {
+        let at = node.get("messages").and_then(|it| it.items().get(bad.message));
+        report("messages", at, &bad.text, &bad.error);
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use probity_core::runner::RunnerKind;
+use probity_core::kind::RunnerKind;
 
 fn parse(text: &str) -> (Option<Suite>, Vec<String>) {
     let file: Arc<str> = "suite.toml".into();

@@ -125,13 +125,19 @@ mod tests {
 
     #[test]
     fn every_text_of_a_conversation_is_filled_in() {
-        let vars = BTreeMap::from([("x".to_owned(), json!("1")), ("u".to_owned(), json!("https://h/a.png"))]);
+        let vars = BTreeMap::from([
+            ("x".to_owned(), json!("1")),
+            ("u".to_owned(), json!("https://h/a.png")),
+        ]);
         let result = ToolResult { id: None, name: "t".to_owned(), content: "r{{ x }}".into() };
         let messages = [
             Message::text(Role::System, "s{{ x }}"),
             Message {
                 role: Role::User,
-                content: vec![Part::Text("u{{ x }}".into()), Part::Image(Image::Url("{{ u }}".into()))],
+                content: vec![
+                    Part::Text("u{{ x }}".into()),
+                    Part::Image(Image::Url("{{ u }}".into())),
+                ],
             },
             Message { role: Role::Tool, content: vec![Part::ToolResult(result)] },
         ];

@@ -1,7 +1,7 @@
 use probity_core::{
+    kind::RunnerKind,
     metrics::{Fold, ResultFacts},
     record::{Source, Usage},
-    runner::RunnerKind,
 };
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     failure::ErrorKind,
-    record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
+    record::{Aborted, Asked, CacheKind, CallError, FailedAttempt, InputDigest, Source, Usage},
     request::Request,
     span::Span,
 };
@@ -23,14 +23,14 @@ use crate::{
 
 /// A backend and its place in the plan.
 #[derive(Clone, Debug)]
-pub(super) struct BackendRef {
-    pub(super) at: usize,
-    pub(super) backend: Arc<Backend>,
+pub(crate) struct BackendRef {
+    pub(crate) at: usize,
+    pub(crate) backend: Arc<Backend>,
 }
 
 /// Which of its backends a case asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// The backend whose answers are evaluated.
     Subject,
     /// The backend that judges them.
@@ -39,9 +39,9 @@ pub(super) enum Target {
 
 /// What a case is to its backends.
 #[derive(Debug)]
-pub(super) struct Handle {
+pub(crate) struct Handle {
     serial: u64,
-    pub(super) subject: BackendRef,
+    pub(crate) subject: BackendRef,
     pub(super) judge: Option<BackendRef>,
     shared: Arc<Shared>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
@@ -55,7 +55,7 @@ pub(super) struct Handle {
 
 /// Why a question has no answer.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub(crate) enum Unanswered {
     /// The backend failed, and trying again did not help or makes no sense.
     Failed {
         error: CallError,
@@ -68,14 +68,14 @@ pub(super) enum Unanswered {
 
 /// A question and what it is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Query<'a> {
-    pub(super) target: Target,
+pub(crate) struct Query<'a> {
+    pub(crate) target: Target,
     /// What it is asked for, as it is recorded.
-    pub(super) role: &'a str,
+    pub(crate) role: &'a str,
     /// Where its answer is kept.
-    pub(super) kept: Kept,
-    pub(super) request: &'a Request,
-    pub(super) repeat: u32,
+    pub(crate) kept: CacheKind,
+    pub(crate) request: &'a Request,
+    pub(crate) repeat: u32,
 }
 
 impl Handle {
@@ -94,12 +94,12 @@ impl Handle {
         Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
     }
 
-    pub(super) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.shared.settings.seed
     }
 
     /// What was used so far.
-    pub(super) fn spent(&self) -> &Spent {
+    pub(crate) fn spent(&self) -> &Spent {
         &self.spent
     }
 
@@ -110,7 +110,7 @@ impl Handle {
     }
 
     /// Asks, and asks again as long as that makes sense. The question is recorded.
-    pub(super) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
+    pub(crate) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
         let calls = self.spent.calls;
         let (usage, cost) = (self.spent.usage, self.spent.cost_usd);
         (self.spent.usage, self.spent.cost_usd) = (Usage::default(), None);
@@ -143,7 +143,7 @@ impl Handle {
     }
 
     /// Asks, and asks again as long as that makes sense.
-    pub(super) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
+    pub(crate) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
         let Query { target, kept, request, repeat, .. } = *query;
         let ask = Ask { request, repeat };
         let party = self.party(target).clone();
@@ -169,7 +169,7 @@ impl Handle {
                     // What a judge says is kept when it turns out that it can be used.
                     if let Some((cache, key)) = cache
                         && access.write
-                        && kept != Kept::Judgement
+                        && kept != CacheKind::Judgement
                     {
                         put(&*cache, kept, key, &reply);
                     }
@@ -184,7 +184,7 @@ impl Handle {
     }
 
     /// Keeps a judgement for later runs, unless that is where it comes from.
-    pub(super) fn keep(&self, query: &Query<'_>, reply: &Reply) {
+    pub(crate) fn keep(&self, query: &Query<'_>, reply: &Reply) {
         let Query { target, kept, request, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
@@ -315,7 +315,7 @@ impl Handle {
     }
 
     /// Reports what a program of its own did in place of a call.
-    pub(super) fn report_foreign(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
+    pub(crate) fn report_external(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
         self.permit = false;
         self.spent.calls = u32::try_from(calls).unwrap_or(u32::MAX);
         self.spent.latency = latency;
@@ -342,7 +342,7 @@ fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-fn put(cache: &dyn Answers, kept: Kept, key: InputDigest, reply: &Reply) {
+fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
     // One that could not be written down is asked for again.
     if let Ok(text) = serde_json::to_string(reply) {
         cache.put(kept, key, &text);

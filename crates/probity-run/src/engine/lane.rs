@@ -43,7 +43,7 @@ pub(super) struct LaneState {
     /// Results that there are.
     ended: u64,
     stage: Stage,
-    /// How it ended in an earlier sitting that left nothing to ask.
+    /// How it ended in an earlier session that left nothing to ask.
     before: Option<LaneStatus>,
     /// What to say at the end instead of "complete".
     flaw: Option<String>,

@@ -17,8 +17,8 @@ use probity_core::{
     case::TestCase,
     criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
+    kind::RunnerKind,
     record::CallError,
-    runner::RunnerKind,
 };
 use probity_load::settings::{Budget, FailFast, Resolved, Retry, Settings};
 use proptest::prelude::*;
@@ -224,7 +224,7 @@ fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
 }
 
 /// Runs a plan, and stops it after a time if one is given.
-async fn trace(plan: Plan, stop_after: Option<Duration>) -> (Outcome, Vec<Event>) {
+async fn trace(plan: Plan, stop_after: Option<Duration>) -> (RunOutcome, Vec<Event>) {
     let (events, mut seen) = mpsc::channel::<Stamped>(16);
     let (stop, stopped) = watch::channel(false);
     let collector = tokio::spawn(async move {

@@ -9,10 +9,10 @@ use std::{
 
 use probity_core::{
     baseline::{Baseline, BaselineLane},
+    case_outcome::Changes,
     classification::Verdict,
     evaluation::time,
     record::{Judging, Lane, LaneStatus},
-    standing::Changes,
     view,
 };
 use probity_load::{
@@ -61,8 +61,8 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
     refuse_name(&args.name)?;
     let mut kept = Vec::with_capacity(lanes.len());
     for lane in &lanes {
-        let standings = reader.standings(lane)?;
-        kept.push(BaselineLane::of(&lane.lane, standings));
+        let outcomes = reader.case_outcomes(lane)?;
+        kept.push(BaselineLane::of(&lane.lane, outcomes));
     }
     let version = &run.info.probity_version;
     let baseline = Baseline {
@@ -77,7 +77,7 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
     }
     OutputFile::write(&path, &baseline.render())?;
-    let cases: usize = baseline.lanes.iter().map(|lane| lane.standings.cases.len()).sum();
+    let cases: usize = baseline.lanes.iter().map(|lane| lane.outcomes.cases.len()).sum();
     printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
     Ok(Exit::Success)
 }
@@ -202,7 +202,7 @@ impl Against {
             let Some(kept) = self.baseline.lane(&lane.runner, &lane.backend) else { continue };
             known.push(kept);
             let (runner, backend, name) = (&lane.runner, &lane.backend, &self.name);
-            let cases = kept.standings.cases.len() as u64 * u64::from(lane.repeat);
+            let cases = kept.outcomes.cases.len() as u64 * u64::from(lane.repeat);
             if kept.dataset_digest != lane.dataset_digest {
                 return Err(Failure::new(format!(
                     "{runner} on {backend}: the dataset is not that of the baseline `{name}`"
@@ -256,7 +256,7 @@ impl Against {
                 let _ = writeln!(text, "  {runner} on {backend}: not in the baseline");
                 continue;
             };
-            let mut changes = Changes::between(&kept.standings, &reader.standings(lane)?);
+            let mut changes = Changes::between(&kept.outcomes, &reader.case_outcomes(lane)?);
             if self.force {
                 // What was left out on purpose is not missed.
                 changes.vanished.clear();
@@ -301,8 +301,8 @@ impl Against {
         for lane in &lanes {
             let Lane { runner, backend, model, dataset_digest, .. } = &lane.lane;
             let Some(kept) = self.baseline.lane(runner, backend) else { continue };
-            let standings = reader.standings(lane)?;
-            let changes = Changes::between(&kept.standings, &standings);
+            let outcomes = reader.case_outcomes(lane)?;
+            let changes = Changes::between(&kept.outcomes, &outcomes);
             if changes.regressions.is_empty() {
                 continue;
             }

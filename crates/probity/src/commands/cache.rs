@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probity_core::record::Kept;
+use probity_core::record::CacheKind;
 use probity_load::settings::Layer;
 use probity_store::{Cache, CacheStats, StoreError};
 
@@ -23,7 +23,7 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
                 true => Some(Cache::open(Path::new(&path)).map_err(unusable)?),
                 false => None,
             };
-            for kind in Kept::ALL {
+            for kind in CacheKind::ALL {
                 let stats = cache.as_ref().map(|it| it.stats(kind)).transpose();
                 let stats = stats.map_err(unusable)?.unwrap_or_default();
                 let CacheStats { entries, bytes, oldest_ms } = stats;
@@ -36,11 +36,11 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
         CacheCommand::Clear { generations, judgements, place } => {
             let path = path(place, printer)?;
             let place = Path::new(&path);
-            let kinds: Vec<Kept> = match (generations, judgements) {
-                (false, false) => Kept::ALL.to_vec(),
-                (true, false) => vec![Kept::Generation],
-                (false, true) => vec![Kept::Judgement],
-                (true, true) => vec![Kept::Generation, Kept::Judgement],
+            let kinds: Vec<CacheKind> = match (generations, judgements) {
+                (false, false) => CacheKind::ALL.to_vec(),
+                (true, false) => vec![CacheKind::Generation],
+                (false, true) => vec![CacheKind::Judgement],
+                (true, true) => vec![CacheKind::Generation, CacheKind::Judgement],
             };
             let cleared = match place.exists() {
                 true => Cache::open(place).and_then(|cache| cache.clear(&kinds)),

@@ -11,7 +11,9 @@ use probity_load::{
 };
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
+    plan::Site,
     prices::Prices,
+    redact::Redactor,
 };
 
 use crate::{
@@ -49,6 +51,33 @@ pub(super) struct Project {
 }
 
 impl Project {
+    /// What its runners are made ready with.
+    pub(super) fn site(&self) -> Site<'_> {
+        Site {
+            folder: &self.suite.folder,
+            rules: self.rules,
+            env: self.environment.all(),
+            redactor: self.redactor(),
+            kill_grace: self.settings.timeouts.kill_grace,
+        }
+    }
+
+    /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
+    /// like one by its name.
+    fn redactor(&self) -> Redactor {
+        let mut redactor = Redactor::default();
+        let backends = &self.suite.backends;
+        let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
+        for (name, value) in self.environment.all() {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            match named.contains(&&*name) {
+                true => redactor.add_key(&value),
+                false => redactor.add_variable(&name, &value),
+            }
+        }
+        redactor
+    }
+
     /// Reads a suite, and merges its settings with those of the environment and the
     /// command line.
     pub(super) fn load(

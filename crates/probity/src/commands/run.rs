@@ -2,7 +2,7 @@
 
 mod answers;
 mod dry_run;
-mod farewell;
+mod forced_exit;
 mod porcelain;
 mod prepare;
 mod progress;
@@ -31,8 +31,8 @@ use probity_report::text;
 use probity_run::{
     backend::Backend,
     decide::Certainty,
-    engine::{self, Outcome},
-    plan::{Plan, PlannedLane, Surveyed, Used},
+    engine::{self, RunOutcome},
+    plan::{Plan, PlannedLane, ScannedRunner, Used},
     process,
 };
 use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
@@ -54,7 +54,7 @@ use crate::{
     printer::Printer,
     signals,
 };
-use farewell::Farewell;
+use forced_exit::ForcedExit;
 use progress::{Progress, Style};
 use resume::Earlier;
 use sinks::{Done, EventsFile, Sinks};
@@ -64,7 +64,7 @@ const WAITING_EVENTS: usize = 1024;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
-    Farewell::early(args).prepare();
+    ForcedExit::early(args).prepare();
     if !args.porcelain {
         let outcome = execute(args, printer, &mut porcelain);
         porcelain.summarise(args, &outcome);
@@ -99,26 +99,26 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     };
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
-    let surveyed = context.survey(&runners, &selection)?;
+    let scanned = context.scan(&runners, &selection)?;
     if earlier.is_none() {
-        prepare::refuse_unmet(&surveyed)?;
+        prepare::refuse_unmet(&scanned)?;
     }
-    context.tell_of_cases(&surveyed);
-    let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
+    context.tell_of_cases(&scanned);
+    let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
-    context.refuse_unknown_prices(&lanes, &backends, &surveyed)?;
+    context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let access = answers::access(args, &project);
-    let has_generations = lanes.iter().any(|lane| lane.info.kind.compares());
+    let has_generations = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, has_generations)?;
         let text = dry_run::render(&dry_run::Plan {
             backends: &backends,
             lanes: &lanes,
-            surveyed: &surveyed,
+            scanned: &scanned,
             settings: &project.settings,
             cache: cache.as_deref(),
             access,
@@ -128,7 +128,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     }
     let is_empty_shard = porcelain.planned == 0
         && selection.shard.is_some()
-        && surveyed.iter().any(|it| it.of_all_shards > 0);
+        && scanned.iter().any(|it| it.of_all_shards > 0);
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
@@ -139,7 +139,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         stages: prepare::stages(&lanes, project.suite.parallel || args.parallel),
         backends,
         lanes,
-        budgets: surveyed.iter().map(|runner| runner.runner.budget).collect(),
+        budgets: scanned.iter().map(|runner| runner.runner.budget).collect(),
         carried: Used::default(),
         carried_by_runner: Vec::new(),
         cache: answers::open(&project, access, has_generations)?,
@@ -231,12 +231,12 @@ impl Context<'_> {
         &self,
         lanes: &[PlannedLane],
         backends: &[Arc<Backend>],
-        surveyed: &[Surveyed],
+        scanned: &[ScannedRunner],
     ) -> Result<(), Failure> {
         let is_limited = |budget: &Budget| budget.max_cost_usd.is_some();
         let of_run = is_limited(&self.project.settings.budget);
         for lane in lanes {
-            if !of_run && !is_limited(&surveyed[lane.runner].runner.budget) {
+            if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
             let asked = std::iter::once(lane.backend).chain(lane.judge);
@@ -312,13 +312,13 @@ impl Context<'_> {
         plan: Plan,
         recorder: Recorder,
         events: Option<EventsFile>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         let Self { project, args, .. } = self;
         let progress = Progress::start(Style::of(args.quiet));
         let (done, seen) = watch::channel(Done::before(&plan));
         let sinks = Sinks { recorder, events, progress, done };
         let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
-        Farewell::of_run(args, self.store.to_owned(), planned, seen).prepare();
+        ForcedExit::of_run(args, self.store.to_owned(), planned, seen).prepare();
         let stopped = signals::run_begins();
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
         let pump = thread::spawn(move || sinks.pump(receiver));
@@ -347,7 +347,7 @@ impl Context<'_> {
     fn report(
         &self,
         run_id: &str,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         wanted: Wanted,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
@@ -419,7 +419,7 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
     let judges = lanes.iter().any(|lane| lane.judge.is_some());
-    let compares = lanes.iter().any(|lane| lane.info.kind.compares());
+    let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),

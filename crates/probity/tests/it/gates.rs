@@ -89,7 +89,7 @@ fn a_hopeless_run_stops_when_it_is_decided() {
 }
 
 #[test]
-fn what_an_earlier_sitting_found_counts_for_the_decision() {
+fn what_an_earlier_session_found_counts_for_the_decision() {
     let server = FakeServer::start(Script::always(Answer::text("wrong")));
     let project = gated(&server, "{ pass_rate = 0.9 }");
     run(&project, &["--max-calls", "6", "-j", "1"]).expect(3, &[("N_CASES", "6")]);

@@ -312,7 +312,7 @@ fn a_run_that_was_given_up_is_not_whole_because_nothing_is_left_to_ask() {
     run(&project, &[]).expect(3, &[("FAIL_FAST", "1"), ("N_CASES", "23")]);
     let ran = run(&project, &["--resume"]);
     ran.expect(3, &[("FAIL_FAST", "1"), ("TOTAL_CALLS", "0"), ("N_CASES", "23")]);
-    // What a runner may use counts over all sittings.
+    // What a runner may use counts over all sessions.
     run(&project, &["--retry-errors"]).expect(3, &[("TOTAL_CALLS", "0")]);
 }
 

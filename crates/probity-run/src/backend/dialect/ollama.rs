@@ -90,9 +90,7 @@ fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
 
 /// A message; what tools came to is a message each.
 fn messages(said: &Said) -> Vec<Value> {
-    let result = |ToolResult { id: _, name, content }: &ToolResult| {
-        json!({ "role": "tool", "tool_name": name, "content": &**content })
-    };
+    let result = |ToolResult { id: _, name, content }: &ToolResult| json!({ "role": "tool", "tool_name": name, "content": &**content });
     let results: Vec<Value> = said.tool_results().map(result).collect();
     match results.is_empty() || said.role != Role::Tool {
         true => vec![message(said)],

@@ -91,9 +91,8 @@ fn tool_choice(choice: &ToolChoice) -> Value {
 
 /// A message; what tools came to is a message each.
 fn messages(said: &Said) -> Vec<Value> {
-    let result = |it: &ToolResult| {
-        json!({ "role": "tool", "tool_call_id": it.id, "content": &*it.content })
-    };
+    let result =
+        |it: &ToolResult| json!({ "role": "tool", "tool_call_id": it.id, "content": &*it.content });
     let results: Vec<Value> = said.tool_results().map(result).collect();
     match results.is_empty() || said.role != Role::Tool {
         true => vec![message(said)],

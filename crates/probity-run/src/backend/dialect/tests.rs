@@ -117,8 +117,7 @@ fn fields(kind: BackendKind, sampling: &Sampling, format: Option<&ResponseFormat
 
 #[test]
 fn more_fields_are_added_and_none_is_lost() {
-    let sampling =
-        Sampling { max_tokens: Some(9), temperature: Some(0.0), ..Sampling::default() };
+    let sampling = Sampling { max_tokens: Some(9), temperature: Some(0.0), ..Sampling::default() };
     let (mut fields, _) = fields(BackendKind::Ollama, &sampling, None);
     let Value::Object(more) = json!({ "options": { "num_ctx": 8192 }, "think": false }) else {
         unreachable!("it is one")
@@ -195,7 +194,8 @@ const GIF: &str = "R0lGODlhLg==";
 
 #[test]
 fn openai_gets_tools_images_and_results() {
-    let function = json!({ "name": "add", "description": "adds", "parameters": { "type": "object" } });
+    let function =
+        json!({ "name": "add", "description": "adds", "parameters": { "type": "object" } });
     let expected = json!({
         "messages": [
             { "role": "system", "content": "be brief" },
@@ -263,7 +263,8 @@ fn gemini_gets_tools_images_and_results() {
 
 #[test]
 fn ollama_gets_tools_images_and_results() {
-    let function = json!({ "name": "add", "description": "adds", "parameters": { "type": "object" } });
+    let function =
+        json!({ "name": "add", "description": "adds", "parameters": { "type": "object" } });
     let expected = json!({
         "messages": [
             { "role": "system", "content": "be brief" },

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use probity_core::record::{InputDigest, Kept};
+use probity_core::record::{CacheKind, InputDigest};
 use probity_run::backend::{Access, Answers, CacheAccess};
 use probity_store::Cache;
 
@@ -12,11 +12,11 @@ use crate::{cli::run::RunArgs, clock, commands::project::Project, failure::Failu
 struct StoredAnswers(Cache);
 
 impl Answers for StoredAnswers {
-    fn get(&self, kept: Kept, key: InputDigest) -> Option<String> {
+    fn get(&self, kept: CacheKind, key: InputDigest) -> Option<String> {
         self.0.get(kept, key.0)
     }
 
-    fn put(&self, kept: Kept, key: InputDigest, answer: &str) {
+    fn put(&self, kept: CacheKind, key: InputDigest, answer: &str) {
         self.0.put(kept, key.0, answer, clock::now_ms());
     }
 }

@@ -2,11 +2,10 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use probity_core::runner::RunnerKind;
 use probity_load::settings::Settings;
 use probity_run::{
     backend::{Answers, Backend, CacheAccess},
-    plan::{Calls, PlannedLane, Surveyed},
+    plan::{Calls, PlannedLane, ScannedRunner},
 };
 
 /// Bytes of a token, roughly, in prose.
@@ -18,7 +17,7 @@ const REPLY_TOKENS: u64 = 256;
 pub(super) struct Plan<'a> {
     pub(super) backends: &'a [Arc<Backend>],
     pub(super) lanes: &'a [PlannedLane],
-    pub(super) surveyed: &'a [Surveyed],
+    pub(super) scanned: &'a [ScannedRunner],
     pub(super) settings: &'a Settings,
     /// Answers of earlier runs.
     pub(super) cache: Option<&'a dyn Answers>,
@@ -40,19 +39,13 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
     let mut sums = Sums::default();
     let tries = plan.settings.retry.max_retries.saturating_add(1);
     for lane in plan.lanes {
-        match lane.info.kind {
-            RunnerKind::Program => {
-                sums.programs += 1;
-                let info = &lane.info;
-                let command = plan.surveyed[lane.runner].runner.command.join(" ");
-                let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
-            }
-            RunnerKind::Respond
-            | RunnerKind::Command
-            | RunnerKind::Activation
-            | RunnerKind::Confusion
-            | RunnerKind::Effectiveness
-            | RunnerKind::SizeImpact => plan.lane(&mut text, lane, tries, &mut sums),
+        if lane.info.kind.spec().is_external {
+            sums.programs += 1;
+            let info = &lane.info;
+            let command = plan.scanned[lane.runner].runner.command.join(" ");
+            let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
+        } else {
+            plan.lane(&mut text, lane, tries, &mut sums);
         }
     }
     let Sums { calls, cost, unpriced, programs } = sums;
@@ -68,11 +61,11 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
 impl Plan<'_> {
     fn lane(&self, text: &mut String, lane: &PlannedLane, tries: u64, sums: &mut Sums) {
         let backend = &self.backends[lane.backend];
-        let runner = &self.surveyed[lane.runner];
+        let runner = &self.scanned[lane.runner];
         let info = &lane.info;
         let Calls { answers, judgements, fallbacks } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
-            Some(cache) if info.kind.compares() => lane.known_generations(backend, cache),
+            Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
@@ -100,7 +93,7 @@ impl Plan<'_> {
         if let Some(judge) = &info.judge {
             let model = judge.model.as_deref().unwrap_or("its default model");
             let kept = if known > 0 { format!(", {known} more are kept") } else { String::new() };
-            let at_most = if info.kind.compares() { "" } else { "at most " };
+            let at_most = if info.kind.spec().compares { "" } else { "at most " };
             let _ = writeln!(
                 text,
                 "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",

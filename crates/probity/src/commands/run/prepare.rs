@@ -1,15 +1,13 @@
 //! What is run on what: runners, their cases, the backends that are asked and those that judge.
 
-use std::{ffi::OsStr, sync::Arc};
+use std::sync::Arc;
 
-use probity_core::{problem::Problem, record::Selection, runner::RunnerKind};
+use probity_core::{problem::Problem, record::Selection};
 use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
-    foreign,
-    plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey, survey_program},
-    redact::Redactor,
+    plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
 };
 
 use super::{Context, selection, unknown_keys};
@@ -62,8 +60,7 @@ impl Context<'_> {
                 ..runner.clone()
             })
             .filter(|runner| {
-                let needs_none =
-                    runner.kind == RunnerKind::Program && selection.backends.is_empty();
+                let needs_none = runner.kind.spec().is_external && selection.backends.is_empty();
                 !runner.backends.is_empty() || needs_none
             })
             .collect();
@@ -72,7 +69,7 @@ impl Context<'_> {
                 "describe one under [backends.NAME], and name it in `backends` of a runner",
             ));
         }
-        let program = runners.iter().find(|it| it.kind == RunnerKind::Program);
+        let program = runners.iter().find(|it| it.kind.spec().is_external);
         if let Some(runner) = program.filter(|_| self.args.replay.is_some()) {
             let name = &runner.name;
             return Err(Failure::new(format!(
@@ -93,45 +90,40 @@ impl Context<'_> {
     }
 
     /// Reads all datasets through. Every problem is shown before the first call.
-    pub(super) fn survey(
+    pub(super) fn scan(
         &self,
         runners: &[RunnerConfig],
         selection: &Selection,
-    ) -> Result<Vec<Surveyed>, Failure> {
+    ) -> Result<Vec<ScannedRunner>, Failure> {
         let Self { project, store, printer, .. } = self;
         let choice = Choice {
             unknown_keys: unknown_keys(self.args),
             ..selection::resolve(selection, store, project.settings.seed)?
         };
+        let site = project.site();
         let mut shown = printer.problems();
         let mut report = |problem: Problem| shown.show(&problem);
-        let surveyed: Vec<Option<Surveyed>> = runners
+        let scanned: Vec<Option<ScannedRunner>> = runners
             .iter()
-            .map(|runner| match runner.kind {
-                RunnerKind::Program => {
-                    self.note_missing(runner);
-                    Some(survey_program(runner, self.program(runner), &choice))
+            .map(|runner| {
+                let scanned = scan(runner, &site, &choice, &mut report)?;
+                // What will come to nothing is worth a word before anything is paid for.
+                if let Some(warning) = &scanned.warning {
+                    printer.note(&format!("warning: {warning}"));
                 }
-                RunnerKind::Respond
-                | RunnerKind::Command
-                | RunnerKind::Activation
-                | RunnerKind::Confusion
-                | RunnerKind::Effectiveness
-                | RunnerKind::SizeImpact => {
-                    survey(runner, &project.suite.folder, project.rules, &choice, &mut report)
-                }
+                Some(scanned)
             })
             .collect();
         drop(shown);
-        surveyed
+        scanned
             .into_iter()
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
     }
 
     /// What people have to know of the cases before they are asked.
-    pub(super) fn tell_of_cases(&self, surveyed: &[Surveyed]) {
-        for Surveyed { runner, undecided, unknown_failures, .. } in surveyed {
+    pub(super) fn tell_of_cases(&self, scanned: &[ScannedRunner]) {
+        for ScannedRunner { runner, undecided, unknown_failures, .. } in scanned {
             let Undecided { without_criterion, without_sandbox } = undecided;
             let kinds = [
                 (without_criterion, "states no criterion", "state no criterion"),
@@ -166,69 +158,28 @@ impl Context<'_> {
         }
     }
 
-    /// A program that is not there is worth a word before anything is paid for.
-    fn note_missing(&self, runner: &RunnerConfig) {
-        let path = self.project.environment.all().remove(OsStr::new("PATH"));
-        let folder = &self.project.suite.folder;
-        if let Err(why) = foreign::is_there(&runner.command, folder, path.as_deref()) {
-            let name = &runner.name;
-            self.printer.note(&format!("warning: runner `{name}` cannot be started: {why}"));
-        }
-    }
-
-    /// A runner that is a program.
-    fn program(&self, runner: &RunnerConfig) -> foreign::Program {
-        let project = self.project;
-        foreign::Program {
-            command: runner.command.clone(),
-            folder: std::path::absolute(project.suite.folder.join(".")).unwrap_or_default(),
-            env: project.environment.all(),
-            timeout: runner.timeout,
-            kill_grace: project.settings.timeouts.kill_grace,
-            runner: runner.name.clone(),
-            rules: project.rules,
-            redactor: self.redactor(),
-        }
-    }
-
-    /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
-    /// like one by its name.
-    fn redactor(&self) -> Redactor {
-        let mut redactor = Redactor::default();
-        let backends = &self.project.suite.backends;
-        let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
-        for (name, value) in self.project.environment.all() {
-            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            match named.contains(&&*name) {
-                true => redactor.add_key(&value),
-                false => redactor.add_variable(&name, &value),
-            }
-        }
-        redactor
-    }
-
     /// Lays out which runner runs on which backend, and makes those ready.
     pub(super) fn lanes(
         &self,
-        surveyed: &[Surveyed],
+        scanned: &[ScannedRunner],
         selection: &Selection,
     ) -> Result<(Vec<PlannedLane>, Vec<Arc<Backend>>), Failure> {
         let mut bench = Bench::new(self)?;
         let mut lanes = Vec::new();
-        for (at, surveyed) in surveyed.iter().enumerate() {
-            let runner = &surveyed.runner;
-            if runner.kind == RunnerKind::Program && runner.backends.is_empty() {
+        for (at, scanned) in scanned.iter().enumerate() {
+            let runner = &scanned.runner;
+            if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
-                lanes.push(surveyed.lane(at, place, &bench.all[place], None));
+                lanes.push(scanned.lane(at, place, &bench.all[place], None));
             }
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
                 let place = bench.seat(&config.name, selection.model.as_deref())?;
-                let judge = match surveyed.needs_judge() {
+                let judge = match scanned.needs_judge() {
                     true => Some(bench.judge(runner, &config.name, selection)?),
                     false => None,
                 };
-                lanes.push(surveyed.lane(at, place, &bench.all[place], judge.as_ref()));
+                lanes.push(scanned.lane(at, place, &bench.all[place], judge.as_ref()));
             }
         }
         for lane in &mut lanes {
@@ -352,8 +303,8 @@ pub(super) fn stages(lanes: &[PlannedLane], parallel: bool) -> Vec<Vec<usize>> {
 }
 
 /// A name that no case has is a slip of the pen, and the run would be another one.
-pub(super) fn refuse_unmet(surveyed: &[Surveyed]) -> Result<(), Failure> {
-    let unmet = surveyed.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
+pub(super) fn refuse_unmet(scanned: &[ScannedRunner]) -> Result<(), Failure> {
+    let unmet = scanned.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
         all.and(&next);
         all
     });

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use probity_core::{
-    record::{Lane, LaneStatus},
-    runner::RunnerKind,
-};
+use probity_core::record::{Lane, LaneStatus};
 use probity_run::{
     plan::{Plan, Used},
     source::{Done, DoneCase},
@@ -110,7 +107,7 @@ impl Earlier {
                 // A program that failed is run again: nobody else can bring its cases to an end.
                 .done(
                     view,
-                    !retry_errors && lane.info.kind != RunnerKind::Program,
+                    !retry_errors && !lane.info.kind.spec().is_external,
                     |case_id, repeat, input, (class, verdict)| {
                         stored.insert(case_id, repeat, DoneCase { input, class, verdict });
                     },

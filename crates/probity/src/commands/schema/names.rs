@@ -14,8 +14,8 @@ use probity_core::{
     failure::ErrorKind,
     gate::{GateStatus, Metric},
     judging::PolicySeverity,
+    kind::RunnerKind,
     record::Source,
-    runner::RunnerKind,
 };
 use probity_grade::policy::BUILTIN_POLICIES;
 use probity_load::suite::{BackendKind, Transport};

@@ -7,9 +7,10 @@ use std::{
 
 use probity_core::{
     criteria::{AssertionKind, AssertionTest, Matcher},
-    figures::{Figures, Rate},
+    figures::Rate,
     gate::Metric,
-    runner::RunnerKind,
+    kind::Figures,
+    kind::RunnerKind,
 };
 use probity_load::settings;
 use serde_json::{Value, json};
@@ -307,7 +308,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
          cost_usd = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n",
         all_gates(RunnerKind::Respond)
     );
-    let skills = RunnerKind::ALL.into_iter().filter(|it| it.has_skills()).map(|kind| {
+    let skills = RunnerKind::ALL.into_iter().filter(|it| it.has_key("skills")).map(|kind| {
         let mut runner = format!(
             "[[runners]]\nname = \"{0} all\"\nkind = \"{0}\"\ndataset = \"d\"\nskills = \"s\"\n\
              [runners.gates]\n",

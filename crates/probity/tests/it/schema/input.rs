@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
-use probity_core::{figures::Rate, runner::RunnerKind};
+use probity_core::{figures::Rate, kind::RunnerKind};
 use probity_grade::Rules;
 use probity_load::suite::{BackendKind, Suite};
 use serde_json::{Value, json};
@@ -397,7 +397,7 @@ fn keys_of_kinds() -> Vec<String> {
 fn gates_of_kinds() -> Vec<String> {
     let mut suites = Vec::new();
     for kind in RunnerKind::ALL {
-        let needed = match (kind == RunnerKind::Program, kind.has_skills()) {
+        let needed = match (kind == RunnerKind::Program, kind.has_key("skills")) {
             (true, _) => "command = [\"x\"]",
             (false, true) => "dataset = \"d\"\nskills = \"s\"",
             (false, false) => "dataset = \"d\"",

@@ -9,7 +9,7 @@ use std::{
 
 use probity_core::{
     gate::{Metric, Unit},
-    runner::RunnerKind,
+    kind::RunnerKind,
 };
 use probity_testkit::{
     Answer, FakeServer, Fault, Finish, Latency, Reply, RetryAfter, Rule, Script, Text, Trouble,

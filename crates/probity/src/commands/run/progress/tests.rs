@@ -1,7 +1,7 @@
 use probity_core::{
     failure::ErrorKind,
+    kind::RunnerKind,
     record::{CallError, Lane},
-    runner::RunnerKind,
 };
 
 use super::*;

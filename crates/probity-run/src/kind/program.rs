@@ -1,28 +1,36 @@
-//! Runners that are programs of their own: they print what they did as `KEY=VALUE` lines.
+//! Programs that run cases of their own: they print what they did as `KEY=VALUE` lines.
 
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use probity_core::{
-    classification::{Classification, Rule},
+    case::TestCase,
+    classification::{Classification, Rule, Verdict},
     details::{Criterion, Details, Trouble},
     difference::{Difference, ProgramDifference},
-    evidence::{Evidence, FailFast, Foreign},
-    record::LaneStatus,
+    evidence::JudgedBy,
+    kind::{Evidence, FailFast, KindSpec, ProgramReport, RunnerKind},
+    record::{InputDigest, LaneStatus},
+    request::Request,
     span::Span,
 };
 use probity_grade::{Rules, errors::ErrorInput, redacted};
-use probity_load::template;
+use probity_load::{suite::RunnerConfig, template};
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::{Asking, Calls, Kind, Questions, Running, Site, Work};
 use crate::{
-    backend::Backend,
+    backend::{Backend, Reply},
+    engine::{Ended, Handle, finish},
     process::{self, Command, End, Finished, Limits, Room, Stdin},
     redact::Redactor,
+    source::Prepared,
 };
 
 /// The lines that a runner is to print.
@@ -47,55 +55,130 @@ const MOST: u64 = 1_000_000_000;
 const NO_LIMIT: Duration = Duration::from_hours(7 * 24);
 
 /// A runner that is a program.
-#[derive(Clone, Debug)]
-pub struct Program {
+#[derive(Debug)]
+pub(super) struct External {
+    program: Arc<Program>,
+    warning: Option<String>,
+}
+
+pub(super) fn open(runner: &RunnerConfig, site: &Site<'_>) -> External {
+    let program = Program {
+        command: runner.command.clone(),
+        folder: std::path::absolute(site.folder.join(".")).unwrap_or_default(),
+        env: site.env.clone(),
+        timeout: runner.timeout,
+        kill_grace: site.kill_grace,
+        runner: runner.name.clone(),
+        rules: site.rules,
+        redactor: site.redactor.clone(),
+    };
+    let name = &program.runner;
+    let warning = program.find(site.folder).err();
+    let warning = warning.map(|why| format!("runner `{name}` cannot be started: {why}"));
+    External { warning, program: Arc::new(program) }
+}
+
+impl Kind for External {
+    fn spec(&self) -> &'static KindSpec {
+        RunnerKind::Program.spec()
+    }
+
+    /// What it asks is its own affair.
+    fn calls(&self, _case: &TestCase) -> Calls {
+        Calls::default()
+    }
+
+    fn own_case(&self) -> Option<TestCase> {
+        let prompt = self.program.command.join(" ");
+        Some(TestCase { id: "program".to_owned(), prompt, ..TestCase::default() })
+    }
+
+    fn warning(&self) -> Option<String> {
+        self.warning.clone()
+    }
+
+    fn questions(
+        &self,
+        _case: &TestCase,
+        filled: Request,
+        _judge: Option<&JudgedBy>,
+    ) -> Option<Questions> {
+        let request = filled;
+        Some(Questions { request, work: self.program.clone() })
+    }
+}
+
+impl Work for Program {
+    fn input(&self, asking: &Asking<'_>) -> InputDigest {
+        let plain = asking.plain();
+        let all = self.command.iter().map(String::as_bytes);
+        InputDigest::of([&plain.0[..]].into_iter().chain(all))
+    }
+
+    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+        Box::pin(async move { Ok(run(&self, case, handle).await) })
+    }
+}
+
+/// Lets the program run its cases.
+async fn run(program: &Program, case: Prepared, mut handle: Handle) -> Ended {
+    let began = Instant::now();
+    let ran = program.run(&handle.subject.backend).await;
+    handle.report_external(ran.evidence.calls, ran.evidence.cost_usd, began.elapsed());
+    let Ran { evidence: _, status, classification, output } = ran;
+    let reply = Reply { text: output, ..Reply::default() };
+    let mut ended = finish(case, handle, Some(reply), classification);
+    let passed = ended.record.verdict == Verdict::Pass;
+    ended.ends_lane = status.filter(|_| !passed);
+    ended
+}
+
+/// The program and how it is started.
+#[derive(Debug)]
+struct Program {
     /// The program and its arguments, each a template over `backend`, `model` and `runner`.
-    pub command: Vec<String>,
+    command: Vec<String>,
     /// Where it runs, and where its path starts from.
-    pub folder: PathBuf,
+    folder: PathBuf,
     /// All variables that it sees.
-    pub env: BTreeMap<OsString, OsString>,
+    env: BTreeMap<OsString, OsString>,
     /// How long it may take.
-    pub timeout: Option<Duration>,
+    timeout: Option<Duration>,
     /// How long it has to end after it was asked to.
-    pub kill_grace: Duration,
+    kill_grace: Duration,
     /// What the runner is called.
-    pub runner: String,
+    runner: String,
     /// How error texts are read.
-    pub rules: &'static Rules,
+    rules: &'static Rules,
     /// Hides keys that it may print.
-    pub redactor: Redactor,
+    redactor: Redactor,
 }
 
 /// What a program came to.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) evidence: Foreign,
+struct Ran {
+    evidence: ProgramReport,
     /// How its lane ends, unless everything went well.
-    pub(crate) status: Option<LaneStatus>,
-    pub(crate) classification: Classification,
+    status: Option<LaneStatus>,
+    classification: Classification,
     /// What it printed for scripts.
-    pub(crate) output: String,
+    output: String,
 }
 
 impl Program {
     /// Runs it to its end.
-    pub(crate) async fn run(&self, backend: &Backend) -> Ran {
+    async fn run(&self, backend: &Backend) -> Ran {
         match self.launch(backend).await {
             Ok(finished) => self.read(&finished),
             Err(why) => {
-                let evidence = Foreign { aborted: true, ..Foreign::default() };
+                let evidence = ProgramReport { aborted: true, ..ProgramReport::default() };
                 ran(evidence, Some(Rule::Error), LaneStatus::Broken { reason: why }, String::new())
             }
         }
     }
 
     /// The program and its arguments, filled in.
-    pub(crate) fn arguments(
-        &self,
-        backend: &str,
-        model: Option<&str>,
-    ) -> Result<Vec<String>, String> {
+    fn arguments(&self, backend: &str, model: Option<&str>) -> Result<Vec<String>, String> {
         let vars = BTreeMap::from([
             ("backend".to_owned(), Value::from(backend)),
             ("model".to_owned(), Value::from(model.unwrap_or(""))),
@@ -103,6 +186,17 @@ impl Program {
         ]);
         let fill = |text: &String| template::render(text, &vars).map_err(|it| it.to_string());
         self.command.iter().map(fill).collect()
+    }
+
+    /// Whether it can be started at all.
+    fn find(&self, folder: &Path) -> Result<(), String> {
+        let name = self.command.first().ok_or("there is no program to start")?;
+        // A name that is filled in later cannot be looked for now.
+        if name.contains("{{") {
+            return Ok(());
+        }
+        let path = self.env.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        process::find(name, path, folder).map(|_| ()).map_err(|error| error.to_string())
     }
 
     async fn launch(&self, backend: &Backend) -> Result<Finished, String> {
@@ -146,7 +240,7 @@ impl Program {
             };
             FailFast { reason, permanent }
         });
-        let evidence = Foreign {
+        let evidence = ProgramReport {
             calls: lines.number("TOTAL_CALLS"),
             cost_usd: lines
                 .get("COST_USD")
@@ -170,7 +264,7 @@ impl Program {
         if finished.end == End::Time {
             let limit = Span(self.timeout.unwrap_or(NO_LIMIT));
             let reason = format!("it took longer than {limit}");
-            let evidence = Foreign { aborted: true, ..evidence };
+            let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Timeout), LaneStatus::TimedOut { reason }, output);
         }
         if let Some(FailFast { reason, permanent }) = evidence.fail_fast.clone() {
@@ -188,13 +282,13 @@ impl Program {
         if evidence.cases < evidence.planned {
             let (cases, planned) = (evidence.cases, evidence.planned);
             let reason = format!("{cases} of {planned} cases came to an end");
-            let evidence = Foreign { aborted: true, ..evidence };
+            let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
         // Zero of zero is not "everything passed".
         if matches!(finished.code(), Some(0 | 1)) && lines.has("N_CASES") && evidence.cases == 0 {
             let reason = format!("it ran no case (N_CASES={})", one_line(lines.get("N_CASES")));
-            let evidence = Foreign { aborted: true, ..evidence };
+            let evidence = ProgramReport { aborted: true, ..evidence };
             return ran(evidence, Some(Rule::Error), LaneStatus::GaveUp { reason }, output);
         }
         match finished.code() {
@@ -219,7 +313,7 @@ impl Program {
 }
 
 /// Puts together what a program came to. `rule` is the one that decides, unless it passed.
-fn ran(evidence: Foreign, rule: Option<Rule>, status: LaneStatus, output: String) -> Ran {
+fn ran(evidence: ProgramReport, rule: Option<Rule>, status: LaneStatus, output: String) -> Ran {
     let reason = match &status {
         LaneStatus::FailFast { reason, .. }
         | LaneStatus::TimedOut { reason }
@@ -241,9 +335,8 @@ fn ran(evidence: Foreign, rule: Option<Rule>, status: LaneStatus, output: String
             Details { error_details: reason, reason: Some(Trouble::Program), ..Details::default() }
         }
     };
-    let details =
-        Details { evidence: Some(Box::new(Evidence::Program(evidence.clone()))), ..details };
-    let classification = Classification::new(rule.unwrap_or(Rule::Pass), details);
+    let classification = Classification::new(rule.unwrap_or(Rule::Pass), details)
+        .with_evidence(Evidence::Program(evidence.clone()));
     let status = (!status.is_complete()).then_some(status);
     Ran { evidence, status, classification, output }
 }
@@ -287,16 +380,6 @@ fn last_line(stderr: &[u8]) -> String {
     }
 }
 
-/// Whether a program can be started at all.
-pub fn is_there(command: &[String], folder: &Path, path: Option<&OsStr>) -> Result<(), String> {
-    let Some(name) = command.first() else { return Err("there is no program to start".to_owned()) };
-    // A name that is filled in later cannot be looked for now.
-    if name.contains("{{") {
-        return Ok(());
-    }
-    process::find(name, path, folder).map(|_| ()).map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt as _;
@@ -326,7 +409,8 @@ mod tests {
     fn what_is_missing_is_zero() {
         let ran = read("noise\nTOTAL_CALLS=12\n COST_USD = 0.5 \nN_CASES=7\nN_CASES=8\n", 0);
         assert_eq!(ran.status, None);
-        let Foreign { calls, cost_usd, cases, planned, aborted, ref missing, .. } = ran.evidence;
+        let ProgramReport { calls, cost_usd, cases, planned, aborted, ref missing, .. } =
+            ran.evidence;
         assert_eq!((calls, cases, planned, aborted), (12, 8, 8, false));
         assert!((cost_usd - 0.5).abs() < 1e-12);
         assert_eq!(missing.len(), 6);

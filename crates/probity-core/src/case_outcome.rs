@@ -14,7 +14,7 @@ use probity_stats::{
 
 /// What the repeats of a case came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct CaseOutcome {
     /// Each repeat.
     pub verdicts: Verdicts,
     /// The case's category.
@@ -23,24 +23,24 @@ pub struct Standing {
 
 /// Every case of a lane, by its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standings {
+pub struct CaseOutcomes {
     /// Of the repeats of a case so many have to pass; none: all.
     pub min_pass: Option<u32>,
     /// The cases.
-    pub cases: BTreeMap<String, Standing>,
+    pub cases: BTreeMap<String, CaseOutcome>,
 }
 
-impl Standings {
+impl CaseOutcomes {
     /// Takes in a result.
-    pub fn add(&mut self, outcome: ResultFacts) {
-        let standing = self.cases.entry(outcome.case_id).or_default();
-        standing.verdicts.add(outcome.verdict);
-        standing.category = outcome.category;
+    pub fn add(&mut self, result: ResultFacts) {
+        let outcome = self.cases.entry(result.case_id).or_default();
+        outcome.verdicts.add(result.verdict);
+        outcome.category = result.category;
     }
 
     /// What a case came to.
-    pub fn verdict(&self, standing: &Standing) -> Verdict {
-        of_case(&standing.verdicts, self.min_pass)
+    pub fn verdict(&self, outcome: &CaseOutcome) -> Verdict {
+        of_case(&outcome.verdicts, self.min_pass)
     }
 
     /// Cases by verdict.
@@ -52,7 +52,7 @@ impl Standings {
 }
 
 /// What a baseline keeps of a case: a verdict, or `2/3` of its repeats.
-impl fmt::Display for Standing {
+impl fmt::Display for CaseOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Verdicts { pass, fail, error, undecided } = self.verdicts;
         match (pass, fail, error, undecided) {
@@ -71,7 +71,7 @@ impl fmt::Display for Standing {
     }
 }
 
-impl FromStr for Standing {
+impl FromStr for CaseOutcome {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -143,7 +143,7 @@ pub struct Difference {
 
 impl Changes {
     /// What has changed from `first` to `second`.
-    pub fn between(first: &Standings, second: &Standings) -> Self {
+    pub fn between(first: &CaseOutcomes, second: &CaseOutcomes) -> Self {
         let mut changes = Self::default();
         let mut pairs = Pairs { both: 0, only_first: 0, only_second: 0, neither: 0 };
         let mut differences: Vec<f64> = Vec::new();
@@ -180,7 +180,7 @@ impl Changes {
                 (false, true) => &mut pairs.only_second,
                 (false, false) => &mut pairs.neither,
             } += 1;
-            let rate = |it: &Standing| it.verdicts.rate().unwrap_or(0.0);
+            let rate = |it: &CaseOutcome| it.verdicts.rate().unwrap_or(0.0);
             differences.push(rate(after) - rate(before));
         }
         let is_new = |id: &&String| !first.cases.contains_key(*id);
@@ -211,13 +211,13 @@ fn difference(pairs: Pairs, differences: &[f64], common: u64) -> Option<Differen
 mod tests {
     use super::*;
 
-    fn standings(cases: &[(&str, &str)]) -> Standings {
+    fn outcomes(cases: &[(&str, &str)]) -> CaseOutcomes {
         let cases = cases.iter().map(|(id, text)| ((*id).to_owned(), text.parse().unwrap()));
-        Standings { min_pass: None, cases: cases.collect() }
+        CaseOutcomes { min_pass: None, cases: cases.collect() }
     }
 
     #[test]
-    fn a_standing_is_read_as_it_is_written() {
+    fn an_outcome_is_read_as_it_is_written() {
         for text in [
             "pass",
             "fail",
@@ -229,21 +229,21 @@ mod tests {
             "0/0 and 1 errors and 2 undecided",
             "3/3",
         ] {
-            let standing: Standing = text.parse().unwrap();
-            assert_eq!(standing.to_string(), text);
+            let outcome: CaseOutcome = text.parse().unwrap();
+            assert_eq!(outcome.to_string(), text);
         }
         // More than anybody asked, and yet no reason to fall over.
         let most = format!("{0}/{0} and {0} errors", u64::MAX);
-        let many = standings(&[("a", &most)]);
+        let many = outcomes(&[("a", &most)]);
         assert_eq!(Changes::between(&many, &many).common, 1);
         for text in ["", "passed", "3/2", "a/b", "1/2 and x errors"] {
-            assert!(text.parse::<Standing>().is_err(), "{text}");
+            assert!(text.parse::<CaseOutcome>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn every_kind_of_change_is_told() {
-        let first = standings(&[
+        let first = outcomes(&[
             ("a", "pass"),
             ("b", "pass"),
             ("c", "fail"),
@@ -251,7 +251,7 @@ mod tests {
             ("e", "error"),
             ("f", "fail"),
         ]);
-        let second = standings(&[
+        let second = outcomes(&[
             ("a", "pass"),
             ("b", "fail"),
             ("c", "pass"),
@@ -281,7 +281,7 @@ mod tests {
             let cases = many(text);
             let cases: Vec<(&str, &str)> =
                 cases.iter().map(|(id, it)| (id.as_str(), *it)).collect();
-            standings(&cases)
+            outcomes(&cases)
         };
         let changes = Changes::between(&of("fail"), &of("pass"));
         let Difference { value, interval, p_value } = changes.difference.unwrap();
@@ -292,8 +292,8 @@ mod tests {
 
     #[test]
     fn repeats_count_by_their_rates() {
-        let first = standings(&[("a", "3/3"), ("b", "1/3"), ("c", "0/3")]);
-        let second = standings(&[("a", "2/3"), ("b", "2/3"), ("c", "3/3")]);
+        let first = outcomes(&[("a", "3/3"), ("b", "1/3"), ("c", "0/3")]);
+        let second = outcomes(&[("a", "2/3"), ("b", "2/3"), ("c", "3/3")]);
         let changes = Changes::between(&first, &second);
         assert_eq!((changes.regressions.len(), changes.fixes.len()), (1, 1));
         let difference = changes.difference.unwrap();

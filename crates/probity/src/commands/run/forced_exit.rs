@@ -9,14 +9,14 @@ use crate::{cli::run::RunArgs, exit::Exit, signals};
 
 /// What is known when the program has to leave. Nothing of it is read from the store, which
 /// somebody else may have locked.
-pub(super) struct Farewell {
+pub(super) struct ForcedExit {
     porcelain: bool,
     planned: u64,
     store: PathBuf,
     done: watch::Receiver<Done>,
 }
 
-impl Farewell {
+impl ForcedExit {
     /// Before anything is planned.
     pub(super) fn early(args: &RunArgs) -> Self {
         let (_, done) = watch::channel(Done::default());

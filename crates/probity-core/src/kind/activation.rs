@@ -4,10 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Notice, Seen, Share, times};
+use super::{ChoiceRule, Evidence, KindFigures, KindFold, KindSpec, Seen};
 use crate::{
     classification::Verdict,
     evidence::{Choice, Detection, Routed},
+    figures::{Notice, Rate, Share, Sheet, Table, times},
+    gate::percent,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    keys: &["dataset", "skills"],
+    rates: &[Rate::Tpr, Rate::Fpr, Rate::Accuracy],
+    choice: Some(ChoiceRule { is_single: false, evidence: Evidence::Activation }),
+    asks_several: true,
+    ..KindSpec::PLAIN
 };
 
 /// Figures of an `activation` runner. What could not be judged is in none of them but `errors`.
@@ -55,6 +65,49 @@ pub struct SkillRouted {
     pub wrongly: u64,
 }
 
+impl KindFigures for Activation {
+    fn rates(&self) -> Vec<(Rate, Share)> {
+        vec![(Rate::Tpr, self.tpr), (Rate::Fpr, self.fpr), (Rate::Accuracy, self.accuracy)]
+    }
+
+    fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::default();
+        sheet.fact("found (TPR)", self.tpr.shown());
+        sheet.fact("wrongly chosen (FPR)", self.fpr.shown());
+        sheet.fact("accuracy", self.accuracy.shown());
+        let SetFigures { precision, recall, f1, .. } = self.sets;
+        let f1 = f1.map_or_else(|| "n/a".to_owned(), |f1| format!("{f1:.3}"));
+        sheet.fact(
+            "chosen names",
+            format!(
+                "precision {} of {}, recall {} of {}, F1 {f1}",
+                precision.count, precision.of, recall.count, recall.of
+            ),
+        );
+        if self.fallbacks + self.unreadable > 0 {
+            let (asked, unread) = (self.fallbacks, self.unreadable);
+            sheet.fact("unreadable", format!("{asked} asked about one by one, {unread} not read"));
+        }
+        let rows = self.skills.iter().map(|(skill, routed)| {
+            let Share { count, of, .. } = routed.activated;
+            vec![
+                skill.clone(),
+                percent(count, of),
+                format!("{count} of {of}"),
+                routed.activated.shown_range(),
+                routed.wrongly.to_string(),
+            ]
+        });
+        let head = ["skill", "chosen", "of expected", "95 %", "wrongly"];
+        sheet.tables.push(Table::new("by skill", head, rows));
+        sheet
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     /// Right ones and all, of cases that expect a skill and of those that expect none.
@@ -75,8 +128,11 @@ pub(super) struct Fold {
     outside: BTreeMap<String, u64>,
 }
 
-impl Fold {
-    pub(super) fn add(&mut self, seen: Seen<'_>, routed: &Routed) {
+impl KindFold for Fold {
+    type Evidence = Routed;
+    type Figures = Activation;
+
+    fn add(&mut self, seen: Seen<'_>, routed: &Routed) {
         let passed = match seen.verdict {
             Verdict::Error | Verdict::Undecided => {
                 self.errors += 1;
@@ -116,7 +172,7 @@ impl Fold {
         }
     }
 
-    pub(super) fn finish(self) -> Activation {
+    fn finish(self) -> Activation {
         let Self { positives, negatives, chosen, expected, .. } = self;
         let share = |(part, whole): (u64, u64)| Share::new(part, whole);
         let (precision, recall) = (share(chosen), share(expected));
@@ -160,7 +216,7 @@ impl Fold {
     }
 }
 
-pub(super) fn count<T>(items: impl IntoIterator<Item = T>) -> u64 {
+fn count<T>(items: impl IntoIterator<Item = T>) -> u64 {
     items.into_iter().count() as u64
 }
 

@@ -3,6 +3,7 @@ use crate::evidence::{
     Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair, Round, Routed,
     Size, Tier, Win,
 };
+use crate::figures::Share;
 
 fn names(text: &str) -> Vec<String> {
     text.split_whitespace().map(ToOwned::to_owned).collect()
@@ -290,4 +291,27 @@ fn evidence_survives_being_written_down() {
     let evidence = Evidence::Confusion(routed);
     assert_eq!(Evidence::parse(&serde_json::to_string(&evidence).unwrap()), Some(evidence));
     assert_eq!(Evidence::parse("{}"), None);
+}
+
+#[test]
+fn figures_have_the_rates_that_gates_may_name() {
+    let compared = CompareStats::default();
+    let comparisons = [(Pair::HELPS.to_string(), compared)].into();
+    let all = [
+        (RunnerKind::Activation, Figures::Activation(Activation::default())),
+        (RunnerKind::Confusion, Figures::Confusion(Confusion::default())),
+        (RunnerKind::Effectiveness, Figures::Effectiveness(Effectiveness::default())),
+        (
+            RunnerKind::SizeImpact,
+            Figures::SizeImpact(SizeImpact { comparisons, ..SizeImpact::default() }),
+        ),
+        (RunnerKind::Program, Figures::Program(Program::default())),
+        (RunnerKind::Command, Figures::Command(Detectors::default())),
+    ];
+    for (kind, figures) in all {
+        for rate in Rate::ALL {
+            let may_name = kind.spec().rates.contains(&rate);
+            assert_eq!(figures.rate(rate).is_some(), may_name, "{kind} {}", rate.as_str());
+        }
+    }
 }

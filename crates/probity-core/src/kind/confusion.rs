@@ -4,10 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Notice, Seen, Share, times};
+use super::{ChoiceRule, Evidence, KindFigures, KindFold, KindSpec, Seen};
 use crate::{
     classification::Verdict,
     evidence::{Choice, Routed},
+    figures::{Notice, Rate, Share, Sheet, Table, times},
+    gate::percent,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    keys: &["dataset", "skills"],
+    rates: &[Rate::Fpr, Rate::Accuracy, Rate::Cross, Rate::Multi, Rate::None, Rate::Outside],
+    choice: Some(ChoiceRule { is_single: true, evidence: Evidence::Confusion }),
+    asks_several: true,
+    ..KindSpec::PLAIN
 };
 
 /// A pair that is confused more often than one time in this many is worth a word, as is a group
@@ -71,6 +81,69 @@ pub struct Grid {
     pub errors: u64,
 }
 
+impl KindFigures for Confusion {
+    fn rates(&self) -> Vec<(Rate, Share)> {
+        vec![
+            (Rate::Fpr, self.negatives.chosen),
+            (Rate::Accuracy, self.accuracy),
+            (Rate::Cross, self.cross),
+            (Rate::Multi, self.multi),
+            (Rate::None, self.none),
+            (Rate::Outside, self.outside),
+        ]
+    }
+
+    fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::default();
+        sheet.fact("accuracy", self.accuracy.shown());
+        sheet.fact("another skill chosen", self.cross.shown());
+        sheet.fact("several chosen", self.multi.shown());
+        sheet.fact("none chosen", self.none.shown());
+        if self.outside.count > 0 {
+            sheet.fact("not in the index", self.outside.shown());
+        }
+        if self.negatives.chosen.of > 0 {
+            sheet.fact("chosen without need", self.negatives.chosen.shown());
+        }
+        let rows = self.groups.iter().map(|(name, grid)| grid.row(name));
+        let head = ["group", "right", "", "95 %", "cross", "several", "none", "outside", "unread"];
+        sheet.tables.push(Table::new("by group", head, rows));
+        sheet.tables.extend(self.groups.iter().map(|(name, grid)| grid.table(name)));
+        sheet
+    }
+}
+
+impl Grid {
+    /// In one line.
+    fn row(&self, name: &str) -> Vec<String> {
+        let Share { count, of, .. } = self.accuracy;
+        let [multi, none, outside, unread] =
+            [self.multi, self.none, self.outside, self.unreadable].map(|it| it.to_string());
+        let cross = percent(self.cross.count, self.cross.of);
+        let (right, counted) = (percent(count, of), format!("{count} of {of}"));
+        let range = self.accuracy.shown_range();
+        vec![name.to_owned(), right, counted, range, cross, multi, none, outside, unread]
+    }
+
+    /// Expected skills to the left, chosen ones above.
+    fn table(&self, name: &str) -> Table {
+        let numbers: Vec<String> = (1..=self.axes.len()).map(|at| at.to_string()).collect();
+        let rows = self.axes.iter().zip(&self.counts).zip(&numbers);
+        let rows = rows.map(|((skill, row), number)| {
+            let mut cells = vec![format!("{number} {skill}")];
+            cells.extend(row.iter().map(ToString::to_string));
+            cells
+        });
+        let mut table = Table::new(&format!("group {name}"), ["expected, chosen"], rows);
+        table.head.extend(numbers.iter().cloned());
+        Table { is_grid: true, ..table }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     groups: BTreeMap<String, Group>,
@@ -99,8 +172,11 @@ struct Group {
     errors: u64,
 }
 
-impl Fold {
-    pub(super) fn add(&mut self, seen: Seen<'_>, routed: &Routed) {
+impl KindFold for Fold {
+    type Evidence = Routed;
+    type Figures = Confusion;
+
+    fn add(&mut self, seen: Seen<'_>, routed: &Routed) {
         let passed = u64::from(seen.verdict == Verdict::Pass);
         let is_error = seen.verdict == Verdict::Error;
         self.errors += u64::from(is_error);
@@ -148,7 +224,7 @@ impl Fold {
         }
     }
 
-    pub(super) fn finish(self) -> Confusion {
+    fn finish(self) -> Confusion {
         let Self { groups, negatives, failed_negatives, errors, outside, foreign } = self;
         let mut notices = Vec::new();
         let groups: BTreeMap<String, Grid> = groups
