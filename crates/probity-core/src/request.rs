@@ -7,6 +7,7 @@ mod image;
 mod need;
 mod settings;
 mod tool;
+mod transcript;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -291,7 +292,7 @@ mod content {
 }
 
 /// How a request stands in a record: `system` and `prompt` where it is nothing else, else `messages`.
-pub(crate) mod short {
+pub mod short {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -320,10 +321,8 @@ pub(crate) mod short {
         },
     }
 
-    pub(crate) fn serialize<S: Serializer>(
-        request: &Request,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    /// Writes a request.
+    pub fn serialize<S: Serializer>(request: &Request, serializer: S) -> Result<S::Ok, S::Error> {
         let written = match request.plain() {
             Some((system, prompt)) => Written::Plain { prompt, system },
             None => Written::Whole(Cow::Borrowed(request)),
@@ -331,7 +330,8 @@ pub(crate) mod short {
         written.serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D>(deserializer: D) -> Result<Request, D::Error>
+    /// Reads a request.
+    pub fn deserialize<'de, D>(deserializer: D) -> Result<Request, D::Error>
     where
         D: Deserializer<'de>,
     {

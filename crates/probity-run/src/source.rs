@@ -399,6 +399,16 @@ impl Cases {
         }
     }
 
+    /// What each selected case asks first.
+    pub(crate) fn requests(&self, mut each: impl FnMut(&str, Request)) {
+        let _ = self.reread(|case| {
+            if let Some(Questions { request, work: _ }) = self.questions(case) {
+                each(&case.id, request);
+            }
+            Ok(())
+        });
+    }
+
     /// What each selected case is asked on a backend, without anything that grading needs.
     pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&str, u32, InputDigest)) {
         for repeat in 0..self.repeat {
