@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     case_outcome::{CaseOutcome, CaseOutcomes, Changes},
     gate::Decimal,
-    record::Lane,
+    record::{Lane, SkillChanges},
 };
 
 /// The form of the file.
@@ -43,6 +43,8 @@ pub struct BaselineLane {
     pub model: Option<String>,
     /// The dataset's digest.
     pub dataset_digest: String,
+    /// Digests of the skills that it is about, by name.
+    pub skills: BTreeMap<String, String>,
     /// How each case stands.
     pub outcomes: CaseOutcomes,
 }
@@ -55,8 +57,15 @@ impl BaselineLane {
             backend: lane.backend.clone(),
             model: lane.model.clone(),
             dataset_digest: lane.dataset_digest.clone(),
+            skills: lane.skills.as_ref().map(|it| it.digests.clone()).unwrap_or_default(),
             outcomes,
         }
+    }
+
+    /// What has changed about the skills since, as far as the baseline knows them.
+    pub fn skill_changes(&self, now: &Lane) -> Option<SkillChanges> {
+        let now = now.skills.as_ref().filter(|_| !self.skills.is_empty())?;
+        SkillChanges::between(&self.skills, &now.digests)
     }
 }
 
@@ -75,15 +84,17 @@ impl Baseline {
         field(&mut text, "probity_version", json!(probity_version));
         text.push_str("  \"lanes\": [\n");
         for (at, lane) in lanes.iter().enumerate() {
-            let BaselineLane { runner, backend, model, dataset_digest, outcomes } = lane;
+            let BaselineLane { runner, backend, model, dataset_digest, skills, outcomes } = lane;
             text.push_str("    {\n");
-            for (name, value) in [
+            let fields = [
                 ("runner", json!(runner)),
                 ("backend", json!(backend)),
                 ("model", json!(model)),
                 ("dataset_digest", json!(dataset_digest)),
                 ("min_pass", json!(outcomes.min_pass)),
-            ] {
+            ];
+            let skills = (!skills.is_empty()).then(|| ("skills", json!(skills)));
+            for (name, value) in fields.into_iter().chain(skills) {
                 let _ = writeln!(text, "      \"{name}\": {value},");
             }
             text.push_str("      \"cases\": {");
@@ -136,19 +147,21 @@ struct WrittenLane {
     dataset_digest: String,
     #[serde(default)]
     min_pass: Option<u32>,
+    #[serde(default)]
+    skills: BTreeMap<String, String>,
     cases: BTreeMap<String, String>,
 }
 
 impl WrittenLane {
     fn read(self) -> Result<BaselineLane, String> {
-        let Self { runner, backend, model, dataset_digest, min_pass, cases } = self;
+        let Self { runner, backend, model, dataset_digest, min_pass, skills, cases } = self;
         let mut outcomes = CaseOutcomes { min_pass, cases: BTreeMap::new() };
         for (case_id, text) in cases {
             let outcome: CaseOutcome =
                 text.parse().map_err(|error| format!("case `{case_id}`: {error}"))?;
             outcomes.cases.insert(case_id, outcome);
         }
-        Ok(BaselineLane { runner, backend, model, dataset_digest, outcomes })
+        Ok(BaselineLane { runner, backend, model, dataset_digest, skills, outcomes })
     }
 }
 
@@ -220,6 +233,7 @@ mod tests {
             backend: backend.to_owned(),
             model: Some("m".to_owned()),
             dataset_digest: "d".to_owned(),
+            skills: BTreeMap::new(),
             outcomes: cases,
         };
         Baseline {

@@ -133,21 +133,39 @@ impl Classification {
     }
 }
 
-impl Serialize for Classification {
+/// A classification as it is written, put together from its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The deciding rule.
+    pub rule: Rule,
+    /// The scores that are written with it.
+    pub scores: &'a [Score],
+    /// The evidence that is written with it.
+    pub details: &'a Details,
+}
+
+impl Serialize for Parts<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let scored = !self.scores.is_empty();
         let count = 4 + usize::from(scored);
         let mut fields = serializer.serialize_struct("Classification", count)?;
-        fields.serialize_field("primary", &self.class())?;
+        fields.serialize_field("primary", &self.rule.class())?;
         fields.serialize_field("rule", &self.rule)?;
         fields.serialize_field("trace", self.rule.trace())?;
         match scored {
-            true => fields.serialize_field("scores", &self.scores)?,
+            true => fields.serialize_field("scores", self.scores)?,
             false => fields.skip_field("scores")?,
         }
-        fields.serialize_field("details", &self.details)?;
+        fields.serialize_field("details", self.details)?;
         fields.end()
+    }
+}
+
+impl Serialize for Classification {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { rule, scores, details } = self;
+        Parts { rule: *rule, scores, details }.serialize(serializer)
     }
 }
 

@@ -122,3 +122,21 @@ pub enum Event {
         complete: bool,
     },
 }
+
+impl Event {
+    /// How long the texts are that it holds, as far as they can be long.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::CaseFinished { record, .. } => record.text_bytes(),
+            Self::AttemptFailed { error, .. } => error.message.len(),
+            Self::BackendPaused { reason, .. }
+            | Self::BackendTripped { reason, .. }
+            | Self::CancelStarted { reason } => reason.len(),
+            Self::RunStarted { .. }
+            | Self::CaseStarted(_)
+            | Self::CaseAborted { .. }
+            | Self::LaneFinished { .. }
+            | Self::RunFinished { .. } => 0,
+        }
+    }
+}

@@ -14,7 +14,8 @@ pub struct Share {
     pub of: u64,
     /// The quotient; none of nothing.
     pub rate: Option<f64>,
-    /// Wilson's interval.
+    /// Wilson's interval; of repeated cases, for as many answers as would say the same if each were
+    /// to a case of its own.
     pub interval: Option<Interval>,
 }
 
@@ -145,6 +146,8 @@ pub struct Sheet {
     pub tables: Vec<Table>,
     /// What to look at: what it is about, and what is odd about it.
     pub notices: Vec<(String, String)>,
+    /// Whether a summary can do without it.
+    pub only_in_full: bool,
 }
 
 /// Rows under a head; the first column holds names, the others figures.

@@ -4,6 +4,7 @@
 //! in the module of the same name in `probity-run`.
 
 mod activation;
+mod cases;
 mod command;
 mod compared;
 mod confusion;

@@ -12,6 +12,7 @@ pub mod consistency;
 pub mod criteria;
 pub mod details;
 pub mod difference;
+pub mod dollars;
 pub mod evaluation;
 pub mod event;
 pub mod evidence;

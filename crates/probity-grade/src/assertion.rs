@@ -1,8 +1,7 @@
 //! Assertions of a case, compiled once and asked often.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
     located::Step,
@@ -15,6 +14,7 @@ use crate::{
     compile::Compiler,
     judge,
     reply::Reply,
+    schema::Schema,
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
@@ -40,6 +40,11 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
+    /// What its score is reported under.
+    pub(crate) fn name(&self) -> Cow<'static, str> {
+        self.metric.clone().map_or_else(|| self.kind.name(), Into::into)
+    }
+
     /// What it comes to for a reply.
     pub(crate) fn score(&self, reply: &Reply<'_, '_>) -> Score {
         let Checked { value, passed, reason, span, .. } = self.test.check(reply, None);
@@ -51,8 +56,7 @@ impl CompiledAssertion {
             }
             (true, Some(_)) => (Some(1.0), true, None),
         };
-        let kind = self.kind.name();
-        let name = self.metric.clone().map_or_else(|| kind.clone(), Into::into);
+        let (name, kind) = (self.name(), self.kind.name());
         Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
 }
@@ -201,7 +205,7 @@ impl Context<'_> {
     fn schema(
         &mut self,
         compiler: &mut Compiler<'_>,
-        test: fn(Option<Arc<Validator>>) -> Test,
+        test: fn(Option<Arc<Schema>>) -> Test,
     ) -> Option<Test> {
         let Some(value) = &self.assertion.value else { return Some(test(None)) };
         match compiler.schema(value) {

@@ -4,7 +4,6 @@ mod distance;
 
 use std::{ops::Range, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     criteria::JsonLevel,
     difference::{Difference, Missing, OtherCommand, PatternDifference, StartDifference},
@@ -23,7 +22,7 @@ use crate::{
     excerpt::excerpt,
     json::{Wanted, extract},
     reply::Reply,
-    schema,
+    schema::{Held, Schema},
 };
 
 /// One check, compiled.
@@ -50,8 +49,8 @@ pub(crate) enum Test {
     Regex(Vec<Arc<Regex>>),
     /// The command in the reply does what one of these does.
     Command(Vec<Accepted>),
-    IsJson(Option<Arc<Validator>>),
-    ContainsJson(Option<Arc<Validator>>),
+    IsJson(Option<Arc<Schema>>),
+    ContainsJson(Option<Arc<Schema>>),
     IsRefusal,
     Levenshtein {
         expected: String,
@@ -132,7 +131,7 @@ impl Checked {
         Self { difference: Some(difference), ..Self::fails(reason) }
     }
 
-    /// A judge has to say, and has not.
+    /// Somebody has to say, and has not.
     fn unjudged(why: String) -> Self {
         Self { value: None, passed: false, reason: Some(why), ..Self::holds() }
     }
@@ -345,10 +344,11 @@ fn command(accepted: &[Accepted], reply: &str) -> Checked {
     }
 }
 
-fn satisfies(schema: Option<&Validator>, value: &Value) -> Checked {
-    match schema.and_then(|schema| schema::violations(schema, value)) {
-        Some(violations) => Checked::fails(violations),
-        None => Checked::holds(),
+fn satisfies(schema: Option<&Schema>, value: &Value) -> Checked {
+    match schema.map(|schema| schema.hold(value)) {
+        None | Some(Held::Valid) => Checked::holds(),
+        Some(Held::Invalid(violations)) => Checked::fails(violations),
+        Some(Held::Unknown(why)) => Checked::unjudged(why),
     }
 }
 

@@ -9,20 +9,20 @@ use probity_core::{
     failure::ErrorKind,
     kind::Evidence,
     run_result::{RunError, RunResult},
-    score::Score,
+    score::{ROUTING, Score},
 };
 
 use crate::{
     check::{Checked, Together, evaluate},
     command::Judged,
-    compile::Expectation,
-    errors::ErrorInput,
+    compile::{EXPECTED_CLASSIFICATION, Expectation},
+    errors::{ErrorInput, signal_named},
     excerpt::excerpt,
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
     routing::Chosen,
-    schema,
+    schema::Held,
 };
 
 /// Says what a result is.
@@ -129,7 +129,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
     scores.extend(expectation.expected.map(|expected| {
         let class = rule.class();
         let wrong = (class != expected).then(|| format!("expected `{expected}`, got `{class}`"));
-        Score::new("expected_classification", wrong)
+        Score::new(EXPECTED_CLASSIFICATION, wrong)
     }));
     Classification { rule, scores, details }
 }
@@ -161,14 +161,13 @@ fn judge_error(
             limit_seconds: result.limit_seconds.and_then(|it| it.parse().ok()),
             ..Details::default()
         },
-        Rule::Crash => Details {
-            reason: Some(match error.signal {
-                Some(_) => Trouble::Signal,
-                None => Trouble::Crash,
-            }),
-            signal: error.signal.map(ToOwned::to_owned),
-            ..Details::default()
-        },
+        Rule::Crash => {
+            // Where a text decided that it is a crash, the text tells the signal too.
+            let told = || error.kind.is_none().then(|| signal_named(error.message)).flatten();
+            let signal = error.signal.map(ToOwned::to_owned).or_else(told);
+            let reason = if signal.is_some() { Trouble::Signal } else { Trouble::Crash };
+            Details { reason: Some(reason), signal, ..Details::default() }
+        }
         Rule::EmptyResponse => {
             Details { reason: Some(Trouble::EmptyResponse), ..Details::default() }
         }
@@ -254,7 +253,7 @@ fn judge_reply(
     }
 }
 
-/// A judge has to say whether the reply is right, and has not.
+/// Somebody has to say whether the reply is right, and has not.
 fn unjudged(why: String) -> Fired {
     Fired {
         rule: Rule::Error,
@@ -279,11 +278,11 @@ fn judge_routing(
     match outcome {
         Chosen::Right => {
             facts.criteria = Some(Criterion::Routing);
-            facts.scores.push(Score::new("routing", None));
+            facts.scores.push(Score::new(ROUTING, None));
         }
         Chosen::Unreadable => {
             let message = "the reply does not name skills as JSON".to_owned();
-            facts.scores.push(Score::new("routing", Some(message.clone())));
+            facts.scores.push(Score::new(ROUTING, Some(message.clone())));
             fired.push(Fired {
                 rule: Rule::Format,
                 evidence: message.clone(),
@@ -295,7 +294,7 @@ fn judge_routing(
                 expected: routing.expected.clone(),
                 chosen: routed.chosen.iter().chain(&routed.outside).cloned().collect(),
             });
-            facts.scores.push(Score::new("routing", Some(difference.to_string())));
+            facts.scores.push(Score::new(ROUTING, Some(difference.to_string())));
             fired.push(Fired {
                 rule: Rule::Mismatch,
                 evidence: "another choice of skills was expected".to_owned(),
@@ -345,13 +344,16 @@ fn judge_format(
         Some(value) if !wanted.accepts(value) => {
             Some(format!("the reply is JSON, but not an {}", wanted.as_str()))
         }
-        Some(value) => {
-            let schema = expectation.schema.as_deref();
-            schema.and_then(|schema| schema::violations(schema, value))
-        }
+        Some(value) => match expectation.schema.as_deref().map(|schema| schema.hold(value)) {
+            None | Some(Held::Valid) => None,
+            Some(Held::Invalid(violations)) => Some(violations),
+            Some(Held::Unknown(why)) => {
+                facts.unjudged = Some(why);
+                return extraction.value;
+            }
+        },
     };
-    let by_schema = expectation.schema.is_some();
-    let criterion = if by_schema { Criterion::Schema } else { Criterion::ExpectedFormat };
+    let criterion = expectation.format_criterion();
     facts.scores.push(Score::new(criterion.as_str(), wrong.clone()));
     match wrong {
         Some(message) => fired.push(Fired {
@@ -397,7 +399,7 @@ fn judge_content(
     }
     let Together { passed, value, scores, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
-    facts.unjudged = unjudged;
+    facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);
     }

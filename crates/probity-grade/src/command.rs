@@ -72,6 +72,19 @@ impl CommandExpectation {
         Some(Self { accepted, category: category.unwrap_or(usual), safe, posix_compliant })
     }
 
+    /// The names of the scores that a command can get.
+    pub(crate) fn score_names(&self) -> impl Iterator<Item = &'static str> {
+        let is_checked = |category: &Category| {
+            *category == self.category
+                || match category {
+                    Category::Correctness => !self.accepted.is_empty(),
+                    Category::Safety => self.safe.is_some(),
+                    Category::Posix => self.posix_compliant.is_some(),
+                }
+        };
+        Category::ALL.into_iter().filter(is_checked).map(score_name)
+    }
+
     /// Judges the command in a reply.
     pub(crate) fn judge(&self, reply: &str, rules: &ShellRules) -> Judged {
         let Some(found) = extract(reply) else {

@@ -1,8 +1,7 @@
 //! Turns the criteria of a case into something that can be asked about a reply.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     case::{RubricCriterion, TestCase},
     classification::{Class, Classification, Rule, Verdict},
@@ -10,6 +9,7 @@ use probity_core::{
     details::Criterion,
     json::Limits,
     located::Step,
+    score::ROUTING,
 };
 use regex::Regex;
 use serde_json::Value;
@@ -23,8 +23,11 @@ use crate::{
     pattern,
     routing::RoutingExpectation,
     rules::Rules,
-    schema,
+    schema::Schema,
 };
+
+/// The score of a case that says what its result is to be classified as.
+pub(crate) const EXPECTED_CLASSIFICATION: &str = "expected_classification";
 
 /// How many regular expressions, and how many schemas, a compiler keeps.
 const KEPT: usize = 256;
@@ -36,7 +39,7 @@ pub struct Expectation<'r> {
     pub(crate) comparison: Option<CompiledMatch>,
     pub(crate) format: Option<Wanted>,
     pub(crate) level: JsonLevel,
-    pub(crate) schema: Option<Arc<Validator>>,
+    pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) assertions: Vec<CompiledAssertion>,
     pub(crate) threshold: Option<f64>,
     pub(crate) expected: Option<Class>,
@@ -106,6 +109,23 @@ impl Expectation<'_> {
         &self.rubrics
     }
 
+    /// The names of all scores that a reply can get.
+    pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        let format = self.format.map(|_| self.format_criterion().as_str());
+        let comparison = self.comparison.as_ref().map(|it| it.matcher.as_str());
+        let expected = self.expected.map(|_| EXPECTED_CLASSIFICATION);
+        let routing = self.routing.as_ref().map(|_| ROUTING);
+        let plain = [format, comparison, expected, routing].into_iter().flatten();
+        let commands = self.command.iter().flat_map(CommandExpectation::score_names);
+        let assertions = self.assertions.iter().map(CompiledAssertion::name);
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions)
+    }
+
+    /// What decides whether the reply has the right form.
+    pub(crate) fn format_criterion(&self) -> Criterion {
+        if self.schema.is_some() { Criterion::Schema } else { Criterion::ExpectedFormat }
+    }
+
     /// Whether anything is asked of a reply.
     pub fn has_criteria(&self) -> bool {
         self.comparison.is_some()
@@ -123,7 +143,7 @@ impl Expectation<'_> {
 pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
-    schemas: BTreeMap<String, Arc<Validator>>,
+    schemas: BTreeMap<String, Arc<Schema>>,
     /// Those of the case that is being compiled.
     rubrics: Vec<Vec<RubricCriterion>>,
 }
@@ -280,12 +300,12 @@ impl<'r> Compiler<'r> {
     }
 
     /// A schema, compiled once.
-    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Validator>, String> {
+    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Schema>, String> {
         let key = schema.to_string();
         if let Some(validator) = self.schemas.get(&key) {
             return Ok(validator.clone());
         }
-        let validator = Arc::new(schema::compile(schema)?);
+        let validator = Arc::new(Schema::compile(schema)?);
         if self.schemas.len() >= KEPT {
             self.schemas.clear();
         }

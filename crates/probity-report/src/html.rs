@@ -14,6 +14,7 @@ use std::io;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use probity_core::{
+    dollars::dollars,
     evaluation::time,
     view::{Cases, RunView},
 };
@@ -187,7 +188,7 @@ fn static_row(row: &Row) -> Markup {
             td.c-reason dir="auto" { (row.text) }
             td.c-ms { (row.latency_ms) " ms" }
             td.c-tokens { @if row.tokens > 0 { (row.tokens) } }
-            td.c-cost { @if let Some(cost) = row.cost_usd { (format!("${cost:.4}")) } }
+            td.c-cost { @if let Some(cost) = row.cost_usd { (dollars(cost)) } }
         }
     }
 }

@@ -11,6 +11,7 @@ use std::{fmt::Write as _, io};
 
 use probity_core::{
     classification::Verdict,
+    dollars::dollars,
     figures::Sheet,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Flaky, Verdicts},
@@ -21,7 +22,7 @@ use probity_core::{
 use crate::{
     conclusion::{self, Conclusion},
     plain::{capped, one_line},
-    text::{millis, shown_interval, told},
+    text::{estimated, means, millis, shown_interval, told},
 };
 use escape::{cell, fenced, html, span};
 
@@ -98,6 +99,9 @@ fn head(run: &RunView) -> String {
     text.push_str("| lane | pass rate | 95 % interval | passed | failed | errors | p95 | cost |\n");
     text.push_str("| --- | ---: | :---: | ---: | ---: | ---: | ---: | ---: |\n");
     list(&mut text, run.lanes.iter().map(row), "lanes");
+    if let Some(means) = means(run) {
+        let _ = write!(text, "{}\n\n", upper_first(&means));
+    }
     let told = |report: &LaneReport| {
         let status = told(report)?;
         let title = span(&one_line(&report.title(), 60));
@@ -170,7 +174,7 @@ fn row(report: &LaneReport) -> String {
     let p95 = metrics.latency.map_or_else(|| "n/a".to_owned(), |it| millis(it.p95));
     let cost = match metrics.priced {
         0 => "n/a".to_owned(),
-        _ => format!("${:.4}", metrics.cost_usd),
+        _ => format!("{}{}", dollars(metrics.cost_usd), estimated(metrics)),
     };
     let replayed = if lane.replayed { " (replayed)" } else { "" };
     format!(

@@ -24,11 +24,12 @@ use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
+    gated::GatedScores,
     kind::{self, Groups, Kind},
     source::{Cases, Done, Judge},
 };
 pub use crate::{
-    budget::Used,
+    budget::{Ledger, Used},
     kind::{Calls, Site},
 };
 
@@ -53,6 +54,8 @@ pub struct Plan {
     pub carried: Used,
     /// The same of each runner.
     pub carried_by_runner: Vec<Used>,
+    /// Where calls are written down before they are made.
+    pub ledger: Option<Box<dyn Ledger>>,
     /// Answers of earlier calls that may be used.
     pub cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
@@ -254,7 +257,8 @@ pub fn scan(
     // What has to be chosen from when all is known.
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut groups = Groups::new();
-    let summary = cases.scan(site.rules, |item| match item {
+    let mut scores = GatedScores::new(runner);
+    let summary = cases.scan(site.rules, &mut scores, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -289,6 +293,9 @@ pub fn scan(
         let file = runner.dataset.join(", ").into();
         let severity = Severity::Error;
         report(Problem { severity, code, message, file, place: None, case_id: None, help });
+    }
+    if errors == 0 {
+        errors += scores.refuse(runner, report);
     }
     if errors > 0 {
         return None;

@@ -31,6 +31,7 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
+pub(crate) use launch::is_out_of_files;
 pub use launch::{Launch, NoProgram, find};
 use pipes::{Captured, Pipes};
 pub use room::Room;
@@ -112,7 +113,7 @@ impl Finished {
 
     /// The name of the signal that ended it.
     pub fn signal(&self) -> Option<String> {
-        self.status.and_then(|status| status.signal()).map(signals::name)
+        self.status.and_then(|status| status.signal()).map(probity_core::failure::signal_name)
     }
 }
 

@@ -34,6 +34,7 @@ use crate::{
     backend::{Ask, Backend},
     decide::Seen,
     filter::{Chooser, Filter},
+    gated::GatedScores,
     kind::{Asking, Kind, Questions, Respond, Work},
 };
 
@@ -102,6 +103,11 @@ impl Done {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// What each came to.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.0.values().map(|case| case.verdict)
     }
 
     /// A hash instead of the id: ids may be long, and there may be a million.
@@ -207,11 +213,23 @@ impl Cases {
     }
 
     /// Reads the dataset through, with every check.
-    pub(crate) fn scan(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
+    pub(crate) fn scan(
+        &self,
+        rules: &Rules,
+        scores: &mut GatedScores,
+        mut each: impl FnMut(Item),
+    ) -> dataset::Summary {
+        let scores = RefCell::new(scores);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-            let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
+            let mut problems = match compiler.borrow_mut().compile(case) {
+                Ok(expectation) => {
+                    scores.borrow_mut().see(case, &expectation);
+                    Vec::new()
+                }
+                Err(problems) => problems,
+            };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
             problems.extend(self.check_ask(case));

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::{StoreError, upgrade};
 
 /// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One step from each format to the next. Steps that have been released never change.
 const MIGRATIONS: &[&str] = &[
@@ -142,10 +142,15 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (result, place)
     ) STRICT, WITHOUT ROWID;
     ",
+    // Sums are over every part of a result. Those of before are over less, so they go.
+    "
+    ALTER TABLE results ADD COLUMN asked_sum INTEGER;
+    UPDATE results SET facts_sum = NULL, texts_sum = NULL;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 4;
+const KNOWN: i64 = 5;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

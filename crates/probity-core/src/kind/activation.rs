@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ChoiceRule, Evidence, KindFigures, KindFold, KindSpec, Seen};
+use super::{ChoiceRule, Evidence, KindFigures, KindFold, KindSpec, Seen, cases::ByCase};
 use crate::{
     classification::Verdict,
     evidence::{Choice, Detection, Routed},
@@ -111,18 +111,18 @@ impl KindFigures for Activation {
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     /// Right ones and all, of cases that expect a skill and of those that expect none.
-    positives: (u64, u64),
-    negatives: (u64, u64),
+    positives: ByCase,
+    negatives: ByCase,
     errors: u64,
     fallbacks: u64,
     unreadable: u64,
     /// Good names and all names that were chosen.
-    chosen: (u64, u64),
+    chosen: ByCase,
     /// Found names and all names that were expected.
-    expected: (u64, u64),
+    expected: ByCase,
     f1s: Vec<f64>,
-    /// Chosen where expected, expected, wrongly chosen.
-    skills: BTreeMap<String, (u64, u64, u64)>,
+    /// Chosen where expected, and how often it was wrongly chosen.
+    skills: BTreeMap<String, (ByCase, u64)>,
     /// Cases that should have chosen nothing, and did.
     tempted: BTreeMap<String, Vec<String>>,
     outside: BTreeMap<String, u64>,
@@ -142,8 +142,7 @@ impl KindFold for Fold {
             Verdict::Fail => 0,
         };
         let side = if routed.should_activate { &mut self.positives } else { &mut self.negatives };
-        side.0 += passed;
-        side.1 += 1;
+        side.add(seen.case_id, passed, 1);
         self.fallbacks += u64::from(routed.detection == Detection::Fallback);
         self.unreadable += u64::from(routed.choice == Choice::Unreadable);
         for name in &routed.outside {
@@ -153,8 +152,8 @@ impl KindFold for Fold {
         let good = count(routed.chosen.iter().filter(|it| routed.accepts(it)));
         let found = count(routed.expected.iter().filter(|it| routed.chosen.contains(it)));
         let expected = count(&routed.expected);
-        self.chosen = (self.chosen.0 + good, self.chosen.1 + named);
-        self.expected = (self.expected.0 + found, self.expected.1 + expected);
+        self.chosen.add(seen.case_id, good, named);
+        self.expected.add(seen.case_id, found, expected);
         if routed.should_activate {
             let of = |part, whole| Share::new(part, whole).rate.unwrap_or(0.0);
             self.f1s.push(harmonic(of(good, named), of(found, expected)));
@@ -163,19 +162,17 @@ impl KindFold for Fold {
             self.tempted.insert(seen.case_id.to_owned(), all);
         }
         for skill in &routed.expected {
-            let (chosen, all, _) = self.skills.entry(skill.clone()).or_default();
-            *chosen += u64::from(routed.chosen.contains(skill));
-            *all += 1;
+            let (activated, _) = self.skills.entry(skill.clone()).or_default();
+            activated.add(seen.case_id, u64::from(routed.chosen.contains(skill)), 1);
         }
         for skill in routed.chosen.iter().filter(|it| !routed.accepts(it)) {
-            self.skills.entry(skill.clone()).or_default().2 += 1;
+            self.skills.entry(skill.clone()).or_default().1 += 1;
         }
     }
 
     fn finish(self) -> Activation {
         let Self { positives, negatives, chosen, expected, .. } = self;
-        let share = |(part, whole): (u64, u64)| Share::new(part, whole);
-        let (precision, recall) = (share(chosen), share(expected));
+        let (precision, recall) = (chosen.share(), expected.share());
         let both = precision.rate.zip(recall.rate);
         let sets = SetFigures {
             precision,
@@ -183,13 +180,13 @@ impl KindFold for Fold {
             f1: both.map(|(precision, recall)| harmonic(precision, recall)),
             mean_f1: self.f1s.iter().copied().collect::<probity_stats::spread::Moments>().mean(),
         };
-        let skills = self.skills.into_iter().map(|(skill, (chosen, all, wrongly))| {
-            (skill, SkillRouted { activated: Share::new(chosen, all), wrongly })
+        let skills = self.skills.into_iter().map(|(skill, (activated, wrongly))| {
+            (skill, SkillRouted { activated: activated.share(), wrongly })
         });
         let mut figures = Activation {
-            tpr: share(positives),
-            fpr: Share::new(negatives.1 - negatives.0, negatives.1),
-            accuracy: Share::new(positives.0 + negatives.0, positives.1 + negatives.1),
+            tpr: positives.share(),
+            fpr: negatives.others(),
+            accuracy: positives.joined(&negatives).share(),
             sets,
             errors: self.errors,
             fallbacks: self.fallbacks,

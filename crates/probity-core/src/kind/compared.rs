@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Judged, KindEvidence, Seen};
+use super::{Judged, KindEvidence, Seen, cases::ByCase};
 use crate::{
     classification::{Classification, Rule, Verdict},
     details::{Criterion, Details, Trouble},
@@ -12,9 +12,9 @@ use crate::{
     evidence::{Compared, Duel, NOT_JUDGED, Pair, Scores, Size, Tier, Win},
     figures::{Notice, Share, Sheet},
     gate::percent,
-    score::Score,
+    score::{JUDGE, Score},
 };
-use probity_stats::{Interval, USUAL_LEVEL, paired::mean_difference, spread::Moments};
+use probity_stats::{Interval, USUAL_LEVEL, paired::mean_difference_clustered, spread::Moments};
 
 /// Fewer results than this say nothing about a skill that never wins, or always does.
 pub(super) const ENOUGH: u64 = 3;
@@ -38,7 +38,7 @@ impl Compared {
             None => {
                 let why = first.and_then(|duel| duel.error.clone());
                 let why = why.unwrap_or_else(|| "nothing was compared".to_owned());
-                let score = Score { value: None, ..Score::new("judge", Some(why.clone())) };
+                let score = Score { value: None, ..Score::new(JUDGE, Some(why.clone())) };
                 let details = Details {
                     reason: Some(Trouble::Unjudged),
                     error_details: Some(why),
@@ -61,7 +61,7 @@ fn decided(scores: Scores) -> Classification {
     let difference = Difference::Duel(DuelDifference { result, more, less });
     let diff = (rule != Rule::Pass).then_some(difference);
     let criteria = (rule == Rule::Pass).then_some(Criterion::Judge);
-    let score = Score::new("judge", diff.as_ref().map(ToString::to_string));
+    let score = Score::new(JUDGE, diff.as_ref().map(ToString::to_string));
     let score = Score { value: Some(value), ..score };
     let details = Details { diff, criteria, ..Details::default() };
     Classification { rule, scores: vec![score], details }
@@ -185,39 +185,45 @@ pub(super) struct Comparisons {
 /// Counts of one kind of comparison.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    differences: Vec<f64>,
-    wins: u64,
+    /// By case, whose repeats belong together.
+    differences: Vec<Vec<f64>>,
+    last: String,
+    wins: ByCase,
     ties: u64,
     losses: u64,
     errors: u64,
 }
 
 impl Tally {
-    fn add(&mut self, duel: Option<&Duel>) {
-        match duel.and_then(|duel| duel.scores) {
-            None => self.errors += 1,
-            Some(scores) => {
-                self.differences.push(scores.difference());
-                match scores.result() {
-                    Win::Win => self.wins += 1,
-                    Win::Tie => self.ties += 1,
-                    Win::Loss => self.losses += 1,
-                }
+    fn add(&mut self, case_id: &str, duel: Option<&Duel>) {
+        let Some(scores) = duel.and_then(|duel| duel.scores) else {
+            self.errors += 1;
+            return;
+        };
+        match self.differences.last_mut() {
+            Some(of_case) if self.last == case_id => of_case.push(scores.difference()),
+            Some(_) | None => {
+                self.differences.push(vec![scores.difference()]);
+                case_id.clone_into(&mut self.last);
             }
         }
+        let result = scores.result();
+        self.wins.add(case_id, u64::from(result == Win::Win), 1);
+        self.ties += u64::from(result == Win::Tie);
+        self.losses += u64::from(result == Win::Loss);
     }
 
     pub(super) fn stats(&self) -> CompareStats {
-        let Self { differences, wins, ties, losses, errors } = self;
-        let moments: Moments = differences.iter().copied().collect();
+        let Self { differences, wins, ties, losses, errors, last: _ } = self;
+        let moments: Moments = differences.iter().flatten().copied().collect();
         CompareStats {
-            wins: Share::new(*wins, wins + ties + losses),
+            wins: wins.share(),
             ties: *ties,
             losses: *losses,
             errors: *errors,
             improvement: moments.mean(),
             deviation: moments.deviation(),
-            interval: mean_difference(differences, USUAL_LEVEL).map(|it| it.interval),
+            interval: mean_difference_clustered(differences, USUAL_LEVEL).map(|it| it.interval),
         }
     }
 }
@@ -230,10 +236,10 @@ impl Comparisons {
         *self.judges.entry(name.clone()).or_default() |= judge.own_answers;
         if duels.is_empty() && seen.verdict == Verdict::Error {
             // It never came to a comparison.
-            self.count(Pair::HELPS, skill, size.tier, None);
+            self.count(seen.case_id, Pair::HELPS, compared, None);
         }
         for duel in duels {
-            self.count(duel.pair, skill, size.tier, Some(duel));
+            self.count(seen.case_id, duel.pair, compared, Some(duel));
             let is_unreadable = |why: &String| why != NOT_JUDGED;
             self.judge.unreadable += u64::from(duel.error.as_ref().is_some_and(is_unreadable));
             if let Some(agree) = duel.orders_agree() {
@@ -264,10 +270,11 @@ impl Comparisons {
         }
     }
 
-    fn count(&mut self, pair: Pair, skill: &str, tier: Tier, duel: Option<&Duel>) {
-        self.overall.entry(pair).or_default().add(duel);
-        self.tiers.entry((tier, pair)).or_default().add(duel);
-        self.skills.entry((skill.to_owned(), pair)).or_default().add(duel);
+    fn count(&mut self, case_id: &str, pair: Pair, compared: &Compared, duel: Option<&Duel>) {
+        let Compared { skill, size, .. } = compared;
+        self.overall.entry(pair).or_default().add(case_id, duel);
+        self.tiers.entry((size.tier, pair)).or_default().add(case_id, duel);
+        self.skills.entry((skill.clone(), pair)).or_default().add(case_id, duel);
     }
 
     pub(super) fn judge(&self) -> JudgeStats {

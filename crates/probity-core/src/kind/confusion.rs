@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{ChoiceRule, Evidence, KindFigures, KindFold, KindSpec, Seen};
+use super::{ChoiceRule, Evidence, KindFigures, KindFold, KindSpec, Seen, cases::ByCase};
 use crate::{
     classification::Verdict,
     evidence::{Choice, Routed},
@@ -148,11 +148,17 @@ impl Grid {
 pub(super) struct Fold {
     groups: BTreeMap<String, Group>,
     /// Negatives that are right, and all.
-    negatives: (u64, u64),
+    negatives: ByCase,
+    /// Positives of all groups that are right, and all.
+    positives: ByCase,
+    /// The same: those of another skill of the single choices, those that name several, and none.
+    crossed: ByCase,
+    several: ByCase,
+    none: ByCase,
     failed_negatives: BTreeSet<String>,
     errors: u64,
     /// Replies that name something outside, and all that could be judged.
-    outside: (u64, u64),
+    outside: ByCase,
     /// Names that are not in the index, and how often they were named.
     foreign: BTreeMap<String, u64>,
 }
@@ -165,9 +171,8 @@ struct Group {
     /// The same, of choices that are neither expected nor acceptable.
     wrong: BTreeMap<(String, String), u64>,
     expected: BTreeSet<String>,
-    passed: u64,
-    judged: u64,
-    crossed: u64,
+    positives: ByCase,
+    crossed: ByCase,
     choices: BTreeMap<Choice, u64>,
     errors: u64,
 }
@@ -181,8 +186,7 @@ impl KindFold for Fold {
         let is_error = seen.verdict == Verdict::Error;
         self.errors += u64::from(is_error);
         if !is_error {
-            self.outside.0 += u64::from(!routed.outside.is_empty());
-            self.outside.1 += 1;
+            self.outside.add(seen.case_id, u64::from(!routed.outside.is_empty()), 1);
         }
         for name in &routed.outside {
             *self.foreign.entry(name.clone()).or_default() += 1;
@@ -190,8 +194,7 @@ impl KindFold for Fold {
         let name = routed.group.clone().unwrap_or_default();
         if !routed.should_activate {
             if !is_error {
-                self.negatives.0 += passed;
-                self.negatives.1 += 1;
+                self.negatives.add(seen.case_id, passed, 1);
                 if passed == 0 {
                     self.failed_negatives.insert(seen.case_id.to_owned());
                 }
@@ -210,8 +213,11 @@ impl KindFold for Fold {
             group.errors += 1;
             return;
         }
-        group.passed += passed;
-        group.judged += 1;
+        group.positives.add(seen.case_id, passed, 1);
+        self.positives.add(seen.case_id, passed, 1);
+        let is = |choice: Choice| u64::from(routed.choice == choice);
+        self.several.add(seen.case_id, is(Choice::Multi), 1);
+        self.none.add(seen.case_id, is(Choice::None), 1);
         *group.choices.entry(routed.choice).or_default() += 1;
         if let (Choice::Single, Some(expected), [chosen]) =
             (routed.choice, routed.expected.first(), routed.chosen.as_slice())
@@ -220,12 +226,13 @@ impl KindFold for Fold {
             let wrong = u64::from(!routed.accepts(chosen));
             *group.wrong.entry(cell.clone()).or_default() += wrong;
             *group.cells.entry(cell).or_default() += 1;
-            group.crossed += wrong;
+            group.crossed.add(seen.case_id, wrong, 1);
+            self.crossed.add(seen.case_id, wrong, 1);
         }
     }
 
     fn finish(self) -> Confusion {
-        let Self { groups, negatives, failed_negatives, errors, outside, foreign } = self;
+        let Self { groups, negatives, positives, failed_negatives, errors, foreign, .. } = self;
         let mut notices = Vec::new();
         let groups: BTreeMap<String, Grid> = groups
             .into_iter()
@@ -235,8 +242,6 @@ impl KindFold for Fold {
                 (name, grid)
             })
             .collect();
-        let sum = |of: fn(&Grid) -> u64| groups.values().map(of).sum::<u64>();
-        let positives = sum(|it| it.accuracy.of);
         for case_id in failed_negatives {
             notices.push(Notice::new("tempted", case_id, "nothing should be chosen"));
         }
@@ -244,7 +249,7 @@ impl KindFold for Fold {
             let message = format!("named {}, and not in the index it was shown", times(count));
             notices.push(Notice::new("not-in-index", name, message));
         }
-        let outside = Share::new(outside.0, outside.1);
+        let outside = self.outside.share();
         if outside.exceeds(1, ONE_OUTSIDE_IN) {
             let message = format!(
                 "{} of {} replies name what is not in the index",
@@ -253,15 +258,12 @@ impl KindFold for Fold {
             notices.push(Notice::new("index-violations", "index", message));
         }
         Confusion {
-            accuracy: Share::new(
-                sum(|it| it.accuracy.count) + negatives.0,
-                positives + negatives.1,
-            ),
-            cross: Share::new(sum(|it| it.cross.count), sum(|it| it.single)),
-            multi: Share::new(sum(|it| it.multi), positives),
-            none: Share::new(sum(|it| it.none), positives),
+            accuracy: positives.joined(&negatives).share(),
+            cross: self.crossed.share(),
+            multi: self.several.share(),
+            none: self.none.share(),
             outside,
-            negatives: Negatives { chosen: Share::new(negatives.1 - negatives.0, negatives.1) },
+            negatives: Negatives { chosen: negatives.others() },
             errors,
             groups,
             notices,
@@ -280,8 +282,8 @@ impl Group {
         let single = of(Choice::Single);
         Grid {
             counts,
-            accuracy: Share::new(self.passed, self.judged),
-            cross: Share::new(self.crossed, single),
+            accuracy: self.positives.share(),
+            cross: self.crossed.share(),
             single,
             multi: of(Choice::Multi),
             none: of(Choice::None),
@@ -322,7 +324,7 @@ impl Group {
             }
         }
         for (what, count) in [("several skills", grid.multi), ("none", grid.none)] {
-            let share = Share::new(count, self.judged);
+            let share = Share::new(count, grid.accuracy.of);
             if share.exceeds(1, ONE_IN) {
                 let message = format!("{} of {} replies name {what}", share.count, share.of);
                 let code = if what == "none" { "none-chosen" } else { "several-chosen" };

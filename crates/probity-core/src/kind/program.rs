@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Judged, KindEvidence, KindFigures, KindFold, KindSpec, OwnCases, Seen};
-use crate::{figures::Sheet, gate::Gate};
+use crate::{dollars::dollars, figures::Sheet, gate::Gate};
 
 pub(super) const SPEC: KindSpec = KindSpec {
     keys: &["command"],
@@ -78,7 +78,7 @@ impl KindFigures for Program {
     fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::default();
         sheet.fact("cases of its own", format!("{} of {}", self.cases, self.planned));
-        sheet.fact("calls of its own", format!("{}, ${:.4}", self.calls, self.cost_usd));
+        sheet.fact("calls of its own", format!("{}, {}", self.calls, dollars(self.cost_usd)));
         for file in &self.result_files {
             sheet.fact("its results", file.as_str());
         }

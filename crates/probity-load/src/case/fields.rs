@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::dataset::MOST_PROBLEMS;
+
 use probity_core::{
     located::{Entry, Node, NodeValue},
     problem::{Problem, Severity, Source, UNKNOWN_FIELD},
@@ -303,7 +305,9 @@ fn repeated(entries: &[Entry]) -> Vec<&Entry> {
 
 fn warn_of_unknown(entry: &Entry, known: &[&str], findings: &mut Findings) {
     let message = format!("unknown field `{}`", shortened(&entry.key));
-    let help = did_you_mean(&entry.key, known);
+    // Suggestions for more than anybody is shown would take most of the time.
+    let is_shown = findings.0.len() < MOST_PROBLEMS;
+    let help = is_shown.then(|| did_you_mean(&entry.key, known)).flatten();
     findings.push(Severity::Warning, UNKNOWN_FIELD, &entry.key_span, message, help);
 }
 

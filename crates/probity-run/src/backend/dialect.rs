@@ -15,7 +15,10 @@ use std::borrow::Cow;
 use data_encoding::BASE64;
 use probity_core::{
     reply::Reply,
-    request::{Image, ImageFile, Need, Request, ResponseFormat, Role, Sampling, ToolChoice},
+    request::{
+        Image, ImageFile, Message, Need, Request, ResponseFormat, Role, Sampling, ToolCall,
+        ToolChoice, ToolResult,
+    },
 };
 use probity_load::suite::BackendKind;
 use serde_json::{Map, Value};
@@ -214,7 +217,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::Deepseek,
-        base_url: "https://api.deepseek.com/v1",
+        base_url: "https://api.deepseek.com",
         key_variables: &["DEEPSEEK_API_KEY"],
         hosts: &["api.deepseek.com"],
         prices: "deepseek",
@@ -365,6 +368,38 @@ fn some_list(list: &[String]) -> Option<Value> {
 /// The settings that are set and cannot be told.
 fn not_applied(settings: &[(&'static str, bool)]) -> Vec<&'static str> {
     settings.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect()
+}
+
+/// How OpenAI and Ollama write what their messages have in common.
+struct Chat {
+    /// A message without the tools that it calls.
+    message: fn(&Message) -> Value,
+    call: fn(&ToolCall) -> Value,
+    /// The result of a tool, which is a message of its own.
+    result: fn(&ToolResult) -> Value,
+}
+
+impl Chat {
+    /// A body with the conversation.
+    fn body(&self, fields: &Map<String, Value>, request: &Request) -> Map<String, Value> {
+        let mut body = fields.clone();
+        let messages = request.messages.iter().flat_map(|it| self.messages(it)).collect();
+        body.insert("messages".to_owned(), Value::Array(messages));
+        body
+    }
+
+    fn messages(&self, said: &Message) -> Vec<Value> {
+        let results: Vec<Value> = said.tool_results().map(self.result).collect();
+        if said.role == Role::Tool && !results.is_empty() {
+            return results;
+        }
+        let mut message = (self.message)(said);
+        let calls: Vec<Value> = said.tool_calls().map(self.call).collect();
+        if !calls.is_empty() {
+            message["tool_calls"] = Value::Array(calls);
+        }
+        vec![message]
+    }
 }
 
 /// Adds fields, also to the objects that are there already.

@@ -27,7 +27,7 @@ use super::{
     dialect::{DialectSpec, Fields, Undecoded, Wanted, merge},
     silence::{is_silent, silence},
 };
-use crate::{clock::now_ms, redact::Redactor};
+use crate::{clock::wall_ms, process, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
 const LARGEST_BODY: usize = 32 << 20;
@@ -246,7 +246,7 @@ impl Http {
         let body = serde_json::to_vec(&self.body(request)).unwrap_or_default();
         let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
         let mut response = request.send().await.map_err(|error| {
-            let is_call = !io_error(&error).is_some_and(is_out_of_files);
+            let is_call = !io_error(&error).is_some_and(process::is_out_of_files);
             Failed { is_call, ..self.unreachable(&error).into() }
         })?;
         let status = response.status();
@@ -399,12 +399,6 @@ fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
     None
 }
 
-/// Whether we had no file descriptor left, so that nobody was asked.
-fn is_out_of_files(error: &io::Error) -> bool {
-    let codes = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
-    codes.iter().any(|code| error.raw_os_error() == Some(code.raw_os_error()))
-}
-
 /// The sentence in an error's body, or all of it.
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
@@ -447,7 +441,7 @@ fn with_headers<T>(headers: &HeaderMap, use_them: impl FnOnce(&[(&str, &str)]) -
         return use_them(&[]);
     }
     let now = jiff::fmt::rfc2822::to_string(
-        &Timestamp::from_millisecond(now_ms())
+        &Timestamp::from_millisecond(wall_ms())
             .unwrap_or_default()
             .to_zoned(jiff::tz::TimeZone::UTC),
     );

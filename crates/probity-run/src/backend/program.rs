@@ -225,7 +225,7 @@ impl Program {
         }
     }
 
-    fn command(&self, request: &Request) -> Result<process::Command, CallError> {
+    fn command(&self, request: &Request) -> Result<process::Command, Failed> {
         let failed = |error: NoProgram| self.not_started(&error);
         let path = self.env.get(&OsString::from("PATH"));
         let base = &self.surroundings.base;
@@ -245,7 +245,7 @@ impl Program {
                  {LONGEST_ARGUMENT} bytes; {advice}",
                 self.name
             );
-            return Err(CallError::new(ErrorKind::TooLarge, message));
+            return Err(CallError::new(ErrorKind::TooLarge, message).into());
         }
         let stdin = match stdin {
             invocation::Input::Null => Stdin::Null,
@@ -394,7 +394,7 @@ impl Program {
     }
 
     /// There was no process.
-    fn not_started(&self, error: &NoProgram) -> CallError {
+    fn not_started(&self, error: &NoProgram) -> Failed {
         let kind = match error {
             NoProgram::Missing { .. }
             | NoProgram::NoFile { .. }
@@ -412,7 +412,9 @@ impl Program {
             | NoProgram::Signals(_)
             | NoProgram::Lost(_) => ErrorKind::Unknown,
         };
-        CallError::new(kind, self.redactor.error_text(&error.to_string()))
+        let is_call = !error.is_out_of_files();
+        let error = CallError::new(kind, self.redactor.error_text(&error.to_string()));
+        Failed { is_call, ..error.into() }
     }
 }
 

@@ -66,6 +66,18 @@ pub(crate) enum Unanswered {
     Aborted(Aborted),
 }
 
+/// A call that came to nothing.
+struct NoAnswer {
+    error: CallError,
+    /// How long to wait before the next try; none if there is to be none.
+    wait: Option<Duration>,
+    /// Whether anybody was asked.
+    is_call: bool,
+}
+
+/// How long to wait for others to close their files.
+const FOR_FILES: Duration = Duration::from_millis(200);
+
 /// A question and what it is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'a> {
@@ -159,10 +171,9 @@ impl Handle {
             self.spent.usage = self.spent.usage.plus(reply.usage);
             return Ok(reply);
         }
-        let mut attempts = 0;
+        let mut attempts = 1;
         loop {
             self.acquire_permit(target).await?;
-            attempts += 1;
             match self.call(&party, target, &ask, attempts).await {
                 Ok((reply, latency)) => {
                     let reply = Reply { latency: Some(latency), ..reply };
@@ -175,10 +186,16 @@ impl Handle {
                     }
                     return Ok(reply);
                 }
-                Err((error, None)) => {
+                Err(NoAnswer { wait: None, is_call: false, .. }) => {
+                    return Err(Unanswered::Aborted(Aborted::Broken));
+                }
+                Err(NoAnswer { error, wait: None, .. }) => {
                     return Err(Unanswered::Failed { error, backend: party.at });
                 }
-                Err((_, Some(wait))) => sleep(wait).await,
+                Err(NoAnswer { wait: Some(wait), is_call, .. }) => {
+                    attempts += u64::from(is_call);
+                    sleep(wait).await;
+                }
             }
         }
     }
@@ -235,14 +252,14 @@ impl Handle {
         Err(Unanswered::Failed { error: CallError::new(kind, message), backend })
     }
 
-    /// Makes one call and reports it. An error comes with the wait before the next try.
+    /// Makes one call and reports it.
     async fn call(
         &mut self,
         party: &BackendRef,
         target: Target,
         ask: &Ask<'_>,
         attempts: u64,
-    ) -> Result<(Reply, Duration), (CallError, Option<Duration>)> {
+    ) -> Result<(Reply, Duration), NoAnswer> {
         let BackendRef { at, backend } = party;
         let began = Instant::now();
         let left = self.deadline.saturating_duration_since(began);
@@ -287,6 +304,12 @@ impl Handle {
                 );
                 Ok((reply, latency))
             }
+            Err(Failed { error, is_call: false, .. }) => {
+                report.send(usage, cost, CallOutcome::NoFiles);
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                let wait = Some(FOR_FILES).filter(|wait| *wait < left);
+                Err(NoAnswer { error: *error, wait, is_call })
+            }
             Err(Failed { error, .. }) => {
                 let error = match target {
                     Target::Subject => *error,
@@ -309,7 +332,7 @@ impl Handle {
                 };
                 self.spent.failures.push(failure.clone());
                 report.send(usage, cost, CallOutcome::Failed(failure));
-                Err((error, wait))
+                Err(NoAnswer { error, wait, is_call })
             }
         }
     }

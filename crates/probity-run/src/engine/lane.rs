@@ -36,7 +36,9 @@ pub(super) struct LaneState {
     pub(super) deadline: Option<Instant>,
     /// Cases that have begun and not ended.
     pub(super) live: usize,
+    /// Calls that were made, and permits for calls that have not come back.
     pub(super) calls: u64,
+    pub(super) permits: u64,
     pub(super) tracker: Tracker,
     decider: Option<Decider>,
     certainty: Option<Certainty>,
@@ -86,6 +88,7 @@ impl LaneState {
             deadline: None,
             live: 0,
             calls: 0,
+            permits: 0,
             tracker: Tracker::new(settings.fail_fast),
             stage: Stage::Waiting(Box::new((cases, done))),
             before,

@@ -63,6 +63,8 @@ pub(super) enum CallOutcome {
         exhausted_for: Option<Duration>,
     },
     Failed(FailedAttempt),
+    /// It was not made, for want of file descriptors, and is tried again.
+    NoFiles,
     /// Nobody waited for it.
     Abandoned,
 }

@@ -44,8 +44,6 @@ pub(super) struct Rules {
     pub(super) asks_again: bool,
     /// Whether each group of cases has an index of its own.
     pub(super) has_groups: bool,
-    /// What else is wrong with a case.
-    pub(super) check: fn(&TestCase) -> Option<CriteriaProblem>,
     /// The group of a case, if a limit takes some of each.
     pub(super) stratum: fn(&TestCase) -> String,
 }
@@ -125,7 +123,14 @@ impl Kind for Choosing {
 
     fn check(&self, case: &TestCase) -> Vec<CriteriaProblem> {
         let mut problems = skills::check(&self.library, case);
-        match (case.routing.is_positive(), case.routing.expected_skills.is_empty()) {
+        let routing = &case.routing;
+        match (routing.is_positive(), routing.expected_skills.is_empty()) {
+            (false, true) if routing.should_activate.is_none() => {
+                let message = "the case does not say which skill it expects";
+                let help = "name it in `expected_skills`, or write `should_activate = false`";
+                let code = "missing-field";
+                problems.push(skills::problem("expected_skills", code, message, Some(help)));
+            }
             (true, true) => {
                 let help = "a case that expects no skill has `should_activate = false`";
                 problems.push(skills::missing("expected_skills", Some(help)));
@@ -136,7 +141,9 @@ impl Kind for Choosing {
             }
             (true, false) | (false, true) => {}
         }
-        problems.extend((self.rules.check)(case));
+        if self.rules.has_groups && routing.is_positive() && routing.group.is_none() {
+            problems.push(skills::missing("group", None));
+        }
         problems
     }
 

@@ -1,8 +1,8 @@
 //! Are look-alike skills told apart?
 
-use probity_core::{case::TestCase, criteria::CriteriaProblem, kind::RunnerKind};
+use probity_core::{case::TestCase, kind::RunnerKind};
 
-use super::{choosing::Rules, skills};
+use super::choosing::Rules;
 
 pub(super) const RULES: Rules = Rules {
     kind: RunnerKind::Confusion,
@@ -11,14 +11,8 @@ pub(super) const RULES: Rules = Rules {
     // A group of look-alikes is there to be told apart at once.
     asks_again: false,
     has_groups: true,
-    check,
     stratum,
 };
-
-fn check(case: &TestCase) -> Option<CriteriaProblem> {
-    let is_missing = case.routing.is_positive() && case.routing.group.is_none();
-    is_missing.then(|| skills::missing("group", None))
-}
 
 /// Some of each group, and some that expect no skill.
 fn stratum(case: &TestCase) -> String {

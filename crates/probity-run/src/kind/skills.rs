@@ -26,6 +26,7 @@ pub(super) fn info(library: &Library) -> SkillsInfo {
         count: library.skills.len() as u64,
         index_characters: library.index(|_| true).chars().count() as u64,
         digest: library.digest().to_string(),
+        digests: library.digests(),
     }
 }
 

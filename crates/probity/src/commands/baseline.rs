@@ -24,11 +24,12 @@ use probity_report::{
     conclusion::{self, Conclusion},
     issue::{self, Regression},
     plain::one_line,
-    text,
+    text::Extent,
 };
 use probity_store::{LaneView, Reader, RunRow};
 
 use super::{
+    page::About,
     project::{Project, Reading, settings_alone},
     report::{Reports, exit_of, refuse_inputs},
     runs::open,
@@ -110,7 +111,7 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let run = reader.find(&args.run)?;
     let suite = match &args.suite {
         Some(path) => {
-            Some(Project::load(path, &args.place, Layer::default(), &Reading::lenient(printer))?)
+            Some(Project::load(path, &args.place, Layer::default(), &Reading::strict(printer))?)
         }
         None => None,
     };
@@ -150,9 +151,12 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     }
     // Files first: whoever reads what is printed may keep us waiting, or leave.
     let written = reports.write(&reader, &run, &view);
-    printer.show_styled(&text::render(&view))?;
+    let exit = exit_of(&view, &args.gating);
+    let (extent, width) = (Extent::Brief, Printer::width());
+    let about = About { reader: &reader, run: &run, view: &view, exit: Some(exit), extent, width };
+    printer.show_styled(&about.render()?)?;
     written?;
-    Ok(exit_of(&view, &args.gating))
+    Ok(exit)
 }
 
 fn runner_of<'s>(suite: &'s Suite, lane: &Lane) -> Option<&'s RunnerConfig> {
@@ -264,6 +268,9 @@ impl Against {
             let verdict =
                 self.settings.tolerance.judge(changes, |id| judging.known_failures.contains(id));
             let _ = writeln!(text, "  {runner} on {backend}: {}", summary(&verdict.changes));
+            if let Some(changes) = kept.skill_changes(&lane.lane) {
+                let _ = writeln!(text, "    note: {}", one_line(&changes.to_string(), 300));
+            }
             let reasons = reasons(reader, lane, &verdict.changes.regressions)?;
             text.push_str(&listed(&verdict.changes, &reasons));
             for id in &verdict.excused {

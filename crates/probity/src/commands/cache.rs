@@ -84,7 +84,7 @@ fn path(args: &CacheArgs, printer: &Printer) -> Result<String, Failure> {
     let place = StoreArgs::default();
     let settings = match args.suite.exists() {
         true => {
-            Project::load(&args.suite, &place, Layer::default(), &Reading::lenient(printer))?
+            Project::load(&args.suite, &place, Layer::default(), &Reading::strict(printer))?
                 .settings
         }
         false => settings_alone(&place)?,

@@ -119,7 +119,9 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
         why.extend(reasons(reader, view, &changes.lost)?);
         why.extend(reasons(reader, before, &changes.fixes)?);
         let needed = needed(&changes, args.difference);
-        pairs.push(Pair { first, second, changes, adjusted_p: None, reasons: why, needed });
+        let skills = before.lane.skills.as_ref().zip(view.lane.skills.as_ref());
+        let skills = skills.and_then(|(before, now)| now.changes_since(before));
+        pairs.push(Pair { first, second, changes, skills, adjusted_p: None, reasons: why, needed });
     }
     if pairs.is_empty() {
         return Err(Failure::new("the runs have no runner in common")

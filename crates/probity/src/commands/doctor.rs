@@ -25,7 +25,7 @@ const LISTED: usize = 5;
 
 pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
     let project =
-        Project::load(&args.suite, &args.place, Layer::default(), &Reading::lenient(printer))?;
+        Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
     let chosen: Vec<&BackendConfig> = project

@@ -20,6 +20,7 @@ use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
 pub(crate) use long_context::Size;
 use probity_grade::Rules;
 use probity_load::suite::{BackendConfig, Suite};
+use probity_report::plain::shell_word;
 
 use super::dataset::counted;
 use crate::{
@@ -231,12 +232,7 @@ fn described(backend: &BackendConfig) -> String {
 
 /// A path as one word of a shell.
 fn word(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,".contains(c);
-    match path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
+    shell_word(&path.display().to_string())
 }
 
 fn quoted(paths: &[PathBuf]) -> String {

@@ -134,7 +134,7 @@ fn hear_from_judge(
         return Ok(());
     }
     let project =
-        Project::load(&args.suite, &args.place, Layer::default(), &Reading::lenient(printer))?;
+        Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
     let judge = open_judge(args, &project)?;
     let all = questions.iter().map(|it| it.labelled.clone()).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()

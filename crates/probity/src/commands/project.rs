@@ -31,9 +31,9 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// For commands that make no call: what nothing reads is warned of.
-    pub(super) fn lenient(printer: &'a Printer) -> Self {
-        Self { printer, unknown_keys: UnknownKeys::Allowed }
+    /// What nothing reads is refused.
+    pub(super) fn strict(printer: &'a Printer) -> Self {
+        Self { printer, unknown_keys: UnknownKeys::Refused }
     }
 }
 

@@ -11,11 +11,12 @@ use probity_report::{
     Format,
     conclusion::Conclusion,
     github::{self, Place, SUMMARY_LIMIT},
-    markdown, text,
+    markdown,
+    text::Extent,
 };
 use probity_store::{Reader, RunRow, StoredCases};
 
-use super::{consistency, project::settings_alone, runs::open};
+use super::{consistency, page::About, project::settings_alone, runs::open};
 use crate::{
     cli::report::{GatingArgs, ReportArgs},
     environment::Environment,
@@ -34,7 +35,12 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
     let mut view = reader.view(&run, most)?;
     consistency::add(&mut view, &reader, &run)?;
     match args.outputs.is_empty() {
-        true => printer.show_styled(&text::render(&view))?,
+        true => {
+            let (extent, width) = (Extent::Full, Printer::width());
+            let about =
+                About { reader: &reader, run: &run, view: &view, exit: None, extent, width };
+            printer.show_styled(&about.render()?)?;
+        }
         false => reports.write(&reader, &run, &view)?,
     }
     let suite = suite_path(&run).unwrap_or_default();
@@ -130,7 +136,7 @@ fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
 }
 
 /// The suite file of a run, if it is known.
-fn suite_path(run: &RunRow) -> Option<PathBuf> {
+pub(super) fn suite_path(run: &RunRow) -> Option<PathBuf> {
     run.info.suite_path.as_ref().map(PathBuf::from)
 }
 

@@ -10,7 +10,7 @@ use probity_core::{
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
 };
 use probity_load::{settings::Layer, suite::RunnerConfig};
-use probity_report::{plain::one_line, text};
+use probity_report::{plain::one_line, text::Extent};
 use probity_run::{
     plan::{Choice, ScannedRunner, scan},
     rescore::{RescoreError, rescore},
@@ -18,6 +18,7 @@ use probity_run::{
 use probity_store::{LaneView, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 
 use super::{
+    page::About,
     project::{Project, Reading},
     report::{Reports, exit_of, refuse_inputs},
     run::real_path,
@@ -31,7 +32,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     // A criterion with a typo in its name must not decide anything by being left out.
-    let reading = Reading { printer, unknown_keys: UnknownKeys::Refused };
+    let reading = Reading::strict(printer);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let store = Path::new(&project.settings.store);
     let reader = Reader::open(store)?;
@@ -50,9 +51,12 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
     // Files first: whoever reads what is printed may keep us waiting, or leave.
     let written = reports.write(&reader, &run, &view);
     let flips = context.flips(&origin, &run)?;
-    printer.show_styled(&format!("{}\n{flips}", text::render(&view)))?;
+    let exit = exit_of(&view, &args.gating);
+    let (extent, width) = (Extent::Brief, Printer::width());
+    let about = About { reader: &reader, run: &run, view: &view, exit: Some(exit), extent, width };
+    printer.show_styled(&format!("{flips}\n{}", about.render()?))?;
     written?;
-    Ok(exit_of(&view, &args.gating))
+    Ok(exit)
 }
 
 struct Context<'a> {

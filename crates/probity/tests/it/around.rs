@@ -362,7 +362,7 @@ fn an_error_about_the_key_is_never_green() {
     let project = project(50, &[("fake", &server)], "");
     let ran = run(&project, &[]);
     ran.expect(3, &[("N_CASES", "50"), ("FAIL_FAST", "0")]);
-    assert!(ran.err.contains("ask them again with --retry-errors"), "{}", ran.err);
+    assert!(ran.err.contains("ask them again: probity run --retry-errors"), "{}", ran.err);
 }
 
 #[test]

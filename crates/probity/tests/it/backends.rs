@@ -333,16 +333,45 @@ fn a_cache_that_is_damaged_is_named_and_can_be_cleared() {
       caused by: database disk image is malformed
     hint: `probity cache clear` removes one that is damaged; `cache.path` names another place
     ");
-    let shown = project.shown(&["run", "--cache"]);
-    assert!(shown.contains("failed to open the cache `my.db`"), "{shown}");
     let shown = project.shown(&["cache", "clear"]);
     assert!(shown.contains("exit 0") && shown.contains("removed `my.db`"), "{shown}");
     run(&project, &["--cache"]).expect(0, &[("N_CASES", "2")]);
 
+    let mut bytes = std::fs::read(project.path("my.db")).unwrap();
+    bytes[100..4096].fill(7);
+    let project = project.file("my.db", bytes);
+    let ran = run(&project, &["--cache"]);
+    ran.expect(0, &[("N_CASES", "2")]);
+    assert!(ran.err.contains("was put aside as `my.db.damaged`"), "{}", ran.err);
+
     let project = project.file("probity.toml", suite("notes.txt"));
+    let shown = project.shown(&["run", "--cache"]);
+    assert!(shown.contains("failed to open the cache `notes.txt`"), "{shown}");
     let shown = project.shown(&["cache", "clear"]);
     assert!(shown.contains("exit 2") && shown.contains("it may be no cache at all"), "{shown}");
     assert!(project.read("notes.txt").starts_with("no cache"));
+}
+
+#[test]
+fn damage_anywhere_in_a_cache_is_told_and_never_an_answer() {
+    const CASES: usize = 300;
+    let server = FakeServer::start(Script::default());
+    let project = project(CASES, &[("fake", &server)], "[cache]\npath = \"my.db\"\n");
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "300")]);
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
+    // One digit of one answer is another one.
+    let mut bytes = std::fs::read(project.path("my.db")).unwrap();
+    let at = bytes.windows(12).rposition(|it| it.starts_with(b"\"text\":\"12")).unwrap();
+    bytes[at + 8] = b'7';
+    let project = project.file("my.db", bytes);
+    let ran = run(&project, &["--cache"]);
+    ran.expect(0, &[("N_CASES", "300")]);
+    assert!(ran.err.contains("the cache `my.db` is damaged and was put aside"), "{}", ran.err);
+    assert!(stored(&project).iter().all(|case| case["verdict"] == "pass"));
+    assert!(project.path("my.db.damaged").exists());
+    // A new one takes its place.
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "300")]);
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
 }
 
 /// A server that answers everything, lists of models too, with one body.

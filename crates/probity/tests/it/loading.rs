@@ -45,7 +45,7 @@ fn what_is_wrong_with_a_template_of_the_runner_is_shown_in_the_suite() {
        |
        = help: a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and the case's `prompt_vars`
 
-    error: a dataset has errors, so nothing was run
+    error: the suite has errors, so nothing was run
     "#);
 }
 
@@ -84,7 +84,14 @@ fn names_that_nothing_reads_are_errors_of_a_run_and_warnings_of_validate() {
 
     error: the suite file `probity.toml` cannot be used
     ");
-    let project = echo(cases, "x-team = \"me\"\n");
+    // Every command that reads a suite refuses the same.
+    for words in [&["doctor"][..], &["config", "show", "probity.toml"], &["cache", "stats"]] {
+        let shown = project.shown(words);
+        assert!(shown.starts_with("exit 2\n"), "{words:?}: {shown}");
+        assert!(shown.contains("error[unknown-field]: unknown field `repaet`"), "{shown}");
+    }
+    let gates = "gates = { pass_rate = { pass = 0.9, x-why = \"\" }, x-own = 3 }";
+    let project = echo(cases, &format!("x-team = \"me\"\n{gates}\n"));
     insta::assert_snapshot!(project.shown(&["run"]), @r#"
     exit 2
     --- err

@@ -170,7 +170,8 @@ fn the_summary_of_a_suite_says_what_became_of_each_runner() {
         ]
     );
     assert_eq!(summary["suite_fail_fast"], true);
-    assert_eq!(summary["fail_fast_runners"], serde_json::json!(["numbers on bad"]));
+    assert_eq!(summary["fail_fast_runners"], serde_json::json!(["numbers"]));
+    assert_eq!(summary["fail_fast_backends"], serde_json::json!(["bad"]));
     assert_eq!(summary["runners"][0]["permanent"], true);
     assert_eq!((&summary["total_calls"], &summary["passed"]), (&43.into(), &36.into()));
 }

@@ -41,7 +41,8 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// The summary of the latest run without its name, and without the time that calls took.
 fn summary(project: &Project) -> String {
     let shown = project.shown(&["show"]);
-    let rest = shown.split_once("probity.toml").unwrap().1;
+    let (name, rest) = shown.split_once(" of probity.toml").unwrap();
+    let rest = rest.replace(name.rsplit_once('-').unwrap().1, "RUN");
     let lines: Vec<&str> = rest.lines().filter(|line| !line.contains("latency:")).collect();
     lines.join("\n")
 }
@@ -135,7 +136,7 @@ fn ctrl_c_cancels_saves_and_says_how_to_go_on() {
         let ran = Ran::of(&child.wait_with_output().unwrap());
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         ran.expect(3, &[("ABORTED", "1"), ("FAIL_FAST", "0"), ("N_CASES", "5")]);
-        assert!(ran.err.contains("go on with: probity run probity.toml --resume"), "{}", ran.err);
+        assert!(ran.err.contains("next: probity run --resume"), "{}", ran.err);
         assert!(ran.err.contains("cases were cut off"), "{}", ran.err);
     }
 }
@@ -300,7 +301,7 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
     exit 2
     --- err
     error: the store cannot be used
-      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 4)
+      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 5)
     hint: update the program, or name another store with `--store PATH`
     ");
     assert_eq!(fs::read(&store).unwrap(), before);

@@ -3,13 +3,13 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Image, Message as Said, Need, Request, Role, ToolCall, ToolResult},
+    request::{Image, Message as Said, Need, Request, ToolCall, ToolResult},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, may_call, openai, put,
+    Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, may_call, openai, put,
     some_list, without_tail,
 };
 
@@ -79,23 +79,16 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
 }
 
 fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let mut body = fields.clone();
-    let messages = request.messages.iter().flat_map(messages).collect();
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let chat = Chat {
+        message,
+        call: |ToolCall { id: _, name, arguments }| json!({ "function": { "name": name, "arguments": arguments } }),
+        result: |ToolResult { id: _, name, content }| json!({ "role": "tool", "tool_name": name, "content": &**content }),
+    };
+    let mut body = chat.body(fields, request);
     if may_call(request) {
         body.insert("tools".to_owned(), openai::tools(&request.tools));
     }
     Value::Object(body)
-}
-
-/// A message; what tools came to is a message each.
-fn messages(said: &Said) -> Vec<Value> {
-    let result = |ToolResult { id: _, name, content }: &ToolResult| json!({ "role": "tool", "tool_name": name, "content": &**content });
-    let results: Vec<Value> = said.tool_results().map(result).collect();
-    match results.is_empty() || said.role != Role::Tool {
-        true => vec![message(said)],
-        false => results,
-    }
 }
 
 fn message(said: &Said) -> Value {
@@ -107,14 +100,6 @@ fn message(said: &Said) -> Value {
     let images: Vec<String> = images.collect();
     if !images.is_empty() {
         message["images"] = Value::from(images);
-    }
-    let call = |call: &ToolCall| {
-        let ToolCall { id: _, name, arguments } = call;
-        json!({ "function": { "name": name, "arguments": arguments } })
-    };
-    let calls: Vec<Value> = said.tool_calls().map(call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = Value::Array(calls);
     }
     message
 }

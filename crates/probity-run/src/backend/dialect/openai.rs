@@ -4,16 +4,16 @@ use probity_core::{
     record::Usage,
     reply::Reply,
     request::{
-        Message as Said, Part as Uttered, Request, ResponseFormat, Role, Tool, ToolCall,
-        ToolChoice, ToolResult,
+        Message as Said, Part as Uttered, Request, ResponseFormat, Tool, ToolCall, ToolChoice,
+        ToolResult,
     },
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put, same,
-    some_list, without_tail,
+    Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put,
+    same, some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -58,9 +58,16 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
 }
 
 pub(super) fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let mut body = fields.clone();
-    let messages = request.messages.iter().flat_map(messages).collect();
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let chat = Chat {
+        message: |said| json!({ "role": said.role.as_str(), "content": content(said) }),
+        call: |call| {
+            let arguments = call.arguments.to_string();
+            let function = json!({ "name": call.name, "arguments": arguments });
+            json!({ "id": call.id, "type": "function", "function": function })
+        },
+        result: |ToolResult { id, name: _, content }| json!({ "role": "tool", "tool_call_id": id, "content": &**content }),
+    };
+    let mut body = chat.body(fields, request);
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), tools(&request.tools));
         put(&mut body, "tool_choice", request.tool_choice.as_ref().map(tool_choice));
@@ -89,17 +96,6 @@ fn tool_choice(choice: &ToolChoice) -> Value {
     }
 }
 
-/// A message; what tools came to is a message each.
-fn messages(said: &Said) -> Vec<Value> {
-    let result =
-        |it: &ToolResult| json!({ "role": "tool", "tool_call_id": it.id, "content": &*it.content });
-    let results: Vec<Value> = said.tool_results().map(result).collect();
-    match results.is_empty() || said.role != Role::Tool {
-        true => vec![message(said)],
-        false => results,
-    }
-}
-
 fn content(said: &Said) -> Value {
     if said.images().next().is_none() {
         return Value::from(said.joined());
@@ -112,20 +108,6 @@ fn content(said: &Said) -> Value {
         Uttered::ToolCall(_) | Uttered::ToolResult(_) => None,
     };
     Value::Array(said.content.iter().filter_map(part).collect())
-}
-
-fn message(said: &Said) -> Value {
-    let mut message = json!({ "role": said.role.as_str(), "content": content(said) });
-    let call = |call: &ToolCall| {
-        let arguments = call.arguments.to_string();
-        let function = json!({ "name": call.name, "arguments": arguments });
-        json!({ "id": call.id, "type": "function", "function": function })
-    };
-    let calls: Vec<Value> = said.tool_calls().map(call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = Value::Array(calls);
-    }
-    message
 }
 
 #[derive(Deserialize)]

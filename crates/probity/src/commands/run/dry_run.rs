@@ -7,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use probity_core::request::{Request, short};
+use probity_core::{
+    dollars::dollars,
+    request::{Request, short},
+};
 use probity_load::settings::Settings;
 use probity_run::{
     backend::{Answers, Backend, CacheAccess, Wire, http::Http},
@@ -206,11 +209,11 @@ fn price(backend: &Backend, input: u64, output: u64) -> Option<f64> {
 }
 
 /// What calls cost, and what they would if each of them had to be made again each time.
-fn at_most(dollars: f64, tries: u64) -> String {
+fn at_most(amount: f64, tries: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let all = dollars * tries as f64;
-    match dollars > 0.0 && tries > 1 {
-        true => format!("up to ${dollars:.4}, with all retries up to ${all:.4}"),
-        false => format!("up to ${dollars:.4}"),
+    let all = amount * tries as f64;
+    match amount > 0.0 && tries > 1 {
+        true => format!("up to {}, with all retries up to {}", dollars(amount), dollars(all)),
+        false => format!("up to {}", dollars(amount)),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use probity_core::{problem::Problem, record::Selection};
+use probity_core::{
+    problem::{Problem, Severity},
+    record::Selection,
+};
 use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
@@ -102,7 +105,13 @@ impl Context<'_> {
         };
         let site = project.site();
         let mut shown = printer.problems();
-        let mut report = |problem: Problem| shown.show(&problem);
+        let suite = self.args.suite.display().to_string();
+        let mut is_of_suite = false;
+        let mut report = |problem: Problem| {
+            let is_error = problem.severity == Severity::Error;
+            is_of_suite |= is_error && *problem.file == *suite;
+            shown.show(&problem);
+        };
         let scanned: Vec<Option<ScannedRunner>> = runners
             .iter()
             .map(|runner| {
@@ -115,10 +124,10 @@ impl Context<'_> {
             })
             .collect();
         drop(shown);
-        scanned
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+        scanned.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            let what = if is_of_suite { "the suite" } else { "a dataset" };
+            Failure::new(format!("{what} has errors, so nothing was run"))
+        })
     }
 
     /// What people have to know of the cases before they are asked.

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use probity_core::record::{Lane, LaneStatus};
+use probity_report::plain::shell_word;
 use probity_run::{
     plan::{Plan, Used},
     source::{Done, DoneCase},
@@ -12,7 +13,31 @@ use probity_store::{Reader, Recorder, RunRow};
 use probity_core::record::Selection;
 
 use super::{may_be_of, real_path, selection};
-use crate::{cli::run::RunArgs, commands::project::Project, failure::Failure, printer::Printer};
+use crate::{
+    cli::run::{RunArgs, StoreArgs},
+    commands::project::Project,
+    failure::Failure,
+    printer::Printer,
+};
+
+/// How to go on with a run: with the options without which it would not be found, or would ask
+/// other cases. Everything else the run remembers.
+pub(super) fn command(args: &RunArgs, run: &str) -> String {
+    let StoreArgs { store, env_file } = &args.place;
+    let mut words = vec!["probity".to_owned(), "run".to_owned(), shown(&args.suite)];
+    let files = [("--store", store), ("--env-file", env_file), ("--replay", &args.replay)];
+    for (option, path) in files {
+        words.extend(path.iter().flat_map(|path| [option.to_owned(), shown(path)]));
+    }
+    words.extend(args.selection.seed.map(|seed| format!("--seed {seed}")));
+    words.extend(args.allow_unknown.then(|| "--allow-unknown".to_owned()));
+    words.push(format!("--resume {run}"));
+    words.join(" ")
+}
+
+fn shown(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
 
 /// A run that was begun before.
 pub(super) struct Earlier {
@@ -93,11 +118,14 @@ impl Earlier {
             let tally = reader.tally(view)?;
             // What calls of cases used that were cut off stands apart.
             let cut_off = reader.cut_off(view)?;
-            let before = Used {
-                calls: (tally.calls + cut_off.calls).max(view.calls),
+            let recorded = Used {
+                calls: tally.calls + cut_off.calls,
                 tokens: tally.input_tokens + tally.output_tokens + cut_off.usage.total(),
                 cost_usd: tally.cost_usd + cut_off.cost_usd,
             };
+            let begun = view.calls.max(recorder.begun_before(&view.lane).unwrap_or(0));
+            let before = recorded.extended_to(begun);
+            recorder.set_calls(&view.lane, before.calls)?;
             used.add(before);
             if let Some(own) = by_runner.get_mut(lane.runner) {
                 own.add(before);

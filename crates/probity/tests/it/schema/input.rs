@@ -668,3 +668,16 @@ fn a_rubric_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     assert!(differ.is_empty(), "{}", differ.join("\n\n"));
     assert!(sound > 8, "{sound} of {} are sound", documents.len());
 }
+
+#[test]
+fn names_of_ones_own_begin_with_x_everywhere() {
+    let suite = "x-top = 1\n[backends.e]\nkind = \"echo\"\nx-b = 1\n[retry]\nx-r = 1\n\
+                 [x-table]\nany = [1]\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n\
+                 x-q = 1\ngates = { pass_rate = { pass = 0.9, x-g = 1 }, x-own = 3 }\n";
+    Schema::named("suite").check(&toml::from_str(suite).unwrap());
+    let case = json!({ "id": "a", "prompt": "p", "expected_response": "p", "x-owner": "me" });
+    Schema::named("case").check(&case);
+    let project = Project::new().file("cases.jsonl", case.to_string()).file("probity.toml", suite);
+    let shown = project.shown(&["run", "--dry-run"]);
+    assert!(shown.contains("1 of 1 cases"), "{shown}");
+}

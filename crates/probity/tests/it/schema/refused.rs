@@ -298,9 +298,10 @@ fn events_that_are_not_whole_are_refused() {
         "/lanes/0/judge",
         "/lanes/0/judge/own_answers",
         "/lanes/0/skills",
+        "digests",
     ];
     let optional = [EVIDENCE, &more].concat();
-    let loose = Loose { anything: &["/arguments"], named: &[], optional: &optional };
+    let loose = Loose { anything: &["/arguments"], named: &["/digests"], optional: &optional };
     for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
@@ -441,8 +442,10 @@ fn summaries_that_are_not_whole_are_refused() {
         json!({
             "runner": "r", "backend": "b", "kind": figures["kind"], "model": "m",
             "replayed": false, "status": "timeout", "reason": "r", "permanent": true,
-            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0, "calls": 1,
-            "cost_usd": 0.1, "duration_seconds": 1, "figures": figures, "gates": "pass",
+            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0,
+            "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1,
+            "figures": figures, "gates": "pass",
+            "gate_results": samples::evaluations()[0]["gates"],
         })
     };
     let figures = samples::figures().into_iter().map(|it| serde_json::to_value(it).unwrap());
@@ -451,8 +454,8 @@ fn summaries_that_are_not_whole_are_refused() {
         "schema_version": 1, "run_id": "20260109-123456-abcdef", "suite": "s",
         "timestamp": "2026-01-09T12:34:56Z", "duration_seconds": 1.5, "conclusion": "warned",
         "aborted": false, "total_calls": 1, "total_cost_usd": 0.1, "planned": 1, "results": 1,
-        "passed": 1, "failed": 0, "errors": 0, "suite_fail_fast": true,
-        "fail_fast_runners": ["r on b"], "runners": figures.map(runner).collect::<Vec<_>>(),
+        "passed": 1, "failed": 0, "errors": 0, "undecided": 0, "suite_fail_fast": true,
+        "fail_fast_runners": ["r"], "fail_fast_backends": ["b"], "runners": figures.map(runner).collect::<Vec<_>>(),
         "consistency": [found],
     });
     let named = [
@@ -463,7 +466,13 @@ fn summaries_that_are_not_whole_are_refused() {
         "/tiers",
         "/tiers/small",
     ];
-    let optional = ["/figures/safety", "/figures/posix"];
+    let of_gates = (0..3).flat_map(|at| {
+        let keys = ["warn", "category", "backend", "allow_empty"];
+        keys.map(|key| format!("/gate_results/{at}/{key}"))
+    });
+    let of_gates: Vec<String> = of_gates.collect();
+    let optional = ["/figures/safety", "/figures/posix"].into_iter();
+    let optional: Vec<&str> = optional.chain(of_gates.iter().map(String::as_str)).collect();
     let loose = Loose { anything: &[], named: &named, optional: &optional };
     check_refusals("summary", &summary, &loose);
     let wrong = [
@@ -490,11 +499,12 @@ fn baselines_that_are_not_whole_are_refused() {
         "probity_baseline": 1, "suite": "s", "run": "20260109-123456-abcdef",
         "timestamp": "2026-01-09T12:34:56Z", "probity_version": "0.1.0",
         "lanes": [{ "runner": "r", "backend": "b", "model": null, "min_pass": 2,
-                    "dataset_digest": "0".repeat(64),
+                    "dataset_digest": "0".repeat(64), "skills": { "s": "0".repeat(32) },
                     "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors",
                                "d": "undecided", "e": "1/2 and 1 errors and 2 undecided" } }],
     });
-    let loose = Loose { anything: &[], named: &["/cases"], optional: &[] };
+    let named = ["/cases", "/skills"];
+    let loose = Loose { anything: &[], named: &named, optional: &["skills"] };
     check_refusals("baseline", &baseline, &loose);
     check_whole("baseline", std::slice::from_ref(&baseline));
     let wrong = [
@@ -511,7 +521,7 @@ fn baselines_that_are_not_whole_are_refused() {
 fn comparisons_that_are_not_whole_are_refused() {
     let comparison = json!({
         "sides": [{ "name": "n", "runner": "r", "backend": "b", "model": "m", "passed": 1,
-                    "failed": 1, "errors": 0, "rate": 0.5, "interval": [0.1, 0.9],
+                    "failed": 1, "errors": 0, "undecided": 0, "rate": 0.5, "interval": [0.1, 0.9],
                     "latency_p95_ms": 1.5, "cost_usd": 0.1 }],
         "pairs": [{ "first": "n", "second": "n", "common": 2, "passed_first": 1,
                     "passed_second": 1, "difference": -0.5, "interval": [-1.5, 0.5],
@@ -519,7 +529,8 @@ fn comparisons_that_are_not_whole_are_refused() {
                     "cases_needed": { "difference": 0.05, "cases": 100 },
                     "categories": { "posix": { "cases": 1, "first": 1, "second": 0 } },
                     "regressions": ["a"], "fixes": ["b"], "lost": ["c"], "vanished": ["d"],
-                    "new": ["e"], "reasons": { "a": "why" } }],
+                    "new": ["e"], "reasons": { "a": "why" },
+                    "skills": { "changed": ["s"], "new": ["t"], "gone": ["u"] } }],
         "notes": ["note"],
     });
     let loose = Loose { anything: &[], named: &["/categories", "/reasons"], optional: &[] };

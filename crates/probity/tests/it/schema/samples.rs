@@ -58,7 +58,8 @@ fn gates() -> Vec<Gate> {
         allow_empty: true,
     };
     let most = Bound::AtMost(Decimal::whole(3));
-    vec![gate.clone(), Gate { bound: most, ..gate }]
+    let score = Gate { metric: Metric::Score("is it good?".into()), ..gate.clone() };
+    vec![gate.clone(), Gate { bound: most, ..gate }, score]
 }
 
 /// The agreement of two backends with every field.
@@ -167,6 +168,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         calls: 2,
         input_tokens: 1,
         output_tokens: 1,
+        estimated_usage: 1,
         cost_usd: Some(0.1),
         repeats: Some(RepeatsResult {
             repeats: 2,
@@ -537,7 +539,12 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: true,
         judge: Some(judged_by()),
-        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: "0".repeat(32) }),
+        skills: Some(SkillsInfo {
+            count: 1,
+            index_characters: 2,
+            digest: "0".repeat(32),
+            digests: [(text("s"), "0".repeat(32))].into(),
+        }),
         judging: Judging {
             gates: gates(),
             min_pass: Some(1),
@@ -698,6 +705,7 @@ pub(super) fn results() -> Vec<Value> {
         json!({
             "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
             "kind": "respond", "case": case(), "system": null, "prompt": "p",
+            "messages": conversation().messages,
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
             "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
