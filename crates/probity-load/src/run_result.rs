@@ -1,5 +1,7 @@
 //! Reads a run result from one line of a results file.
 
+use std::path::Path;
+
 use probity_core::{
     case::TestCase,
     classification::Classification,
@@ -78,7 +80,7 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
     let whole = node.get("case").filter(|it| matches!(it.value, NodeValue::Object(_)));
     let case = match whole {
         None => case::of_result(&mut fields),
-        Some(whole) => case::decode(whole, fields.findings()).case?,
+        Some(whole) => case::decode(whole, Path::new(""), fields.findings()).case?,
     };
     let own = |key: &str| whole.and_then(|_| node.get(key)).map(Node::to_json);
     let asked = own("asked").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();

@@ -60,6 +60,7 @@ fn write_row(
         Verdict::Pass => String::new(),
         Verdict::Fail | Verdict::Error | Verdict::Undecided => case.why(),
     };
+    let asked = case.request.shown();
     let number = |value: Option<u64>| value.map(|it| it.to_string()).unwrap_or_default();
     let cells: [Cow<'_, str>; COLUMNS.len()] = [
         text(&lane.runner),
@@ -72,7 +73,7 @@ fn write_row(
         case.class.as_str().into(),
         case.verdict.as_str().into(),
         text(&reason),
-        text(case.request.prompt()),
+        text(&asked),
         text(&case.expected().unwrap_or_default()).into_owned().into(),
         text(case.actual().unwrap_or_default()),
         case.latency_ms.to_string().into(),

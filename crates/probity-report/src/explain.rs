@@ -41,7 +41,7 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
     if let Some(system) = record.request.system() {
         block(&mut text, "system", system);
     }
-    block(&mut text, "prompt", record.request.prompt());
+    block(&mut text, "prompt", &record.request.shown());
     if let Some(reasoning) = &record.reasoning {
         block(&mut text, "reasoning", reasoning);
     }
@@ -201,8 +201,8 @@ fn question(text: &mut String, record: &CaseRecord, asked: &Asked) {
     if let Some(system) = asked.request.system().filter(|it| record.request.system() != Some(it)) {
         block(text, "  system", system);
     }
-    if asked.request.prompt() != record.request.prompt() {
-        block(text, "  prompt", asked.request.prompt());
+    if asked.request.conversation() != record.request.conversation() {
+        block(text, "  prompt", &asked.request.shown());
     }
     match (&asked.reply, &asked.error) {
         (Some(reply), _) => block(text, "  reply", reply),

@@ -68,7 +68,7 @@ pub fn render(regression: &Regression<'_>) -> String {
         let _ = writeln!(text, "\n### {}\n", span(&one_line(id, 120)));
         let Some(case) = cases.get(id) else { continue };
         let _ = writeln!(text, "{}: {}\n", case.class, span(&one_line(&case.why(), 300)));
-        let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(case.request.prompt())));
+        let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(&case.request.shown())));
         if let Some(expected) = case.expected() {
             let _ = writeln!(text, "Expected:\n\n{}", fenced(cut(&expected)));
         }

@@ -179,7 +179,7 @@ fn write_case(
 fn transcript(case: &CaseRecord) -> String {
     let error = case.error.as_ref().map(ToString::to_string);
     let parts = [
-        ("prompt", Some(case.request.prompt().to_owned())),
+        ("prompt", Some(case.request.shown().into_owned())),
         ("expected", case.expected()),
         ("reply", case.reply.clone()),
         ("error", error),

@@ -248,7 +248,7 @@ fn block(report: &LaneReport, case: &CaseRecord) -> String {
         html(&one_line(&case.why(), MOST_NAME)),
     );
     let parts = [
-        ("Prompt", Some(case.request.prompt().to_owned())),
+        ("Prompt", Some(case.request.shown().into_owned())),
         ("Expected", case.expected()),
         ("Actual", case.actual().map(str::to_owned)),
     ];

@@ -14,7 +14,7 @@ pub use probity_core::reply::Reply;
 use probity_core::{
     failure::ErrorKind,
     record::{CacheKind, CallError, InputDigest, Usage},
-    request::Request,
+    request::{Need, Request},
     span::Span,
 };
 use probity_load::suite::{BackendKind, Price};
@@ -171,6 +171,18 @@ impl Backend {
             Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
         Ok(reply.with_estimated_usage(ask.request))
+    }
+
+    /// What it cannot be asked for.
+    pub fn lacks(&self) -> &'static [Need] {
+        match &self.wire {
+            Wire::Http(http) => http.lacks(),
+            // A program gets one text.
+            Wire::Program(_) => &Need::ALL,
+            Wire::Replay(_) | Wire::Echo => &[],
+            #[cfg(test)]
+            Wire::Scripted(_) => &[],
+        }
     }
 
     /// How many repeats there are answers to; none where any number can be asked.

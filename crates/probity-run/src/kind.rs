@@ -40,7 +40,7 @@ use crate::{
     backend::Backend,
     engine::{Ended, Handle},
     redact::Redactor,
-    source::{Filled, Prepared},
+    source::Prepared,
 };
 pub(crate) use respond::Respond;
 
@@ -98,8 +98,8 @@ pub(crate) trait Kind: Debug + Send + Sync {
 
     /// Bytes of everything that is sent for the answers to a case; it may be one that cannot be
     /// filled in.
-    fn sent_bytes(&self, _case: &TestCase, filled: Option<&Filled>) -> u64 {
-        filled.map_or(0, Filled::bytes)
+    fn sent_bytes(&self, _case: &TestCase, filled: Option<&Request>) -> u64 {
+        filled.map_or(0, Request::bytes)
     }
 
     /// The group of a case, if a limit takes some of each group.
@@ -137,11 +137,10 @@ pub(crate) trait Kind: Debug + Send + Sync {
     fn questions(
         &self,
         _case: &TestCase,
-        filled: Filled,
+        filled: Request,
         _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        let request = Request::new(filled.system, filled.prompt);
-        Some(Questions { request, work: Arc::new(respond::Answer) })
+        Some(Questions { request: filled, work: Arc::new(respond::Answer) })
     }
 }
 

@@ -12,6 +12,7 @@ use probity_core::{
     evidence::JudgedBy,
     problem::{Problem, Severity, UnknownKeys},
     record::{CacheKind, InputDigest, Judging, Lane, LaneStatus, SkillsInfo},
+    request::{Need, Request},
 };
 use probity_load::{
     dataset::{DigestBuilder, Item},
@@ -113,6 +114,11 @@ impl PlannedLane {
         known
     }
 
+    /// What would be sent for each selected case, in the order of the dataset.
+    pub fn requests(&self, each: impl FnMut(&str, Request)) {
+        self.cases.requests(each);
+    }
+
     /// What each selected case is asked, in the order of the dataset.
     pub fn inputs(&self, backend: &Backend, each: impl FnMut(&str, u32, InputDigest)) {
         self.cases.inputs(backend, each);
@@ -138,6 +144,8 @@ pub struct ScannedRunner {
     pub unmet: Unmet,
     /// Cases that are asked and that nothing decides.
     pub undecided: Undecided,
+    /// What those that are asked need of a backend.
+    pub needs: BTreeSet<Need>,
     /// Cases that would be asked if the run were not a part of several.
     pub of_all_shards: u64,
     /// Ids among the known failures that no case of the dataset has.
@@ -314,7 +322,7 @@ pub fn scan(
     }
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, calls, undecided } = chosen;
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
     cases.has_undecided = !undecided.is_empty();
     Some(ScannedRunner {
         runner: runner.clone(),
@@ -325,6 +333,7 @@ pub fn scan(
         calls,
         unmet,
         undecided,
+        needs,
         of_all_shards,
         unknown_failures,
         warning: kind.warning(),
@@ -348,6 +357,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         calls: cases.kind.calls(case),
         unmet: Unmet::default(),
         undecided: Undecided::default(),
+        needs: BTreeSet::new(),
         of_all_shards: of_all.matches(case).into(),
         unknown_failures: Vec::new(),
         warning: cases.kind.warning(),
@@ -372,16 +382,19 @@ struct Sums {
     prompt_bytes: u64,
     calls: Calls,
     undecided: Undecided,
+    needs: BTreeSet<Need>,
 }
 
 impl Sums {
     fn of(case: &TestCase, cases: &Cases) -> Self {
         let kind = &*cases.kind;
+        // One that cannot be filled in is refused before anything is asked.
+        let request = cases.fill_in(case).ok();
         Self {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
-            // One that cannot be filled in is refused before anything is asked.
-            prompt_bytes: kind.sent_bytes(case, cases.fill_in(case).ok().as_ref()),
+            prompt_bytes: kind.sent_bytes(case, request.as_ref()),
+            needs: request.iter().flat_map(Request::needs).collect(),
             calls: kind.calls(case),
             undecided: Undecided::of(case, kind),
         }
@@ -392,6 +405,7 @@ impl Sums {
         self.prompt_bytes += other.prompt_bytes;
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
+        self.needs.extend(&other.needs);
         for (category, count) in &other.categories {
             *self.categories.entry(*category).or_default() += count;
         }
@@ -421,6 +435,11 @@ impl ScannedRunner {
             judging,
             ..before.clone()
         }
+    }
+
+    /// What its cases need and a backend lacks.
+    pub fn lacking(&self, backend: &Backend) -> Option<Need> {
+        backend.lacks().iter().find(|need| self.needs.contains(need)).copied()
     }
 
     /// Whether anything is asked of a judge.

@@ -12,13 +12,14 @@ use std::{
 };
 
 use probity_core::{
-    case::{Category, TestCase},
+    case::{AskSpec, Category, TestCase},
     classification::{Class, Verdict},
     criteria::CriteriaProblem,
     evidence::JudgedBy,
+    located::Step,
     problem::Problem,
     record::InputDigest,
-    request::Request,
+    request::{Message, Request, Role},
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
@@ -171,18 +172,8 @@ pub(crate) struct Judge {
     pub(crate) by: JudgedBy,
 }
 
-/// The templates of a case with their variables filled in.
-pub(crate) struct Filled {
-    pub(crate) prompt: String,
-    pub(crate) system: Option<Arc<str>>,
-}
-
-impl Filled {
-    /// Bytes of both.
-    pub(crate) fn bytes(&self) -> u64 {
-        (self.prompt.len() + self.system.as_ref().map_or(0, |it| it.len())) as u64
-    }
-}
+/// Values for the variables of templates.
+type Vars = BTreeMap<String, Value>;
 
 /// Why a case cannot be asked.
 pub(crate) enum Unfilled {
@@ -241,6 +232,7 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
+            problems.extend(self.check_ask(case));
             if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
                 templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
             }
@@ -263,29 +255,83 @@ impl Cases {
         summary
     }
 
-    /// The prompt and the instructions as they are sent.
-    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Filled, Unfilled> {
+    /// What a case asks, with its templates filled in.
+    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
         // The braces in the arguments of a program are filled in for each backend.
         if self.kind.spec().is_external {
             let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
-            return Ok(Filled { prompt: case.prompt.clone(), system });
+            return Ok(Request::new(system, case.prompt.as_str()));
         }
-        let of_case =
-            |text: &str| template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case);
-        let own = of_case(&case.prompt)?;
+        let vars = template::fill_values(&case.prompt_vars).map_err(|_| Unfilled::Case)?;
+        let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
+        let said = match messages.is_empty() {
+            true => self.fill_prompt(case, &vars)?,
+            false => self.fill_conversation(case, &vars)?,
+        };
+        Ok(Request {
+            tools: tools.clone().unwrap_or_default(),
+            tool_choice: tool_choice.clone(),
+            response_format: response_format.clone(),
+            sampling: sampling.clone(),
+            ..said
+        })
+    }
+
+    /// The conversation of a case. Instructions go before it if it does not begin with some.
+    fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let messages = template::fill_messages(&case.ask.messages, vars);
+        let mut messages = messages.map_err(|_| Unfilled::Case)?;
+        if messages.first().is_some_and(|it| it.role != Role::System)
+            && let Some(system) = self.fill_system(case, vars, "")?
+        {
+            messages.insert(0, Message::text(Role::System, system));
+        }
+        Ok(Request::of(messages))
+    }
+
+    fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        let system = self.fill_system(case, vars, &own)?;
+        let prompt = match &self.prompt {
+            Some(outer) => self.of_runner("prompt", outer, case, vars, &own)?,
+            None => own,
+        };
+        Ok(Request::new(system, prompt))
+    }
+
+    /// The instructions of the case, else those of the runner.
+    fn fill_system(
+        &self,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<Option<Arc<str>>, Unfilled> {
+        if let Some(system) = &case.system {
+            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
+            return Ok(Some(filled.into()));
+        }
         // Instructions with an index in them are filled in with that.
         let has_index = self.kind.spec().choice.is_some();
-        let outer_system = self.system.as_deref().filter(|_| case.system.is_none() && !has_index);
-        if self.prompt.is_none() && !outer_system.is_some_and(template::is_template) {
-            let system = match &case.system {
-                Some(system) => Some(of_case(system)?.into()),
-                None => self.system.clone(),
-            };
-            return Ok(Filled { prompt: own, system });
+        match &self.system {
+            Some(system) if !has_index && template::is_template(system) => {
+                Ok(Some(self.of_runner("system", system, case, vars, prompt)?.into()))
+            }
+            system => Ok(system.clone()),
         }
-        let mut vars = case.prompt_vars.clone();
+    }
+
+    /// A template of the runner, which sees the fields of the case.
+    fn of_runner(
+        &self,
+        key: &'static str,
+        text: &str,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<String, Unfilled> {
+        let mut vars = vars.clone();
         vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-        vars.insert("prompt".to_owned(), Value::from(own.as_str()));
+        vars.insert("prompt".to_owned(), Value::from(prompt));
         vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
         if let Some(category) = case.category {
             vars.insert("category".to_owned(), Value::from(category.as_str()));
@@ -293,19 +339,27 @@ impl Cases {
         if let Some(difficulty) = &case.difficulty {
             vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
         }
-        let of_runner = |key: &'static str, text: &str| {
-            template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+        template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+    }
+
+    /// What keeps this runner from asking a case, whatever the case is about.
+    fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
+        if case.ask.messages.is_empty() {
+            return None;
+        }
+        let message = if self.prompt.is_some() {
+            "the runner has a `prompt`, which a case with `messages` has no place for"
+        } else if self.kind.spec().keys.contains(&"skills") {
+            "a case about skills has a `prompt`, and no `messages`"
+        } else {
+            return None;
         };
-        let prompt = match &self.prompt {
-            Some(outer) => of_runner("prompt", outer)?,
-            None => own,
-        };
-        let system = match (&case.system, outer_system) {
-            (Some(system), _) => Some(of_case(system)?.into()),
-            (None, Some(system)) => Some(of_runner("system", system)?.into()),
-            (None, None) => self.system.clone(),
-        };
-        Ok(Filled { prompt, system })
+        Some(CriteriaProblem {
+            path: vec![Step::Key("messages")],
+            code: "bad-case",
+            message: message.to_owned(),
+            help: None,
+        })
     }
 
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
@@ -361,6 +415,16 @@ impl Cases {
                 return;
             }
         }
+    }
+
+    /// What each selected case asks first.
+    pub(crate) fn requests(&self, mut each: impl FnMut(&str, Request)) {
+        let _ = self.reread(|case| {
+            if let Some(Questions { request, work: _ }) = self.questions(case) {
+                each(&case.id, request);
+            }
+            Ok(())
+        });
     }
 
     /// What each selected case is asked on a backend, without anything that grading needs.

@@ -1,6 +1,6 @@
 //! From a located object to a [`TestCase`], with every problem on the way.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use probity_core::{
     case::{Category, Routing, RubricCriterion, TestCase},
@@ -11,7 +11,7 @@ use probity_core::{
     located::{Entry, Node, NodeValue},
 };
 
-use super::{Fields, Findings};
+use super::{Fields, Findings, ask};
 
 /// Longest id that is accepted, in characters.
 const LONGEST_ID: usize = 128;
@@ -33,6 +33,11 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "posix_compliant",
     "notes",
     "system",
+    "messages",
+    "tools",
+    "tool_choice",
+    "response_format",
+    "settings",
     "prompt_vars",
     "expected_response",
     "match",
@@ -74,15 +79,15 @@ pub struct Decoded {
     pub case: Option<TestCase>,
 }
 
-/// Reads one case. All problems go to `findings`.
-pub fn decode(node: &Node, findings: &mut Findings) -> Decoded {
+/// Reads one case. All problems go to `findings`. Files that it names are looked for in `folder`.
+pub fn decode(node: &Node, folder: &Path, findings: &mut Findings) -> Decoded {
     let renamed = with_usual_names(node);
     let known: Vec<&str> = CASE_FIELDS.iter().copied().chain(["strict"]).collect();
     let Some(mut fields) = Fields::new(&renamed, "a case", &known, findings) else {
         return Decoded { id: None, case: None };
     };
     let id = id(&mut fields);
-    let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields) };
+    let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields, folder) };
     Decoded { id, case: Some(case) }
 }
 
@@ -127,9 +132,21 @@ fn id(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(id)
 }
 
-fn body(fields: &mut Fields<'_, '_>) -> TestCase {
-    let prompt_vars = prompt_vars(fields);
-    let prompt = fields.required_text("prompt");
+fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
+    let prompt_vars = prompt_vars(fields, folder);
+    let ask = ask::decode(fields, folder);
+    let prompt = match fields.get("messages") {
+        None => fields.required_text("prompt"),
+        Some(_) => {
+            if fields.get("prompt").is_some() {
+                let span = fields.span("prompt");
+                let message = "a case has a `prompt` or `messages`, not both".to_owned();
+                let help = "make it the last of the messages".to_owned();
+                fields.findings().error_with_help("contradiction", &span, message, help);
+            }
+            None
+        }
+    };
     let system = fields.text("system");
     let is_routing = ROUTING_FIELDS.iter().any(|key| fields.get(key).is_some());
     // Whoever writes cases about skills has categories of their own.
@@ -144,6 +161,7 @@ fn body(fields: &mut Fields<'_, '_>) -> TestCase {
         category,
         notes: fields.str("notes").map(ToOwned::to_owned),
         system,
+        ask,
         prompt_vars,
         tags,
         difficulty: fields.text("difficulty"),
@@ -219,10 +237,24 @@ fn require_command_fields(fields: &mut Fields<'_, '_>, case: &TestCase) {
     }
 }
 
-fn prompt_vars(fields: &mut Fields<'_, '_>) -> BTreeMap<String, serde_json::Value> {
+/// Values for variables. One that is `file://…` is what the file holds.
+pub(crate) fn prompt_vars(
+    fields: &mut Fields<'_, '_>,
+    folder: &Path,
+) -> BTreeMap<String, serde_json::Value> {
     let Some(node) = fields.get("prompt_vars") else { return BTreeMap::new() };
     if let NodeValue::Object(entries) = &node.value {
-        return entries.iter().map(|it| (it.key.clone(), it.node.to_json())).collect();
+        let mut value =
+            |it: &Entry| match it.node.as_str().and_then(|it| it.strip_prefix("file://")) {
+                None => it.node.to_json(),
+                Some(name) => ask::file_value(name, folder).unwrap_or_else(|why| {
+                    let message =
+                        format!("failed to read `{name}`, the value of `{}`: {why}", it.key);
+                    fields.findings().error("unreadable-file", &it.node.span, message);
+                    serde_json::Value::Null
+                }),
+            };
+        return entries.iter().map(|it| (it.key.clone(), value(it))).collect();
     }
     let message = format!("field `prompt_vars` must be a table, not {}", node.kind());
     fields.findings().error("wrong-type", &node.span, message);

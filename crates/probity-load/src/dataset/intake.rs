@@ -13,7 +13,7 @@ use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, d
 use crate::{
     bounded,
     case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode},
-    template::{self, TemplateError},
+    template::{self, BadMessage, TemplateError},
 };
 use probity_core::{
     case::TestCase,
@@ -236,7 +236,7 @@ impl<'a> Intake<'a> {
         self.seen += 1;
         let mut findings = Findings::default();
         unsayable_numbers(node, &mut findings);
-        let Decoded { id, mut case } = decode(node, &mut findings);
+        let Decoded { id, mut case } = decode(node, &self.folder, &mut findings);
         if let Some(id) = &id {
             self.check_unique(id, source, node, &mut findings);
         }
@@ -398,30 +398,48 @@ fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
 
 /// Fills in the templates of a case, as a run would.
 fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: &mut Findings) {
+    let vars = match template::fill_values(&case.prompt_vars) {
+        Ok(vars) => vars,
+        Err((name, error)) => {
+            let at = node.get("prompt_vars").and_then(|it| it.get(&name)).unwrap_or(node);
+            let text = at.as_str().unwrap_or("");
+            let span = error.place_in(text, source.text(), &at.span);
+            return bad_template(&format!("prompt_vars.{name}"), &span, &error, findings);
+        }
+    };
     let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
     for (key, text) in texts {
         let Some(text) = text else { continue };
-        let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
-        let (errors, more) = template_errors(text, &case.prompt_vars);
+        let whole = &node.get(key).unwrap_or(node).span;
+        let (errors, more) = template_errors(text, &vars);
         for error in errors {
-            let span = error.place_in(text, source.text(), &whole);
-            if error.is_undefined {
-                let message = format!("{} in `{key}`", error.reason);
-                let help = "add it to `prompt_vars`, or write braces that are not a variable as \
-                            `{% raw %}{{ … }}{% endraw %}`"
-                    .to_owned();
-                findings.error_with_help("undefined-variable", &span, message, help);
-            } else {
-                let message = format!("`{key}` cannot be used as a template: {error}");
-                let help =
-                    "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
-                findings.error_with_help("bad-template", &span, message, help);
-            }
+            bad_template(key, &error.place_in(text, source.text(), whole), &error, findings);
         }
         if more > 0 {
             let message = format!("{more} more variables have no value in `{key}`");
-            findings.error("undefined-variable", &whole, message);
+            findings.error("undefined-variable", whole, message);
         }
+    }
+    if let Err(BadMessage { message, text, error }) =
+        template::fill_messages(&case.ask.messages, &vars)
+    {
+        let at = node.get("messages").and_then(|it| it.items().get(message)).unwrap_or(node);
+        let span = error.place_in(&text, source.text(), &at.span);
+        bad_template("messages", &span, &error, findings);
+    }
+}
+
+fn bad_template(key: &str, span: &Range<usize>, error: &TemplateError, findings: &mut Findings) {
+    if error.is_undefined {
+        let message = format!("{} in `{key}`", error.reason);
+        let help = "add it to `prompt_vars`, or write braces that are not a variable as \
+                    `{% raw %}{{ … }}{% endraw %}`"
+            .to_owned();
+        findings.error_with_help("undefined-variable", span, message, help);
+    } else {
+        let message = format!("`{key}` cannot be used as a template: {error}");
+        let help = "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
+        findings.error_with_help("bad-template", span, message, help);
     }
 }
 

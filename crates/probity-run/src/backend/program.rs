@@ -435,11 +435,11 @@ fn dialect(tool: Tool, name: &str) -> &'static str {
 fn not_applied(tool: Tool, config: &BackendConfig) -> Vec<&'static str> {
     let own_output = tool != Tool::Command;
     let told = [
-        ("temperature", config.temperature.is_some()),
-        ("top_p", config.top_p.is_some()),
-        ("max_tokens", config.max_tokens.is_some()),
-        ("seed", config.seed.is_some()),
-        ("stop", !config.stop.is_empty()),
+        ("temperature", config.sampling.temperature.is_some()),
+        ("top_p", config.sampling.top_p.is_some()),
+        ("max_tokens", config.sampling.max_tokens.is_some()),
+        ("seed", config.sampling.seed.is_some()),
+        ("stop", !config.sampling.stop.is_empty()),
         ("response_format", config.response_format.is_some()),
         ("extra_body", config.extra_body.is_some()),
         ("headers_env", !config.headers_env.is_empty()),

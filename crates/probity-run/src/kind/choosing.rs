@@ -31,7 +31,7 @@ use super::{Calls, Groups, Kind, Questions, Running, Site, Work, skills};
 use crate::{
     engine::{Ended, Handle, Query, Target, Unanswered, failed, finish},
     grade::{self, Received},
-    source::{Filled, Prepared},
+    source::Prepared,
 };
 
 /// What tells these kinds apart.
@@ -158,7 +158,7 @@ impl Kind for Choosing {
         Calls { answers: 1, judgements: 0, fallbacks }
     }
 
-    fn sent_bytes(&self, case: &TestCase, _filled: Option<&Filled>) -> u64 {
+    fn sent_bytes(&self, case: &TestCase, _filled: Option<&Request>) -> u64 {
         (case.prompt.len() + self.index(case).system.len()) as u64
     }
 
@@ -199,10 +199,10 @@ impl Kind for Choosing {
     fn questions(
         &self,
         case: &TestCase,
-        filled: Filled,
+        filled: Request,
         _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        let request = Request::new(Some(self.index(case).system.clone()), filled.prompt);
+        let request = Request::new(Some(self.index(case).system.clone()), filled.prompt());
         let (library, asks_again) = (self.library.clone(), self.rules.asks_again);
         Some(Questions { request, work: Arc::new(Choose { library, asks_again }) })
     }

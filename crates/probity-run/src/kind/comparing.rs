@@ -26,7 +26,7 @@ use super::{Asking, Calls, Kind, Questions, Running, Site, Work, skills};
 use crate::{
     backend::Reply,
     engine::{Ended, Handle, Query, Target, Unanswered, ask_judge, failed_with, finish},
-    source::{Filled, Prepared},
+    source::Prepared,
 };
 
 /// What tells these kinds apart.
@@ -164,7 +164,7 @@ impl Kind for Comparing {
         }
     }
 
-    fn sent_bytes(&self, case: &TestCase, _filled: Option<&Filled>) -> u64 {
+    fn sent_bytes(&self, case: &TestCase, _filled: Option<&Request>) -> u64 {
         let prompt = case.prompt.len();
         let own = self.system.as_ref().map_or(0, String::len);
         let Some(skill) = self.skill(case) else { return prompt as u64 };
@@ -184,13 +184,13 @@ impl Kind for Comparing {
     fn questions(
         &self,
         case: &TestCase,
-        filled: Filled,
+        filled: Request,
         judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        let comparison = self.comparison(case, filled.system.as_deref(), judge?)?;
+        let comparison = self.comparison(case, filled.system(), judge?)?;
         // The answer with the whole skill is the case's own.
         let system = comparison.conditions.first().and_then(|(_, system)| system.clone());
-        let request = Request::new(system, filled.prompt);
+        let request = Request::new(system, filled.prompt());
         Some(Questions { request, work: Arc::new(comparison) })
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     engine::{Ended, Handle, finish},
     process::{self, Command, End, Finished, Limits, Room, Stdin},
     redact::Redactor,
-    source::{Filled, Prepared},
+    source::Prepared,
 };
 
 /// The lines that a runner is to print.
@@ -100,10 +100,10 @@ impl Kind for External {
     fn questions(
         &self,
         _case: &TestCase,
-        filled: Filled,
+        filled: Request,
         _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        let request = Request::new(filled.system, filled.prompt);
+        let request = filled;
         Some(Questions { request, work: self.program.clone() })
     }
 }

@@ -244,15 +244,15 @@ async fn an_endless_answer_is_an_error() {
 async fn settings_that_a_program_cannot_take_are_named() {
     let lab = Lab::new();
     let mut config = command_config(&["cat"]);
-    config.temperature = Some(0.0);
-    config.seed = Some(1);
-    config.stop = vec!["x".to_owned()];
+    config.sampling.temperature = Some(0.0);
+    config.sampling.seed = Some(1);
+    config.sampling.stop = vec!["x".to_owned()];
     config.model = Some("m".to_owned());
     assert_eq!(lab.program(&config).not_applied(), ["temperature", "seed", "stop", "model"]);
     config.command.push("{{model}}".to_owned());
     assert_eq!(lab.program(&config).not_applied(), ["temperature", "seed", "stop"]);
     let mut claude = BackendConfig::new("c", BackendKind::Claude);
-    claude.max_tokens = Some(5);
+    claude.sampling.max_tokens = Some(5);
     claude.model = Some("m".to_owned());
     assert_eq!(lab.program(&claude).not_applied(), ["max_tokens"]);
 }

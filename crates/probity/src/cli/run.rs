@@ -86,6 +86,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// With --dry-run, write every request that would be sent, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "dry_run", help_heading = "Output")]
+    pub(crate) requests: Option<PathBuf>,
+
     /// Print KEY=VALUE lines for scripts to standard output
     #[arg(long, help_heading = "Output")]
     pub(crate) porcelain: bool,

@@ -127,6 +127,9 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             cache: cache.as_deref(),
             access,
         });
+        if let Some(path) = &args.requests {
+            dry_run::write_requests(path, &lanes, &backends)?;
+        }
         context.tell(&safe(&text))?;
         return Ok(Exit::Success);
     }

@@ -25,6 +25,7 @@ mod pipes;
 mod project;
 mod replies;
 mod report;
+mod requests;
 mod rescore;
 mod results;
 mod resume;

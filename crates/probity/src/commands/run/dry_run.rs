@@ -1,13 +1,25 @@
 //! What a run would ask, and what that would cost.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    path::Path,
+    sync::Arc,
+};
 
-use probity_core::dollars::dollars;
+use probity_core::{
+    dollars::dollars,
+    request::{Request, short},
+};
 use probity_load::settings::Settings;
 use probity_run::{
-    backend::{Answers, Backend, CacheAccess},
+    backend::{Answers, Backend, CacheAccess, Wire, http::Http},
     plan::{Calls, PlannedLane, ScannedRunner},
 };
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{failure::Failure, output::OutputFile};
 
 /// Bytes of a token, roughly, in prose.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -133,6 +145,61 @@ impl Plan<'_> {
             }
         }
     }
+}
+
+/// One request that would be sent.
+#[derive(Serialize)]
+struct Line<'a> {
+    runner: &'a str,
+    backend: &'a str,
+    case_id: &'a str,
+    /// How often it is sent.
+    repeat: u32,
+    #[serde(flatten, serialize_with = "short::serialize")]
+    request: &'a Request,
+    /// Where a server gets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// What a server gets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<Value>,
+}
+
+/// Writes what each case asks of each backend, a line each.
+pub(super) fn write_requests(
+    path: &Path,
+    lanes: &[PlannedLane],
+    backends: &[Arc<Backend>],
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        Failure::new(format!("failed to write the requests to `{}`", path.display())).because(error)
+    };
+    let mut file = OutputFile::create(path)?;
+    for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
+        let http = match &backends[lane.backend].wire {
+            Wire::Http(http) => Some(http),
+            Wire::Replay(_) | Wire::Program(_) | Wire::Echo => None,
+        };
+        let mut written = Ok(());
+        lane.requests(|case_id, request| {
+            let line = Line {
+                runner: &lane.info.runner,
+                backend: &lane.info.backend,
+                case_id,
+                repeat: lane.info.repeat,
+                request: &request,
+                url: http.map(Http::shown_url),
+                body: http.map(|it| it.body(&request)),
+            };
+            if written.is_ok() {
+                written = serde_json::to_writer(&mut file, &line)
+                    .map_err(io::Error::from)
+                    .and_then(|()| file.write_all(b"\n"));
+            }
+        });
+        written.map_err(failed)?;
+    }
+    file.finish()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -184,6 +184,15 @@ impl Context<'_> {
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
                 let place = bench.seat(&config.name, selection.model.as_deref())?;
+                if let Some(need) = scanned.lacking(&bench.all[place]) {
+                    let (runner, backend) = (&runner.name, &config.name);
+                    let kind = bench.all[place].kind_name();
+                    return Err(Failure::new(format!(
+                        "runner `{runner}` needs {need}, which backend `{backend}` of kind \
+                         `{kind}` does not have"
+                    ))
+                    .hint("choose other backends with `backends`, or leave such cases out"));
+                }
                 let judge = match scanned.needs_judge() {
                     true => Some(bench.judge(runner, &config.name, selection)?),
                     false => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_core::{
-    case::{Category, Routing, RubricCriterion, TestCase},
+    case::{AskSpec, Category, Routing, RubricCriterion, TestCase},
     classification::{Class, Classification, Rule, Verdict},
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
@@ -35,7 +35,10 @@ use probity_core::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
-    request::{Message, Part, Request, Role, ToolCall},
+    request::{
+        Image, Message, Part, Request, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
+        ToolResult,
+    },
     score::Score,
 };
 use probity_stats::Interval;
@@ -463,11 +466,44 @@ fn records() -> Vec<CaseRecord> {
 fn conversation() -> Request {
     let call = ToolCall { id: Some(text("c")), name: text("f"), arguments: json!({ "a": 1 }) };
     let said = |role| match role {
-        Role::System | Role::User | Role::Tool => Message::text(role, "t"),
+        Role::System => Message::text(role, "t"),
+        Role::User => Message { role, content: vec![Part::Text("t".into()), Part::Image(image())] },
+        Role::Tool => Message {
+            role,
+            content: vec![Part::ToolResult(ToolResult {
+                id: Some(text("c")),
+                name: text("f"),
+                content: "r".into(),
+            })],
+        },
         Role::Assistant => Message { role, content: vec![Part::ToolCall(call.clone())] },
     };
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    Request { messages: roles.map(said).into() }
+    Request {
+        tools: [tool()].into(),
+        tool_choice: Some(ToolChoice::Tool(text("f"))),
+        response_format: Some(ResponseFormat::Json),
+        sampling: sampling(),
+        ..Request::of(roles.map(said).into())
+    }
+}
+
+fn image() -> Image {
+    Image::from_bytes("a.gif", b"GIF89a.".to_vec()).unwrap()
+}
+
+fn tool() -> Tool {
+    Tool { name: text("f"), description: Some(text("d")), parameters: json!({}) }
+}
+
+fn sampling() -> Sampling {
+    Sampling {
+        temperature: Some(0.5),
+        top_p: Some(0.5),
+        max_tokens: Some(1),
+        seed: Some(1),
+        stop: vec![text("x")],
+    }
 }
 
 fn judged_by() -> JudgedBy {
@@ -630,6 +666,13 @@ pub(super) fn case() -> TestCase {
         posix_compliant: Some(true),
         notes: Some(text("n")),
         system: Some(text("s")),
+        ask: AskSpec {
+            messages: conversation().messages,
+            tools: Some([tool()].into()),
+            tool_choice: Some(ToolChoice::Auto),
+            response_format: Some(ResponseFormat::Json),
+            sampling: sampling(),
+        },
         prompt_vars: [(text("v"), json!(1))].into_iter().collect(),
         criteria: Criteria {
             expected_response: Some(json!("r")),
