@@ -2,6 +2,7 @@
 
 mod decode;
 mod fields;
+mod reading;
 
 pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, is_case_field, of_result};
 pub use decode::{Decoded, decode};

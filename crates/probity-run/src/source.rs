@@ -272,8 +272,8 @@ impl Cases {
             let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
             return Ok(Filled { prompt: case.prompt.clone(), system });
         }
-        let of_case =
-            |text: &str| template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case);
+        let vars = case.vars();
+        let of_case = |text: &str| template::render(text, &vars).map_err(|_| Unfilled::Case);
         let own = of_case(&case.prompt)?;
         // The instructions of a skill runner that routes are filled in with its index.
         let routes = self.kind.has_skills() && !self.kind.compares();
@@ -285,7 +285,7 @@ impl Cases {
             };
             return Ok(Filled { prompt: own, system });
         }
-        let mut vars = case.prompt_vars.clone();
+        let mut vars = vars.clone().into_owned();
         vars.insert("id".to_owned(), Value::from(case.id.as_str()));
         vars.insert("prompt".to_owned(), Value::from(own.as_str()));
         vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));

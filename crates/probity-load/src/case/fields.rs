@@ -314,7 +314,8 @@ pub fn did_you_mean(text: &str, names: &[&str]) -> Option<String> {
     (score(nearest) > 0.8).then(|| format!("did you mean `{nearest}`?"))
 }
 
-fn one_of_list(names: &[&str]) -> String {
+/// The names that there are.
+pub(super) fn one_of_list(names: &[&str]) -> String {
     let mut list = "it is one of ".to_owned();
     for (at, name) in names.iter().enumerate() {
         let separator = if at == 0 { "" } else { ", " };

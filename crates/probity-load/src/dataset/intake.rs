@@ -399,7 +399,7 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
     let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
     for (key, text) in texts {
         let Some(text) = text else { continue };
-        for error in template_errors(text, &case.prompt_vars) {
+        for error in template_errors(text, &case.vars()) {
             let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
             let span = error.place_in(text, source.text(), &whole);
             if error.is_undefined {
