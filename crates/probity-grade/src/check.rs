@@ -275,7 +275,23 @@ impl Test {
                 let references = it.references.into_iter().map(apply).collect();
                 Ok(Self::Similarity(Similarity { references, ..it }))
             }
-            _ => {
+            Self::EqualsJson(_)
+            | Self::Json { .. }
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::IsRefusal
+            | Self::WordCount { .. }
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::LlmRubric { .. }
+            | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
             }

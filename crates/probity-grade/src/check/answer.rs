@@ -34,7 +34,10 @@ impl Numbers {
             let within = match self.tolerance {
                 Tolerance::Absolute(0.0) | Tolerance::Relative(0.0) => String::new(),
                 Tolerance::Absolute(most) => format!(" (within {most})"),
-                Tolerance::Relative(share) => format!(" (within {}%)", share * 100.0),
+                // Shares are off in their last digits, which nobody wrote.
+                Tolerance::Relative(share) => {
+                    format!(" (within {}%)", (share * 1e11).round() / 1e9)
+                }
             };
             let expected = listed(self.expected.iter().map(ToString::to_string));
             Difference::Text(TextDifference {

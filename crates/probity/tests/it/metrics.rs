@@ -53,11 +53,9 @@ fn each_metric_judges_and_says_why() {
             ("both", "the reply names several choices: A (red), B (blue)"),
             ("far", "expected `100 (within 1%)`, got `90`"),
             ("nowhere", "nothing to extract: no number"),
-            ("poor", "overlap: ROUGE-2 of `something else` is 0.000, below 0.75"),
+            ("poor", "ROUGE-2 of `something else` is 0.000, below 0.75"),
             ("several", "there are several numbers: 3, 4; `extract` says which"),
-        ]
-        .map(|(id, why)| (id, why)),
-        "{failed:#?}"
+        ],
     );
     let texts = case(&cases, "texts");
     let values: Vec<f64> = texts["classification"]["scores"]
@@ -66,7 +64,7 @@ fn each_metric_judges_and_says_why() {
         .iter()
         .map(|it| (it["value"].as_f64().unwrap() * 1000.0).round() / 1000.0)
         .collect();
-    assert_eq!(values, [0.6, 0.824, 1.0, 0.66, 0.728, 1.0, 1.0]);
+    assert_eq!(values, [0.667, 0.824, 1.0, 0.707, 0.809, 1.0, 1.0]);
     let last = &case(&cases, "last")["classification"];
     assert_eq!(last["details"]["extracted"], json!([{ "check": "number", "text": "7" }]));
     assert_eq!(last["scores"][0]["span"], json!([8, 9]));
@@ -101,7 +99,9 @@ fn what_is_misspelt_is_refused_before_the_first_call() {
 
 #[test]
 fn a_dataset_keeps_its_metrics_in_every_format() {
-    let project = project(CASES);
+    // In CSV an expected number cannot be told from a text.
+    let texts = CASES.replace(":1234.5,", ":\"1234.5\",");
+    let project = project(CASES).file("text.jsonl", texts);
     for file in ["c.toml", "c.yaml", "c.json", "c.csv"] {
         let from = if file == "c.csv" { "text.jsonl" } else { "c.jsonl" };
         // In CSV an expected number cannot be told from a text.
@@ -112,9 +112,8 @@ fn a_dataset_keeps_its_metrics_in_every_format() {
         let digest = |file: &str| {
             let stats = project.run(&["dataset", "stats", "--json", file]);
             let stats: Value = serde_json::from_slice(&stats.stdout).unwrap();
-            stats.to_string()
+            stats["digest"].as_str().unwrap().to_owned()
         };
-        let same = digest(file).replace(file, "") == digest(from).replace(from, "");
-        assert!(same, "{}\n{}", digest(file), digest(from));
+        assert_eq!(digest(file), digest(from), "{file}");
     }
 }

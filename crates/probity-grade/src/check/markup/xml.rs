@@ -8,19 +8,31 @@ const TRIES: usize = 100;
 /// Whether a text is one well-formed element, with what may stand around it; else what it is not.
 pub(super) fn document(text: &str) -> Result<(), String> {
     let text = text.trim();
-    match element(text)? {
-        length if text[length..].trim().is_empty() => Ok(()),
-        length => {
-            let mut rest = Reader::from_str(&text[length..]);
-            loop {
-                match rest.read_event().map_err(|error| error.to_string())? {
-                    Event::Eof => return Ok(()),
-                    Event::Comment(_) | Event::PI(_) => {}
-                    Event::Text(blank) if blank.trim_ascii().is_empty() => {}
-                    _ => return Err("there is more after the root element".to_owned()),
-                }
-            }
+    let mut rest = Reader::from_str(&text[element(text)?..]);
+    loop {
+        let event = rest.read_event().map_err(|error| error.to_string())?;
+        if event == Event::Eof {
+            return Ok(());
         }
+        if is_text(&event) || !matches!(event, Event::Comment(_) | Event::PI(_) | Event::Text(_)) {
+            return Err("there is more after the root element".to_owned());
+        }
+    }
+}
+
+/// Whether an event is text other than blanks.
+fn is_text(event: &Event<'_>) -> bool {
+    match event {
+        Event::Text(text) => !text.trim_ascii().is_empty(),
+        Event::CData(_) | Event::GeneralRef(_) => true,
+        Event::Start(_)
+        | Event::End(_)
+        | Event::Empty(_)
+        | Event::Comment(_)
+        | Event::Decl(_)
+        | Event::PI(_)
+        | Event::DocType(_)
+        | Event::Eof => false,
     }
 }
 
@@ -39,29 +51,27 @@ fn element(text: &str) -> Result<usize, String> {
     let mut depth = 0_usize;
     loop {
         let event = reader.read_event().map_err(|error| error.to_string())?;
-        match &event {
-            Event::Start(tag) | Event::Empty(tag) => {
-                for attribute in tag.attributes() {
-                    attribute.map_err(|error| error.to_string())?;
-                }
+        if depth == 0 && is_text(&event) {
+            return Err("there is text before the root element".to_owned());
+        }
+        if let Event::Start(tag) | Event::Empty(tag) = &event {
+            for attribute in tag.attributes() {
+                attribute.map_err(|error| error.to_string())?;
             }
-            Event::Text(text) if depth == 0 && !text.trim_ascii().is_empty() => {
-                return Err("there is text before the root element".to_owned());
-            }
-            Event::CData(_) | Event::GeneralRef(_) if depth == 0 => {
-                return Err("there is text before the root element".to_owned());
-            }
-            Event::Eof => {
-                let what = if depth == 0 { "there is no element" } else { "an element has no end" };
-                return Err(what.to_owned());
-            }
-            _ => {}
         }
         match event {
             Event::Start(_) => depth += 1,
             Event::End(_) => depth = depth.saturating_sub(1),
             Event::Empty(_) => {}
-            _ => continue,
+            Event::Eof if depth == 0 => return Err("there is no element".to_owned()),
+            Event::Eof => return Err("an element has no end".to_owned()),
+            Event::Text(_)
+            | Event::CData(_)
+            | Event::GeneralRef(_)
+            | Event::Comment(_)
+            | Event::Decl(_)
+            | Event::PI(_)
+            | Event::DocType(_) => continue,
         }
         if depth == 0 {
             return usize::try_from(reader.buffer_position()).map_err(|error| error.to_string());
