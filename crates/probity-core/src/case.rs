@@ -1,6 +1,6 @@
 //! One example of a dataset.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -147,6 +147,17 @@ impl TestCase {
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         // By way of a tree: serde cannot hand numbers of any precision to flattened fields directly.
         serde_json::from_value(serde_json::from_str(text)?)
+    }
+
+    /// The variables of its templates: `prompt_vars`, and `choices` if it has some.
+    pub fn vars(&self) -> Cow<'_, BTreeMap<String, Value>> {
+        let choices = &self.criteria.reading.choices;
+        if choices.is_empty() || self.prompt_vars.contains_key("choices") {
+            return Cow::Borrowed(&self.prompt_vars);
+        }
+        let mut vars = self.prompt_vars.clone();
+        vars.insert("choices".to_owned(), Value::from(choices.as_slice()));
+        Cow::Owned(vars)
     }
 
     /// Every command that answers the case, the first one first.

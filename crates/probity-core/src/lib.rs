@@ -26,6 +26,7 @@ pub mod located;
 pub mod metrics;
 pub mod names;
 pub mod problem;
+pub mod reading;
 pub mod reason;
 pub mod record;
 pub mod reply;

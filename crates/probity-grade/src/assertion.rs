@@ -4,15 +4,21 @@ use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
+    details::Extracted,
     located::Step,
     score::Score,
 };
+use probity_text::{chrf::Variant, rouge::Words};
 use serde_json::Value;
 
 use crate::{
-    check::{Checked, Ends, Letters, Need, Test, finish_reason},
-    compile::Compiler,
+    check::{
+        Check, Checked, Ends, Letters, Markup, Metric, Need, Similarity, SqlDialect, Test,
+        finish_reason,
+    },
+    compile::{self, Compiler},
     judge,
+    reading::Reader,
     reply::Reply,
     schema::Schema,
 };
@@ -30,7 +36,7 @@ pub(crate) struct CompiledAssertion {
     kind: AssertionKind,
     weight: f64,
     metric: Option<String>,
-    test: Test,
+    check: Check,
 }
 
 impl CompiledAssertion {
@@ -45,9 +51,10 @@ impl CompiledAssertion {
         self.metric.clone().map_or_else(|| self.kind.name(), Into::into)
     }
 
-    /// What it comes to for a reply.
-    pub(crate) fn score(&self, reply: &Reply<'_, '_>) -> Score {
-        let Checked { value, passed, reason, span, .. } = self.test.check(reply, None);
+    /// What it comes to for a reply. What it takes out of the reply is told as well.
+    pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Vec<Extracted>) -> Score {
+        let checked = self.check.check(reply, None);
+        let Checked { value, passed, reason, span, extracted, .. } = checked;
         let (value, passed, reason) = match (self.kind.negated, value) {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
@@ -57,6 +64,7 @@ impl CompiledAssertion {
             (true, Some(_)) => (Some(1.0), true, None),
         };
         let (name, kind) = (self.name(), self.kind.name());
+        told.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
         Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
 }
@@ -70,11 +78,12 @@ pub(crate) fn compile(
 ) -> Option<CompiledAssertion> {
     let mut context = Context { assertion, path, problems };
     let test = context.test(compiler)?;
+    let check = context.check(test, compiler)?;
     Some(CompiledAssertion {
         kind: assertion.kind,
         weight: assertion.weight.unwrap_or(1.0),
         metric: assertion.metric.clone(),
-        test,
+        check,
     })
 }
 
@@ -95,6 +104,9 @@ impl Context<'_> {
                 Some(value) => Some(Test::EqualsJson(value.clone())),
                 None => self.wrong("a value"),
             },
+            AssertionTest::ExactMatch => {
+                Some(Test::Equals { any: self.any_text()?, ends: Ends::Trimmed })
+            }
             AssertionTest::Contains => {
                 Some(contains(vec![self.text()?], Need::All, Letters::AsTheyAre))
             }
@@ -124,6 +136,44 @@ impl Context<'_> {
             }
             AssertionTest::IsJson => self.schema(compiler, Test::IsJson),
             AssertionTest::ContainsJson => self.schema(compiler, Test::ContainsJson),
+            AssertionTest::IsXml => self.markup(Markup::IsXml),
+            AssertionTest::ContainsXml => self.markup(Markup::ContainsXml),
+            AssertionTest::IsHtml => self.markup(Markup::IsHtml),
+            AssertionTest::ContainsHtml => self.markup(Markup::ContainsHtml),
+            AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
+            AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
+            AssertionTest::Number => {
+                let texts = self.any_text()?;
+                let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
+                match numbers {
+                    Ok(numbers) => Some(Test::Numbers(numbers)),
+                    Err(why) => self.problem("value", "bad-assertion", why),
+                }
+            }
+            AssertionTest::Choice => {
+                let keys = self.any_text()?;
+                let own = &self.assertion.reading.choices;
+                let choices =
+                    if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
+                match compile::choices(&keys, choices) {
+                    Ok(choices) => Some(Test::Choices(choices)),
+                    Err(why) => self.problem("value", "bad-assertion", why),
+                }
+            }
+            AssertionTest::TokenF1 => self.similarity(Metric::TokenF1),
+            AssertionTest::Rouge1 => self.similarity(Metric::RougeN(1, self.words())),
+            AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
+            AssertionTest::RougeL => self.similarity(Metric::RougeL(self.words())),
+            AssertionTest::Bleu => self.similarity(Metric::Bleu),
+            AssertionTest::Chrf => match self.assertion.word_order {
+                None | Some(0) => self.similarity(Metric::Chrf(Variant::Characters)),
+                Some(2) => self.similarity(Metric::Chrf(Variant::WithWords)),
+                Some(_) => {
+                    let message = "`word_order` is 0 for chrF and 2 for chrF++".to_owned();
+                    self.problem("word_order", "out-of-range", message)
+                }
+            },
+            AssertionTest::EditSimilarity => self.similarity(Metric::Edit),
             AssertionTest::IsRefusal => Some(Test::IsRefusal),
             AssertionTest::Levenshtein => {
                 let edits = self.assertion.threshold.unwrap_or(DEFAULT_EDITS);
@@ -145,6 +195,73 @@ impl Context<'_> {
             AssertionTest::LlmRubric => self.rubric(compiler),
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }
+    }
+
+    /// The test with what it looks at. Options that mean nothing to it are refused.
+    fn check(&mut self, test: Test, compiler: &mut Compiler<'_>) -> Option<Check> {
+        let Assertion { kind, reading, stemmer, word_order, .. } = self.assertion;
+        let is_rouge = matches!(
+            kind.test,
+            AssertionTest::Rouge1 | AssertionTest::Rouge2 | AssertionTest::RougeL
+        );
+        for (field, owner, is_stated, is_owned) in [
+            ("choices", "choice", !reading.choices.is_empty(), kind.test == AssertionTest::Choice),
+            (
+                "tolerance",
+                "number",
+                reading.tolerance.is_some(),
+                kind.test == AssertionTest::Number,
+            ),
+            ("stemmer", "rouge-…", stemmer.is_some(), is_rouge),
+            ("word_order", "chrf", word_order.is_some(), kind.test == AssertionTest::Chrf),
+        ] {
+            if is_stated && !is_owned {
+                let message = format!("`{field}` goes with `{owner}`, not with `{kind}`");
+                return self.problem(field, "bad-assertion", message);
+            }
+        }
+        let check = Reader::new(reading, compiler).and_then(|reader| Check::new(test, reader));
+        check.map_or_else(|bad| self.problem(bad.field, bad.code, bad.message), Some)
+    }
+
+    fn words(&self) -> Words {
+        match self.assertion.stemmer {
+            Some(true) => Words::Stemmed,
+            Some(false) | None => Words::AsWritten,
+        }
+    }
+
+    fn similarity(&mut self, metric: Metric) -> Option<Test> {
+        let least = self.assertion.threshold.unwrap_or(metric.default_least());
+        if !(0.0..=1.0).contains(&least) {
+            let message = "the threshold must be from 0 to 1".to_owned();
+            return self.problem("threshold", "out-of-range", message);
+        }
+        Some(Test::Similarity(Similarity { metric, references: self.any_text()?, least }))
+    }
+
+    fn markup(&mut self, markup: Markup) -> Option<Test> {
+        match &self.assertion.value {
+            None => Some(Test::Markup(markup)),
+            Some(_) => self.wrong("left out"),
+        }
+    }
+
+    fn dialect(&mut self) -> Option<SqlDialect> {
+        let Some(value) = &self.assertion.value else { return Some(SqlDialect::Generic) };
+        match value.as_str().map(str::parse) {
+            Some(Ok(dialect)) => Some(dialect),
+            Some(Err(_)) | None => {
+                let names = SqlDialect::ALL.map(|it| format!("`{it}`")).join(", ");
+                self.wrong(&format!("a dialect of SQL: {names}"))
+            }
+        }
+    }
+
+    /// One text, or several of which any will do.
+    fn any_text(&mut self) -> Option<Vec<String>> {
+        let texts = self.assertion.value.as_ref().and_then(compile::any_text);
+        texts.or_else(|| self.wrong("a string or a list of strings"))
     }
 
     /// What a judge has to look at: one text, or criteria with weights.

@@ -1,19 +1,28 @@
 //! The checks that matchers and assertions compile to, asked about a reply.
 
+mod answer;
 mod distance;
+mod markup;
+mod similarity;
 
 use std::{ops::Range, sync::Arc};
 
 use probity_core::{
     criteria::JsonLevel,
+    details::Extracted,
     difference::{Difference, Missing, OtherCommand, PatternDifference, StartDifference},
     json::Limits,
     run_result::Assessment,
     score::Score,
 };
 use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
+use probity_text::normalize::Normalizer;
 use regex::Regex;
 use serde_json::Value;
+
+pub(crate) use answer::{Choices, Numbers};
+pub(crate) use markup::{Markup, SqlDialect};
+pub(crate) use similarity::{Metric, Similarity};
 
 use crate::{
     assertion::CompiledAssertion,
@@ -21,9 +30,57 @@ use crate::{
     difference::{Extra, json_difference, json_equal, shown, text_difference},
     excerpt::excerpt,
     json::{Wanted, extract},
+    reading::{Answer, BadReading, Reader},
     reply::Reply,
     schema::{Held, Schema},
 };
+
+/// The names of the dialects of SQL that `is-sql` and `contains-sql` know.
+pub fn sql_dialects() -> impl Iterator<Item = &'static str> {
+    SqlDialect::ALL.into_iter().map(SqlDialect::as_str)
+}
+
+/// A check of the answer that is read out of a reply.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    reader: Reader,
+    pub(crate) test: Test,
+}
+
+impl Check {
+    /// A check with what it looks at, or what of that makes no sense for it.
+    pub(crate) fn new(test: Test, reader: Reader) -> Result<Self, BadReading> {
+        if reader.extracts() && !test.looks_at_text() {
+            let message = "it does not look at the text of the reply: there is nothing to extract";
+            return Err(BadReading::new("extract", message));
+        }
+        let test = match reader.normalizer().is_empty() {
+            true => test,
+            false => test.normalized(reader.normalizer())?,
+        };
+        Ok(Self { reader, test })
+    }
+
+    /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
+    pub(crate) fn check(&self, reply: &Reply<'_, '_>, json: Option<&Value>) -> Checked {
+        let Answer { text, span, is_verbatim, extracted } = match self.reader.read(reply.text) {
+            Ok(answer) => answer,
+            Err(absent) => return Checked::fails(format!("nothing to extract: {absent}")),
+        };
+        if is_verbatim && extracted.is_none() {
+            return self.test.check(reply, json);
+        }
+        let checked = self.test.check(&reply.with_text(&text), json);
+        let span = match (&span, &checked.span) {
+            (Some(outer), Some(inner)) if is_verbatim => {
+                Some(outer.start + inner.start..outer.start + inner.end)
+            }
+            _ if extracted.is_some() => span,
+            _ => None,
+        };
+        Checked { span, extracted, ..checked }
+    }
+}
 
 /// One check, compiled.
 #[derive(Clone, Debug)]
@@ -51,6 +108,10 @@ pub(crate) enum Test {
     Command(Vec<Accepted>),
     IsJson(Option<Arc<Schema>>),
     ContainsJson(Option<Arc<Schema>>),
+    Markup(Markup),
+    Numbers(Numbers),
+    Choices(Choices),
+    Similarity(Similarity),
     IsRefusal,
     Levenshtein {
         expected: String,
@@ -108,6 +169,8 @@ pub(crate) struct Checked {
     pub(crate) index: Option<usize>,
     /// The bytes of the reply that it is about.
     pub(crate) span: Option<Range<usize>>,
+    /// What was taken out of the reply to look at.
+    pub(crate) extracted: Option<String>,
 }
 
 impl Checked {
@@ -119,6 +182,7 @@ impl Checked {
             difference: None,
             index: None,
             span: None,
+            extracted: None,
         }
     }
 
@@ -154,6 +218,85 @@ impl Checked {
 }
 
 impl Test {
+    /// Whether it looks at the text of a reply, and at nothing that was found out about it before.
+    fn looks_at_text(&self) -> bool {
+        match self {
+            Self::Json { .. }
+            | Self::IsRefusal
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::LlmRubric { .. }
+            | Self::Set { .. } => false,
+            Self::Equals { .. }
+            | Self::EqualsJson(_)
+            | Self::Contains { .. }
+            | Self::StartsWith(_)
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::Levenshtein { .. }
+            | Self::WordCount { .. } => true,
+        }
+    }
+
+    /// The same check, of texts without what does not count.
+    fn normalized(self, normalizer: &Normalizer) -> Result<Self, BadReading> {
+        let apply = |text: String| normalizer.apply(&text).into_owned();
+        // Every text contains the empty one.
+        let needles = |texts: Vec<String>| -> Result<Vec<String>, BadReading> {
+            let left: Vec<String> = texts.iter().cloned().map(apply).collect();
+            match left.iter().position(String::is_empty) {
+                Some(at) => {
+                    let message = format!("nothing of `{}` would count", excerpt(&texts[at], 0));
+                    Err(BadReading::new("normalize", message))
+                }
+                None => Ok(left),
+            }
+        };
+        match self {
+            Self::Equals { any, ends } => {
+                Ok(Self::Equals { any: any.into_iter().map(apply).collect(), ends })
+            }
+            Self::Contains { needles: texts, need, letters } => {
+                Ok(Self::Contains { needles: needles(texts)?, need, letters })
+            }
+            Self::StartsWith(starts) => Ok(Self::StartsWith(needles(starts)?)),
+            Self::Levenshtein { expected, edits } => {
+                Ok(Self::Levenshtein { expected: apply(expected), edits })
+            }
+            Self::Similarity(it) if it.metric == Metric::Edit => {
+                let references = it.references.into_iter().map(apply).collect();
+                Ok(Self::Similarity(Similarity { references, ..it }))
+            }
+            Self::EqualsJson(_)
+            | Self::Json { .. }
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::IsRefusal
+            | Self::WordCount { .. }
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::LlmRubric { .. }
+            | Self::Set { .. } => {
+                let message = "only checks that compare texts have `normalize` and `ignore`";
+                Err(BadReading::new("normalize", message))
+            }
+        }
+    }
+
     /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
     pub(crate) fn check(&self, reply: &Reply<'_, '_>, json: Option<&Value>) -> Checked {
         let text = reply.text;
@@ -209,6 +352,10 @@ impl Test {
                     None => Checked::fails("there is no JSON in the reply".to_owned()),
                 }
             }
+            Self::Markup(markup) => markup.check(text),
+            Self::Numbers(numbers) => numbers.check(text),
+            Self::Choices(choices) => choices.check(text),
+            Self::Similarity(similarity) => similarity.check(text),
             Self::IsRefusal => {
                 let found = reply.refusal().map(|it| it.span.clone());
                 Checked::of(reply.is_refusal(), || "the reply is not a refusal".to_owned())
@@ -253,6 +400,8 @@ pub(crate) struct Together {
     pub(crate) passed: bool,
     pub(crate) value: f64,
     pub(crate) scores: Vec<Score>,
+    /// What the assertions took out of the reply.
+    pub(crate) extracted: Vec<Extracted>,
     /// Why the judge's part is not known; it is then taken to hold.
     pub(crate) unjudged: Option<String>,
 }
@@ -263,7 +412,8 @@ pub(crate) fn evaluate(
     threshold: Option<f64>,
     reply: &Reply<'_, '_>,
 ) -> Together {
-    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply)).collect();
+    let mut extracted = Vec::new();
+    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply, &mut extracted)).collect();
     let value_of = |it: &Score| it.value.unwrap_or(1.0);
     let weight: f64 = scores.iter().map(|it| it.weight).sum();
     let weighted: f64 = scores.iter().map(|it| it.weight * value_of(it)).sum();
@@ -273,11 +423,11 @@ pub(crate) fn evaluate(
         None => scores.iter().all(|it| it.passed || it.value.is_none() || !it.is_required()),
     };
     let unjudged = scores.iter().find(|it| it.value.is_none()).and_then(|it| it.reason.clone());
-    Together { passed, value, scores, unjudged }
+    Together { passed, value, scores, extracted, unjudged }
 }
 
 fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, '_>) -> Checked {
-    let Together { passed, value, scores, unjudged } = evaluate(members, threshold, reply);
+    let Together { passed, value, scores, unjudged, .. } = evaluate(members, threshold, reply);
     if let Some(why) = unjudged.filter(|_| passed) {
         return Checked::unjudged(why);
     }

@@ -3,7 +3,8 @@
 use probity_core::{
     classification::{Classification, Rule},
     details::{
-        Also, CommandDetails, Criterion, Details, JsonStep, PolicyHit, RefusalSource, Trouble,
+        Also, CommandDetails, Criterion, Details, Extracted, JsonStep, PolicyHit, RefusalSource,
+        Trouble,
     },
     difference::{AssertionDifference, ChoiceDifference, Difference},
     failure::ErrorKind,
@@ -83,6 +84,7 @@ struct Facts {
     scores: Vec<Score>,
     criteria: Option<Criterion>,
     matched_index: Option<usize>,
+    extracted: Vec<Extracted>,
     command: Option<Box<CommandDetails>>,
     evidence: Option<Box<Evidence>>,
     has_reply: bool,
@@ -98,6 +100,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         mut scores,
         criteria,
         matched_index,
+        extracted,
         command,
         evidence,
         has_reply,
@@ -120,6 +123,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         hits,
         steps,
         duplicate_keys,
+        extracted,
         command,
         evidence,
         partial_reply: infrastructure && has_reply,
@@ -379,8 +383,9 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span } =
-            comparison.test.check(reply, json);
+        let Checked { value, passed, reason, difference, index, span, extracted } =
+            comparison.check.check(reply, json);
+        facts.extracted.extend(extracted.map(|text| Extracted { check: name.into(), text }));
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
         match passed {
             true => {
@@ -397,8 +402,9 @@ fn judge_content(
     if expectation.assertions.is_empty() {
         return;
     }
-    let Together { passed, value, scores, unjudged } =
+    let Together { passed, value, scores, extracted, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
+    facts.extracted.extend(extracted);
     facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);

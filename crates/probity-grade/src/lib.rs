@@ -18,8 +18,8 @@ mod excerpt;
 pub mod json;
 pub mod judge;
 pub mod lint;
-mod pattern;
 pub mod policy;
+mod reading;
 mod redact;
 pub mod refusal;
 mod reply;
@@ -28,6 +28,7 @@ mod rules;
 mod schema;
 
 pub use accepted::check_commands;
+pub use check::sql_dialects;
 pub use classify::classify;
 pub use compile::{Compiler, Expectation};
 pub use redact::redacted;

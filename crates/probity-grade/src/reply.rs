@@ -19,6 +19,14 @@ impl<'t, 'r> Reply<'t, 'r> {
         Self { text, result, rules, refusal: OnceCell::new() }
     }
 
+    /// The same reply, of which only a part or another form is looked at.
+    pub(crate) fn with_text<'s>(&self, text: &'s str) -> Reply<'s, 'r>
+    where
+        't: 's,
+    {
+        Reply { text, result: self.result, rules: self.rules, refusal: OnceCell::new() }
+    }
+
     /// The words that decline, if any do.
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         self.refusal.get_or_init(|| self.rules.refusal.detect(self.text)).as_ref()

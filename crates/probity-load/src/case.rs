@@ -3,6 +3,7 @@
 mod ask;
 mod decode;
 mod fields;
+mod reading;
 
 pub(crate) use ask::image_at;
 pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, is_case_field, of_result};

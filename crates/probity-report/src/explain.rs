@@ -84,6 +84,10 @@ fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
         field(text, "expected", &one_line(&expected, 400));
         field(text, "actual", &one_line(record.actual().unwrap_or("nothing"), 400));
     }
+    for extracted in &record.classification.details.extracted {
+        let check = one_line(&extracted.check, 40);
+        field(text, "extracted", &format!("`{}` ({check})", one_line(&extracted.text, 400)));
+    }
 }
 
 fn field(text: &mut String, name: &str, value: &str) {

@@ -262,7 +262,8 @@ impl Cases {
             let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
             return Ok(Request::new(system, case.prompt.as_str()));
         }
-        let vars = template::fill_values(&case.prompt_vars).map_err(|_| Unfilled::Case)?;
+        let given = case.vars();
+        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
         let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
         let said = match messages.is_empty() {
             true => self.fill_prompt(case, &vars)?,

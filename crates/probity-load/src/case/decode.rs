@@ -11,7 +11,10 @@ use probity_core::{
     located::{Entry, Node, NodeValue},
 };
 
-use super::{Fields, Findings, ask};
+use super::{
+    Fields, Findings, ask,
+    reading::{READING_FIELDS, reading},
+};
 
 /// Longest id that is accepted, in characters.
 const LONGEST_ID: usize = 128;
@@ -41,6 +44,11 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "prompt_vars",
     "expected_response",
     "match",
+    "extract",
+    "normalize",
+    "ignore",
+    "choices",
+    "tolerance",
     "expected_format",
     "json_level",
     "schema",
@@ -269,6 +277,7 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
     Criteria {
         expected_response: fields.json("expected_response"),
         matcher: fields.one_of("match", "matcher", &matchers, Matcher::named),
+        reading: reading(fields),
         expected_format: fields.one_of("expected_format", "format", &formats, |name| {
             ExpectedFormat::ALL.into_iter().find(|it| it.as_str() == name)
         }),
@@ -326,20 +335,16 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
         return Vec::new();
     };
     // One that cannot be read leaves its place behind, so that those after it keep theirs.
-    let unreadable = || Assertion {
-        kind: AssertionKind { negated: false, test: AssertionTest::AssertSet },
-        value: None,
-        weight: None,
-        threshold: None,
-        metric: None,
-        members: Vec::new(),
-    };
+    let unreadable =
+        || Assertion::new(AssertionKind { negated: false, test: AssertionTest::AssertSet });
     items.iter().map(|it| assertion(it, depth, findings).unwrap_or_else(unreadable)).collect()
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: &[&str] = &["type", "value", "weight", "threshold", "metric", "assert"];
-    let mut fields = Fields::new(node, "an assertion", KNOWN, findings)?;
+    const KNOWN: [&str; 8] =
+        ["type", "value", "weight", "threshold", "metric", "stemmer", "word_order", "assert"];
+    let known: Vec<&str> = KNOWN.into_iter().chain(READING_FIELDS).collect();
+    let mut fields = Fields::new(node, "an assertion", &known, findings)?;
     if fields.get("type").is_none() {
         fields.required_text("type");
         return None;
@@ -354,6 +359,8 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     }
     let (value, threshold) = (fields.json("value"), fields.number("threshold"));
     let metric = fields.text("metric");
+    let (reading, stemmer) = (reading(&mut fields), fields.boolean("stemmer"));
+    let word_order = fields.count("word_order", 0..=2).and_then(|it| u8::try_from(it).ok());
     let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
         (true, Some(inner)) if depth < DEEPEST_SET => {
             assertions(inner, depth + 1, fields.findings())
@@ -375,7 +382,8 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         }
         (false, None) => Vec::new(),
     };
-    Some(Assertion { kind, value, weight, threshold, metric, members })
+    let stated = Assertion { value, weight, threshold, metric, ..Assertion::new(kind) };
+    Some(Assertion { reading, stemmer, word_order, members, ..stated })
 }
 
 fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {

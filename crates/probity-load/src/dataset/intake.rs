@@ -398,7 +398,8 @@ fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
 
 /// Fills in the templates of a case, as a run would.
 fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: &mut Findings) {
-    let vars = match template::fill_values(&case.prompt_vars) {
+    let given = case.vars();
+    let vars = match template::fill_values(&given) {
         Ok(vars) => vars,
         Err((name, error)) => {
             let at = node.get("prompt_vars").and_then(|it| it.get(&name)).unwrap_or(node);

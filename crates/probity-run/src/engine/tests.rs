@@ -211,14 +211,8 @@ fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
         lane.judge = Some(place);
         for case in &mut lane.cases.given {
             let kind = AssertionKind { negated: false, test: AssertionTest::LlmRubric };
-            case.criteria.assertions = vec![Assertion {
-                kind,
-                value: Some("is good".into()),
-                weight: None,
-                threshold: None,
-                metric: None,
-                members: Vec::new(),
-            }];
+            case.criteria.assertions =
+                vec![Assertion { value: Some("is good".into()), ..Assertion::new(kind) }];
         }
     }
     plan

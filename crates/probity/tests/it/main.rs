@@ -21,6 +21,7 @@ mod hidden;
 mod init;
 mod judge;
 mod loading;
+mod metrics;
 mod pipes;
 mod project;
 mod replies;

@@ -12,8 +12,8 @@ use probity_core::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
     details::{
-        Also, CommandDetails, Criterion, Details, Equivalence, JsonStep, PolicyHit, RefusalSource,
-        Risk, Trouble,
+        Also, CommandDetails, Criterion, Details, Equivalence, Extracted, JsonStep, PolicyHit,
+        RefusalSource, Risk, Trouble,
     },
     difference::Difference,
     evaluation::{
@@ -31,6 +31,10 @@ use probity_core::{
         Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
     },
     metrics::{Flaky, Latency, ScoreSummary},
+    reading::{
+        Extract, ExtractAfter, ExtractCodeBlock, ExtractJsonPointer, ExtractName, ExtractRegex,
+        ExtractXmlTag, Group as Captured, Reading, Take, Tolerance, Uncounted, Until,
+    },
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
@@ -237,6 +241,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         }],
         steps: vec![JsonStep::Fence],
         duplicate_keys: vec![text("/a")],
+        extracted: vec![Extracted { check: "number".into(), text: text("4") }],
         diff: Some(diff),
         criteria: Some(Criterion::None),
         matched_index: Some(1),
@@ -645,6 +650,29 @@ pub(super) fn stamped() -> Vec<Value> {
     events().into_iter().map(stamped).collect()
 }
 
+/// Every way to read an answer.
+fn reading() -> Reading {
+    let take = Some(Take::First);
+    Reading {
+        extract: vec![
+            Extract::Named(ExtractName::Boxed),
+            Extract::Regex(ExtractRegex {
+                regex: text("a"),
+                group: Some(Captured::Number(0)),
+                take,
+            }),
+            Extract::After(ExtractAfter { after: text("a"), take, until: Some(Until::End) }),
+            Extract::CodeBlock(ExtractCodeBlock { code_block: text("py"), take }),
+            Extract::JsonPointer(ExtractJsonPointer { json_pointer: text("/a") }),
+            Extract::XmlTag(ExtractXmlTag { xml_tag: text("a"), take }),
+        ],
+        normalize: vec![Uncounted::Case],
+        ignore: vec![text(",")],
+        choices: vec![text("a")],
+        tolerance: Some(Tolerance::Percent(1.0)),
+    }
+}
+
 /// A case with every field.
 pub(super) fn case() -> TestCase {
     let assertion = |members| Assertion {
@@ -653,6 +681,9 @@ pub(super) fn case() -> TestCase {
         weight: Some(1.0),
         threshold: Some(0.5),
         metric: Some(text("m")),
+        reading: reading(),
+        stemmer: Some(true),
+        word_order: Some(2),
         members,
     };
     TestCase {
@@ -677,6 +708,7 @@ pub(super) fn case() -> TestCase {
         criteria: Criteria {
             expected_response: Some(json!("r")),
             matcher: Some(Matcher::Exact),
+            reading: reading(),
             expected_format: Some(ExpectedFormat::Text),
             json_level: Some(JsonLevel::Strict),
             schema: Some(json!({})),
