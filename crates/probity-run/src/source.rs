@@ -292,12 +292,12 @@ impl Cases {
 
     fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
-        let system = self.fill_system(case, vars, &own)?;
         let prompt = match &self.prompt {
-            Some(outer) => self.of_runner("prompt", outer, case, vars, &own)?,
-            None => own,
+            Some(outer) => Some(self.of_runner("prompt", outer, case, vars, &own)?),
+            None => None,
         };
-        Ok(Request::new(system, prompt))
+        let system = self.fill_system(case, vars, &own)?;
+        Ok(Request::new(system, prompt.unwrap_or(own)))
     }
 
     /// The instructions of the case, else those of the runner.

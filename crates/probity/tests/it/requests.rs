@@ -62,7 +62,7 @@ fn a_conversation_is_sent_recorded_and_replayed() {
     let project = project("openai", &server, &[conversation()]);
     run(&project, &["--record", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "1")]);
     let body = bodies(&server).remove(0);
-    assert_eq!(body["temperature"], 0, "{body}");
+    assert_eq!(body["temperature"], 0.0, "{body}");
     assert_eq!((&body["max_tokens"], &body["tool_choice"]), (&json!(5), &json!("none")), "{body}");
     assert_eq!(body["tools"][0]["function"]["name"], "add");
     assert_eq!(body["response_format"]["type"], "json_schema");

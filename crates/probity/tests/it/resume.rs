@@ -136,7 +136,7 @@ fn ctrl_c_cancels_saves_and_says_how_to_go_on() {
         let ran = Ran::of(&child.wait_with_output().unwrap());
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         ran.expect(3, &[("ABORTED", "1"), ("FAIL_FAST", "0"), ("N_CASES", "5")]);
-        assert!(ran.err.contains("next: probity run --resume"), "{}", ran.err);
+        assert!(ran.err.contains("next: probity run probity.toml --resume"), "{}", ran.err);
         assert!(ran.err.contains("cases were cut off"), "{}", ran.err);
     }
 }

@@ -158,7 +158,7 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
         let object = sound.pointer_mut(place).unwrap().as_object_mut().unwrap();
         object.retain(|key, _| !keys.contains(&key.as_str()));
     };
-    forget("", &["normalize", "ignore"]);
+    forget("", &["normalize", "ignore", "messages"]);
     let of_text =
         ["extract", "normalize", "ignore", "choices", "tolerance", "stemmer", "word_order"];
     forget("/assert/0", &of_text);
@@ -176,9 +176,12 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let rubric = json!({ "version": "1.0", "skill_name": "s", "license": "MIT",
                          "description": "d", "test_prompts": ["p"], "criteria": [
                              { "name": "n", "weight": 1, "description": "d" }] });
-    check_whole("case", &[sound.clone(), other.clone(), rubric.clone()]);
+    let talk = json!({ "id": "c", "expected_response": "r", "messages": [
+        { "role": "assistant", "content": "x", "tool_calls": [{ "name": "f" }] },
+        { "role": "tool", "tool_call_id": "c", "name": "f", "content": "r" }] });
+    check_whole("case", &[sound.clone(), other.clone(), talk.clone(), rubric.clone()]);
     let project = Project::new()
-        .file("all.jsonl", format!("{sound}\n{other}\n"))
+        .file("all.jsonl", format!("{sound}\n{other}\n{talk}\n"))
         .file("s.json", rubric.to_string());
     let output = project.run(&["dataset", "validate", "--strict", "--json", "all.jsonl", "s.json"]);
     let problems = lines(&String::from_utf8(output.stdout).unwrap());

@@ -91,6 +91,20 @@ fn check_values(name: &str, document: &Value, wrong: &[(&str, Value)]) {
 }
 
 const EVIDENCE: &[&str] = &[
+    "tools",
+    "tool_choice",
+    "response_format",
+    "sampling",
+    "settings",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "/tools/0/description",
+    "/tool_result/id",
+    "/case/prompt",
+    "/case/messages",
     "error_message",
     "limit_seconds",
     "policy_name",
@@ -302,7 +316,7 @@ fn events_that_are_not_whole_are_refused() {
         "digests",
     ];
     let optional = [EVIDENCE, &more].concat();
-    let loose = Loose { anything: &["/arguments"], named: &["/digests"], optional: &optional };
+    let loose = Loose { anything: &["/arguments", "/parameters", "/response_format"], named: &["/digests"], optional: &optional };
     for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
