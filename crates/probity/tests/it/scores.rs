@@ -49,7 +49,7 @@ fn a_gate_on_a_score_holds_its_mean_against_the_limit() {
     let ran = run(&project, &files.map(|file| ["-o", file]).concat());
     ran.expect(1, &[]);
     let sentence = "score.tone at least 0.76: 0.7500 (mean of 4)";
-    assert!(ran.err.contains(&format!("gate FAIL {sentence}")), "{}", ran.err);
+    assert!(ran.err.contains(&format!("FAIL {sentence}")), "{}", ran.err);
     for file in files {
         let text = project.read(file);
         assert!(text.contains("score.tone"), "{file}: {text}");
