@@ -61,7 +61,7 @@ impl SkillChanges {
 impl fmt::Display for SkillChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { changed, new, gone } = self;
-        f.write_str("the skills are not the same")?;
+        f.write_str("the skills differ")?;
         let lists = [("changed", changed), ("new", new), ("gone", gone)];
         for (at, (word, names)) in
             lists.into_iter().filter(|(_, names)| !names.is_empty()).enumerate()
@@ -97,6 +97,6 @@ mod tests {
         );
         let unknown = SkillsInfo { digests: BTreeMap::new(), ..before };
         let told = now.changes_since(&unknown).unwrap().to_string();
-        assert_eq!(told, "the skills are not the same");
+        assert_eq!(told, "the skills differ");
     }
 }

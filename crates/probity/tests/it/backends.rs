@@ -280,9 +280,9 @@ fn a_variable_that_sets_nothing_is_warned_of() {
     };
     let (code, err) = shown("PROBITY_BUDGET_MAX_COST", "1".as_ref());
     assert_eq!(code, Some(0), "{err}");
-    insta::assert_snapshot!(err, @"
-    warning: the variable `PROBITY_BUDGET_MAX_COST` sets nothing; did you mean `PROBITY_BUDGET_MAX_COST_USD`?
-    warning: the variable `PROBITY_RETRY_MAXRETRIES` sets nothing; did you mean `PROBITY_RETRY_MAX_RETRIES`?
+    insta::assert_snapshot!(err, @r"
+    warning: the variable `PROBITY_BUDGET_MAX_COST` is not a setting; did you mean `PROBITY_BUDGET_MAX_COST_USD`?
+    warning: the variable `PROBITY_RETRY_MAXRETRIES` is not a setting; did you mean `PROBITY_RETRY_MAX_RETRIES`?
     ");
 }
 
@@ -296,7 +296,7 @@ fn a_setting_that_is_no_text_is_refused() {
         let output = project.command(words).env("PROBITY_STORE", value).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{err}");
-        assert!(err.contains("the value of the variable `PROBITY_STORE` is no UTF-8"), "{err}");
+        assert!(err.contains("the value of the variable `PROBITY_STORE` is not UTF-8"), "{err}");
     }
 }
 
@@ -348,7 +348,7 @@ fn a_cache_that_is_damaged_is_named_and_can_be_cleared() {
     let shown = project.shown(&["run", "--cache"]);
     assert!(shown.contains("failed to open the cache `notes.txt`"), "{shown}");
     let shown = project.shown(&["cache", "clear"]);
-    assert!(shown.contains("exit 2") && shown.contains("it may be no cache at all"), "{shown}");
+    assert!(shown.contains("exit 2") && shown.contains("it may not be a cache"), "{shown}");
     assert!(project.read("notes.txt").starts_with("no cache"));
 }
 

@@ -173,7 +173,7 @@ fn a_lane_of_the_baseline_that_is_not_run_is_refused() {
     let ran = run(&project, &["--baseline", "main", "--backend", "a"]);
     ran.expect(2, &[("TOTAL_CALLS", "0")]);
     assert!(
-        ran.err.contains("numbers on b is in the baseline `main`, and is not run"),
+        ran.err.contains("numbers on b is in the baseline `main`, but is not run"),
         "{}",
         ran.err
     );

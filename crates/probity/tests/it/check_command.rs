@@ -69,11 +69,11 @@ fn people_see_what_a_command_does_and_where() {
     1 | echo 'a
       |      ^^ syntax error: unterminated single quote
     ");
-    assert_snapshot!(project.shown_with(&["check", "command", "--reply"], "Run `ls -la` or `ls -l .`.\n"), @"
+    assert_snapshot!(project.shown_with(&["check", "command", "--reply"], "Run `ls -la` or `ls -l .`.\n"), @r"
     exit 0
     --- out
     command: ls -la
-    taken out of: prose, inline_code
+    extracted from: prose, inline_code
     the first of 2 commands in the reply
 
     safe at level moderate (risk: safe)

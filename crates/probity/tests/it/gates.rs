@@ -75,7 +75,7 @@ fn a_hopeless_run_stops_when_it_is_decided() {
     let asked = server.seen().asked;
     assert!((11..=12).contains(&asked), "{asked} calls");
     assert!(
-        ran.err.contains("stopped: the gates are decided (fail), and no case that is left can"),
+        ran.err.contains("stopped: the gates are decided (fail), and no remaining case can"),
         "{}",
         ran.err
     );

@@ -17,7 +17,7 @@ fn a_baseline_and_a_comparison_say_which_skill_changed() {
     // What has not changed is not mentioned.
     let same = run(&project, &["--baseline", "v1"]);
     same.expect(0, &[]);
-    assert!(!same.err.contains("the skills are not the same"), "{}", same.err);
+    assert!(!same.err.contains("the skills differ"), "{}", same.err);
     let project = project
         .file("skills/git/SKILL.md", "---\ndescription: Branches.\n---\nOTHER\n")
         .file("skills/zip/SKILL.md", "---\ndescription: Archives.\n---\nZIP\n");

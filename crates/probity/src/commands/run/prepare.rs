@@ -105,11 +105,11 @@ impl Context<'_> {
         };
         let site = project.site();
         let mut shown = printer.problems();
-        let suite = self.args.suite.display().to_string();
+        let file = self.args.suite.display().to_string();
         let mut is_of_suite = false;
         let mut report = |problem: Problem| {
             let is_error = problem.severity == Severity::Error;
-            is_of_suite |= is_error && *problem.file == *suite;
+            is_of_suite |= is_error && *problem.file == *file;
             shown.show(&problem);
         };
         let scanned: Vec<Option<ScannedRunner>> = runners
