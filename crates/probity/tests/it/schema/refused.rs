@@ -435,6 +435,8 @@ fn results_that_are_not_whole_are_refused() {
         "/execution",
         "/assert/0/value",
         "/arguments",
+        "/parameters",
+        "/response_format",
     ];
     let loose = Loose { anything: &anything, named: &[], optional: &optional };
     let results = samples::results();
