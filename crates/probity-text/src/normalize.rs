@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn composed_and_decomposed_are_the_same() {
-        let nfc = Normalizer::new(vec![Step::Unicode], Vec::new());
-        assert_eq!(nfc.apply("e\u{301}"), "é");
-        assert_eq!(nfc.apply("①"), "①");
-        let nfkc = Normalizer::new(vec![Step::Compatibility], Vec::new());
-        assert_eq!(nfkc.apply("①"), "1");
+        let composed = Normalizer::new(vec![Step::Unicode], Vec::new());
+        assert_eq!(composed.apply("e\u{301}"), "é");
+        assert_eq!(composed.apply("①"), "①");
+        let compatible = Normalizer::new(vec![Step::Compatibility], Vec::new());
+        assert_eq!(compatible.apply("①"), "1");
     }
 
     #[test]

@@ -63,8 +63,7 @@ pub fn find(text: &str) -> impl Iterator<Item = Number> {
 pub fn only(text: &str) -> Result<f64, Several> {
     let mut values: Vec<f64> = Vec::new();
     for number in find(text) {
-        #[expect(clippy::float_cmp, reason = "the same digits give the same number")]
-        if !values.iter().any(|it| *it == number.value) {
+        if !values.contains(&number.value) {
             values.push(number.value);
         }
         if values.len() > Several::SHOWN {
@@ -90,7 +89,7 @@ impl Several {
 fn read(text: &str, start: usize) -> (Option<Number>, usize) {
     let before = text[..start].chars().next_back();
     let (digits, end) = decimal(text, start);
-    if before.is_some_and(|c| c.is_alphanumeric()) || digits.len() > MOST_DIGITS {
+    if before.is_some_and(char::is_alphanumeric) || digits.len() > MOST_DIGITS {
         // The whole word is passed over, so that its digits are not looked at one by one.
         let word = text[end..].find(|c: char| !c.is_alphanumeric());
         return (None, word.map_or(text.len(), |length| end + length));

@@ -51,8 +51,8 @@ fn steps(node: &Node, findings: &mut Findings) -> Vec<Extract> {
 
 fn step(node: &Node, findings: &mut Findings) -> Option<Extract> {
     let NodeValue::String(name) = &node.value else { return table(node, findings) };
-    let named = ExtractName::ALL.into_iter().find(|it| it.as_str() == name.replace('_', "-"));
-    if named.is_none() {
+    let found = ExtractName::ALL.into_iter().find(|it| it.as_str() == name.replace('_', "-"));
+    if found.is_none() {
         let names = ExtractName::ALL.map(ExtractName::as_str);
         let message = format!("unknown extraction `{name}`");
         let help = did_you_mean(name, &names).unwrap_or_else(|| {
@@ -60,7 +60,7 @@ fn step(node: &Node, findings: &mut Findings) -> Option<Extract> {
         });
         findings.error_with_help("unknown-value", &node.span, message, help);
     }
-    named.map(Extract::Named)
+    found.map(Extract::Named)
 }
 
 fn table(node: &Node, findings: &mut Findings) -> Option<Extract> {

@@ -71,13 +71,12 @@ fn numbers_are_the_first_and_the_last() {
 }
 
 fn all() -> Vec<Extraction> {
-    let pattern =
-        |pattern: &str, group: Option<Group>| Pattern::new(pattern, group.as_ref()).unwrap();
+    let pattern = |pattern: &str, group: Option<&Group>| Pattern::new(pattern, group).unwrap();
     let mut all = Vec::new();
     for take in [Take::First, Take::Last] {
         all.extend([
             Extraction::Regex { pattern: pattern(r"(\w)|(\d+)", None), take },
-            Extraction::Regex { pattern: pattern(r"(?<=\W)\w+", Some(Group::Number(0))), take },
+            Extraction::Regex { pattern: pattern(r"(?<=\W)\w+", Some(&Group::Number(0))), take },
             after("a:", Until::Line)(take),
             after("a", Until::End)(take),
             Extraction::Number(take),
