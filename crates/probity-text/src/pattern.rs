@@ -180,9 +180,9 @@ mod tests {
         let why =
             |pattern, group: Option<Group>| Pattern::new(pattern, group.as_ref()).unwrap_err();
         assert!(why("(", None).contains("unclosed group"));
-        let none = why("(a)", Some(&Group::Number(2)));
+        let none = why("(a)", Some(Group::Number(2)));
         assert_eq!(none, "there is no group 2: the expression has 1");
-        let named = why("(a)", Some(&Group::Name("b".into())));
+        let named = why("(a)", Some(Group::Name("b".into())));
         assert_eq!(named, "there is no group named `b`");
     }
 }
