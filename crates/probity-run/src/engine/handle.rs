@@ -239,8 +239,8 @@ impl Handle {
             Ok(Ok(Grant::Paused(wait))) => {
                 let wait = Span(Duration::from_secs(wait.as_secs().max(1)));
                 let message = format!(
-                    "the backend asks to be left alone for another {wait}, longer than what is \
-                     left of the case's limit of {limit}"
+                    "the backend asks for a pause of another {wait}, longer than the time left \
+                     for the case, whose limit is {limit}"
                 );
                 (ErrorKind::RateLimit, message)
             }
