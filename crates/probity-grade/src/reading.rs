@@ -63,9 +63,8 @@ impl Reader {
     pub(crate) fn new(reading: &Reading, compiler: &mut Compiler<'_>) -> Result<Self, BadReading> {
         let steps = reading.extract.iter().map(step).collect::<Result<_, _>>()?;
         let ignored = reading.ignore.iter().map(|pattern| {
-            let compiled = compiler.regex(pattern).map(|it| (*it).clone());
-            compiled
-                .map_err(|why| BadReading { code: "bad-regex", ..BadReading::new("ignore", why) })
+            let regex = compiler.regex(pattern).map(|it| (*it).clone());
+            regex.map_err(|why| BadReading { code: "bad-regex", ..BadReading::new("ignore", why) })
         });
         let uncounted = reading.normalize.iter().map(|it| step_of(*it)).collect();
         let normalizer = Normalizer::new(uncounted, ignored.collect::<Result<_, _>>()?);

@@ -293,7 +293,7 @@ impl Cases {
     fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
         let prompt = match &self.prompt {
-            Some(outer) => Some(self.of_runner("prompt", outer, case, vars, &own)?),
+            Some(outer) => Some(of_runner("prompt", outer, case, vars, &own)?),
             None => None,
         };
         let system = self.fill_system(case, vars, &own)?;
@@ -315,32 +315,10 @@ impl Cases {
         let has_index = self.kind.spec().choice.is_some();
         match &self.system {
             Some(system) if !has_index && template::is_template(system) => {
-                Ok(Some(self.of_runner("system", system, case, vars, prompt)?.into()))
+                Ok(Some(of_runner("system", system, case, vars, prompt)?.into()))
             }
             system => Ok(system.clone()),
         }
-    }
-
-    /// A template of the runner, which sees the fields of the case.
-    fn of_runner(
-        &self,
-        key: &'static str,
-        text: &str,
-        case: &TestCase,
-        vars: &Vars,
-        prompt: &str,
-    ) -> Result<String, Unfilled> {
-        let mut vars = vars.clone();
-        vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-        vars.insert("prompt".to_owned(), Value::from(prompt));
-        vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-        if let Some(category) = case.category {
-            vars.insert("category".to_owned(), Value::from(category.as_str()));
-        }
-        if let Some(difficulty) = &case.difficulty {
-            vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
-        }
-        template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
     }
 
     /// What keeps this runner from asking a case, whatever the case is about.
@@ -472,6 +450,27 @@ impl Cases {
         });
         receiver
     }
+}
+
+/// A template of the runner, which sees the fields of the case.
+fn of_runner(
+    key: &'static str,
+    text: &str,
+    case: &TestCase,
+    vars: &Vars,
+    prompt: &str,
+) -> Result<String, Unfilled> {
+    let mut vars = vars.clone();
+    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
+    vars.insert("prompt".to_owned(), Value::from(prompt));
+    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
+    if let Some(category) = case.category {
+        vars.insert("category".to_owned(), Value::from(category.as_str()));
+    }
+    if let Some(difficulty) = &case.difficulty {
+        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
+    }
+    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
 }
 
 /// Reads cases for one lane.

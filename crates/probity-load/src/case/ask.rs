@@ -99,8 +99,11 @@ fn message_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Mes
         }
     };
     parts.extend(calls.iter().filter_map(|it| call_of(it, fields.findings())).map(Part::ToolCall));
-    if parts.is_empty() {
-        fields.findings().error("missing-field", &node.span, "a message says nothing".to_owned());
+    // Parts that could not be read were reported.
+    let has_content = content.is_some_and(|it| it.as_str().is_some() || !it.items().is_empty());
+    if parts.is_empty() && !has_content {
+        let message = "a message needs `content` or `tool_calls`".to_owned();
+        fields.findings().error("missing-field", &node.span, message);
     }
     Some(Message { role, content: parts })
 }

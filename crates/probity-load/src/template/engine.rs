@@ -197,7 +197,7 @@ fn pay(cost: Cost, args: &[Value]) -> Result<(), Error> {
         }
         Cost::Json => {
             let indent = args.iter().skip(1).filter_map(|it| u64::try_from(it.clone()).ok()).max();
-            all().saturating_mul(6 + indent.unwrap_or(0).min(MOST_INDENT))
+            all().saturating_mul(6 + indent.unwrap_or(0).min(MOST_INDENT as u64))
         }
         Cost::Join => {
             let count = value.len().unwrap_or_default() as u64;
@@ -261,13 +261,13 @@ fn items(value: &Value) -> impl Iterator<Item = Value> {
 }
 
 /// The widest indentation of JSON.
-const MOST_INDENT: u64 = 8;
+const MOST_INDENT: usize = 8;
 
 /// A value as JSON, in one line or with its lines indented.
-fn to_json(value: &Value, indent: Option<Value>) -> Result<String, Error> {
-    let width = match indent.as_ref().map(|it| (usize::try_from(it.clone()), it.is_true())) {
+fn to_json(value: &Value, indent: Option<&Value>) -> Result<String, Error> {
+    let width = match indent.map(|it| (usize::try_from(it.clone()), it.is_true())) {
         None => None,
-        Some((Ok(width), _)) => Some(width.min(MOST_INDENT as usize)).filter(|it| *it > 0),
+        Some((Ok(width), _)) => Some(width.min(MOST_INDENT)).filter(|it| *it > 0),
         Some((Err(_), is_true)) => is_true.then_some(2),
     };
     let refused = |error: serde_json::Error| {
@@ -275,7 +275,7 @@ fn to_json(value: &Value, indent: Option<Value>) -> Result<String, Error> {
     };
     let value = from_engine(value);
     let Some(width) = width else { return Ok(value.to_string()) };
-    let blanks = [b' '; MOST_INDENT as usize];
+    let blanks = [b' '; MOST_INDENT];
     let formatter = serde_json::ser::PrettyFormatter::with_indent(&blanks[..width]);
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
@@ -302,7 +302,9 @@ fn from_engine(value: &Value) -> serde_json::Value {
             };
             Json::Object(items(value).map(entry).collect())
         }
-        _ => Json::from(value.to_string()),
+        ValueKind::String | ValueKind::Bytes | ValueKind::Plain | ValueKind::Invalid | _ => {
+            Json::from(value.to_string())
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub fn fill_values(
         let is_ready = |names: &Vec<String>| !names.iter().any(|it| waiting.contains_key(it));
         let ready = waiting.iter().find(|(_, names)| is_ready(names)).map(|(name, _)| name.clone());
         let Some(name) = ready else {
-            let reason = format!("the value of `{first}` names itself, by way of others or not");
+            let reason = format!("the value of `{first}` refers to itself");
             return Err((first.clone(), TemplateError::whole(reason)));
         };
         let text = filled[&name].as_str().unwrap_or("");
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn circles_and_unknown_names_are_errors() {
-        insta::assert_snapshot!(filled(json!({ "a": "{{ b }}", "b": "{{ a }}" })).unwrap_err(), @"a: the value of `a` names itself, by way of others or not");
+        insta::assert_snapshot!(filled(json!({ "a": "{{ b }}", "b": "{{ a }}" })).unwrap_err(), @"a: the value of `a` refers to itself");
         insta::assert_snapshot!(filled(json!({ "a": "{{ b }} {{ x }}", "b": "" })).unwrap_err(), @"a: `x` has no value");
     }
 

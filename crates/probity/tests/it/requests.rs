@@ -21,7 +21,7 @@ system = "be brief"
 "#;
 
 fn project(kind: &str, server: &FakeServer, cases: &[Value]) -> Project {
-    let lines: String = cases.iter().map(|it| format!("{it}\n")).collect();
+    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let suite = SUITE.replace("KIND", kind).replace("URL", &server.url());
     Project::new()
         .file("cases.jsonl", lines)

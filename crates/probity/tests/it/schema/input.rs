@@ -480,6 +480,7 @@ fn check_cases(cases: &[Value], least: usize) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     let command = json!({ "category": "correctness", "expected_command": "ls", "safe": true,
                           "posix_compliant": true });

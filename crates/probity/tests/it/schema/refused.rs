@@ -316,7 +316,11 @@ fn events_that_are_not_whole_are_refused() {
         "digests",
     ];
     let optional = [EVIDENCE, &more].concat();
-    let loose = Loose { anything: &["/arguments", "/parameters", "/response_format"], named: &["/digests"], optional: &optional };
+    let loose = Loose {
+        anything: &["/arguments", "/parameters", "/response_format"],
+        named: &["/digests"],
+        optional: &optional,
+    };
     for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);

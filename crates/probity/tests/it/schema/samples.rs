@@ -472,7 +472,14 @@ fn conversation() -> Request {
     let call = ToolCall { id: Some(text("c")), name: text("f"), arguments: json!({ "a": 1 }) };
     let said = |role| match role {
         Role::System => Message::text(role, "t"),
-        Role::User => Message { role, content: vec![Part::Text("t".into()), Part::Image(image()), Part::Image(Image::Url("https://h/a.png".into()))] },
+        Role::User => Message {
+            role,
+            content: vec![
+                Part::Text("t".into()),
+                Part::Image(image()),
+                Part::Image(Image::Url("https://h/a.png".into())),
+            ],
+        },
         Role::Tool => Message {
             role,
             content: vec![Part::ToolResult(ToolResult {
