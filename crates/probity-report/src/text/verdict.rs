@@ -30,7 +30,7 @@ fn word(page: &Page<'_>) -> (Style, &'static str) {
     let run = page.run;
     let has_gates = run.against.is_some() || run.lanes.iter().any(|it| !it.gates.is_empty());
     match Conclusion::of(run) {
-        Conclusion::Passed if !has_gates => (TITLE, "DONE"),
+        Conclusion::Passed | Conclusion::Warned if !has_gates => (TITLE, "DONE"),
         Conclusion::Passed => (GOOD, "PASS"),
         Conclusion::Warned => (SO_SO, "PASS"),
         Conclusion::Failed => (BAD, "FAIL"),
