@@ -31,11 +31,10 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
         1 => serde_json::to_writer_pretty(&mut *out, &runners.remove(0))?,
         _ => {
             let consistency = run.consistency.iter().map(consistency::value).map(sorted).collect();
-            let (macro_mean, micro_mean) = (run.macro_mean(), run.micro_mean());
             let all = Evaluations {
                 consistency,
-                macro_mean: macro_mean.map(rounded),
-                micro_mean: micro_mean.map(rounded),
+                macro_mean: run.macro_mean().map(rounded),
+                micro_mean: run.micro_mean().map(rounded),
                 runners,
             };
             serde_json::to_writer_pretty(&mut *out, &all)?;

@@ -121,13 +121,13 @@ impl Earlier {
             let tally = reader.tally(view)?;
             // What calls of cases used that were cut off stands apart.
             let cut_off = reader.cut_off(view)?;
-            let recorded = Used {
+            let on_record = Used {
                 calls: tally.calls + cut_off.calls,
                 tokens: tally.input_tokens + tally.output_tokens + cut_off.usage.total(),
                 cost_usd: tally.cost_usd + cut_off.cost_usd,
             };
             let begun = view.calls.max(recorder.begun_before(&view.lane).unwrap_or(0));
-            let before = recorded.extended_to(begun);
+            let before = on_record.extended_to(begun);
             recorder.set_calls(&view.lane, before.calls)?;
             used.add(before);
             if let Some(own) = by_runner.get_mut(lane.runner) {
