@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 
 use crate::{StoreError, upgrade};
 
@@ -207,6 +207,8 @@ pub(crate) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
 /// Readers do not wait for the writer, and what is committed survives a power cut.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
+    // Without this a statement is planned anew for each value that it is asked with.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
     )
