@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use crate::inputs;
+
 /// Largest suite file, and largest file that one names, in bytes.
 pub const LARGEST_SUITE: u64 = 16 << 20;
 
@@ -42,6 +44,7 @@ pub(crate) fn read_named(folder: &Path, name: &str, most: u64) -> io::Result<Vec
 
 /// The bytes of a file. One that is larger than `most` bytes is an error.
 pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    inputs::note(path);
     let mut bytes = Vec::new();
     // The size that a file states is no bound: a device or a pipe states none.
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;

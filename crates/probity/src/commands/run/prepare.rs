@@ -6,7 +6,10 @@ use probity_core::{
     problem::{Problem, Severity},
     record::Selection,
 };
-use probity_load::suite::{BackendConfig, RunnerConfig};
+use probity_load::{
+    inputs,
+    suite::{BackendConfig, RunnerConfig},
+};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
@@ -115,6 +118,7 @@ impl Context<'_> {
         let scanned: Vec<Option<ScannedRunner>> = runners
             .iter()
             .map(|runner| {
+                inputs::now_for(Some(&runner.name));
                 let scanned = scan(runner, &site, &choice, &mut report)?;
                 // What will come to nothing is worth a word before anything is paid for.
                 if let Some(warning) = &scanned.warning {
@@ -123,6 +127,7 @@ impl Context<'_> {
                 Some(scanned)
             })
             .collect();
+        inputs::now_for(None);
         drop(shown);
         scanned.into_iter().collect::<Option<_>>().ok_or_else(|| {
             let what = if is_of_suite { "the suite" } else { "a dataset" };
