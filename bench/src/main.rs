@@ -13,6 +13,7 @@ mod decide;
 mod engine;
 mod hostile;
 mod measure;
+mod script;
 mod shell;
 mod startup;
 
@@ -28,6 +29,7 @@ usage: probity-bench WHAT [N]
                 CPU-second, time for 1 MiB against half of it
   decide [N]    N runs of each kind (3,000): how often deciding a gate early is wrong, which
                 must not be more than alpha, and the calls that it saves
+  script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         "hostile" => hostile::run(&probity),
         "shell" => shell::run(&probity, count.unwrap_or(300_000)),
         "decide" => return decide::run(count.unwrap_or(3000)),
+        "script" => script::run_all(count.unwrap_or(100_000)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "cost" => cost::run(env::args_os().skip(2)),

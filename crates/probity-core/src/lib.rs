@@ -30,6 +30,7 @@ pub mod request;
 pub mod run_result;
 pub mod runner;
 pub mod score;
+pub mod scored;
 mod serial;
 pub mod span;
 pub mod standing;

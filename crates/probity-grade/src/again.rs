@@ -13,7 +13,9 @@ use crate::{
     compile::Expectation,
     judge::{self, Question},
     routing::says_yes,
+    script,
 };
+use serde_json::Value;
 
 /// What is known of a result beside its reply.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +52,13 @@ pub fn classify_again(
         _ => {
             let chosen = chosen(known.asked);
             let assessments = assessments(expectation, result, known);
+            let scored = scored(expectation, known.asked);
             let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
-            classify(expectation, &RunResult { chosen, assessments, ..result.clone() })
+            let (scored, prompt) = (scored.as_slice(), Some(known.prompt));
+            classify(
+                expectation,
+                &RunResult { prompt, chosen, assessments, scored, ..result.clone() },
+            )
         }
     };
     let verdict = expectation.verdict(&classification);
@@ -66,6 +73,25 @@ pub fn fallback_role(skill: &str) -> String {
 /// The role of a question to a judge about one rubric, which counts from 0.
 pub fn rubric_role(number: usize) -> String {
     format!("judge rubric {}", number + 1)
+}
+
+/// The role of a question to a scorer, which counts from 0.
+pub fn scorer_role(number: usize) -> String {
+    format!("scorer {}", number + 1)
+}
+
+/// What the scorers of the case said when they were asked.
+fn scored(expectation: &Expectation<'_>, asked: &[Asked]) -> Vec<Result<Value, String>> {
+    let read = |number: usize| {
+        let role = scorer_role(number);
+        let found = asked.iter().rfind(|it| it.role == role).ok_or("the scorer was not asked")?;
+        match (&found.reply, &found.error) {
+            (Some(reply), _) => script::stored(reply),
+            (None, Some(error)) => Err(error.clone()),
+            (None, None) => Err("the scorer gave no answer".to_owned()),
+        }
+    };
+    (0..expectation.scorers().len()).map(read).collect()
 }
 
 /// Skills that were chosen when each was asked about; none if they were not.

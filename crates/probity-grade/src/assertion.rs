@@ -15,6 +15,7 @@ use crate::{
     compile::Compiler,
     judge,
     reply::Reply,
+    script::{self, Scorer, ScorerCall, Script},
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
@@ -30,6 +31,7 @@ pub(crate) struct CompiledAssertion {
     kind: AssertionKind,
     weight: f64,
     metric: Option<String>,
+    transform: Option<Arc<dyn Script>>,
     test: Test,
 }
 
@@ -40,9 +42,9 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
-    /// What it comes to for a reply.
-    pub(crate) fn score(&self, reply: &Reply<'_, '_>) -> Score {
-        let Checked { value, passed, reason, span, .. } = self.test.check(reply, None);
+    /// What it comes to for a reply: its score, and those that a scorer names.
+    pub(crate) fn scores(&self, reply: &Reply<'_, '_>) -> impl Iterator<Item = Score> + use<> {
+        let Checked { value, passed, reason, span, named, .. } = self.checked(reply);
         let (value, passed, reason) = match (self.kind.negated, value) {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
@@ -53,7 +55,33 @@ impl CompiledAssertion {
         };
         let kind = self.kind.name();
         let name = self.metric.clone().map_or_else(|| kind.clone(), Into::into);
-        Score { name, kind, value, passed, weight: self.weight, reason, span }
+        let own =
+            Score { name, kind: kind.clone(), value, passed, weight: self.weight, reason, span };
+        let named = named.into_iter().map(move |(name, value)| Score {
+            name: name.into(),
+            value: Some(value.clamp(0.0, 1.0)),
+            ..Score::new(kind.clone(), None).reported()
+        });
+        std::iter::once(own).chain(named)
+    }
+
+    fn checked(&self, reply: &Reply<'_, '_>) -> Checked {
+        let (Some(script), Some(facts)) = (&self.transform, reply.facts) else {
+            return self.test.check(reply, None);
+        };
+        // A scorer was asked about what the transform made.
+        if matches!(self.test, Test::Scorer { .. }) {
+            return self.test.check(reply, None);
+        }
+        match script::transform(&**script, facts, reply) {
+            Ok(made) => {
+                let text = script::text_of(&made);
+                let checked = self.test.check(&reply.made_into(&made, &text), None);
+                // Its places are in another text than the reply.
+                Checked { span: None, ..checked }
+            }
+            Err(why) => Checked::unjudged(why),
+        }
     }
 }
 
@@ -64,12 +92,21 @@ pub(crate) fn compile(
     compiler: &mut Compiler<'_>,
     problems: &mut Vec<CriteriaProblem>,
 ) -> Option<CompiledAssertion> {
-    let mut context = Context { assertion, path, problems };
+    let mut context = Context { assertion, path, problems, transform: None };
+    let transform = match &assertion.transform {
+        None => None,
+        Some(source) => match compiler.script(source) {
+            Ok(script) => Some(script),
+            Err(why) => return context.problem("transform", "bad-script", why),
+        },
+    };
+    context.transform.clone_from(&transform);
     let test = context.test(compiler)?;
     Some(CompiledAssertion {
         kind: assertion.kind,
         weight: assertion.weight.unwrap_or(1.0),
         metric: assertion.metric.clone(),
+        transform,
         test,
     })
 }
@@ -78,6 +115,7 @@ struct Context<'c> {
     assertion: &'c Assertion,
     path: &'c [Step<'static>],
     problems: &'c mut Vec<CriteriaProblem>,
+    transform: Option<Arc<dyn Script>>,
 }
 
 impl Context<'_> {
@@ -139,6 +177,32 @@ impl Context<'_> {
             AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
             AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
             AssertionTest::LlmRubric => self.rubric(compiler),
+            AssertionTest::Javascript => {
+                let source = self.text()?;
+                match compiler.script(&source) {
+                    Ok(script) => {
+                        let Assertion { config, threshold, .. } = self.assertion;
+                        let (config, threshold) = (config.clone(), *threshold);
+                        Some(Test::Script { script, config, threshold })
+                    }
+                    Err(why) => self.problem("value", "bad-script", why),
+                }
+            }
+            AssertionTest::Scorer => {
+                let name = self.text()?;
+                match compiler.has_scorer(&name) {
+                    Ok(()) => Some(self.scorer(Scorer::Named(name), compiler)),
+                    Err(why) => self.problem("value", "unknown-scorer", why),
+                }
+            }
+            AssertionTest::Python => {
+                let source = self.text()?;
+                Some(self.scorer(Scorer::Python(source), compiler))
+            }
+            AssertionTest::Exec => {
+                let command = self.command()?;
+                Some(self.scorer(Scorer::Exec(command), compiler))
+            }
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }
     }
@@ -157,6 +221,31 @@ impl Context<'_> {
             );
         };
         Some(Test::LlmRubric { number: compiler.rubric(criteria), least })
+    }
+
+    fn scorer(&self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Test {
+        let (config, transform) = (self.assertion.config.clone(), self.transform.clone());
+        let number = compiler.scorer(ScorerCall { scorer, config, transform });
+        Test::Scorer { number, threshold: self.assertion.threshold }
+    }
+
+    /// A program and its arguments; a text is a program without any.
+    fn command(&mut self) -> Option<Vec<String>> {
+        let words = match &self.assertion.value {
+            Some(Value::String(program)) => vec![program.clone()],
+            Some(Value::Array(items)) => {
+                let words: Option<_> =
+                    items.iter().map(|it| it.as_str().map(ToOwned::to_owned)).collect();
+                words.unwrap_or_default()
+            }
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+                Vec::new()
+            }
+        };
+        match words.first().is_some_and(|it| !it.trim().is_empty()) {
+            true => Some(words),
+            false => self.wrong("a program, or a list of a program and its arguments"),
+        }
     }
 
     fn set(&mut self, compiler: &mut Compiler<'_>) -> Test {

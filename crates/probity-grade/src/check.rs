@@ -11,8 +11,11 @@ use probity_core::{
     json::Limits,
     run_result::Assessment,
     score::Score,
+    scored::Scored,
 };
-use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
+use probity_shell::{
+    Script as ShellScript, equivalence::Verdict, extract::extract as extract_command,
+};
 use regex::Regex;
 use serde_json::Value;
 
@@ -20,11 +23,15 @@ use crate::{
     assertion::CompiledAssertion,
     command::{Accepted, equivalence_of, nearest},
     difference::{Extra, json_difference, json_equal, shown, text_difference},
-    excerpt::excerpt,
+    excerpt::{beginning, excerpt},
     json::{Wanted, extract},
     reply::Reply,
     schema,
+    script::{self, Script},
 };
+
+/// Characters of a scorer's reason that are kept.
+const LONGEST_REASON: usize = 1000;
 
 /// One check, compiled.
 #[derive(Clone, Debug)]
@@ -68,6 +75,16 @@ pub(crate) enum Test {
         number: usize,
         least: f64,
     },
+    Script {
+        script: Arc<dyn Script>,
+        config: Option<Value>,
+        threshold: Option<f64>,
+    },
+    /// What a scorer outside of the process said.
+    Scorer {
+        number: usize,
+        threshold: Option<f64>,
+    },
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -109,6 +126,8 @@ pub(crate) struct Checked {
     pub(crate) index: Option<usize>,
     /// The bytes of the reply that it is about.
     pub(crate) span: Option<Range<usize>>,
+    /// Further scores, by name, which decide nothing.
+    pub(crate) named: Vec<(String, f64)>,
 }
 
 impl Checked {
@@ -120,6 +139,7 @@ impl Checked {
             difference: None,
             index: None,
             span: None,
+            named: Vec::new(),
         }
     }
 
@@ -132,9 +152,21 @@ impl Checked {
         Self { difference: Some(difference), ..Self::fails(reason) }
     }
 
-    /// A judge has to say, and has not.
-    fn unjudged(why: String) -> Self {
+    /// A judge or a scorer has to say, and has not.
+    pub(crate) fn unjudged(why: String) -> Self {
         Self { value: None, passed: false, reason: Some(why), ..Self::holds() }
+    }
+
+    /// What a scorer of one's own said, or why it said nothing.
+    fn scored(said: Result<Scored, String>) -> Self {
+        let Scored { pass, score, reason, scores } = match said {
+            Ok(scored) => scored,
+            Err(why) => return Self::unjudged(why),
+        };
+        let why = || (!pass).then(|| format!("the score is {score}"));
+        let reason = reason.map(|it| beginning(&it, LONGEST_REASON)).or_else(why);
+        let value = Some(score.clamp(0.0, 1.0));
+        Self { value, passed: pass, reason, named: scores, ..Self::holds() }
     }
 
     fn of(holds: bool, reason: impl FnOnce() -> String) -> Self {
@@ -244,6 +276,17 @@ impl Test {
                 Some(Err(why)) => Checked::unjudged(why.clone()),
                 None => Checked::unjudged("no judge was asked".to_owned()),
             },
+            Self::Script { script, config, threshold } => {
+                Checked::scored(script::score(&**script, config.as_ref(), *threshold, reply))
+            }
+            Self::Scorer { number, threshold } => match reply.result.scored.get(*number) {
+                Some(Ok(returned)) => {
+                    let scored = Scored::read(returned, *threshold);
+                    Checked::scored(scored.map_err(|why| format!("the scorer failed: {why}")))
+                }
+                Some(Err(why)) => Checked::unjudged(why.clone()),
+                None => Checked::unjudged("the scorer was not asked".to_owned()),
+            },
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }
@@ -264,7 +307,7 @@ pub(crate) fn evaluate(
     threshold: Option<f64>,
     reply: &Reply<'_, '_>,
 ) -> Together {
-    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply)).collect();
+    let scores: Vec<Score> = assertions.iter().flat_map(|it| it.scores(reply)).collect();
     let value_of = |it: &Score| it.value.unwrap_or(1.0);
     let weight: f64 = scores.iter().map(|it| it.weight).sum();
     let weighted: f64 = scores.iter().map(|it| it.weight * value_of(it)).sum();
@@ -321,7 +364,7 @@ fn command(accepted: &[Accepted], reply: &str) -> Checked {
     let differs = |other: OtherCommand| Checked::differs(Difference::OtherCommand(Box::new(other)));
     let Some(found) = extract_command(reply) else { return differs(nothing) };
     let nothing = OtherCommand { command: Some(excerpt(&found.command, 0)), ..nothing };
-    let script = match Script::parse(&found.command) {
+    let script = match ShellScript::parse(&found.command) {
         Ok(script) => script,
         Err(error) => {
             return differs(OtherCommand { parse_error: Some(error.to_string()), ..nothing });

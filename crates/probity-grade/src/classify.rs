@@ -17,13 +17,16 @@ use crate::{
     command::Judged,
     compile::Expectation,
     errors::ErrorInput,
-    excerpt::excerpt,
+    excerpt::{beginning, excerpt},
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
     routing::Chosen,
-    schema,
+    schema, script,
 };
+
+/// Characters that are kept of what a transform made.
+const LONGEST_TRANSFORMED: usize = 10_000;
 
 /// Says what a result is.
 ///
@@ -57,7 +60,7 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
         });
     }
     if let Some(text) = text {
-        let reply = Reply::new(text, result, expectation.rules);
+        let reply = Reply::new(text, result, expectation.rules).of(expectation.facts.as_deref());
         judge_reply(expectation, &reply, &mut fired, &mut facts);
     }
     // Stable, so that of two refusals the vendor's own word comes first.
@@ -87,6 +90,7 @@ struct Facts {
     evidence: Option<Box<Evidence>>,
     has_reply: bool,
     unjudged: Option<String>,
+    transformed: Option<String>,
 }
 
 fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Classification {
@@ -102,6 +106,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         evidence,
         has_reply,
         unjudged: _,
+        transformed,
     } = facts;
     let (rule, details) = match fired.next() {
         Some(first) => (first.rule, first.details),
@@ -122,6 +127,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         duplicate_keys,
         command,
         evidence,
+        transformed,
         partial_reply: infrastructure && has_reply,
         also,
         ..details
@@ -233,7 +239,6 @@ fn judge_reply(
             },
         });
     }
-    let json = judge_format(expectation, reply.text, fired, facts);
     facts.hits = expectation.rules.policies.scan(reply.text);
     if let Some(first) = facts.hits.first() {
         fired.push(Fired {
@@ -246,12 +251,35 @@ fn judge_reply(
             },
         });
     }
-    judge_content(expectation, reply, json.as_ref(), fired, facts);
-    judge_command(expectation, reply, fired, facts);
-    judge_routing(expectation, reply, fired, facts);
+    match (&expectation.transform, reply.facts) {
+        (Some(script), Some(known)) => match script::transform(&**script, known, reply) {
+            Ok(made) => {
+                let text = script::text_of(&made);
+                facts.transformed = Some(beginning(&text, LONGEST_TRANSFORMED));
+                judge_checked(expectation, &reply.made_into(&made, &text), fired, facts);
+                // Places in another text than the reply are of no use to anybody.
+                facts.scores.iter_mut().for_each(|it| it.span = None);
+            }
+            Err(why) => facts.unjudged = Some(why),
+        },
+        (_, _) => judge_checked(expectation, reply, fired, facts),
+    }
     if let Some(why) = facts.unjudged.take_if(|_| fired.is_empty()) {
         fired.push(unjudged(why));
     }
+}
+
+/// Judges what is checked: the reply, or what a transform made of it.
+fn judge_checked(
+    expectation: &Expectation<'_>,
+    reply: &Reply<'_, '_>,
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    let json = judge_format(expectation, reply.text, fired, facts);
+    judge_content(expectation, reply, json.as_ref(), fired, facts);
+    judge_command(expectation, reply, fired, facts);
+    judge_routing(expectation, reply, fired, facts);
 }
 
 /// A judge has to say whether the reply is right, and has not.
@@ -416,7 +444,7 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span } =
+        let Checked { value, passed, reason, difference, index, span, named: _ } =
             comparison.test.check(reply, json);
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
         match passed {

@@ -10,6 +10,7 @@ use probity_core::{
     details::Criterion,
     json::Limits,
     located::Step,
+    run_result::RunResult,
 };
 use regex::Regex;
 use serde_json::Value;
@@ -21,9 +22,11 @@ use crate::{
     difference::Extra,
     json::Wanted,
     pattern,
+    reply::Reply,
     routing::RoutingExpectation,
     rules::Rules,
     schema,
+    script::{self, CaseFacts, ScorerCall, ScorerInput, Script},
 };
 
 /// How many regular expressions, and how many schemas, a compiler keeps.
@@ -43,6 +46,10 @@ pub struct Expectation<'r> {
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
     pub(crate) rubrics: Vec<Vec<RubricCriterion>>,
+    pub(crate) scorers: Vec<ScorerCall>,
+    pub(crate) transform: Option<Arc<dyn Script>>,
+    /// What scripts and scorers are told of the case, where it has some.
+    pub(crate) facts: Option<Arc<CaseFacts>>,
     /// Whether only a sandbox could say if the reply is right.
     pub(crate) needs_sandbox: bool,
 }
@@ -106,6 +113,34 @@ impl Expectation<'_> {
         &self.rubrics
     }
 
+    /// The programs that have to be asked, one for each assertion that names one.
+    pub fn scorers(&self) -> &[ScorerCall] {
+        &self.scorers
+    }
+
+    /// What each of these is given, or why it cannot be asked.
+    pub fn scorer_inputs(&self, result: &RunResult<'_>) -> Vec<Result<ScorerInput, String>> {
+        let (Some(facts), Some(text)) = (self.facts.as_deref(), result.raw_response) else {
+            return Vec::new();
+        };
+        let reply = Reply::new(text, result, self.rules).of(Some(facts));
+        let made = self.transform.as_ref().map(|it| script::transform(&**it, facts, &reply));
+        let input = |call: &ScorerCall| {
+            let made = made.clone().transpose()?;
+            let made_text = made.as_ref().map(script::text_of);
+            let reply = match (&made, &made_text) {
+                (Some(made), Some(text)) => &reply.made_into(made, text),
+                (_, _) => &reply,
+            };
+            let output = match &call.transform {
+                Some(script) => script::transform(&**script, facts, reply)?,
+                None => reply.output().into_owned(),
+            };
+            Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
+        };
+        self.scorers.iter().map(input).collect()
+    }
+
     /// Whether anything is asked of a reply.
     pub fn has_criteria(&self) -> bool {
         self.comparison.is_some()
@@ -124,14 +159,25 @@ pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
     schemas: BTreeMap<String, Arc<Validator>>,
+    scripts: BTreeMap<String, Arc<dyn Script>>,
     /// Those of the case that is being compiled.
     rubrics: Vec<Vec<RubricCriterion>>,
+    scorers: Vec<ScorerCall>,
+    has_scripts: bool,
 }
 
 impl<'r> Compiler<'r> {
     /// A compiler for one set of rules.
     pub fn new(rules: &'r Rules) -> Self {
-        Self { rules, regexes: BTreeMap::new(), schemas: BTreeMap::new(), rubrics: Vec::new() }
+        Self {
+            rules,
+            regexes: BTreeMap::new(),
+            schemas: BTreeMap::new(),
+            scripts: BTreeMap::new(),
+            rubrics: Vec::new(),
+            scorers: Vec::new(),
+            has_scripts: false,
+        }
     }
 
     /// Compiles the criteria of a case, or says everything that is wrong with them.
@@ -145,6 +191,7 @@ impl<'r> Compiler<'r> {
             expected_classification,
             assertions,
             threshold,
+            transform,
         } = &case.criteria;
         let mut problems = Vec::new();
         let comparison = self.comparison(expected_response.as_ref(), *matcher, *expected_format);
@@ -160,6 +207,15 @@ impl<'r> Compiler<'r> {
             }
         });
         self.rubrics.clear();
+        self.scorers.clear();
+        self.has_scripts = false;
+        let transform = transform.as_ref().and_then(|source| match self.script(source) {
+            Ok(script) => Some(script),
+            Err(why) => {
+                problems.push(problem("transform", "bad-script", why));
+                None
+            }
+        });
         let mut compiled = Vec::with_capacity(assertions.len());
         for (index, assertion) in assertions.iter().enumerate() {
             let path = [Step::Key("assert"), Step::Index(index)];
@@ -188,6 +244,10 @@ impl<'r> Compiler<'r> {
             command: CommandExpectation::of(case),
             routing: None,
             rubrics: std::mem::take(&mut self.rubrics),
+            facts: (self.has_scripts || !self.scorers.is_empty())
+                .then(|| Arc::new(CaseFacts::new(case))),
+            scorers: std::mem::take(&mut self.scorers),
+            transform,
             needs_sandbox: case.execution.is_some(),
         })
     }
@@ -264,6 +324,37 @@ impl<'r> Compiler<'r> {
     pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
         self.rubrics.push(criteria);
         self.rubrics.len() - 1
+    }
+
+    /// Remembers a scorer that has to be asked, and says under which number.
+    pub(crate) fn scorer(&mut self, call: ScorerCall) -> usize {
+        self.scorers.push(call);
+        self.scorers.len() - 1
+    }
+
+    /// Whether the suite has a scorer of that name.
+    pub(crate) fn has_scorer(&self, name: &str) -> Result<(), String> {
+        match &self.rules.scorers {
+            Some(known) if !known.contains(name) => {
+                Err(format!("the suite has no scorer `{name}`"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A script, compiled once.
+    pub(crate) fn script(&mut self, source: &str) -> Result<Arc<dyn Script>, String> {
+        self.has_scripts = true;
+        if let Some(script) = self.scripts.get(source) {
+            return Ok(script.clone());
+        }
+        let scripts = self.rules.scripts.as_ref().ok_or("scripts cannot be used here")?;
+        let script = scripts.compile(source)?;
+        if self.scripts.len() >= KEPT {
+            self.scripts.clear();
+        }
+        self.scripts.insert(source.to_owned(), script.clone());
+        Ok(script)
     }
 
     /// A regular expression, compiled once.

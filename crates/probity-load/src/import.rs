@@ -209,6 +209,8 @@ fn assertion(test: AssertionTest, negated: bool) -> Assertion {
         weight: None,
         threshold: None,
         metric: None,
+        config: None,
+        transform: None,
         members: Vec::new(),
     }
 }

@@ -164,6 +164,7 @@ impl Engine {
             carried_by_runner,
             cache,
             access,
+            scorers,
         } = plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
         let probation =
@@ -206,7 +207,7 @@ impl Engine {
             next_serial: 0,
             messages,
             interrupted: false,
-            shared: Arc::new(Shared { settings, cache, access, to_loop }),
+            shared: Arc::new(Shared { settings, cache, access, scorers, to_loop }),
             started,
         }
     }

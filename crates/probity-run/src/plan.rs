@@ -27,6 +27,7 @@ use crate::{
     decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     foreign,
+    scorer::Scorers,
     source::{Cases, Done, Filled, Judge},
     work::{Skills, rubrics_in},
 };
@@ -57,6 +58,8 @@ pub struct Plan {
     pub cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
     pub access: CacheAccess,
+    /// Programs that score replies.
+    pub scorers: Scorers,
 }
 
 /// One runner on one backend.

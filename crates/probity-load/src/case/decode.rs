@@ -42,6 +42,7 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "expected_classification",
     "assert",
     "threshold",
+    "transform",
     "tags",
     "difficulty",
     "platform",
@@ -253,6 +254,7 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
             .map(|node| assertions(node, 0, fields.findings()))
             .unwrap_or_default(),
         threshold: share(fields, "threshold"),
+        transform: fields.text("transform"),
     }
 }
 
@@ -300,13 +302,16 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
         weight: None,
         threshold: None,
         metric: None,
+        config: None,
+        transform: None,
         members: Vec::new(),
     };
     items.iter().map(|it| assertion(it, depth, findings).unwrap_or_else(unreadable)).collect()
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: &[&str] = &["type", "value", "weight", "threshold", "metric", "assert"];
+    const KNOWN: &[&str] =
+        &["type", "value", "weight", "threshold", "metric", "config", "transform", "assert"];
     let mut fields = Fields::new(node, "an assertion", KNOWN, findings)?;
     if fields.get("type").is_none() {
         fields.required_text("type");
@@ -322,6 +327,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     }
     let (value, threshold) = (fields.json("value"), fields.number("threshold"));
     let metric = fields.text("metric");
+    let (config, transform) = (fields.json("config"), fields.text("transform"));
     let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
         (true, Some(inner)) if depth < DEEPEST_SET => {
             assertions(inner, depth + 1, fields.findings())
@@ -343,7 +349,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         }
         (false, None) => Vec::new(),
     };
-    Some(Assertion { kind, value, weight, threshold, metric, members })
+    Some(Assertion { kind, value, weight, threshold, metric, config, transform, members })
 }
 
 fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {

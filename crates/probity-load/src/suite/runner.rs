@@ -25,7 +25,7 @@ use probity_core::{
 /// The keys of a runner that not every kind has.
 const fn keys_of(kind: RunnerKind) -> &'static [&'static str] {
     match kind {
-        RunnerKind::Respond | RunnerKind::Command => &["dataset", "prompt", "judge"],
+        RunnerKind::Respond | RunnerKind::Command => &["dataset", "prompt", "judge", "transform"],
         RunnerKind::Activation | RunnerKind::Confusion => &["dataset", "skills"],
         RunnerKind::Effectiveness => &["dataset", "skills", "judge", "swap"],
         RunnerKind::SizeImpact => &["dataset", "skills", "judge", "swap", "companion_bytes"],
@@ -51,6 +51,8 @@ pub struct RunnerConfig {
     pub system: Option<String>,
     /// The prompt, a template over the fields of the case.
     pub prompt: Option<String>,
+    /// JavaScript that makes what is checked out of a reply, for cases that bring none.
+    pub transform: Option<String>,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -79,6 +81,8 @@ pub struct RunnerConfig {
     pub system_at: Option<WrittenAt>,
     /// Where its `prompt` stands in the suite.
     pub prompt_at: Option<WrittenAt>,
+    /// Where its `transform` stands in the suite.
+    pub transform_at: Option<WrittenAt>,
 }
 
 /// Where a template stands in the suite.
@@ -90,6 +94,19 @@ pub struct WrittenAt {
 }
 
 impl WrittenAt {
+    /// What is wrong with a script, at its place.
+    pub fn script_problem(&self, key: &str, message: &str) -> Problem {
+        Problem {
+            severity: Severity::Error,
+            code: "bad-script",
+            message: format!("`{key}` of the runner cannot be used: {message}"),
+            file: self.file.clone(),
+            place: Some(Source::file(&self.source).place(&self.span)),
+            case_id: None,
+            help: None,
+        }
+    }
+
     /// What is wrong with the template, at its place.
     pub fn problem(&self, key: &str, template: &str, error: &TemplateError) -> Problem {
         let Self { file, source, span } = self;
@@ -201,6 +218,7 @@ fn decode_runner(
         "judge",
         "swap",
         "command",
+        "transform",
     ];
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
@@ -237,6 +255,7 @@ fn decode_runner(
         dataset: fields.texts("dataset"),
         system: fields.text("system"),
         prompt: fields.text("prompt"),
+        transform: fields.text("transform"),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())
@@ -258,6 +277,7 @@ fn decode_runner(
         command: fields.texts("command"),
         system_at: surroundings.place_of("system", &fields),
         prompt_at: surroundings.place_of("prompt", &fields),
+        transform_at: surroundings.place_of("transform", &fields),
         backends,
     };
     if runner.min_pass.is_some_and(|least| least > runner.repeat) {
@@ -306,8 +326,16 @@ fn uses_index(system: &str) -> bool {
 /// Keys that a kind of runner needs, and those that would do nothing.
 fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const NEEDED: &[&str] = &["dataset", "skills", "command"];
-    const OF_SOME: &[&str] =
-        &["dataset", "prompt", "skills", "companion_bytes", "judge", "swap", "command"];
+    const OF_SOME: &[&str] = &[
+        "dataset",
+        "prompt",
+        "skills",
+        "companion_bytes",
+        "judge",
+        "swap",
+        "command",
+        "transform",
+    ];
     let own = keys_of(kind);
     let is_missing = |key: &str| {
         let value = node.get(key).map(|it| &it.value);

@@ -16,6 +16,7 @@ use probity_core::{
 };
 use probity_grade::{again::rubric_role, judge};
 use probity_load::settings::Settings;
+use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -26,6 +27,7 @@ use crate::{
     backend::{Answers, CacheAccess, Reply},
     foreign,
     grade::{self, Heard},
+    scorer::Scorers,
     source::Prepared,
     work::Work,
 };
@@ -99,6 +101,8 @@ pub(super) struct Shared {
     pub(super) cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
     pub(super) access: CacheAccess,
+    /// Programs that score replies.
+    pub(super) scorers: Scorers,
     /// Not bounded: each task waits for the answer to its message, or sends its last.
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }
@@ -113,9 +117,10 @@ pub(super) async fn run_case(mut case: Prepared, handle: Handle) -> Result<Ended
     }
 }
 
-/// One question, one answer; a judge is asked about it where the case wants one.
+/// One question, one answer; scorers and a judge are asked about it where the case wants them.
 async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let judged = !case.expectation.rubrics().is_empty();
+    let rubrics = case.expectation.rubrics().len();
+    let judged = rubrics > 0 || !case.expectation.scorers().is_empty();
     let query = Query {
         target: Target::Subject,
         role: "answer",
@@ -131,24 +136,47 @@ async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let heard = Heard { reply: Some(&reply), ..Heard::default() };
+    let scored = score(&case, &reply, &mut handle).await;
+    let heard = Heard { reply: Some(&reply), scored: &scored, ..Heard::default() };
     let classification =
         grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
     // A reply that fails without the judge is not worth a call.
-    if classification.details.reason != Some(Trouble::Unjudged) {
+    if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
-    let mut assessments = Vec::with_capacity(case.expectation.rubrics().len());
-    for at in 0..case.expectation.rubrics().len() {
+    let mut assessments = Vec::with_capacity(rubrics);
+    for at in 0..rubrics {
         match assess(&case, at, &reply, &mut handle).await {
             Ok(assessed) => assessments.push(assessed),
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
-    let heard = Heard { reply: Some(&reply), assessments: &assessments, ..Heard::default() };
+    let heard = Heard {
+        reply: Some(&reply),
+        assessments: &assessments,
+        scored: &scored,
+        ..Heard::default()
+    };
     let classification =
         grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
     Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Asks the scorers of a case, one after the other.
+async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Result<Value, String>> {
+    let calls = case.expectation.scorers();
+    if calls.is_empty() {
+        return Vec::new();
+    }
+    let inputs = grade::scorer_inputs(case, &handle.subject.backend, handle.spent(), reply);
+    let mut scored = Vec::with_capacity(calls.len());
+    for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
+        scored.push(match input {
+            Ok(input) => handle.score(number, call, &input).await,
+            Err(why) => Err(why),
+        });
+    }
+    scored
 }
 
 /// Asks the judge about one rubric of a case.

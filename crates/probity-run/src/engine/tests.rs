@@ -187,6 +187,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         carried_by_runner: Vec::new(),
         cache: None,
         access: crate::backend::CacheAccess::default(),
+        scorers: crate::scorer::Scorers::default(),
     }
 }
 
@@ -216,6 +217,8 @@ fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
                 weight: None,
                 threshold: None,
                 metric: None,
+                config: None,
+                transform: None,
                 members: Vec::new(),
             }];
         }

@@ -12,6 +12,7 @@ use probity_load::{
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
     prices::Prices,
+    scripts::JavaScript,
 };
 
 use crate::{
@@ -206,6 +207,8 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules),
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {
         Ok(rules) => {
+            let names = suite.scorers.iter().map(|it| it.name.clone());
+            let rules = rules.with_scripts(JavaScript::of(&suite.folder)).with_scorers(names);
             compiled.replace(Some(rules));
             Vec::new()
         }

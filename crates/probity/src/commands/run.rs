@@ -144,6 +144,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         carried_by_runner: Vec::new(),
         cache: answers::open(&project, access, has_generations)?,
         access,
+        scorers: context.scorers(),
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;

@@ -29,6 +29,7 @@ mod results;
 mod resume;
 mod run;
 mod schema;
+mod scorers;
 mod seed_types;
 mod signals;
 mod skills;

@@ -10,6 +10,7 @@ use probity_run::{
     foreign,
     plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey, survey_program},
     redact::Redactor,
+    scorer::{Scorers, Surroundings},
 };
 
 use super::{Context, selection, unknown_keys};
@@ -189,6 +190,18 @@ impl Context<'_> {
             rules: project.rules,
             redactor: self.redactor(),
         }
+    }
+
+    /// The programs of the suite that score replies.
+    pub(super) fn scorers(&self) -> Scorers {
+        let project = self.project;
+        let surroundings = Surroundings {
+            folder: project.suite.folder.clone(),
+            variables: project.environment.all(),
+            kill_grace: project.settings.timeouts.kill_grace,
+            redactor: self.redactor(),
+        };
+        Scorers::new(&project.suite.scorers, surroundings)
     }
 
     /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks

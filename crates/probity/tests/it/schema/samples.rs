@@ -251,6 +251,7 @@ pub(super) fn classifications() -> Vec<Classification> {
             posix: Some(true),
             violations: vec!["v".into()],
         })),
+        transformed: Some(text("x")),
         partial_reply: true,
         also: vec![Also { rule: Rule::Policy, evidence: text("e") }],
     };
@@ -609,6 +610,8 @@ pub(super) fn case() -> TestCase {
         weight: Some(1.0),
         threshold: Some(0.5),
         metric: Some(text("m")),
+        config: Some(json!({"a": 1})),
+        transform: Some(text("output")),
         members,
     };
     TestCase {
@@ -632,6 +635,7 @@ pub(super) fn case() -> TestCase {
             expected_classification: Some(Class::Pass),
             assertions: vec![assertion(vec![assertion(Vec::new())])],
             threshold: Some(0.5),
+            transform: Some(text("output")),
         },
         tags: vec![text("t")],
         difficulty: Some(text("easy")),
