@@ -298,7 +298,7 @@ fn memory_is_bounded() {
         "const a = []; while (1) a.push('x'.repeat(1000) + a.length)",
         "const a = []; while (1) { try { while (1) a.push(new Array(1000).fill(1)) } catch {} }",
         "new Uint8Array(1e9)",
-        "JSON.stringify(Array(1e7).fill('xxxxxxxxxxxx'))",
+        "JSON.stringify(Array(4e6).fill('xxxxxxxxxxxx'))",
     ];
     for source in memory {
         let error = value(source, &json!("o")).unwrap_err();

@@ -32,7 +32,7 @@ fn javascript(value: &str) -> Value {
 fn project(server: &FakeServer, more: &str, dataset: &[(&str, Value)]) -> Project {
     Project::new()
         .file("cases.jsonl", cases(dataset))
-        .file("probity.toml", suite(&[("fake", server)], more))
+        .file("probity.toml", format!("max_error_rate = 1.0\n{}", suite(&[("fake", server)], more)))
 }
 
 fn of(stored: &[Value], id: &str) -> Value {
@@ -134,7 +134,7 @@ fn a_script_that_fails_says_nothing_of_the_model() {
             json!({ "expected_response": "Rome", "assert": [{ "type": "javascript", "value": "throw 1" }] }),
         ),
     ];
-    let project = project(&server, "max_error_rate = 1.0\n", &dataset);
+    let project = project(&server, "", &dataset);
     run(&project, &[]);
     let found = stored(&project);
     verdicts(
@@ -177,7 +177,7 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
         "none.js",
         "is not JavaScript",
         "the suite has no scorer `tone`",
-        "Unexpected token",
+        "unexpected token",
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
@@ -199,14 +199,14 @@ fn a_transform_makes_what_is_checked() {
         ),
         (
             "assertion",
-            json!({ "assert": [
+            json!({ "transform": "output", "assert": [
             { "type": "equals", "value": "PARIS", "transform": format!("{parse}.city.toUpperCase()") },
             { "type": "starts-with", "value": "Answer" }] }),
         ),
         ("fails", json!({ "transform": "JSON.parse(output)", "expected_response": "x" })),
         ("runner", json!({ "expected_response": "ANSWER", "match": "starts_with" })),
     ];
-    let project = project(&server, "max_error_rate = 1.0\n", &dataset);
+    let project = project(&server, "", &dataset);
     let text = project.read("probity.toml").replace(
         "dataset = \"cases.jsonl\"\n",
         "dataset = \"cases.jsonl\"\ntransform = \"output.toUpperCase()\"\n",
@@ -219,14 +219,13 @@ fn a_transform_makes_what_is_checked() {
         &[
             ("field", "pass"),
             ("object", "pass"),
-            ("assertion", "fail"),
+            ("assertion", "pass"),
             ("fails", "error"),
             ("runner", "pass"),
         ],
     );
     assert_eq!(of(&found, "field")["classification"]["details"]["transformed"], "Paris");
-    // The runner's transform comes first, so that this one has nothing to parse.
-    let shown = project.shown(&["show", "latest", "--case", "object"]);
+    let shown = project.shown(&["show", "latest", "object"]);
     assert!(shown.contains("transformed"), "{shown}");
     assert!(of(&found, "fails")["reason"].as_str().unwrap().starts_with("the transform failed"));
 }
@@ -269,14 +268,8 @@ fn a_program_stays_up_and_its_death_is_no_verdict() {
     }
     let dataset: Vec<(&str, Value)> =
         dataset.iter().map(|(id, it)| (id.as_str(), it.clone())).collect();
-    let scorer = "max_error_rate = 1.0\n[scorers.length]\ncommand = [\"python3\", \"length.py\"]\ntimeout = \"2s\"\n";
-    let project = project(&server, "", &dataset).file("length.py", LENGTH_PY);
-    let text = format!(
-        "max_error_rate = 1.0\n{}{}",
-        project.read("probity.toml"),
-        scorer.split_once('\n').unwrap().1
-    );
-    let project = project.file("probity.toml", text);
+    let scorer = "[scorers.length]\ncommand = [\"python3\", \"length.py\"]\ntimeout = \"2s\"\n";
+    let project = project(&server, scorer, &dataset).file("length.py", LENGTH_PY);
     run(&project, &[]);
     let found = stored(&project);
     let mut pids = std::collections::BTreeSet::new();
@@ -325,8 +318,6 @@ fn python_functions_are_run_as_promptfoo_runs_them() {
         "import helper\n\ndef get_assert(output, context):\n    print('hello')\n    return helper.score(output, context['vars']['city'])\n\ndef loud(output, context):\n    return output.isupper()\n",
     )
     .file("helper.py", "def score(output, city):\n    return {'pass_': city in output, 'score': 0.75, 'named_scores': {'city': 1}}\n");
-    let text = format!("max_error_rate = 1.0\n{}", project.read("probity.toml"));
-    let project = project.file("probity.toml", text);
     run(&project, &[]);
     let found = stored(&project);
     verdicts(
@@ -376,8 +367,6 @@ fn a_program_is_run_for_one_reply() {
         "check.sh",
         "#!/bin/sh\ncat >/dev/null\necho working\necho '{\"score\": 0.5, \"reason\": \"half\", \"scores\": {\"depth\": 0.2}}'\n",
     );
-    let text = format!("max_error_rate = 1.0\n{}", project.read("probity.toml"));
-    let project = project.file("probity.toml", text);
     let script = project.path("check.sh");
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     run(&project, &[]);

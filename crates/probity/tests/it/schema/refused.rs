@@ -110,6 +110,7 @@ const EVIDENCE: &[&str] = &[
     "/scores/0/value",
     "estimated",
     "command",
+    "transformed",
     "partial_reply",
     "also",
     "alternatives",
@@ -386,6 +387,7 @@ fn results_that_are_not_whole_are_refused() {
         "expected_classification",
         "assert",
         "threshold",
+        "transform",
         "tags",
         "difficulty",
         "platform",
@@ -400,6 +402,7 @@ fn results_that_are_not_whole_are_refused() {
         "value",
         "/assert/0/weight",
         "/assert/0/metric",
+        "config",
     ];
     let optional = [EVIDENCE, &of_case].concat();
     let anything = [
@@ -408,6 +411,7 @@ fn results_that_are_not_whole_are_refused() {
         "/schema",
         "/execution",
         "/assert/0/value",
+        "/assert/0/config",
         "/arguments",
     ];
     let loose = Loose { anything: &anything, named: &[], optional: &optional };
