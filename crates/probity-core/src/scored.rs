@@ -44,10 +44,8 @@ fn is_enough(score: f64, threshold: Option<f64>) -> bool {
 }
 
 fn number(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Bool(value) => Some(f64::from(u8::from(*value))),
-        _ => value.as_f64(),
-    };
+    let flag = value.as_bool().map(|it| f64::from(u8::from(it)));
+    let number = flag.or_else(|| value.as_f64());
     number.filter(|it| it.is_finite())
 }
 

@@ -166,10 +166,7 @@ pub(crate) fn score(
 
 /// The text of what a transform made.
 pub(crate) fn text_of(made: &Value) -> String {
-    match made {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    made.as_str().map_or_else(|| made.to_string(), ToOwned::to_owned)
 }
 
 /// What the stored answer of a scorer says.

@@ -115,10 +115,8 @@ impl Scorers {
         let room = Room::new().map_err(|error| error.to_string())?;
         let context = room.write("context.json", &input.context).map_err(|it| it.to_string())?;
         env.insert("PROBITY_CONTEXT".into(), context.into());
-        let output = match &input.output {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let output = &input.output;
+        let output = output.as_str().map_or_else(|| output.to_string(), ToOwned::to_owned);
         let left = deadline.saturating_duration_since(Instant::now()).min(EXEC_TIMEOUT);
         let command = Command {
             program: find(name, &env, folder)?,
@@ -161,6 +159,9 @@ fn read_exec(finished: &Finished, limit: Duration) -> Result<Value, String> {
         Some(_) | None => serde_json::json!({ "pass": pass, "reason": shown(&stdout) }),
     })
 }
+
+/// Tells requests apart, over all scorers.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// The processes of one scorer.
 #[derive(Debug)]
@@ -233,8 +234,7 @@ impl Pool {
         deadline: Instant,
     ) -> Result<Value, String> {
         let _permit = timeout_at(deadline, self.permits.acquire()).await.map_err(|_| no_time())?;
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let folder = &surroundings.folder;
         let run = match (&self.config.start, source) {
             (_, Some(source)) => Some(Run::of(source, folder)),

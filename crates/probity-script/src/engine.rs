@@ -255,9 +255,9 @@ impl Engine {
                 load.call((factories.restore(ctx)?, entry, wanted))?
             }
         };
-        let output = match output {
-            Json::String(text) => text.as_str().into_js(ctx)?,
-            other => ctx.json_parse(other.to_string())?,
+        let output = match output.as_str() {
+            Some(text) => text.into_js(ctx)?,
+            None => ctx.json_parse(output.to_string())?,
         };
         let context = ctx.json_parse(context)?;
         let mut value: Value<'js> = function.call((output.clone(), context.clone()))?;
@@ -303,9 +303,9 @@ impl Engine {
 
     /// What an error of the engine means.
     fn explain(&self, ctx: &Ctx<'_>, error: &Error, limits: &Limits) -> ScriptError {
-        let thrown = match error {
-            Error::Exception => ctx.catch(),
-            _ => Value::new_undefined(ctx.clone()),
+        let thrown = match error.is_exception() {
+            true => ctx.catch(),
+            false => Value::new_undefined(ctx.clone()),
         };
         match self.budget.stopped.get() {
             Some(Stopped::Steps) => return ScriptError::Steps { steps: limits.million_steps },

@@ -1,5 +1,7 @@
 //! What scripts may do, what they come to, and that they leave nothing behind.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use std::{collections::BTreeMap, time::Duration};
 
 use probity_script::{Limits, Script, ScriptError, run};

@@ -21,12 +21,12 @@ fn cases(cases: &[(&str, Value)]) -> String {
     cases.iter().map(line).collect()
 }
 
-fn asserting(assertion: Value) -> Value {
+fn asserting(assertion: &Value) -> Value {
     json!({ "assert": [assertion] })
 }
 
 fn javascript(value: &str) -> Value {
-    asserting(json!({ "type": "javascript", "value": value }))
+    asserting(&json!({ "type": "javascript", "value": value }))
 }
 
 fn project(server: &FakeServer, more: &str, dataset: &[(&str, Value)]) -> Project {
@@ -60,20 +60,20 @@ fn javascript_judges_replies() {
                 "(output, { prompt, test }) => prompt === 'Say it' && test.vars.city === 'Paris'",
             ),
         ),
-        ("number", asserting(json!({ "type": "javascript", "value": "0.4", "threshold": 0.5 }))),
-        ("not", asserting(json!({ "type": "not-javascript", "value": "output.length > 100" }))),
+        ("number", asserting(&json!({ "type": "javascript", "value": "0.4", "threshold": 0.5 }))),
+        ("not", asserting(&json!({ "type": "not-javascript", "value": "output.length > 100" }))),
         (
             "config",
             asserting(
-                json!({ "type": "javascript", "value": "output.length > context.config.least", "config": { "least": 5 } }),
+                &json!({ "type": "javascript", "value": "output.length > context.config.least", "config": { "least": 5 } }),
             ),
         ),
         (
             "table",
-            asserting(json!({ "type": "javascript", "metric": "tone",
+            asserting(&json!({ "type": "javascript", "metric": "tone",
             "value": "({ pass: false, score: 0.25, reason: 'too loud', namedScores: { calm: 0.1 } })" })),
         ),
-        ("file", asserting(json!({ "type": "javascript", "value": "file://lib/score.js" }))),
+        ("file", asserting(&json!({ "type": "javascript", "value": "file://lib/score.js" }))),
     ];
     let project = project(&server, "", &dataset)
         .file("lib/score.js", "const { has } = require('./words');\nmodule.exports = (output, context) => has(output, context.vars.city);")
@@ -166,7 +166,7 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
         ("syntax", javascript("const a = 1;\nreturn a +;")),
         ("no-file", javascript("file://none.js")),
         ("typescript", javascript("file://score.ts")),
-        ("unknown", asserting(json!({ "type": "scorer", "value": "tone" }))),
+        ("unknown", asserting(&json!({ "type": "scorer", "value": "tone" }))),
         ("transform", json!({ "expected_response": "x", "transform": "output +" })),
     ];
     let project = project(&server, "[scorers.length]\ncommand = [\"true\"]\n", &dataset);
@@ -250,21 +250,21 @@ for line in sys.stdin:
     print(json.dumps({"id": request["id"], "score": score, "reason": "pid %d" % os.getpid(), "scores": {"length": score}}), flush=True)
 "#;
 
-fn by(scorer: &str, config: Value) -> Value {
-    asserting(json!({ "type": "scorer", "value": scorer, "config": config, "threshold": 0.5 }))
+fn by(scorer: &str, config: &Value) -> Value {
+    asserting(&json!({ "type": "scorer", "value": scorer, "config": config, "threshold": 0.5 }))
 }
 
 #[test]
 fn a_program_stays_up_and_its_death_is_no_verdict() {
     let server = server("Paris");
     let mut dataset: Vec<(String, Value)> =
-        (0..20).map(|at| (format!("case-{at}"), by("length", json!({})))).collect();
+        (0..20).map(|at| (format!("case-{at}"), by("length", &json!({})))).collect();
     for (id, config) in [
         ("crash", json!({ "crash": true })),
         ("hang", json!({ "hang": true })),
         ("flood", json!({ "flood": true })),
     ] {
-        dataset.push((id.to_owned(), by("length", config)));
+        dataset.push((id.to_owned(), by("length", &config)));
     }
     let dataset: Vec<(&str, Value)> =
         dataset.iter().map(|(id, it)| (id.as_str(), it.clone())).collect();
@@ -298,7 +298,7 @@ fn a_program_stays_up_and_its_death_is_no_verdict() {
 fn python_functions_are_run_as_promptfoo_runs_them() {
     let server = server("Paris is large");
     let python = |value: &str| {
-        asserting(json!({ "type": "python", "value": value, "config": { "least": 3 } }))
+        asserting(&json!({ "type": "python", "value": value, "config": { "least": 3 } }))
     };
     let dataset = [
         ("expression", python("len(output) > context['config']['least']")),
@@ -340,7 +340,7 @@ fn python_functions_are_run_as_promptfoo_runs_them() {
 #[test]
 fn node_runs_files_that_need_packages() {
     let server = server("Paris is large");
-    let dataset = [("node", asserting(json!({ "type": "scorer", "value": "words" })))];
+    let dataset = [("node", asserting(&json!({ "type": "scorer", "value": "words" })))];
     let project = project(&server, "[scorers.words]\nnode = \"score.mjs\"\n", &dataset)
         .file("score.mjs", "import { basename } from 'node:path';\nimport words from 'words';\nexport default async (output, context) => {\n  console.log('noise');\n  return { pass: words(output) === 3 && basename('/a/b') === 'b', score: 1, reason: context.vars.city };\n};\n")
         .file("node_modules/words/package.json", "{\"name\": \"words\", \"main\": \"index.js\"}")
@@ -353,7 +353,7 @@ fn node_runs_files_that_need_packages() {
 #[test]
 fn a_program_is_run_for_one_reply() {
     let server = server("Paris is large");
-    let exec = |words: &[&str]| asserting(json!({ "type": "exec", "value": words }));
+    let exec = |words: &[&str]| asserting(&json!({ "type": "exec", "value": words }));
     let dataset = [
         ("grep", exec(&["grep", "-q", "Paris"])),
         ("fails", exec(&["sh", "-c", "echo not enough; exit 1"])),
