@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use fastrand::Rng;
 use probity_stats::{
-    decide::{Counts, Decided, Outcome, Sequential, Threshold, exact},
+    decide::{Counts, Decided, Observation, Sequential, Threshold, exact},
     proportion::{wilson, wilson_95},
     spread::Moments,
 };
@@ -127,13 +127,13 @@ fn decide_one(truth: Truth, threshold: Threshold, rng: &mut Rng, tally: &mut Tal
         let drawn = rng.u64(0..counts.rest());
         let outcome = if drawn < passes_left {
             counts.passed += 1;
-            Outcome::Passed
+            Observation::Passed
         } else if drawn < passes_left + fails_left {
             counts.failed += 1;
-            Outcome::Failed
+            Observation::Failed
         } else {
             counts.errors += 1;
-            Outcome::Error
+            Observation::Error
         };
         if gate.observe(outcome) != Decided::Open && calls.is_none() {
             calls = Some(planned - counts.rest());

@@ -13,6 +13,7 @@ mod decide;
 mod engine;
 mod hostile;
 mod measure;
+mod rescore;
 mod script;
 mod shell;
 mod startup;
@@ -29,6 +30,8 @@ usage: probity-bench WHAT [N]
                 CPU-second, time for 1 MiB against half of it
   decide [N]    N runs of each kind (3,000): how often deciding a gate early is wrong, which
                 must not be more than alpha, and the calls that it saves
+  rescore [N]   `probity rescore` on N stored results (100,000) and on a fifth of them: results per
+                CPU-minute and peak memory
   script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         "hostile" => hostile::run(&probity),
         "shell" => shell::run(&probity, count.unwrap_or(300_000)),
         "decide" => return decide::run(count.unwrap_or(3000)),
+        "rescore" => rescore::run(&probity, count.unwrap_or(100_000)),
         "script" => script::run_all(count.unwrap_or(100_000)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),

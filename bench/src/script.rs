@@ -30,10 +30,10 @@ pub(crate) fn run_all(count: usize) -> io::Result<()> {
         for _ in 0..count {
             black_box(run(&script, &output, CONTEXT, &limits)).map_err(io::Error::other)?;
         }
-        let each = (spent()? - before).as_secs_f64() / count as f64;
+        let each = spent()?.saturating_sub(before).as_secs_f64() / count as f64;
         println!("{:>9.0} a CPU-second  {}", 1.0 / each, source.lines().next().unwrap_or(""));
     }
-    let each = (spent()? - began.0).as_secs_f64() / (count * ASSERTIONS.len()) as f64;
+    let each = spent()?.saturating_sub(began.0).as_secs_f64() / (count * ASSERTIONS.len()) as f64;
     println!("{:>9.0} a CPU-second over all ({:.1?})", 1.0 / each, began.1.elapsed());
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(super) enum Target {
 
 /// Prints the head of the table.
 pub(super) fn head() {
-    println!("| what | target | measured | holds |");
+    println!("| measurement | target | result | target met |");
     println!("|---|--:|--:|---|");
 }
 

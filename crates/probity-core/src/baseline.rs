@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
+    case_outcome::{CaseOutcome, CaseOutcomes, Changes},
     gate::Decimal,
-    record::Lane,
-    standing::{Changes, Standing, Standings},
+    record::{Lane, SkillChanges},
 };
 
 /// The form of the file.
@@ -43,20 +43,29 @@ pub struct BaselineLane {
     pub model: Option<String>,
     /// The dataset's digest.
     pub dataset_digest: String,
+    /// Digests of the skills that it is about, by name.
+    pub skills: BTreeMap<String, String>,
     /// How each case stands.
-    pub standings: Standings,
+    pub outcomes: CaseOutcomes,
 }
 
 impl BaselineLane {
     /// The lane of a run.
-    pub fn of(lane: &Lane, standings: Standings) -> Self {
+    pub fn of(lane: &Lane, outcomes: CaseOutcomes) -> Self {
         Self {
             runner: lane.runner.clone(),
             backend: lane.backend.clone(),
             model: lane.model.clone(),
             dataset_digest: lane.dataset_digest.clone(),
-            standings,
+            skills: lane.skills.as_ref().map(|it| it.digests.clone()).unwrap_or_default(),
+            outcomes,
         }
+    }
+
+    /// What has changed about the skills since, as far as the baseline knows them.
+    pub fn skill_changes(&self, now: &Lane) -> Option<SkillChanges> {
+        let now = now.skills.as_ref().filter(|_| !self.skills.is_empty())?;
+        SkillChanges::between(&self.skills, &now.digests)
     }
 }
 
@@ -75,21 +84,23 @@ impl Baseline {
         field(&mut text, "probity_version", json!(probity_version));
         text.push_str("  \"lanes\": [\n");
         for (at, lane) in lanes.iter().enumerate() {
-            let BaselineLane { runner, backend, model, dataset_digest, standings } = lane;
+            let BaselineLane { runner, backend, model, dataset_digest, skills, outcomes } = lane;
             text.push_str("    {\n");
-            for (name, value) in [
+            let fields = [
                 ("runner", json!(runner)),
                 ("backend", json!(backend)),
                 ("model", json!(model)),
                 ("dataset_digest", json!(dataset_digest)),
-                ("min_pass", json!(standings.min_pass)),
-            ] {
+                ("min_pass", json!(outcomes.min_pass)),
+            ];
+            let skills = (!skills.is_empty()).then(|| ("skills", json!(skills)));
+            for (name, value) in fields.into_iter().chain(skills) {
                 let _ = writeln!(text, "      \"{name}\": {value},");
             }
             text.push_str("      \"cases\": {");
-            for (place, (case_id, standing)) in standings.cases.iter().enumerate() {
+            for (place, (case_id, outcome)) in outcomes.cases.iter().enumerate() {
                 let comma = if place == 0 { "" } else { "," };
-                let (name, value) = (json!(case_id), json!(standing.to_string()));
+                let (name, value) = (json!(case_id), json!(outcome.to_string()));
                 let _ = write!(text, "{comma}\n        {name}: {value}");
             }
             text.push_str("\n      }\n");
@@ -136,19 +147,21 @@ struct WrittenLane {
     dataset_digest: String,
     #[serde(default)]
     min_pass: Option<u32>,
+    #[serde(default)]
+    skills: BTreeMap<String, String>,
     cases: BTreeMap<String, String>,
 }
 
 impl WrittenLane {
     fn read(self) -> Result<BaselineLane, String> {
-        let Self { runner, backend, model, dataset_digest, min_pass, cases } = self;
-        let mut standings = Standings { min_pass, cases: BTreeMap::new() };
+        let Self { runner, backend, model, dataset_digest, min_pass, skills, cases } = self;
+        let mut outcomes = CaseOutcomes { min_pass, cases: BTreeMap::new() };
         for (case_id, text) in cases {
-            let standing: Standing =
+            let outcome: CaseOutcome =
                 text.parse().map_err(|error| format!("case `{case_id}`: {error}"))?;
-            standings.cases.insert(case_id, standing);
+            outcomes.cases.insert(case_id, outcome);
         }
-        Ok(BaselineLane { runner, backend, model, dataset_digest, standings })
+        Ok(BaselineLane { runner, backend, model, dataset_digest, skills, outcomes })
     }
 }
 
@@ -183,11 +196,11 @@ impl Tolerance {
         if worse > self.max_regressions {
             let most = self.max_regressions;
             let cases = if worse == 1 { "case" } else { "cases" };
-            reasons.push(format!("{worse} {cases} passed before and fail now, {most} may"));
+            reasons.push(format!("{worse} {cases} passed before and fail now, {most} allowed"));
         }
         if !changes.vanished.is_empty() {
             let count = changes.vanished.len();
-            reasons.push(format!("{count} of the baseline's cases are not there any more"));
+            reasons.push(format!("{count} of the baseline's cases are missing"));
         }
         let (before, now) = changes.passed;
         let dropped = before.saturating_sub(now).saturating_sub(excused.len() as u64);
@@ -209,9 +222,9 @@ fn points(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn standings(cases: &[(&str, &str)]) -> Standings {
+    fn outcomes(cases: &[(&str, &str)]) -> CaseOutcomes {
         let cases = cases.iter().map(|(id, text)| ((*id).to_owned(), text.parse().unwrap()));
-        Standings { min_pass: None, cases: cases.collect() }
+        CaseOutcomes { min_pass: None, cases: cases.collect() }
     }
 
     fn baseline() -> Baseline {
@@ -220,7 +233,8 @@ mod tests {
             backend: backend.to_owned(),
             model: Some("m".to_owned()),
             dataset_digest: "d".to_owned(),
-            standings: cases,
+            skills: BTreeMap::new(),
+            outcomes: cases,
         };
         Baseline {
             suite: "probity.toml".to_owned(),
@@ -228,9 +242,9 @@ mod tests {
             timestamp: "2026-01-09T12:34:56Z".to_owned(),
             probity_version: "0.1.0".to_owned(),
             lanes: vec![
-                lane("a", standings(&[("one", "pass"), ("two \u{202e}", "fail")])),
-                lane("b", standings(&[("one", "2/3"), ("three", "1/1 and 2 errors")])),
-                lane("c", standings(&[])),
+                lane("a", outcomes(&[("one", "pass"), ("two \u{202e}", "fail")])),
+                lane("b", outcomes(&[("one", "2/3"), ("three", "1/1 and 2 errors")])),
+                lane("c", outcomes(&[])),
             ],
         }
     }
@@ -258,12 +272,12 @@ mod tests {
         let cases: Vec<(String, &str)> = (0..20).map(|at| (format!("{at:02}"), "pass")).collect();
         let mut before: Vec<(&str, &str)> =
             cases.iter().map(|(id, text)| (id.as_str(), *text)).collect();
-        let first = standings(&before);
+        let first = outcomes(&before);
         before[3].1 = "fail";
         before[4].1 = "fail";
         before[5].1 = "error";
         before.pop();
-        let changes = Changes::between(&first, &standings(&before));
+        let changes = Changes::between(&first, &outcomes(&before));
         tolerance.judge(changes, |id| known.contains(&id)).reasons
     }
 
@@ -274,11 +288,11 @@ mod tests {
             max_drop: Decimal::parse(drop).unwrap(),
         };
         insta::assert_snapshot!(judged(tolerance(0, "0.05"), &[]).join("\n"), @r"
-        2 cases passed before and fail now, 0 may
-        1 of the baseline's cases are not there any more
+        2 cases passed before and fail now, 0 allowed
+        1 of the baseline's cases are missing
         the rate fell by 11.1 points, more than 5
         ");
-        let vanished = "1 of the baseline's cases are not there any more";
+        let vanished = "1 of the baseline's cases are missing";
         assert_eq!(judged(tolerance(2, "0.2"), &[]), [vanished]);
         assert_eq!(judged(tolerance(0, "0"), &["03", "04"]), [vanished]);
     }

@@ -1,11 +1,15 @@
 //! One example of a dataset.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{criteria::Criteria, named_enum};
+use crate::{
+    criteria::Criteria,
+    named_enum,
+    request::{Message, ResponseFormat, Sampling, Tool, ToolChoice},
+};
 
 /// One example: what is asked, and how to tell whether the answer is right.
 ///
@@ -16,7 +20,8 @@ use crate::{criteria::Criteria, named_enum};
 pub struct TestCase {
     /// Unique within its dataset.
     pub id: String,
-    /// What is asked, a template over `prompt_vars`.
+    /// What is asked, a template over `prompt_vars`; empty where there are messages instead.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub prompt: String,
     /// The command that answers it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +44,9 @@ pub struct TestCase {
     /// Instructions that go before the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
+    /// What is asked beyond a prompt and instructions.
+    #[serde(flatten)]
+    pub ask: AskSpec,
     /// Values for the prompt's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prompt_vars: BTreeMap<String, Value>,
@@ -66,6 +74,27 @@ pub struct TestCase {
     /// The terms it may be used under; those of its file where it says none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
+}
+
+/// What is asked beyond a prompt and instructions, of a case, a runner or a prompt variant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AskSpec {
+    /// The conversation that the model is to continue, instead of a prompt. Its texts are templates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
+    /// The tools that may be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Arc<[Tool]>>,
+    /// Whether one has to be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// The form that the answer must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+    /// How words are chosen.
+    #[serde(rename = "settings", skip_serializing_if = "Sampling::is_empty")]
+    pub sampling: Sampling,
 }
 
 /// The skills a routing case expects to be chosen.
@@ -118,6 +147,17 @@ impl TestCase {
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         // By way of a tree: serde cannot hand numbers of any precision to flattened fields directly.
         serde_json::from_value(serde_json::from_str(text)?)
+    }
+
+    /// The variables of its templates: `prompt_vars`, and `choices` if it has some.
+    pub fn vars(&self) -> Cow<'_, BTreeMap<String, Value>> {
+        let choices = &self.criteria.reading.choices;
+        if choices.is_empty() || self.prompt_vars.contains_key("choices") {
+            return Cow::Borrowed(&self.prompt_vars);
+        }
+        let mut vars = self.prompt_vars.clone();
+        vars.insert("choices".to_owned(), Value::from(choices.as_slice()));
+        Cow::Owned(vars)
     }
 
     /// Every command that answers the case, the first one first.

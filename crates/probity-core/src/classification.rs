@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{details::Details, named_enum, score::Score};
+use crate::{details::Details, kind::Evidence, named_enum, score::Score};
 
 named_enum! {
     /// The one thing a result is.
@@ -115,6 +115,13 @@ impl Classification {
         Self { rule, scores: Vec::new(), details }
     }
 
+    /// The same, with what is kept of the case.
+    #[must_use]
+    pub fn with_evidence(self, evidence: Evidence) -> Self {
+        let details = Details { evidence: Some(Box::new(evidence)), ..self.details };
+        Self { details, ..self }
+    }
+
     /// One of the eight.
     pub fn class(&self) -> Class {
         self.rule.class()
@@ -126,21 +133,39 @@ impl Classification {
     }
 }
 
-impl Serialize for Classification {
+/// A classification as it is written, put together from its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The deciding rule.
+    pub rule: Rule,
+    /// The scores that are written with it.
+    pub scores: &'a [Score],
+    /// The evidence that is written with it.
+    pub details: &'a Details,
+}
+
+impl Serialize for Parts<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let scored = !self.scores.is_empty();
         let count = 4 + usize::from(scored);
         let mut fields = serializer.serialize_struct("Classification", count)?;
-        fields.serialize_field("primary", &self.class())?;
+        fields.serialize_field("primary", &self.rule.class())?;
         fields.serialize_field("rule", &self.rule)?;
         fields.serialize_field("trace", self.rule.trace())?;
         match scored {
-            true => fields.serialize_field("scores", &self.scores)?,
+            true => fields.serialize_field("scores", self.scores)?,
             false => fields.skip_field("scores")?,
         }
-        fields.serialize_field("details", &self.details)?;
+        fields.serialize_field("details", self.details)?;
         fields.end()
+    }
+}
+
+impl Serialize for Classification {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { rule, scores, details } = self;
+        Parts { rule: *rule, scores, details }.serialize(serializer)
     }
 }
 
@@ -169,7 +194,7 @@ named_enum! {
         Fail = "fail",
         /// It could not be judged: a call or a judge failed.
         Error = "error",
-        /// Nothing decides it: the case states no criterion, or one that was not checked.
+        /// Nothing decides it: the case has no criterion, or one that was not checked.
         Undecided = "undecided",
     }
 }

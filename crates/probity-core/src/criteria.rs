@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     classification::Class, located::Step, named_enum, names::UnknownName, problem::Severity,
+    reading::Reading,
 };
 
 /// How to tell whether a reply is right.
@@ -22,6 +23,9 @@ pub struct Criteria {
     /// How it is compared.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub matcher: Option<Matcher>,
+    /// How the answer is read that is compared.
+    #[serde(flatten)]
+    pub reading: Reading,
     /// What form the reply must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_format: Option<ExpectedFormat>,
@@ -51,6 +55,7 @@ impl Criteria {
         let Self {
             expected_response,
             matcher,
+            reading: _,
             expected_format,
             json_level: _,
             schema,
@@ -117,6 +122,10 @@ named_enum! {
         AnyOf = "any_of",
         /// Both are shell commands that do the same.
         Command = "command",
+        /// Both are numbers that are near enough.
+        Number = "number",
+        /// The reply names the expected one of the choices.
+        Choice = "choice",
     }
 }
 
@@ -173,6 +182,15 @@ pub struct Assertion {
     /// The name its score is reported under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// How the answer is read that it looks at.
+    #[serde(flatten)]
+    pub reading: Reading,
+    /// `rouge-…`: whether words are compared by their stems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stemmer: Option<bool>,
+    /// `chrf`: the longest run of words that counts; 0 for chrF, 2 for chrF++.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word_order: Option<u8>,
     /// What a script or a scorer is told beside the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
@@ -182,6 +200,25 @@ pub struct Assertion {
     /// The members of an `assert-set`.
     #[serde(rename = "assert", default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Self>,
+}
+
+impl Assertion {
+    /// An assertion that says nothing more.
+    pub fn new(kind: AssertionKind) -> Self {
+        Self {
+            kind,
+            value: None,
+            weight: None,
+            threshold: None,
+            metric: None,
+            reading: Reading::default(),
+            stemmer: None,
+            word_order: None,
+            config: None,
+            transform: None,
+            members: Vec::new(),
+        }
+    }
 }
 
 /// What an assertion asserts, possibly turned round by `not-`.
@@ -209,7 +246,9 @@ impl AssertionKind {
             Some(rest) => (true, rest),
             None => (false, name),
         };
-        let test = AssertionTest::ALL.into_iter().find(|it| same_name(it.as_str(), rest))?;
+        let named = AssertionTest::ALL.into_iter().find(|it| same_name(it.as_str(), rest));
+        // promptfoo's name for it.
+        let test = named.or_else(|| same_name("rouge-n", rest).then_some(AssertionTest::Rouge1))?;
         Some(Self { negated, test })
     }
 }
@@ -239,6 +278,8 @@ named_enum! {
     pub enum AssertionTest ("an assertion") {
         /// The reply is the value: text to the byte, or JSON that is equal.
         Equals = "equals",
+        /// The reply is one of the values, blanks at both ends aside.
+        ExactMatch = "exact-match",
         /// The reply contains the value.
         Contains = "contains",
         /// The reply contains the value, whatever the case of its letters.
@@ -259,8 +300,38 @@ named_enum! {
         IsJson = "is-json",
         /// JSON can be read out of the reply, and satisfies the value as a JSON Schema if there is one.
         ContainsJson = "contains-json",
+        /// The reply is XML.
+        IsXml = "is-xml",
+        /// There is XML in the reply.
+        ContainsXml = "contains-xml",
+        /// The reply is HTML.
+        IsHtml = "is-html",
+        /// There is HTML in the reply.
+        ContainsHtml = "contains-html",
+        /// The reply is SQL.
+        IsSql = "is-sql",
+        /// There is SQL in the reply.
+        ContainsSql = "contains-sql",
         /// The reply is a refusal.
         IsRefusal = "is-refusal",
+        /// The reply is a number that is near enough to the value.
+        Number = "number",
+        /// The reply names the choice that the value is.
+        Choice = "choice",
+        /// The reply and a value share words: their F1, as for `SQuAD`, is at least `threshold`.
+        TokenF1 = "token-f1",
+        /// ROUGE-1 of the reply and a value is at least `threshold`.
+        Rouge1 = "rouge-1",
+        /// ROUGE-2 of the reply and a value is at least `threshold`.
+        Rouge2 = "rouge-2",
+        /// ROUGE-L of the reply and a value is at least `threshold`.
+        RougeL = "rouge-l",
+        /// BLEU of the reply and the values is at least `threshold`.
+        Bleu = "bleu",
+        /// chrF of the reply and a value is at least `threshold`.
+        Chrf = "chrf",
+        /// One minus the share of characters to edit is at least `threshold`.
+        EditSimilarity = "edit-similarity",
         /// At most `threshold` edits turn the reply into the value.
         Levenshtein = "levenshtein",
         /// The number of words: exactly the value, or between its `min` and `max`.

@@ -8,8 +8,8 @@ use crate::{
     classification::Rule,
     criteria::Matcher,
     difference::Difference,
-    evidence::Evidence,
     failure::ErrorKind,
+    kind::Evidence,
     named_enum,
     names::{Named, UnknownName},
     serial,
@@ -64,6 +64,9 @@ pub struct Details {
     /// Which of several expected answers it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_index: Option<usize>,
+    /// What was taken out of the reply, for each check that says so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extracted: Vec<Extracted>,
     /// What was found out about the shell command in the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandDetails>>,
@@ -79,6 +82,15 @@ pub struct Details {
     /// The other rules that fired, each with its own evidence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
+}
+
+/// What a check took out of the reply before it looked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extracted {
+    /// The name of the check's score.
+    pub check: Cow<'static, str>,
+    /// What was found, cut to a bounded size.
+    pub text: String,
 }
 
 /// What kind of error or crash a result is.

@@ -17,9 +17,9 @@ pub use failed::{FailedCase, FailureReason};
 use crate::{
     case::Category,
     gate::{Gate, GateOutcome, GateStatus},
+    kind::RunnerKind,
     metrics::{Flaky, Latency, Metrics, Repeats, ScoreSummary, Slice, Verdicts, share},
     record::{Lane, LaneStatus},
-    runner::RunnerKind,
     view::{LaneReport, RunView},
 };
 use probity_stats::Interval;
@@ -119,6 +119,9 @@ pub struct EvaluationResult {
     pub input_tokens: u64,
     /// Tokens of replies.
     pub output_tokens: u64,
+    /// Results whose tokens, and so their dollars, are estimated at least in part.
+    #[serde(default)]
+    pub estimated_usage: u64,
     /// Dollars; none where no price is known.
     #[serde(default)]
     pub cost_usd: Option<f64>,
@@ -246,6 +249,9 @@ pub struct GateResult {
 }
 
 impl EvaluationResult {
+    /// What the list of cases is called that did not pass.
+    pub const FAILED_CASES: &str = "failed_cases";
+
     /// The result of a lane. The cases that failed come from its records.
     pub fn of(run: &RunView, lane: &LaneReport, failed_cases: Vec<FailedCase>) -> Self {
         let LaneReport { lane: info, metrics, gates, .. } = lane;
@@ -257,7 +263,7 @@ impl EvaluationResult {
             .iter()
             .map(|(category, slice)| (category.to_string(), slice.verdicts.into()))
             .collect();
-        let is_shell = *kind == RunnerKind::Command;
+        let is_shell = kind.spec().is_shell;
         let rate_of = |category: Category| {
             // 1 where there are no such cases; none that could be judged is another thing.
             let slice = categories.get(&category);
@@ -299,7 +305,11 @@ impl EvaluationResult {
                 .map(|(kind, count)| (kind.to_string(), *count))
                 .collect(),
             policy_hits: metrics.policy_hits,
-            scores: metrics.scores.iter().map(|(name, it)| (name.clone(), summary(it))).collect(),
+            scores: metrics
+                .scores
+                .iter()
+                .map(|(name, it)| (name.clone(), summary(&it.summary)))
+                .collect(),
             meta: lane.status.as_ref().into(),
             tool_version: judging.tool_version.clone(),
             per_tag: tags.iter().map(|(tag, it)| (tag.clone(), (*it).into())).collect(),
@@ -314,6 +324,7 @@ impl EvaluationResult {
             calls: metrics.calls,
             input_tokens: metrics.input_tokens,
             output_tokens: metrics.output_tokens,
+            estimated_usage: metrics.estimated,
             cost_usd: (metrics.priced > 0).then(|| rounded(metrics.cost_usd)),
             repeats: metrics.repeats.as_ref().map(|it| repeats(it, judging.min_pass)),
             gates: gates.iter().map(GateResult::from).collect(),

@@ -46,7 +46,7 @@ pub enum Event {
         resumed: bool,
         /// What is run on what.
         lanes: Vec<Lane>,
-        /// For each lane, cases that came to an end in an earlier sitting.
+        /// For each lane, cases that came to an end in an earlier session.
         done_before: Vec<u64>,
     },
     /// Work on a case begins.
@@ -108,7 +108,7 @@ pub enum Event {
         lane: usize,
         /// How.
         status: LaneStatus,
-        /// Calls that were made in this sitting.
+        /// Calls that were made in this session.
         calls: u64,
     },
     /// Nothing more is begun, and what is in flight is given up.
@@ -121,4 +121,22 @@ pub enum Event {
         /// Whether every lane is complete.
         complete: bool,
     },
+}
+
+impl Event {
+    /// How long the texts are that it holds, as far as they can be long.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::CaseFinished { record, .. } => record.text_bytes(),
+            Self::AttemptFailed { error, .. } => error.message.len(),
+            Self::BackendPaused { reason, .. }
+            | Self::BackendTripped { reason, .. }
+            | Self::CancelStarted { reason } => reason.len(),
+            Self::RunStarted { .. }
+            | Self::CaseStarted(_)
+            | Self::CaseAborted { .. }
+            | Self::LaneFinished { .. }
+            | Self::RunFinished { .. } => 0,
+        }
+    }
 }

@@ -1,55 +1,6 @@
-//! What one case of a skill runner, or of a foreign one, came to. Figures are folded from it.
+//! What one case about skills came to, in shapes that several kinds of runners share.
 
 use serde::{Deserialize, Serialize};
-
-/// What is kept beside a verdict, by the kind of runner.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Evidence {
-    /// Skills were chosen from an index.
-    Activation(Routed),
-    /// A skill was chosen from a group of look-alikes.
-    Confusion(Routed),
-    /// Answers with and without a skill were judged.
-    Effectiveness(Compared),
-    /// Answers with more and less of a skill were judged.
-    SizeImpact(Compared),
-    /// A program ran cases of its own.
-    Program(Foreign),
-    /// The detectors of safety and of POSIX were held against labels.
-    Command(Detected),
-}
-
-/// What the detectors said of a command, where the case has a label.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Detected {
-    /// Is the command unsafe?
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub safety: Option<Labelled>,
-    /// Does the command break the standard?
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub posix: Option<Labelled>,
-}
-
-/// A label and what a detector found; true is what it is there to detect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Labelled {
-    /// According to the case.
-    pub expected: bool,
-    /// According to the detector.
-    pub found: bool,
-}
-
-impl Evidence {
-    /// Reads what was written as JSON; none if it is something else.
-    ///
-    /// By way of a value, because numbers that are kept to the last digit cannot be read into a
-    /// variant directly.
-    pub fn parse(text: &str) -> Option<Self> {
-        let value: serde_json::Value = serde_json::from_str(text).ok()?;
-        serde_json::from_value(value).ok()
-    }
-}
 
 /// How many skills a reply names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -408,40 +359,4 @@ impl Duel {
             _ => None,
         }
     }
-}
-
-/// What a foreign runner said of itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Foreign {
-    /// Calls that it made.
-    pub calls: u64,
-    /// Dollars that it spent.
-    pub cost_usd: f64,
-    /// Cases that it brought to an end.
-    pub cases: u64,
-    /// Cases that it had planned.
-    pub planned: u64,
-    /// Whether it gave up before its end.
-    pub aborted: bool,
-    /// Why it gave up early.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fail_fast: Option<FailFast>,
-    /// Where it wrote its results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_file: Option<String>,
-    /// The code it ended with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// Names of the contract that it did not print.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
-}
-
-/// Why a runner gave up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailFast {
-    /// In one line.
-    pub reason: String,
-    /// Whether no retry could have mended it.
-    pub permanent: bool,
 }

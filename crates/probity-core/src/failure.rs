@@ -63,3 +63,31 @@ impl ErrorKind {
         }
     }
 }
+
+/// The number of a signal and its name on Linux.
+const SIGNALS: &[(i32, &str)] = &[
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (10, "SIGUSR1"),
+    (11, "SIGSEGV"),
+    (12, "SIGUSR2"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+    (31, "SIGSYS"),
+];
+
+/// The name of a signal.
+pub fn signal_name(number: i32) -> String {
+    let known = SIGNALS.iter().find(|(it, _)| *it == number);
+    known.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+}

@@ -1,24 +1,24 @@
 //! Figures of one lane, folded from its results.
 
+mod fold;
+mod score;
+
 use std::collections::BTreeMap;
 
+use probity_stats::Interval;
 use serde::{Deserialize, Serialize};
+
+pub use fold::{Fold, of_case};
+pub use score::{Mean, ScoreFigures, ScoreSlice, ScoreSummary};
 
 use crate::{
     case::Category,
     classification::{Class, Counts, Verdict},
-    evidence::Evidence,
     failure::ErrorKind,
-    figures::{self, Figures},
     gate::Decimal,
-    record::{Judging, Source, Spent, Usage},
+    kind::{Evidence, Figures},
+    record::{Source, Spent, Usage},
     score::Score,
-};
-use probity_stats::{
-    Interval, USUAL_LEVEL,
-    attempts::{pass_at_k, pass_hat_k},
-    proportion::{Group, clustered, wilson_95},
-    spread::{Moments, percentile},
 };
 
 /// One result without its texts: what figures are made of.
@@ -139,7 +139,7 @@ pub struct Metrics {
     /// Results that break a policy.
     pub policy_hits: u64,
     /// The scores by name.
-    pub scores: BTreeMap<String, ScoreSummary>,
+    pub scores: BTreeMap<String, ScoreFigures>,
     /// The share of undecided results that gates on verdicts allow.
     pub max_undecided: Decimal,
     /// Results without a reply, by reason.
@@ -200,67 +200,6 @@ impl Metrics {
     }
 }
 
-/// One named score over all results that have it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ScoreSummary {
-    /// Results that have a value.
-    pub count: u64,
-    /// Results that have none, because nobody could say.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unscored: u64,
-    /// Results for which it was enough.
-    pub passed: u64,
-    /// The mean of the values.
-    pub mean: Option<f64>,
-    /// The mean's 95 % confidence interval.
-    pub interval: Option<Interval>,
-}
-
-#[derive(Debug, Default)]
-struct ScoreFold {
-    unscored: u64,
-    passed: u64,
-    values: Moments,
-    all_or_nothing: bool,
-    has_any: bool,
-    held: u64,
-}
-
-impl ScoreFold {
-    fn add(&mut self, score: &Score) {
-        self.passed += u64::from(score.passed);
-        let Some(value) = score.value else {
-            self.unscored += 1;
-            return;
-        };
-        self.values.push(value);
-        let is_one = value >= 1.0;
-        let is_bit = value <= 0.0 || is_one;
-        self.all_or_nothing = is_bit && (self.all_or_nothing || !self.has_any);
-        self.has_any = true;
-        self.held += u64::from(is_one);
-    }
-
-    fn finish(self) -> ScoreSummary {
-        let count = self.values.count();
-        // A mean of zeros and ones is a share; other means have the interval of a mean.
-        let interval = match self.all_or_nothing {
-            true => wilson_95(self.held, count),
-            false => self
-                .values
-                .interval(USUAL_LEVEL)
-                .map(|it| Interval { low: it.low.max(0.0), high: it.high.min(1.0) }),
-        };
-        ScoreSummary {
-            count,
-            unscored: self.unscored,
-            passed: self.passed,
-            mean: self.values.mean(),
-            interval,
-        }
-    }
-}
-
 /// How long calls took, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
@@ -315,247 +254,6 @@ pub struct Flaky {
     pub judged: u64,
 }
 
-/// Folds results into figures. They come in the order of their cases.
-#[derive(Debug)]
-pub struct Fold<'j> {
-    judging: &'j Judging,
-    metrics: Metrics,
-    latencies: Vec<f64>,
-    /// The case whose repeats are coming in.
-    current: Option<Current>,
-    /// Counts of cases that belong together, by group.
-    groups: BTreeMap<String, Verdicts>,
-    /// Counts of cases that belong to no group but were asked several times.
-    lone: Vec<Group>,
-    has_groups: bool,
-    /// By repeat.
-    rounds: Vec<Verdicts>,
-    /// How many cases passed so often of so many.
-    tries: BTreeMap<(u64, u64), u64>,
-    figures: figures::Fold,
-    /// By name.
-    scores: BTreeMap<String, ScoreFold>,
-}
-
-#[derive(Debug)]
-struct Current {
-    outcome: ResultFacts,
-    verdicts: Verdicts,
-}
-
-impl<'j> Fold<'j> {
-    /// An empty one.
-    pub fn new(judging: &'j Judging) -> Self {
-        Self {
-            judging,
-            metrics: Metrics { max_undecided: judging.max_undecided, ..Metrics::default() },
-            scores: BTreeMap::new(),
-            latencies: Vec::new(),
-            current: None,
-            groups: BTreeMap::new(),
-            lone: Vec::new(),
-            has_groups: false,
-            rounds: Vec::new(),
-            tries: BTreeMap::new(),
-            figures: figures::Fold::default(),
-        }
-    }
-
-    /// Takes in the next result.
-    pub fn add(&mut self, mut outcome: ResultFacts) {
-        if outcome.verdict == Verdict::Error {
-            self.metrics.all.unjudged += 1;
-            if let Some(category) = outcome.category {
-                self.metrics.categories.entry(category).or_default().unjudged += 1;
-            }
-            if self.judging.errors_as_failures {
-                outcome.verdict = Verdict::Fail;
-            }
-        }
-        self.count(&outcome);
-        if let Some(evidence) = &outcome.evidence {
-            let ResultFacts { case_id, verdict, .. } = &outcome;
-            self.figures.add(figures::Seen { case_id, verdict: *verdict, evidence });
-        }
-        match &mut self.current {
-            Some(current) if current.outcome.case_id == outcome.case_id => {
-                current.verdicts.add(outcome.verdict);
-            }
-            _ => {
-                self.close_case();
-                let mut verdicts = Verdicts::default();
-                verdicts.add(outcome.verdict);
-                self.current = Some(Current { outcome, verdicts });
-            }
-        }
-    }
-
-    /// Counts what every result counts for by itself.
-    fn count(&mut self, outcome: &ResultFacts) {
-        let metrics = &mut self.metrics;
-        metrics.all.classes.add(outcome.class);
-        if let Some(category) = outcome.category {
-            metrics.categories.entry(category).or_default().classes.add(outcome.class);
-        }
-        metrics.policy_hits += u64::from(outcome.breaks_policy);
-        for score in &outcome.scores {
-            match self.scores.get_mut(&*score.name) {
-                Some(known) => known.add(score),
-                None => self.scores.entry(score.name.to_string()).or_default().add(score),
-            }
-        }
-        if let Some(kind) = outcome.error {
-            *metrics.errors.entry(kind).or_default() += 1;
-        }
-        let begun = outcome.started_ms;
-        let ended = begun.saturating_add_unsigned(outcome.elapsed_ms);
-        let (first, last) = metrics.period.unwrap_or((begun, ended));
-        metrics.period = Some((first.min(begun), last.max(ended)));
-        metrics.calls += u64::from(outcome.calls);
-        metrics.input_tokens += outcome.usage.input_tokens.unwrap_or(0);
-        metrics.output_tokens += outcome.usage.output_tokens.unwrap_or(0);
-        metrics.estimated += u64::from(outcome.usage.estimated);
-        metrics.cost_usd += outcome.cost_usd.unwrap_or(0.0);
-        metrics.priced += u64::from(outcome.cost_usd.is_some());
-        match outcome.source {
-            Source::Backend => {}
-            Source::Cache => metrics.cached += 1,
-            Source::Replay => metrics.replayed += 1,
-        }
-        // An answer from the cache took no time, and an error says how long it was waited for.
-        if outcome.source != Source::Cache && outcome.error.is_none() {
-            self.latencies.push(float(outcome.latency_ms));
-        }
-        let round = usize::try_from(outcome.repeat).unwrap_or(usize::MAX);
-        if round >= self.rounds.len() {
-            self.rounds.resize(round + 1, Verdicts::default());
-        }
-        self.rounds[round].add(outcome.verdict);
-    }
-
-    /// Counts a case when all its repeats are in.
-    fn close_case(&mut self) {
-        let Some(Current { outcome, verdicts }) = self.current.take() else { return };
-        let verdict = of_case(&verdicts, self.judging.min_pass);
-        let counted = match self.judging.min_pass {
-            None => verdicts,
-            Some(_) => {
-                let mut once = Verdicts::default();
-                once.add(verdict);
-                once
-            }
-        };
-        let metrics = &mut self.metrics;
-        match (verdict, self.judging.known_failures.contains(&outcome.case_id)) {
-            (Verdict::Fail, false) => metrics.unexpected_failures += 1,
-            (Verdict::Pass, true) => metrics.unexpected_passes.push(outcome.case_id.clone()),
-            (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided, _) => {}
-        }
-        metrics.all.verdicts.merge(counted);
-        if let Some(category) = outcome.category {
-            metrics.categories.entry(category).or_default().verdicts.merge(counted);
-        }
-        for tag in outcome.tags {
-            metrics.tags.entry(tag).or_default().merge(counted);
-        }
-        match outcome.group {
-            Some(group) => {
-                self.has_groups = true;
-                self.groups.entry(group).or_default().merge(counted);
-            }
-            None => self.lone.push(Group { passed: counted.pass, total: counted.judged() }),
-        }
-        if verdicts.judged() > 0 {
-            *self.tries.entry((verdicts.pass, verdicts.judged())).or_default() += 1;
-        }
-        if verdicts.pass > 0 && verdicts.fail > 0 {
-            let (passed, judged) = (verdicts.pass, verdicts.judged());
-            let flaky = Flaky { case_id: outcome.case_id, passed, judged };
-            metrics.repeats.get_or_insert_default().flaky.push(flaky);
-        }
-    }
-
-    /// The figures.
-    pub fn finish(mut self) -> Metrics {
-        self.close_case();
-        let Self { judging, mut metrics, mut latencies, groups, lone, has_groups, .. } = self;
-        metrics.latency = latency(&mut latencies);
-        metrics.figures = self.figures.finish();
-        metrics.scores =
-            self.scores.into_iter().map(|(name, fold)| (name, fold.finish())).collect();
-        let Verdicts { pass, .. } = metrics.all.verdicts;
-        let judged = metrics.all.verdicts.judged();
-        // Repeats of a case belong together as much as cases of a group do.
-        let is_clustered = has_groups || (self.rounds.len() > 1 && judging.min_pass.is_none());
-        let of_groups = is_clustered
-            .then(|| {
-                let named = groups.values().map(|it| Group { passed: it.pass, total: it.judged() });
-                let all: Vec<Group> = named.chain(lone).collect();
-                clustered(&all, USUAL_LEVEL).map(|it| it.interval)
-            })
-            .flatten();
-        metrics.is_clustered = of_groups.is_some();
-        metrics.interval = of_groups.or_else(|| wilson_95(pass, judged));
-        match self.rounds.len() {
-            0 | 1 => metrics.repeats = None,
-            rounds => {
-                let repeats = metrics.repeats.get_or_insert_default();
-                repeats.most = u32::try_from(rounds).unwrap_or(u32::MAX);
-                let rates: Moments = self.rounds.iter().filter_map(Verdicts::rate).collect();
-                (repeats.mean, repeats.deviation) = (rates.mean(), rates.deviation());
-                repeats.by_tries = by_tries(&self.tries, rounds as u64);
-            }
-        }
-        metrics
-    }
-}
-
-/// What the repeats of a case come to: so many of them have to pass, or all.
-pub fn of_case(verdicts: &Verdicts, min_pass: Option<u32>) -> Verdict {
-    let least = min_pass.map_or(verdicts.total(), u64::from);
-    if verdicts.pass >= least {
-        Verdict::Pass
-    } else if verdicts.pass.saturating_add(verdicts.undecided) >= least {
-        Verdict::Undecided
-    } else if verdicts.total().saturating_sub(verdicts.fail) >= least {
-        Verdict::Error
-    } else {
-        Verdict::Fail
-    }
-}
-
-/// For k = 1, 2, 4 and so on, and the number of repeats.
-fn by_tries(tries: &BTreeMap<(u64, u64), u64>, rounds: u64) -> Vec<Tries> {
-    let mut ks: Vec<u64> =
-        std::iter::successors(Some(1), |k| Some(k * 2)).take_while(|k| *k < rounds).collect();
-    ks.push(rounds);
-    let mean = |k: u64, chance: fn(u64, u64, u64) -> Option<f64>| {
-        let (mut sum, mut count) = (0.0, 0);
-        for ((passed, judged), cases) in tries.iter().filter(|((_, judged), _)| *judged >= k) {
-            sum += chance(*judged, *passed, k)? * float(*cases);
-            count += cases;
-        }
-        (count > 0).then(|| sum / float(count))
-    };
-    ks.into_iter()
-        .filter_map(|k| Some(Tries { k, any: mean(k, pass_at_k)?, all: mean(k, pass_hat_k)? }))
-        .collect()
-}
-
-fn latency(values: &mut [f64]) -> Option<Latency> {
-    let max = values.iter().copied().max_by(f64::total_cmp)?;
-    let moments: Moments = values.iter().copied().collect();
-    let mut at = |percent| percentile(values, percent);
-    Some(Latency {
-        count: moments.count(),
-        mean: moments.mean()?,
-        p50: at(50.0)?,
-        p95: at(95.0)?,
-        p99: at(99.0)?,
-        max,
-    })
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -572,125 +270,4 @@ fn float(count: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
-        ResultFacts {
-            case_id: case_id.to_owned(),
-            repeat,
-            category: None,
-            tags: Vec::new(),
-            group: None,
-            class: match verdict {
-                Verdict::Pass | Verdict::Undecided => Class::Pass,
-                Verdict::Fail => Class::Refusal,
-                Verdict::Error => Class::Error,
-            },
-            verdict,
-            breaks_policy: false,
-            scores: Vec::new(),
-            error: (verdict == Verdict::Error).then_some(ErrorKind::Server),
-            source: Source::Backend,
-            latency_ms: 10,
-            usage: Usage::default(),
-            cost_usd: None,
-            calls: 1,
-            started_ms: 1000,
-            elapsed_ms: 10,
-            evidence: None,
-        }
-    }
-
-    fn fold(judging: &Judging, outcomes: Vec<ResultFacts>) -> Metrics {
-        let mut fold = Fold::new(judging);
-        outcomes.into_iter().for_each(|it| fold.add(it));
-        fold.finish()
-    }
-
-    const PASS: Verdict = Verdict::Pass;
-    const FAIL: Verdict = Verdict::Fail;
-    const ERROR: Verdict = Verdict::Error;
-
-    fn rounds(cases: &[(&str, &[Verdict])]) -> Vec<ResultFacts> {
-        let of_case = |(id, verdicts): &(&str, &[Verdict])| {
-            let verdicts = verdicts.iter().zip(0..);
-            verdicts.map(|(verdict, repeat)| outcome(id, repeat, *verdict)).collect::<Vec<_>>()
-        };
-        cases.iter().flat_map(of_case).collect()
-    }
-
-    #[test]
-    fn errors_leave_the_rate_unless_asked() {
-        let cases: &[(&str, &[Verdict])] = &[("a", &[PASS]), ("b", &[FAIL]), ("c", &[ERROR])];
-        let metrics = fold(&Judging::default(), rounds(cases));
-        assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 1, error: 1, undecided: 0 });
-        assert_eq!(metrics.all.verdicts.rate(), Some(0.5));
-        assert_eq!(metrics.errors[&ErrorKind::Server], 1);
-        assert_eq!(metrics.latency.map(|it| it.count), Some(2));
-        let strict = Judging { errors_as_failures: true, ..Judging::default() };
-        assert_eq!(fold(&strict, rounds(cases)).all.verdicts.rate(), Some(1.0 / 3.0));
-    }
-
-    #[test]
-    fn repeats_say_how_steady_a_case_is() {
-        let cases: &[(&str, &[Verdict])] =
-            &[("a", &[PASS, PASS]), ("b", &[PASS, FAIL]), ("c", &[FAIL, FAIL])];
-        let metrics = fold(&Judging::default(), rounds(cases));
-        assert_eq!(metrics.all.verdicts, Verdicts { pass: 3, fail: 3, error: 0, undecided: 0 });
-        assert!(metrics.is_clustered);
-        let repeats = metrics.repeats.unwrap();
-        assert_eq!(repeats.flaky.len(), 1);
-        assert_eq!((repeats.flaky[0].passed, repeats.flaky[0].judged), (1, 2));
-        // pass@1 is the rate; pass@2: a and b; pass^2: a alone.
-        let tries: Vec<(u64, f64, f64)> =
-            repeats.by_tries.iter().map(|it| (it.k, it.any, it.all)).collect();
-        assert_eq!(tries, [(1, 0.5, 0.5), (2, 2.0 / 3.0, 1.0 / 3.0)]);
-        // The rounds: 2 of 3 and 1 of 3.
-        assert_eq!(repeats.mean, Some(0.5));
-        assert!((repeats.deviation.unwrap() - (1.0_f64 / 18.0).sqrt()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn m_of_n_counts_a_case_once() {
-        let cases: &[(&str, &[Verdict])] = &[
-            ("a", &[PASS, PASS, FAIL]),
-            ("b", &[PASS, FAIL, FAIL]),
-            ("c", &[PASS, ERROR, FAIL]),
-            ("d", &[ERROR, FAIL, FAIL]),
-        ];
-        let judging = Judging { min_pass: Some(2), ..Judging::default() };
-        let metrics = fold(&judging, rounds(cases));
-        assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 2, error: 1, undecided: 0 });
-        assert_eq!(metrics.results(), 12);
-        assert!(!metrics.is_clustered);
-    }
-
-    #[test]
-    fn known_failures_are_told_apart() {
-        let cases: &[(&str, &[Verdict])] = &[
-            ("a", &[PASS, PASS]),
-            ("b", &[PASS, FAIL]),
-            ("c", &[FAIL, FAIL]),
-            ("d", &[ERROR, PASS]),
-        ];
-        let known = ["a", "c", "d"].map(str::to_owned);
-        let judging = Judging { known_failures: known.into(), ..Judging::default() };
-        let metrics = fold(&judging, rounds(cases));
-        assert_eq!(metrics.unexpected_failures, 1);
-        assert_eq!(metrics.unexpected_passes, ["a"]);
-    }
-
-    #[test]
-    fn groups_widen_the_interval() {
-        let grouped = |with_group: bool| {
-            let outcomes = (0..40).map(|at| ResultFacts {
-                group: with_group.then(|| format!("g{}", at / 10)),
-                ..outcome(&format!("{at:02}"), 0, if at < 20 { PASS } else { FAIL })
-            });
-            fold(&Judging::default(), outcomes.collect())
-        };
-        let width = |it: &Metrics| it.interval.map(|it| it.high - it.low).unwrap();
-        assert!(width(&grouped(true)) > 1.5 * width(&grouped(false)));
-    }
-}
+mod tests;

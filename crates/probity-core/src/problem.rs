@@ -63,7 +63,7 @@ impl UnknownKeys {
         if !refused {
             return problem;
         }
-        let own = "a name of your own begins with `x-`; `--allow-unknown` passes over all others";
+        let own = "a name of your own begins with `x-`; `run --allow-unknown` ignores all others";
         let help = problem.help.unwrap_or_else(|| own.to_owned());
         Problem { severity: Severity::Error, help: Some(help), ..problem }
     }

@@ -18,11 +18,9 @@ impl CaseRecord {
         let expected = self.case.criteria.expected_classification;
         match (self.verdict, &self.error) {
             (Verdict::Undecided, _) if self.case.execution.is_some() => {
-                "`execution` needs a sandbox, and none ran: nothing decides the case".to_owned()
+                "`execution` needs a sandbox, and none ran, so the case is undecided".to_owned()
             }
-            (Verdict::Undecided, _) => {
-                "the case states no criterion: nothing decides it".to_owned()
-            }
+            (Verdict::Undecided, _) => "the case has no criterion, so it is undecided".to_owned(),
             (Verdict::Error | Verdict::Fail, Some(error)) => error.sentence(),
             (Verdict::Error | Verdict::Fail | Verdict::Pass, _) => {
                 why(&self.classification, self.verdict, expected)
@@ -106,7 +104,7 @@ fn sentence(classification: &Classification) -> String {
 
 fn trouble(details: &Details) -> &'static str {
     match details.reason {
-        Some(Trouble::Unjudged) => "nobody could judge the reply",
+        Some(Trouble::Unjudged) => "the reply could not be judged",
         Some(Trouble::Signal) => "a signal ended the program",
         Some(reason) => reason.as_str(),
         None => "the call failed",

@@ -3,11 +3,22 @@
 //! A request is what a template makes, what a dialect encodes and what is digested for the
 //! cache and for resuming. `prompt` and `system` in files are short spellings of it.
 
-use std::sync::Arc;
+mod image;
+mod need;
+mod settings;
+mod tool;
+mod transcript;
+
+use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+pub use self::{
+    image::{Image, ImageFile, ImageProblem, ImageType},
+    need::Need,
+    settings::{ResponseFormat, Sampling},
+    tool::{Tool, ToolCall, ToolChoice, ToolResult},
+};
 use crate::record::InputDigest;
 
 /// A conversation that a model is to continue.
@@ -15,6 +26,18 @@ use crate::record::InputDigest;
 pub struct Request {
     /// What was said so far, in order.
     pub messages: Vec<Message>,
+    /// The tools that the model may call. Many cases share them.
+    #[serde(default, skip_serializing_if = "<[Tool]>::is_empty")]
+    pub tools: Arc<[Tool]>,
+    /// Whether it has to call one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// The form that the answer must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+    /// How words are chosen, where this request differs from its backend.
+    #[serde(default, skip_serializing_if = "Sampling::is_empty")]
+    pub sampling: Sampling,
 }
 
 /// One message of a conversation.
@@ -22,7 +45,8 @@ pub struct Request {
 pub struct Message {
     /// Who says it.
     pub role: Role,
-    /// What is said.
+    /// What is said. Files and records have a text where it is nothing else.
+    #[serde(with = "content")]
     pub content: Vec<Part>,
 }
 
@@ -58,37 +82,31 @@ impl Role {
 pub enum Part {
     /// Text. Many cases share one text, so it is cheap to clone.
     Text(Arc<str>),
+    /// An image.
+    Image(Image),
     /// The model calls a tool.
     ToolCall(ToolCall),
+    /// What a tool that it called came to.
+    ToolResult(ToolResult),
 }
 
-/// A tool that a model calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// What the answer of the tool refers to, where the vendor gives one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The tool's name.
-    pub name: String,
-    /// What it is called with. Arguments that are not JSON are kept as text.
-    pub arguments: Value,
-}
-
-impl ToolCall {
-    /// A call whose arguments a vendor sends as text.
-    pub fn with_text(id: Option<String>, name: String, arguments: &str) -> Self {
-        let read = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
-        Self { id, name, arguments: read }
+impl Part {
+    /// Its text, if it is one.
+    pub fn as_text(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Image(_) | Self::ToolCall(_) | Self::ToolResult(_) => None,
+        }
     }
 
-    /// Calls as JSON: what is shown and graded of a reply that does nothing else. Ids are
-    /// left out, since they differ from call to call.
-    pub fn to_json(calls: &[Self]) -> String {
-        let shown = |call: &Self| {
-            let Self { id: _, name, arguments } = call;
-            serde_json::json!({ "name": name, "arguments": arguments })
-        };
-        Value::Array(calls.iter().map(shown).collect()).to_string()
+    /// Bytes of what it says, as far as tokens are made of it.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image(_) => Image::ESTIMATED_BYTES,
+            Self::ToolCall(call) => call.name.len() + call.arguments.to_string().len(),
+            Self::ToolResult(result) => result.content.len(),
+        }
     }
 }
 
@@ -100,10 +118,7 @@ impl Message {
 
     /// Its texts, one after the other.
     pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.content.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text),
-            Part::ToolCall(_) => None,
-        })
+        self.content.iter().filter_map(Part::as_text)
     }
 
     /// All its text.
@@ -114,8 +129,24 @@ impl Message {
     /// The tools that it calls.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
             Part::ToolCall(call) => Some(call),
+            Part::Text(_) | Part::Image(_) | Part::ToolResult(_) => None,
+        })
+    }
+
+    /// Its images.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.content.iter().filter_map(|part| match part {
+            Part::Image(image) => Some(image),
+            Part::Text(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
+        })
+    }
+
+    /// What tools came to.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.content.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            Part::Text(_) | Part::Image(_) | Part::ToolCall(_) => None,
         })
     }
 
@@ -133,7 +164,12 @@ impl Request {
     pub fn new(system: Option<Arc<str>>, prompt: impl Into<Arc<str>>) -> Self {
         let system = system.map(|text| Message::text(Role::System, text));
         let messages = system.into_iter().chain([Message::text(Role::User, prompt)]);
-        Self { messages: messages.collect() }
+        Self::of(messages.collect())
+    }
+
+    /// A conversation, and nothing else.
+    pub fn of(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
     }
 
     /// The instructions at the beginning.
@@ -166,11 +202,9 @@ impl Request {
 
     /// Bytes of all that is said.
     pub fn bytes(&self) -> u64 {
-        let of = |part: &Part| match part {
-            Part::Text(text) => text.len(),
-            Part::ToolCall(call) => call.name.len() + call.arguments.to_string().len(),
-        };
-        self.messages.iter().flat_map(|it| &it.content).map(|it| of(it) as u64).sum()
+        let said = self.messages.iter().flat_map(|it| &it.content).map(Part::bytes);
+        let tools = self.tools.iter().map(Tool::bytes);
+        said.chain(tools).map(|it| it as u64).sum()
     }
 
     /// What is asked with which parameters, for the cache and for resuming.
@@ -197,9 +231,18 @@ impl Request {
         self.plain().is_some()
     }
 
+    /// Whether it asks for anything that its backend does not do for every request.
+    pub fn has_own_settings(&self) -> bool {
+        self.response_format.is_some() || !self.sampling.is_empty()
+    }
+
     /// Instructions and prompt, if it is nothing else.
     fn plain(&self) -> Option<(Option<&str>, &str)> {
-        let (system, user) = match self.messages.as_slice() {
+        let Self { messages, tools, tool_choice, .. } = self;
+        if !tools.is_empty() || tool_choice.is_some() || self.has_own_settings() {
+            return None;
+        }
+        let (system, user) = match messages.as_slice() {
             [user] => (None, user),
             [system, user] if system.role == Role::System => (Some(system), user),
             _ => return None,
@@ -212,13 +255,49 @@ impl Request {
     }
 }
 
-/// How a request stands in a record: `system` and `prompt` where it is nothing else, else `messages`.
-pub(crate) mod short {
+/// What a message says: a text, or a list of parts.
+mod content {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Message, Request};
+    use super::Part;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Read {
+        Text(Arc<str>),
+        Parts(Vec<Part>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        parts: &[Part],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match parts {
+            [Part::Text(text)] => serializer.serialize_str(text),
+            parts => parts.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D>(deserializer: D) -> Result<Vec<Part>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        Ok(match Read::deserialize(deserializer)? {
+            Read::Text(text) => vec![Part::Text(text)],
+            Read::Parts(parts) => parts,
+        })
+    }
+}
+
+/// How a request stands in a record: `system` and `prompt` where it is nothing else, else `messages`.
+pub mod short {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Cow, Request};
 
     #[derive(Serialize)]
     #[serde(untagged)]
@@ -228,40 +307,37 @@ pub(crate) mod short {
             #[serde(skip_serializing_if = "Option::is_none")]
             system: Option<&'a str>,
         },
-        Conversation {
-            messages: &'a [Message],
-        },
+        Whole(Cow<'a, Request>),
     }
 
     #[derive(Deserialize)]
-    struct Read {
-        #[serde(default)]
-        prompt: Option<Arc<str>>,
-        #[serde(default)]
-        system: Option<Arc<str>>,
-        #[serde(default)]
-        messages: Vec<Message>,
+    #[serde(untagged)]
+    enum Read {
+        Whole(Request),
+        Plain {
+            prompt: Arc<str>,
+            #[serde(default)]
+            system: Option<Arc<str>>,
+        },
     }
 
-    pub(crate) fn serialize<S: Serializer>(
-        request: &Request,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    /// Writes a request.
+    pub fn serialize<S: Serializer>(request: &Request, serializer: S) -> Result<S::Ok, S::Error> {
         let written = match request.plain() {
             Some((system, prompt)) => Written::Plain { prompt, system },
-            None => Written::Conversation { messages: &request.messages },
+            None => Written::Whole(Cow::Borrowed(request)),
         };
         written.serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D>(deserializer: D) -> Result<Request, D::Error>
+    /// Reads a request.
+    pub fn deserialize<'de, D>(deserializer: D) -> Result<Request, D::Error>
     where
         D: Deserializer<'de>,
     {
-        let Read { prompt, system, messages } = Read::deserialize(deserializer)?;
-        Ok(match prompt {
-            Some(prompt) => Request::new(system, prompt),
-            None => Request { messages },
+        Ok(match Read::deserialize(deserializer)? {
+            Read::Whole(request) => request,
+            Read::Plain { prompt, system } => Request::new(system, prompt),
         })
     }
 }
@@ -271,6 +347,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn tools_and_settings_make_another_request() {
+        let plain = Request::new(None, "hi");
+        let tool = Tool { name: "add".to_owned(), description: None, parameters: json!({}) };
+        let with_tools = Request { tools: [tool].into(), ..plain.clone() };
+        let cold = Sampling { temperature: Some(0.0), ..Sampling::default() };
+        let with_sampling = Request { sampling: cold, ..plain.clone() };
+        let json = Request { response_format: Some(ResponseFormat::Json), ..plain.clone() };
+        let forced = Request { tool_choice: Some(ToolChoice::Required), ..with_tools.clone() };
+        let all = [plain, with_tools, with_sampling, json, forced];
+        let digests: std::collections::BTreeSet<_> = all.iter().map(|it| it.digest("")).collect();
+        assert_eq!(digests.len(), all.len());
+        for request in all {
+            let written = serde_json::to_string(&request).unwrap();
+            assert_eq!(serde_json::from_str::<Request>(&written).unwrap(), request);
+        }
+    }
 
     fn with_call() -> Request {
         let call = ToolCall::with_text(Some("c1".to_owned()), "add".to_owned(), r#"{"a":1.50}"#);
@@ -292,7 +386,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let written = serde_json::to_string(&with_call()).unwrap();
-        insta::assert_snapshot!(written, @r#"{"messages":[{"role":"system","content":[{"text":"be brief"}]},{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"text":"well"},{"tool_call":{"id":"c1","name":"add","arguments":{"a":1.50}}}]}]}"#);
+        insta::assert_snapshot!(written, @r#"{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"},{"role":"assistant","content":[{"text":"well"},{"tool_call":{"id":"c1","name":"add","arguments":{"a":1.50}}}]}]}"#);
         assert_eq!(serde_json::from_str::<Request>(&written).unwrap(), with_call());
     }
 

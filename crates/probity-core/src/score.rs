@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::serial;
 
+/// The score of a choice of skills.
+pub const ROUTING: &str = "routing";
+/// The score of a comparison of answers.
+pub const JUDGE: &str = "judge";
+
 /// The result of one check, from 0 to 1, with its reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {

@@ -1,13 +1,14 @@
 //! A run as reports see it: figures that are reckoned once, and cases that are read one by one.
 
-use std::io;
+use std::{collections::BTreeSet, io};
 
 use probity_stats::spread::Moments;
 
 use crate::{
+    classification::Verdict,
     consistency::Consistency,
-    figures::Figures,
     gate::{GateOutcome, GateStatus},
+    kind::{Figures, OwnCases},
     metrics::{Metrics, Verdicts},
     record::{CallError, CaseRecord, Lane, LaneStatus, RunStatus},
 };
@@ -68,6 +69,13 @@ pub struct LaneReport {
 }
 
 impl RunView {
+    /// How long it took from its beginning to its end, in milliseconds. A clock that was set back
+    /// between two sessions makes it shorter, and never negative.
+    pub fn elapsed_ms(&self) -> Option<u64> {
+        let elapsed = self.finished_ms?.saturating_sub(self.started_ms);
+        Some(u64::try_from(elapsed).unwrap_or(0))
+    }
+
     /// The worst that a gate came to; none without gates.
     pub fn gate_status(&self) -> Option<GateStatus> {
         self.lanes.iter().flat_map(|lane| &lane.gates).map(|gate| gate.status).max()
@@ -149,20 +157,18 @@ impl LaneReport {
         format!("{} on {}", self.lane.runner, self.lane.backend)
     }
 
-    /// Results that there are; of a foreign runner, those that it says it has.
+    /// Results that there are; of an external runner, those that it says it has.
     pub fn cases(&self) -> u64 {
-        match &self.metrics.figures {
-            Some(Figures::Program(it)) => it.cases,
-            Some(_) | None => self.metrics.results(),
-        }
+        self.own_cases().map_or_else(|| self.metrics.results(), |it| it.finished)
     }
 
     /// Results that were planned, likewise.
     pub fn planned(&self) -> u64 {
-        match &self.metrics.figures {
-            Some(Figures::Program(it)) => it.planned,
-            Some(_) | None => self.lane.planned,
-        }
+        self.own_cases().map_or(self.lane.planned, |it| it.planned)
+    }
+
+    fn own_cases(&self) -> Option<OwnCases> {
+        self.metrics.figures.as_ref().and_then(Figures::own_cases)
     }
 
     /// Whether everything that was planned came to an end.
@@ -179,4 +185,51 @@ pub trait Cases {
         lane: usize,
         take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>,
     ) -> io::Result<()>;
+
+    /// The cases of a lane that have a result with a verdict, but for those that are known to.
+    fn find(&self, lane: usize, wanted: &Wanted<'_>) -> io::Result<Found> {
+        let mut found = Found::default();
+        let mut last: Option<String> = None;
+        self.each(lane, &mut |case| {
+            if case.verdict == wanted.verdict && last.as_ref() != Some(&case.case_id) {
+                last = Some(case.case_id.clone());
+                match wanted.known.contains(&case.case_id) {
+                    true => found.known += 1,
+                    false if found.first.len() < wanted.most => found.first.push(case.clone()),
+                    false => found.more += 1,
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// Which cases are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Those that have a result with this verdict.
+    pub verdict: Verdict,
+    /// Those that are only counted.
+    pub known: &'a BTreeSet<String>,
+    /// How many are returned.
+    pub most: usize,
+}
+
+/// Cases that were found, by their ids.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The first few: of each case the first such result.
+    pub first: Vec<CaseRecord>,
+    /// How many others there are.
+    pub more: u64,
+    /// How many are known.
+    pub known: u64,
+}
+
+impl Found {
+    /// All but the known ones.
+    pub fn count(&self) -> u64 {
+        self.first.len() as u64 + self.more
+    }
 }

@@ -2,20 +2,20 @@
 
 use probity_core::{
     classification::{Classification, Verdict},
-    details::Details,
-    evidence::Evidence,
+    kind::Judged,
     record::Asked,
     run_result::{Assessment, RunResult},
 };
 
+use serde_json::Value;
+
 use crate::{
-    classify::{classify, compared},
+    classify::classify,
     compile::Expectation,
     judge::{self, Question},
     routing::says_yes,
-    script,
+    script::{self, ScorerCall},
 };
-use serde_json::Value;
 
 /// What is known of a result beside its reply.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,32 +37,35 @@ pub fn classify_again(
     result: &RunResult<'_>,
     known: Known<'_>,
 ) -> (Classification, Verdict) {
-    let classification = match known.classified.map(|it| (it, it.details.evidence.as_deref())) {
-        Some((before, Some(Evidence::Program(_)))) => before.clone(),
-        Some((_, Some(evidence @ (Evidence::Effectiveness(_) | Evidence::SizeImpact(_))))) => {
-            match result.error {
-                None => compared(evidence.clone()),
-                Some(_) => {
-                    let Classification { rule, scores, details } = classify(expectation, result);
-                    let evidence = Some(Box::new(evidence.clone()));
-                    Classification { rule, scores, details: Details { evidence, ..details } }
-                }
-            }
+    let found = known.classified.and_then(|it| Some((it, it.details.evidence.as_deref()?)));
+    let classification = match found.map(|(before, evidence)| (before, evidence, evidence.judged()))
+    {
+        Some((before, _, Judged::AsFound)) => before.clone(),
+        Some((_, evidence, Judged::ByEvidence(judged))) => {
+            let judged = match result.error {
+                None => *judged,
+                Some(_) => classify(expectation, result),
+            };
+            judged.with_evidence(evidence.clone())
         }
-        _ => {
-            let chosen = chosen(known.asked);
-            let assessments = assessments(expectation, result, known);
-            let scored = scored(expectation, known.asked);
-            let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
-            let (scored, prompt) = (scored.as_slice(), Some(known.prompt));
-            classify(
-                expectation,
-                &RunResult { prompt, chosen, assessments, scored, ..result.clone() },
-            )
-        }
+        Some((_, _, Judged::ByReply)) | None => by_reply(expectation, result, known),
     };
     let verdict = expectation.verdict(&classification);
     (classification, verdict)
+}
+
+/// Reads the reply again, with what others said of it.
+fn by_reply(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    known: Known<'_>,
+) -> Classification {
+    let chosen = chosen(known.asked);
+    let assessments = assessments(expectation, result, known);
+    let scored = scored(expectation, known.asked);
+    let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
+    let (scored, prompt) = (scored.as_slice(), Some(known.prompt));
+    classify(expectation, &RunResult { prompt, chosen, assessments, scored, ..result.clone() })
 }
 
 /// The role of a question about one skill.
@@ -80,18 +83,26 @@ pub fn scorer_role(number: usize) -> String {
     format!("scorer {}", number + 1)
 }
 
+/// Whether a question went to a scorer and not to a backend.
+pub fn is_of_scorer(asked: &Asked) -> bool {
+    asked.role.starts_with("scorer ")
+}
+
 /// What the scorers of the case said when they were asked.
 fn scored(expectation: &Expectation<'_>, asked: &[Asked]) -> Vec<Result<Value, String>> {
-    let read = |number: usize| {
+    let read = |(number, call): (usize, &ScorerCall)| {
         let role = scorer_role(number);
         let found = asked.iter().rfind(|it| it.role == role).ok_or("the scorer was not asked")?;
+        if found.request.prompt() != call.question() {
+            return Err("another scorer was asked, or with another `config`".to_owned());
+        }
         match (&found.reply, &found.error) {
             (Some(reply), _) => script::stored(reply),
             (None, Some(error)) => Err(error.clone()),
             (None, None) => Err("the scorer gave no answer".to_owned()),
         }
     };
-    (0..expectation.scorers().len()).map(read).collect()
+    expectation.scorers().iter().enumerate().map(read).collect()
 }
 
 /// Skills that were chosen when each was asked about; none if they were not.
@@ -116,7 +127,7 @@ fn assessments(
         let said = said.ok_or("no judge was asked")?;
         let question = Question { task: known.prompt, criteria, answers: &[reply] };
         let judgement = question.read(said).map_err(|why| {
-            format!("the stored answer of the judge does not fit the rubric of now: {why}")
+            format!("the stored answer of the judge does not fit the current rubric: {why}")
         })?;
         Ok(judge::assessment(criteria, judgement))
     };

@@ -1,20 +1,26 @@
 //! Assertions of a case, compiled once and asked often.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
+    details::Extracted,
     located::Step,
     score::Score,
 };
+use probity_text::{chrf::Variant, rouge::Words};
 use serde_json::Value;
 
 use crate::{
-    check::{Checked, Ends, Letters, Need, Test, finish_reason},
-    compile::Compiler,
+    check::{
+        AskedScorer, Check, Checked, Ends, Letters, Markup, Metric, Need, Scripted, Similarity,
+        SqlDialect, Test, Told, finish_reason,
+    },
+    compile::{self, Compiler},
     judge,
+    reading::Reader,
     reply::Reply,
+    schema::Schema,
     script::{self, Scorer, ScorerCall, Script},
 };
 
@@ -32,7 +38,7 @@ pub(crate) struct CompiledAssertion {
     weight: f64,
     metric: Option<String>,
     transform: Option<Arc<dyn Script>>,
-    test: Test,
+    check: Check,
 }
 
 impl CompiledAssertion {
@@ -42,9 +48,18 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
-    /// What it comes to for a reply: its score, and those that a scorer names.
-    pub(crate) fn scores(&self, reply: &Reply<'_, '_>) -> impl Iterator<Item = Score> + use<> {
-        let Checked { value, passed, reason, span, named, .. } = self.checked(reply);
+    pub(crate) fn names_scores(&self) -> bool {
+        self.check.test.names_scores()
+    }
+
+    /// What its score is reported under.
+    pub(crate) fn name(&self) -> Cow<'static, str> {
+        self.metric.clone().map_or_else(|| self.kind.name(), Into::into)
+    }
+
+    /// What it comes to for a reply. What else there is to tell of it is told as well.
+    pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Told) -> Score {
+        let Checked { value, passed, reason, span, extracted, named, .. } = self.checked(reply);
         let (value, passed, reason) = match (self.kind.negated, value) {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
@@ -53,30 +68,28 @@ impl CompiledAssertion {
             }
             (true, Some(_)) => (Some(1.0), true, None),
         };
-        let kind = self.kind.name();
-        let name = self.metric.clone().map_or_else(|| kind.clone(), Into::into);
-        let own =
-            Score { name, kind: kind.clone(), value, passed, weight: self.weight, reason, span };
-        let named = named.into_iter().map(move |(name, value)| Score {
+        let (name, kind) = (self.name(), self.kind.name());
+        told.extracted.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
+        told.named.extend(named.into_iter().map(|(name, value)| Score {
             name: name.into(),
             value: Some(value.clamp(0.0, 1.0)),
             ..Score::new(kind.clone(), None).reported()
-        });
-        std::iter::once(own).chain(named)
+        }));
+        Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
 
     fn checked(&self, reply: &Reply<'_, '_>) -> Checked {
         let (Some(script), Some(facts)) = (&self.transform, reply.facts) else {
-            return self.test.check(reply, None);
+            return self.check.check(reply, None);
         };
         // A scorer was asked about what the transform made.
-        if matches!(self.test, Test::Scorer { .. }) {
-            return self.test.check(reply, None);
+        if matches!(self.check.test, Test::Scorer(_)) {
+            return self.check.check(reply, None);
         }
         match script::transform(&**script, facts, reply) {
             Ok(made) => {
                 let text = script::text_of(&made);
-                let checked = self.test.check(&reply.made_into(&made, &text), None);
+                let checked = self.check.check(&reply.made_into(&made, &text), None);
                 // Its places are in another text than the reply.
                 Checked { span: None, ..checked }
             }
@@ -102,12 +115,13 @@ pub(crate) fn compile(
     };
     context.transform.clone_from(&transform);
     let test = context.test(compiler)?;
+    let check = context.check(test, compiler)?;
     Some(CompiledAssertion {
         kind: assertion.kind,
         weight: assertion.weight.unwrap_or(1.0),
         metric: assertion.metric.clone(),
         transform,
-        test,
+        check,
     })
 }
 
@@ -129,6 +143,9 @@ impl Context<'_> {
                 Some(value) => Some(Test::EqualsJson(value.clone())),
                 None => self.wrong("a value"),
             },
+            AssertionTest::ExactMatch => {
+                Some(Test::Equals { any: self.any_text()?, ends: Ends::Trimmed })
+            }
             AssertionTest::Contains => {
                 Some(contains(vec![self.text()?], Need::All, Letters::AsTheyAre))
             }
@@ -158,53 +175,151 @@ impl Context<'_> {
             }
             AssertionTest::IsJson => self.schema(compiler, Test::IsJson),
             AssertionTest::ContainsJson => self.schema(compiler, Test::ContainsJson),
-            AssertionTest::IsRefusal => Some(Test::IsRefusal),
-            AssertionTest::Levenshtein => {
-                let edits = self.assertion.threshold.unwrap_or(DEFAULT_EDITS);
-                if !(0.0..=MOST_EDITS).contains(&edits) {
-                    let message = format!("the threshold must be from 0 to {MOST_EDITS} edits");
-                    return self.problem("threshold", "out-of-range", message);
+            AssertionTest::IsXml => self.markup(Markup::IsXml),
+            AssertionTest::ContainsXml => self.markup(Markup::ContainsXml),
+            AssertionTest::IsHtml => self.markup(Markup::IsHtml),
+            AssertionTest::ContainsHtml => self.markup(Markup::ContainsHtml),
+            AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
+            AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
+            AssertionTest::Number => {
+                let texts = self.any_text()?;
+                let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
+                match numbers {
+                    Ok(numbers) => Some(Test::Numbers(numbers)),
+                    Err(why) => self.problem("value", "bad-assertion", why),
                 }
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "it was just checked"
-                )]
-                Some(Test::Levenshtein { expected: self.text()?, edits: edits as usize })
             }
+            AssertionTest::Choice => {
+                let keys = self.any_text()?;
+                let own = &self.assertion.reading.choices;
+                let choices =
+                    if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
+                match compile::choices(&keys, choices) {
+                    Ok(choices) => Some(Test::Choices(choices)),
+                    Err(why) => self.problem("value", "bad-assertion", why),
+                }
+            }
+            AssertionTest::TokenF1 => self.similarity(Metric::TokenF1),
+            AssertionTest::Rouge1 => self.similarity(Metric::RougeN(1, self.words())),
+            AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
+            AssertionTest::RougeL => self.similarity(Metric::RougeL(self.words())),
+            AssertionTest::Bleu => self.similarity(Metric::Bleu),
+            AssertionTest::Chrf => self.chrf(),
+            AssertionTest::EditSimilarity => self.similarity(Metric::Edit),
+            AssertionTest::IsRefusal => Some(Test::IsRefusal),
+            AssertionTest::Levenshtein => self.levenshtein(),
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
             AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
             AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
             AssertionTest::LlmRubric => self.rubric(compiler),
-            AssertionTest::Javascript => {
-                let source = self.text()?;
-                match compiler.script(&source) {
-                    Ok(script) => {
-                        let Assertion { config, threshold, .. } = self.assertion;
-                        let (config, threshold) = (config.clone(), *threshold);
-                        Some(Test::Script { script, config, threshold })
-                    }
-                    Err(why) => self.problem("value", "bad-script", why),
-                }
-            }
+            AssertionTest::Javascript => self.script(compiler),
             AssertionTest::Scorer => {
-                let name = self.text()?;
-                match compiler.has_scorer(&name) {
-                    Ok(()) => Some(self.scorer(Scorer::Named(name), compiler)),
-                    Err(why) => self.problem("value", "unknown-scorer", why),
-                }
+                let scorer = Scorer::Named(self.text()?);
+                self.scorer(scorer, compiler)
             }
             AssertionTest::Python => {
-                let source = self.text()?;
-                Some(self.scorer(Scorer::Python(source), compiler))
+                let scorer = Scorer::Python(self.text()?);
+                self.scorer(scorer, compiler)
             }
             AssertionTest::Exec => {
-                let command = self.command()?;
-                Some(self.scorer(Scorer::Exec(command), compiler))
+                let scorer = Scorer::Exec(self.command()?);
+                self.scorer(scorer, compiler)
             }
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }
+    }
+
+    /// The test with what it looks at. Options that mean nothing to it are refused.
+    fn check(&mut self, test: Test, compiler: &mut Compiler<'_>) -> Option<Check> {
+        let Assertion { kind, reading, stemmer, word_order, .. } = self.assertion;
+        let is_rouge = matches!(
+            kind.test,
+            AssertionTest::Rouge1 | AssertionTest::Rouge2 | AssertionTest::RougeL
+        );
+        for (field, owner, is_stated, is_owned) in [
+            ("choices", "choice", !reading.choices.is_empty(), kind.test == AssertionTest::Choice),
+            (
+                "tolerance",
+                "number",
+                reading.tolerance.is_some(),
+                kind.test == AssertionTest::Number,
+            ),
+            ("stemmer", "rouge-…", stemmer.is_some(), is_rouge),
+            ("word_order", "chrf", word_order.is_some(), kind.test == AssertionTest::Chrf),
+        ] {
+            if is_stated && !is_owned {
+                let message = format!("`{field}` goes with `{owner}`, not with `{kind}`");
+                return self.problem(field, "bad-assertion", message);
+            }
+        }
+        let check = Reader::new(reading, compiler).and_then(|reader| Check::new(test, reader));
+        check.map_or_else(|bad| self.problem(bad.field, bad.code, bad.message), Some)
+    }
+
+    fn words(&self) -> Words {
+        match self.assertion.stemmer {
+            Some(true) => Words::Stemmed,
+            Some(false) | None => Words::AsWritten,
+        }
+    }
+
+    fn levenshtein(&mut self) -> Option<Test> {
+        let edits = self.assertion.threshold.unwrap_or(DEFAULT_EDITS);
+        if !(0.0..=MOST_EDITS).contains(&edits) {
+            let message = format!("the threshold must be from 0 to {MOST_EDITS} edits");
+            return self.problem("threshold", "out-of-range", message);
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it was just checked"
+        )]
+        Some(Test::Levenshtein { expected: self.text()?, edits: edits as usize })
+    }
+
+    fn chrf(&mut self) -> Option<Test> {
+        match self.assertion.word_order {
+            None | Some(0) => self.similarity(Metric::Chrf(Variant::Characters)),
+            Some(2) => self.similarity(Metric::Chrf(Variant::WithWords)),
+            Some(_) => {
+                let message = "`word_order` is 0 for chrF and 2 for chrF++".to_owned();
+                self.problem("word_order", "out-of-range", message)
+            }
+        }
+    }
+
+    fn similarity(&mut self, metric: Metric) -> Option<Test> {
+        let least = self.assertion.threshold.unwrap_or(metric.default_least());
+        if !(0.0..=1.0).contains(&least) {
+            let message = "the threshold must be from 0 to 1".to_owned();
+            return self.problem("threshold", "out-of-range", message);
+        }
+        Some(Test::Similarity(Similarity { metric, references: self.any_text()?, least }))
+    }
+
+    fn markup(&mut self, markup: Markup) -> Option<Test> {
+        match &self.assertion.value {
+            None => Some(Test::Markup(markup)),
+            Some(_) => self.wrong("left out"),
+        }
+    }
+
+    fn dialect(&mut self) -> Option<SqlDialect> {
+        let Some(value) = &self.assertion.value else { return Some(SqlDialect::Generic) };
+        match value.as_str().map(str::parse) {
+            Some(Ok(dialect)) => Some(dialect),
+            Some(Err(_)) | None => {
+                let names = SqlDialect::ALL.map(|it| format!("`{it}`")).join(", ");
+                self.wrong(&format!("a dialect of SQL: {names}"))
+            }
+        }
+    }
+
+    /// One text, or several of which any will do.
+    fn any_text(&mut self) -> Option<Vec<String>> {
+        let texts = self.assertion.value.as_ref().and_then(compile::any_text);
+        texts.or_else(|| self.wrong("a string or a list of strings"))
     }
 
     /// What a judge has to look at: one text, or criteria with weights.
@@ -223,10 +338,32 @@ impl Context<'_> {
         Some(Test::LlmRubric { number: compiler.rubric(criteria), least })
     }
 
-    fn scorer(&self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Test {
+    fn script(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let source = self.text()?;
+        let Assertion { config, threshold, .. } = self.assertion;
+        match compiler.script(&source) {
+            Ok(script) => Some(Test::Script(Scripted {
+                script,
+                config: config.clone(),
+                threshold: *threshold,
+            })),
+            Err(why) => self.problem("value", "bad-script", why),
+        }
+    }
+
+    fn scorer(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<Test> {
+        if let Scorer::Named(name) = &scorer
+            && let Err(why) = compiler.has_scorer(name)
+        {
+            return self.problem("value", "unknown-scorer", why);
+        }
+        if !self.assertion.reading.extract.is_empty() {
+            let message = "a scorer gets the whole reply: take the answer out with `transform`";
+            return self.problem("extract", "bad-assertion", message.to_owned());
+        }
         let (config, transform) = (self.assertion.config.clone(), self.transform.clone());
         let number = compiler.scorer(ScorerCall { scorer, config, transform });
-        Test::Scorer { number, threshold: self.assertion.threshold }
+        Some(Test::Scorer(AskedScorer { number, threshold: self.assertion.threshold }))
     }
 
     /// A program and its arguments; a text is a program without any.
@@ -290,7 +427,7 @@ impl Context<'_> {
     fn schema(
         &mut self,
         compiler: &mut Compiler<'_>,
-        test: fn(Option<Arc<Validator>>) -> Test,
+        test: fn(Option<Arc<Schema>>) -> Test,
     ) -> Option<Test> {
         let Some(value) = &self.assertion.value else { return Some(test(None)) };
         match compiler.schema(value) {

@@ -1,37 +1,88 @@
 //! The checks that matchers and assertions compile to, asked about a reply.
 
+mod answer;
 mod distance;
+mod markup;
+mod scored;
+mod similarity;
 
 use std::{ops::Range, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     criteria::JsonLevel,
+    details::Extracted,
     difference::{Difference, Missing, OtherCommand, PatternDifference, StartDifference},
     json::Limits,
     run_result::Assessment,
     score::Score,
-    scored::Scored,
 };
-use probity_shell::{
-    Script as ShellScript, equivalence::Verdict, extract::extract as extract_command,
-};
+use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
+use probity_text::normalize::Normalizer;
 use regex::Regex;
 use serde_json::Value;
+
+pub(crate) use answer::{Choices, Numbers};
+pub(crate) use markup::{Markup, SqlDialect};
+pub(crate) use scored::{AskedScorer, Scripted};
+pub(crate) use similarity::{Metric, Similarity};
 
 use crate::{
     assertion::CompiledAssertion,
     command::{Accepted, equivalence_of, nearest},
     difference::{Extra, json_difference, json_equal, shown, text_difference},
-    excerpt::{beginning, excerpt},
+    excerpt::excerpt,
     json::{Wanted, extract},
+    reading::{Answer, BadReading, Reader},
     reply::Reply,
-    schema,
-    script::{self, Script},
+    schema::{Held, Schema},
 };
 
-/// Characters of a scorer's reason that are kept.
-const LONGEST_REASON: usize = 1000;
+/// The names of the dialects of SQL that `is-sql` and `contains-sql` know.
+pub fn sql_dialects() -> impl Iterator<Item = &'static str> {
+    SqlDialect::ALL.into_iter().map(SqlDialect::as_str)
+}
+
+/// A check of the answer that is read out of a reply.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    reader: Reader,
+    pub(crate) test: Test,
+}
+
+impl Check {
+    /// A check with what it looks at, or what of that makes no sense for it.
+    pub(crate) fn new(test: Test, reader: Reader) -> Result<Self, BadReading> {
+        if reader.extracts() && !test.looks_at_text() {
+            let message = "it does not look at the text of the reply: there is nothing to extract";
+            return Err(BadReading::new("extract", message));
+        }
+        let test = match reader.normalizer().is_empty() {
+            true => test,
+            false => test.normalized(reader.normalizer())?,
+        };
+        Ok(Self { reader, test })
+    }
+
+    /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
+    pub(crate) fn check(&self, reply: &Reply<'_, '_>, json: Option<&Value>) -> Checked {
+        let Answer { text, span, is_verbatim, extracted } = match self.reader.read(reply.text) {
+            Ok(answer) => answer,
+            Err(absent) => return Checked::fails(format!("nothing to extract: {absent}")),
+        };
+        if is_verbatim && extracted.is_none() {
+            return self.test.check(reply, json);
+        }
+        let checked = self.test.check(&reply.with_text(&text), json);
+        let span = match (&span, &checked.span) {
+            (Some(outer), Some(inner)) if is_verbatim => {
+                Some(outer.start + inner.start..outer.start + inner.end)
+            }
+            _ if extracted.is_some() => span,
+            _ => None,
+        };
+        Checked { span, extracted, ..checked }
+    }
+}
 
 /// One check, compiled.
 #[derive(Clone, Debug)]
@@ -57,8 +108,12 @@ pub(crate) enum Test {
     Regex(Vec<Arc<Regex>>),
     /// The command in the reply does what one of these does.
     Command(Vec<Accepted>),
-    IsJson(Option<Arc<Validator>>),
-    ContainsJson(Option<Arc<Validator>>),
+    IsJson(Option<Arc<Schema>>),
+    ContainsJson(Option<Arc<Schema>>),
+    Markup(Markup),
+    Numbers(Numbers),
+    Choices(Choices),
+    Similarity(Similarity),
     IsRefusal,
     Levenshtein {
         expected: String,
@@ -75,16 +130,8 @@ pub(crate) enum Test {
         number: usize,
         least: f64,
     },
-    Script {
-        script: Arc<dyn Script>,
-        config: Option<Value>,
-        threshold: Option<f64>,
-    },
-    /// What a scorer outside of the process said.
-    Scorer {
-        number: usize,
-        threshold: Option<f64>,
-    },
+    Script(Scripted),
+    Scorer(AskedScorer),
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -128,6 +175,8 @@ pub(crate) struct Checked {
     pub(crate) span: Option<Range<usize>>,
     /// Further scores, by name, which decide nothing.
     pub(crate) named: Vec<(String, f64)>,
+    /// What was taken out of the reply to look at.
+    pub(crate) extracted: Option<String>,
 }
 
 impl Checked {
@@ -140,6 +189,7 @@ impl Checked {
             index: None,
             span: None,
             named: Vec::new(),
+            extracted: None,
         }
     }
 
@@ -152,21 +202,9 @@ impl Checked {
         Self { difference: Some(difference), ..Self::fails(reason) }
     }
 
-    /// A judge or a scorer has to say, and has not.
+    /// Somebody has to say, and has not.
     pub(crate) fn unjudged(why: String) -> Self {
         Self { value: None, passed: false, reason: Some(why), ..Self::holds() }
-    }
-
-    /// What a scorer of one's own said, or why it said nothing.
-    fn scored(said: Result<Scored, String>) -> Self {
-        let Scored { pass, score, reason, scores } = match said {
-            Ok(scored) => scored,
-            Err(why) => return Self::unjudged(why),
-        };
-        let why = || (!pass).then(|| format!("the score is {score}"));
-        let reason = reason.map(|it| beginning(&it, LONGEST_REASON)).or_else(why);
-        let value = Some(score.clamp(0.0, 1.0));
-        Self { value, passed: pass, reason, named: scores, ..Self::holds() }
     }
 
     fn of(holds: bool, reason: impl FnOnce() -> String) -> Self {
@@ -187,6 +225,117 @@ impl Checked {
 }
 
 impl Test {
+    /// Whether it looks at the text of a reply, and at nothing that was found out about it before.
+    fn looks_at_text(&self) -> bool {
+        match self {
+            Self::Json { .. }
+            | Self::IsRefusal
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::LlmRubric { .. }
+            | Self::Scorer(_)
+            | Self::Set { .. } => false,
+            Self::Equals { .. }
+            | Self::EqualsJson(_)
+            | Self::Contains { .. }
+            | Self::StartsWith(_)
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::Levenshtein { .. }
+            | Self::WordCount { .. }
+            | Self::Script(_) => true,
+        }
+    }
+
+    /// Whether its scores may have names that only a scorer knows.
+    pub(crate) fn names_scores(&self) -> bool {
+        match self {
+            Self::Script(_) | Self::Scorer(_) => true,
+            Self::Set { members, .. } => members.iter().any(CompiledAssertion::names_scores),
+            Self::Equals { .. }
+            | Self::EqualsJson(_)
+            | Self::Json { .. }
+            | Self::Contains { .. }
+            | Self::StartsWith(_)
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::IsRefusal
+            | Self::Levenshtein { .. }
+            | Self::WordCount { .. }
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::LlmRubric { .. } => false,
+        }
+    }
+
+    /// The same check, of texts without what does not count.
+    fn normalized(self, normalizer: &Normalizer) -> Result<Self, BadReading> {
+        let apply = |text: String| normalizer.apply(&text).into_owned();
+        // Every text contains the empty one.
+        let needles = |texts: Vec<String>| -> Result<Vec<String>, BadReading> {
+            let left: Vec<String> = texts.iter().cloned().map(apply).collect();
+            match left.iter().position(String::is_empty) {
+                Some(at) => {
+                    let message = format!("nothing of `{}` would count", excerpt(&texts[at], 0));
+                    Err(BadReading::new("normalize", message))
+                }
+                None => Ok(left),
+            }
+        };
+        match self {
+            Self::Equals { any, ends } => {
+                Ok(Self::Equals { any: any.into_iter().map(apply).collect(), ends })
+            }
+            Self::Contains { needles: texts, need, letters } => {
+                Ok(Self::Contains { needles: needles(texts)?, need, letters })
+            }
+            Self::StartsWith(starts) => Ok(Self::StartsWith(needles(starts)?)),
+            Self::Levenshtein { expected, edits } => {
+                Ok(Self::Levenshtein { expected: apply(expected), edits })
+            }
+            Self::Similarity(it) if it.metric == Metric::Edit => {
+                let references = it.references.into_iter().map(apply).collect();
+                Ok(Self::Similarity(Similarity { references, ..it }))
+            }
+            Self::EqualsJson(_)
+            | Self::Json { .. }
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::IsRefusal
+            | Self::WordCount { .. }
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::LlmRubric { .. }
+            | Self::Script(_)
+            | Self::Scorer(_)
+            | Self::Set { .. } => {
+                let message = "only checks that compare texts have `normalize` and `ignore`";
+                Err(BadReading::new("normalize", message))
+            }
+        }
+    }
+
     /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
     pub(crate) fn check(&self, reply: &Reply<'_, '_>, json: Option<&Value>) -> Checked {
         let text = reply.text;
@@ -242,6 +391,10 @@ impl Test {
                     None => Checked::fails("there is no JSON in the reply".to_owned()),
                 }
             }
+            Self::Markup(markup) => markup.check(text),
+            Self::Numbers(numbers) => numbers.check(text),
+            Self::Choices(choices) => choices.check(text),
+            Self::Similarity(similarity) => similarity.check(text),
             Self::IsRefusal => {
                 let found = reply.refusal().map(|it| it.span.clone());
                 Checked::of(reply.is_refusal(), || "the reply is not a refusal".to_owned())
@@ -276,20 +429,20 @@ impl Test {
                 Some(Err(why)) => Checked::unjudged(why.clone()),
                 None => Checked::unjudged("no judge was asked".to_owned()),
             },
-            Self::Script { script, config, threshold } => {
-                Checked::scored(script::score(&**script, config.as_ref(), *threshold, reply))
-            }
-            Self::Scorer { number, threshold } => match reply.result.scored.get(*number) {
-                Some(Ok(returned)) => {
-                    let scored = Scored::read(returned, *threshold);
-                    Checked::scored(scored.map_err(|why| format!("the scorer failed: {why}")))
-                }
-                Some(Err(why)) => Checked::unjudged(why.clone()),
-                None => Checked::unjudged("the scorer was not asked".to_owned()),
-            },
+            Self::Script(script) => script.check(reply),
+            Self::Scorer(scorer) => scorer.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }
+}
+
+/// What there is to tell of assertions beside their own scores.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// What they took out of the reply.
+    pub(crate) extracted: Vec<Extracted>,
+    /// Further scores of scorers, which decide nothing.
+    pub(crate) named: Vec<Score>,
 }
 
 /// What assertions came to, together.
@@ -297,6 +450,7 @@ pub(crate) struct Together {
     pub(crate) passed: bool,
     pub(crate) value: f64,
     pub(crate) scores: Vec<Score>,
+    pub(crate) told: Told,
     /// Why the judge's part is not known; it is then taken to hold.
     pub(crate) unjudged: Option<String>,
 }
@@ -307,7 +461,8 @@ pub(crate) fn evaluate(
     threshold: Option<f64>,
     reply: &Reply<'_, '_>,
 ) -> Together {
-    let scores: Vec<Score> = assertions.iter().flat_map(|it| it.scores(reply)).collect();
+    let mut told = Told::default();
+    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply, &mut told)).collect();
     let value_of = |it: &Score| it.value.unwrap_or(1.0);
     let weight: f64 = scores.iter().map(|it| it.weight).sum();
     let weighted: f64 = scores.iter().map(|it| it.weight * value_of(it)).sum();
@@ -317,18 +472,20 @@ pub(crate) fn evaluate(
         None => scores.iter().all(|it| it.passed || it.value.is_none() || !it.is_required()),
     };
     let unjudged = scores.iter().find(|it| it.value.is_none()).and_then(|it| it.reason.clone());
-    Together { passed, value, scores, unjudged }
+    Together { passed, value, scores, told, unjudged }
 }
 
 fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, '_>) -> Checked {
-    let Together { passed, value, scores, unjudged } = evaluate(members, threshold, reply);
+    let Together { passed, value, scores, told, unjudged } = evaluate(members, threshold, reply);
     if let Some(why) = unjudged.filter(|_| passed) {
         return Checked::unjudged(why);
     }
     let failing = scores.iter().find(|it| !it.passed).filter(|_| !passed);
     let reason = failing
         .map(|it| format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold")));
-    Checked { value: Some(value), passed, reason, ..Checked::holds() }
+    let named = told.named.into_iter();
+    let named = named.filter_map(|it| Some((it.name.into_owned(), it.value?))).collect();
+    Checked { value: Some(value), passed, reason, named, ..Checked::holds() }
 }
 
 fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {
@@ -364,7 +521,7 @@ fn command(accepted: &[Accepted], reply: &str) -> Checked {
     let differs = |other: OtherCommand| Checked::differs(Difference::OtherCommand(Box::new(other)));
     let Some(found) = extract_command(reply) else { return differs(nothing) };
     let nothing = OtherCommand { command: Some(excerpt(&found.command, 0)), ..nothing };
-    let script = match ShellScript::parse(&found.command) {
+    let script = match Script::parse(&found.command) {
         Ok(script) => script,
         Err(error) => {
             return differs(OtherCommand { parse_error: Some(error.to_string()), ..nothing });
@@ -388,10 +545,11 @@ fn command(accepted: &[Accepted], reply: &str) -> Checked {
     }
 }
 
-fn satisfies(schema: Option<&Validator>, value: &Value) -> Checked {
-    match schema.and_then(|schema| schema::violations(schema, value)) {
-        Some(violations) => Checked::fails(violations),
-        None => Checked::holds(),
+fn satisfies(schema: Option<&Schema>, value: &Value) -> Checked {
+    match schema.map(|schema| schema.hold(value)) {
+        None | Some(Held::Valid) => Checked::holds(),
+        Some(Held::Invalid(violations)) => Checked::fails(violations),
+        Some(Held::Unknown(why)) => Checked::unjudged(why),
     }
 }
 

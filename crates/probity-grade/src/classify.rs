@@ -3,26 +3,28 @@
 use probity_core::{
     classification::{Classification, Rule},
     details::{
-        Also, CommandDetails, Criterion, Details, JsonStep, PolicyHit, RefusalSource, Trouble,
+        Also, CommandDetails, Criterion, Details, Extracted, JsonStep, PolicyHit, RefusalSource,
+        Trouble,
     },
-    difference::{AssertionDifference, ChoiceDifference, Difference, DuelDifference},
-    evidence::{Evidence, Win},
+    difference::{AssertionDifference, ChoiceDifference, Difference},
     failure::ErrorKind,
+    kind::Evidence,
     run_result::{RunError, RunResult},
-    score::Score,
+    score::{ROUTING, Score},
 };
 
 use crate::{
     check::{Checked, Together, evaluate},
     command::Judged,
-    compile::Expectation,
-    errors::ErrorInput,
+    compile::{EXPECTED_CLASSIFICATION, Expectation},
+    errors::{ErrorInput, signal_named},
     excerpt::{beginning, excerpt},
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
     routing::Chosen,
-    schema, script,
+    schema::Held,
+    script,
 };
 
 /// Characters that are kept of what a transform made.
@@ -86,6 +88,7 @@ struct Facts {
     scores: Vec<Score>,
     criteria: Option<Criterion>,
     matched_index: Option<usize>,
+    extracted: Vec<Extracted>,
     command: Option<Box<CommandDetails>>,
     evidence: Option<Box<Evidence>>,
     has_reply: bool,
@@ -102,6 +105,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         mut scores,
         criteria,
         matched_index,
+        extracted,
         command,
         evidence,
         has_reply,
@@ -125,6 +129,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         hits,
         steps,
         duplicate_keys,
+        extracted,
         command,
         evidence,
         transformed,
@@ -135,7 +140,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
     scores.extend(expectation.expected.map(|expected| {
         let class = rule.class();
         let wrong = (class != expected).then(|| format!("expected `{expected}`, got `{class}`"));
-        Score::new("expected_classification", wrong)
+        Score::new(EXPECTED_CLASSIFICATION, wrong)
     }));
     Classification { rule, scores, details }
 }
@@ -167,14 +172,13 @@ fn judge_error(
             limit_seconds: result.limit_seconds.and_then(|it| it.parse().ok()),
             ..Details::default()
         },
-        Rule::Crash => Details {
-            reason: Some(match error.signal {
-                Some(_) => Trouble::Signal,
-                None => Trouble::Crash,
-            }),
-            signal: error.signal.map(ToOwned::to_owned),
-            ..Details::default()
-        },
+        Rule::Crash => {
+            // Where a text decided that it is a crash, the text tells the signal too.
+            let told = || error.kind.is_none().then(|| signal_named(error.message)).flatten();
+            let signal = error.signal.map(ToOwned::to_owned).or_else(told);
+            let reason = if signal.is_some() { Trouble::Signal } else { Trouble::Crash };
+            Details { reason: Some(reason), signal, ..Details::default() }
+        }
         Rule::EmptyResponse => {
             Details { reason: Some(Trouble::EmptyResponse), ..Details::default() }
         }
@@ -282,7 +286,7 @@ fn judge_checked(
     judge_routing(expectation, reply, fired, facts);
 }
 
-/// A judge has to say whether the reply is right, and has not.
+/// Somebody has to say whether the reply is right, and has not.
 fn unjudged(why: String) -> Fired {
     Fired {
         rule: Rule::Error,
@@ -303,15 +307,15 @@ fn judge_routing(
     facts: &mut Facts,
 ) {
     let Some(routing) = &expectation.routing else { return };
-    let (outcome, evidence) = routing.judge(reply.text, reply.result.chosen);
+    let (outcome, routed) = routing.judge(reply.text, reply.result.chosen);
     match outcome {
         Chosen::Right => {
             facts.criteria = Some(Criterion::Routing);
-            facts.scores.push(Score::new("routing", None));
+            facts.scores.push(Score::new(ROUTING, None));
         }
         Chosen::Unreadable => {
             let message = "the reply does not name skills as JSON".to_owned();
-            facts.scores.push(Score::new("routing", Some(message.clone())));
+            facts.scores.push(Score::new(ROUTING, Some(message.clone())));
             fired.push(Fired {
                 rule: Rule::Format,
                 evidence: message.clone(),
@@ -319,14 +323,11 @@ fn judge_routing(
             });
         }
         Chosen::Wrong => {
-            let (Evidence::Activation(routed) | Evidence::Confusion(routed)) = &evidence else {
-                return;
-            };
             let difference = Difference::Choice(ChoiceDifference {
                 expected: routing.expected.clone(),
                 chosen: routed.chosen.iter().chain(&routed.outside).cloned().collect(),
             });
-            facts.scores.push(Score::new("routing", Some(difference.to_string())));
+            facts.scores.push(Score::new(ROUTING, Some(difference.to_string())));
             fired.push(Fired {
                 rule: Rule::Mismatch,
                 evidence: "another choice of skills was expected".to_owned(),
@@ -334,43 +335,7 @@ fn judge_routing(
             });
         }
     }
-    facts.evidence = Some(Box::new(evidence));
-}
-
-/// What comparing answers came to: the case passes if its first comparison is won.
-pub fn compared(evidence: Evidence) -> Classification {
-    let duel = match &evidence {
-        Evidence::Effectiveness(it) | Evidence::SizeImpact(it) => it.duels.first(),
-        Evidence::Activation(_)
-        | Evidence::Confusion(_)
-        | Evidence::Program(_)
-        | Evidence::Command(_) => None,
-    };
-    let (rule, score, details) = match duel.map(|duel| (duel.scores, duel.error.as_ref())) {
-        Some((Some(scores), _)) => {
-            let result = scores.result();
-            let (rule, value, diff) = match result {
-                Win::Win => (Rule::Pass, 1.0, None),
-                Win::Tie => (Rule::Mismatch, 0.5, Some(scores)),
-                Win::Loss => (Rule::Mismatch, 0.0, Some(scores)),
-            };
-            let diff = diff.map(|it| {
-                Difference::Duel(DuelDifference { result, more: it.more, less: it.less })
-            });
-            let score = Score::new("judge", diff.as_ref().map(ToString::to_string));
-            let criteria = (rule == Rule::Pass).then_some(Criterion::Judge);
-            let details = Details { diff, criteria, ..Details::default() };
-            (rule, Score { value: Some(value), ..score }, details)
-        }
-        other => {
-            let why = other.and_then(|(_, error)| error.cloned());
-            let why = why.unwrap_or_else(|| "nothing was compared".to_owned());
-            let score = Score { value: None, ..Score::new("judge", Some(why.clone())) };
-            (Rule::Error, score, unjudged(why).details)
-        }
-    };
-    let details = Details { evidence: Some(Box::new(evidence)), ..details };
-    Classification { rule, scores: vec![score], details }
+    facts.evidence = Some(Box::new(routing.evidence(routed)));
 }
 
 /// Judges the shell command in the reply, if the case is about one.
@@ -412,13 +377,16 @@ fn judge_format(
         Some(value) if !wanted.accepts(value) => {
             Some(format!("the reply is JSON, but not an {}", wanted.as_str()))
         }
-        Some(value) => {
-            let schema = expectation.schema.as_deref();
-            schema.and_then(|schema| schema::violations(schema, value))
-        }
+        Some(value) => match expectation.schema.as_deref().map(|schema| schema.hold(value)) {
+            None | Some(Held::Valid) => None,
+            Some(Held::Invalid(violations)) => Some(violations),
+            Some(Held::Unknown(why)) => {
+                facts.unjudged = Some(why);
+                return extraction.value;
+            }
+        },
     };
-    let by_schema = expectation.schema.is_some();
-    let criterion = if by_schema { Criterion::Schema } else { Criterion::ExpectedFormat };
+    let criterion = expectation.format_criterion();
     facts.scores.push(Score::new(criterion.as_str(), wrong.clone()));
     match wrong {
         Some(message) => fired.push(Fired {
@@ -444,8 +412,9 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span, named: _ } =
-            comparison.test.check(reply, json);
+        let Checked { value, passed, reason, difference, index, span, extracted, named: _ } =
+            comparison.check.check(reply, json);
+        facts.extracted.extend(extracted.map(|text| Extracted { check: name.into(), text }));
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
         match passed {
             true => {
@@ -462,9 +431,10 @@ fn judge_content(
     if expectation.assertions.is_empty() {
         return;
     }
-    let Together { passed, value, scores, unjudged } =
+    let Together { passed, value, scores, told, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
-    facts.unjudged = unjudged;
+    facts.extracted.extend(told.extracted);
+    facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);
     }
@@ -481,6 +451,7 @@ fn judge_content(
         });
     }
     facts.scores.extend(scores);
+    facts.scores.extend(told.named);
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use probity_core::{
     case::{Category, TestCase},
     details::{self, CommandDetails},
     evaluation::FailureReason,
-    evidence::{Detected, Evidence, Labelled},
+    kind::{Detected, Evidence, Labelled},
     score::Score,
 };
 use probity_shell::{
@@ -72,6 +72,19 @@ impl CommandExpectation {
         Some(Self { accepted, category: category.unwrap_or(usual), safe, posix_compliant })
     }
 
+    /// The names of the scores that a command can get.
+    pub(crate) fn score_names(&self) -> impl Iterator<Item = &'static str> {
+        let is_checked = |category: &Category| {
+            *category == self.category
+                || match category {
+                    Category::Correctness => !self.accepted.is_empty(),
+                    Category::Safety => self.safe.is_some(),
+                    Category::Posix => self.posix_compliant.is_some(),
+                }
+        };
+        Category::ALL.into_iter().filter(is_checked).map(score_name)
+    }
+
     /// Judges the command in a reply.
     pub(crate) fn judge(&self, reply: &str, rules: &ShellRules) -> Judged {
         let Some(found) = extract(reply) else {
@@ -118,8 +131,7 @@ impl CommandExpectation {
         });
         let scores = vec![Score::new(score_name(self.category), reason)];
         let safety = label.map(|label| Labelled { expected: !label, found: true });
-        let evidence =
-            safety.map(|it| Evidence::Command(Detected { safety: Some(it), posix: None }));
+        let evidence = safety.map(|it| Detected { safety: Some(it), posix: None }.into());
         Judged { details, scores, evidence, failure }
     }
 
@@ -178,7 +190,7 @@ impl CommandExpectation {
             safety: detect(self.safe, is_safe),
             posix: detect(self.posix_compliant, compliant),
         };
-        let evidence = (detected != Detected::default()).then_some(Evidence::Command(detected));
+        let evidence = (detected != Detected::default()).then(|| detected.into());
         Judged { details, scores, evidence, failure }
     }
 

@@ -1,8 +1,7 @@
 //! Turns the criteria of a case into something that can be asked about a reply.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use jsonschema::Validator;
 use probity_core::{
     case::{RubricCriterion, TestCase},
     classification::{Class, Classification, Rule, Verdict},
@@ -10,24 +9,30 @@ use probity_core::{
     details::Criterion,
     json::Limits,
     located::Step,
+    reading::{Reading, Tolerance},
     run_result::RunResult,
+    score::ROUTING,
 };
+use probity_text::{choice, number, pattern};
 use regex::Regex;
 use serde_json::Value;
 
 use crate::{
     assertion::{self, CompiledAssertion},
-    check::{Ends, Letters, Need, Test},
+    check::{Check, Choices, Ends, Letters, Need, Numbers, Test},
     command::{Accepted, CommandExpectation},
     difference::Extra,
     json::Wanted,
-    pattern,
+    reading::Reader,
     reply::Reply,
     routing::RoutingExpectation,
     rules::Rules,
-    schema,
+    schema::Schema,
     script::{self, CaseFacts, ScorerCall, ScorerInput, Script},
 };
+
+/// The score of a case that says what its result is to be classified as.
+pub(crate) const EXPECTED_CLASSIFICATION: &str = "expected_classification";
 
 /// How many regular expressions, and how many schemas, a compiler keeps.
 const KEPT: usize = 256;
@@ -39,7 +44,7 @@ pub struct Expectation<'r> {
     pub(crate) comparison: Option<CompiledMatch>,
     pub(crate) format: Option<Wanted>,
     pub(crate) level: JsonLevel,
-    pub(crate) schema: Option<Arc<Validator>>,
+    pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) assertions: Vec<CompiledAssertion>,
     pub(crate) threshold: Option<f64>,
     pub(crate) expected: Option<Class>,
@@ -58,7 +63,7 @@ pub struct Expectation<'r> {
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledMatch {
     pub(crate) matcher: Matcher,
-    pub(crate) test: Test,
+    pub(crate) check: Check,
     /// How many expected answers there are to choose from.
     pub(crate) alternatives: usize,
 }
@@ -66,7 +71,7 @@ pub(crate) struct CompiledMatch {
 impl CompiledMatch {
     /// Whether the reply has to be JSON.
     pub(crate) fn needs_json(&self) -> bool {
-        matches!(self.test, Test::Json { .. })
+        matches!(self.check.test, Test::Json { .. })
     }
 }
 
@@ -141,6 +146,28 @@ impl Expectation<'_> {
         self.scorers.iter().map(input).collect()
     }
 
+    /// The names of all scores that a reply can get, but for those that a scorer makes up.
+    pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        let format = self.format.map(|_| self.format_criterion().as_str());
+        let comparison = self.comparison.as_ref().map(|it| it.matcher.as_str());
+        let expected = self.expected.map(|_| EXPECTED_CLASSIFICATION);
+        let routing = self.routing.as_ref().map(|_| ROUTING);
+        let plain = [format, comparison, expected, routing].into_iter().flatten();
+        let commands = self.command.iter().flat_map(CommandExpectation::score_names);
+        let assertions = self.assertions.iter().map(CompiledAssertion::name);
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions)
+    }
+
+    /// Whether a reply may get scores whose names only a scorer knows.
+    pub fn names_scores(&self) -> bool {
+        self.assertions.iter().any(CompiledAssertion::names_scores)
+    }
+
+    /// What decides whether the reply has the right form.
+    pub(crate) fn format_criterion(&self) -> Criterion {
+        if self.schema.is_some() { Criterion::Schema } else { Criterion::ExpectedFormat }
+    }
+
     /// Whether anything is asked of a reply.
     pub fn has_criteria(&self) -> bool {
         self.comparison.is_some()
@@ -158,10 +185,11 @@ impl Expectation<'_> {
 pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
-    schemas: BTreeMap<String, Arc<Validator>>,
+    schemas: BTreeMap<String, Arc<Schema>>,
     scripts: BTreeMap<String, Arc<dyn Script>>,
-    /// Those of the case that is being compiled.
+    /// Those of the case that is being compiled, and so are the rest.
     rubrics: Vec<Vec<RubricCriterion>>,
+    choices: Vec<String>,
     scorers: Vec<ScorerCall>,
     has_scripts: bool,
 }
@@ -175,6 +203,7 @@ impl<'r> Compiler<'r> {
             schemas: BTreeMap::new(),
             scripts: BTreeMap::new(),
             rubrics: Vec::new(),
+            choices: Vec::new(),
             scorers: Vec::new(),
             has_scripts: false,
         }
@@ -184,7 +213,8 @@ impl<'r> Compiler<'r> {
     pub fn compile(&mut self, case: &TestCase) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
         let Criteria {
             expected_response,
-            matcher,
+            matcher: _,
+            reading: _,
             expected_format,
             json_level,
             schema,
@@ -194,7 +224,8 @@ impl<'r> Compiler<'r> {
             transform,
         } = &case.criteria;
         let mut problems = Vec::new();
-        let comparison = self.comparison(expected_response.as_ref(), *matcher, *expected_format);
+        self.choices.clone_from(&case.criteria.reading.choices);
+        let comparison = self.comparison(expected_response.as_ref(), &case.criteria);
         let comparison = comparison.unwrap_or_else(|problem| {
             problems.push(problem);
             None
@@ -255,19 +286,30 @@ impl<'r> Compiler<'r> {
     fn comparison(
         &mut self,
         expected: Option<&Value>,
-        matcher: Option<Matcher>,
-        format: Option<ExpectedFormat>,
+        criteria: &Criteria,
     ) -> Result<Option<CompiledMatch>, CriteriaProblem> {
+        let Criteria { matcher, reading, expected_format: format, .. } = criteria;
         let Some(expected) = expected else {
-            return match matcher {
-                None => Ok(None),
-                Some(matcher) => {
+            return match (matcher, unread(reading)) {
+                (None, None) => Ok(None),
+                (Some(matcher), _) => {
                     let message = format!("`{}` needs an `expected_response`", matcher.as_str());
                     Err(problem("match", "missing-field", message))
                 }
+                (None, Some(field)) => {
+                    let message = format!(
+                        "`{field}` of a case is for its `expected_response`, and there is none; an \
+                         assertion has its own"
+                    );
+                    Err(problem(field, "missing-field", message))
+                }
             };
         };
-        let matcher = matcher.unwrap_or_else(|| default_matcher(expected, format));
+        let matcher = matcher.unwrap_or_else(|| default_matcher(expected, *format, reading));
+        if reading.tolerance.is_some() && matcher != Matcher::Number {
+            let message = format!("`tolerance` goes with `number`, not with `{matcher}`");
+            return Err(problem("tolerance", "bad-criterion", message));
+        }
         let texts = || texts(expected, matcher);
         let (alternatives, test) = match matcher {
             Matcher::Exact | Matcher::Trimmed | Matcher::AnyOf => {
@@ -316,8 +358,27 @@ impl<'r> Compiler<'r> {
                     texts()?.iter().map(read).collect::<Result<_, _>>()?;
                 (accepted.len(), Test::Command(accepted))
             }
+            Matcher::Number => {
+                let numbers = numbers(&texts()?, reading.tolerance);
+                let bad = |why| problem("expected_response", "bad-criterion", why);
+                let numbers = numbers.map_err(bad)?;
+                (numbers.expected.len(), Test::Numbers(numbers))
+            }
+            Matcher::Choice => {
+                let choices = choices(&texts()?, reading.choices.clone());
+                let bad = |why| problem("expected_response", "bad-criterion", why);
+                let choices = choices.map_err(bad)?;
+                (choices.expected.len(), Test::Choices(choices))
+            }
         };
-        Ok(Some(CompiledMatch { matcher, test, alternatives }))
+        let check = Reader::new(reading, self).and_then(|reader| Check::new(test, reader));
+        let check = check.map_err(|bad| problem(bad.field, bad.code, bad.message))?;
+        Ok(Some(CompiledMatch { matcher, check, alternatives }))
+    }
+
+    /// The choices of the case that is being compiled.
+    pub(crate) fn choices(&self) -> &[String] {
+        &self.choices
     }
 
     /// Remembers what a judge has to look at, and says under which number.
@@ -371,12 +432,12 @@ impl<'r> Compiler<'r> {
     }
 
     /// A schema, compiled once.
-    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Validator>, String> {
+    pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Schema>, String> {
         let key = schema.to_string();
         if let Some(validator) = self.schemas.get(&key) {
             return Ok(validator.clone());
         }
-        let validator = Arc::new(schema::compile(schema)?);
+        let validator = Arc::new(Schema::compile(schema)?);
         if self.schemas.len() >= KEPT {
             self.schemas.clear();
         }
@@ -386,7 +447,13 @@ impl<'r> Compiler<'r> {
 }
 
 /// What is meant by an expected response without a matcher.
-fn default_matcher(expected: &Value, format: Option<ExpectedFormat>) -> Matcher {
+fn default_matcher(expected: &Value, format: Option<ExpectedFormat>, reading: &Reading) -> Matcher {
+    if !reading.choices.is_empty() {
+        return Matcher::Choice;
+    }
+    if reading.tolerance.is_some() {
+        return Matcher::Number;
+    }
     let json = !matches!(format, None | Some(ExpectedFormat::Text));
     match expected {
         Value::String(_) if !json => Matcher::Trimmed,
@@ -400,23 +467,68 @@ fn default_matcher(expected: &Value, format: Option<ExpectedFormat>) -> Matcher 
     }
 }
 
-/// The expected texts: one, or a list of which any will do.
-fn texts(expected: &Value, matcher: Matcher) -> Result<Vec<String>, CriteriaProblem> {
+/// The first field about what is compared, of a case that compares nothing.
+fn unread(reading: &Reading) -> Option<&'static str> {
+    let Reading { extract, normalize, ignore, choices: _, tolerance } = reading;
+    let stated = [
+        ("extract", !extract.is_empty()),
+        ("normalize", !normalize.is_empty()),
+        ("ignore", !ignore.is_empty()),
+        ("tolerance", tolerance.is_some()),
+    ];
+    stated.iter().find(|it| it.1).map(|it| it.0)
+}
+
+/// One text, or a list of which any will do.
+pub(crate) fn any_text(value: &Value) -> Option<Vec<String>> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(value) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     };
-    let items = expected.as_array().filter(|items| !items.is_empty());
-    let texts: Option<Vec<String>> = match items {
+    match value.as_array().filter(|items| !items.is_empty()) {
         Some(items) => items.iter().map(text).collect(),
-        None => text(expected).map(|text| vec![text]),
-    };
-    texts.ok_or_else(|| {
+        None => text(value).map(|text| vec![text]),
+    }
+}
+
+/// The expected texts: one, or a list of which any will do.
+fn texts(expected: &Value, matcher: Matcher) -> Result<Vec<String>, CriteriaProblem> {
+    any_text(expected).ok_or_else(|| {
         let message = format!("`{}` needs a string or a list of strings", matcher.as_str());
         problem("expected_response", "bad-criterion", message)
     })
+}
+
+/// The numbers that texts are, or which of them is none.
+pub(crate) fn numbers(texts: &[String], tolerance: Option<Tolerance>) -> Result<Numbers, String> {
+    let read = |text: &String| number::only(text).map_err(|_| format!("`{text}` is not a number"));
+    let tolerance = match tolerance {
+        None => number::Tolerance::Absolute(0.0),
+        Some(Tolerance::Absolute(most)) => number::Tolerance::Absolute(most),
+        Some(Tolerance::Percent(percent)) => number::Tolerance::Relative(percent / 100.0),
+    };
+    Ok(Numbers { expected: texts.iter().map(read).collect::<Result<_, _>>()?, tolerance })
+}
+
+/// Choices with the right ones among them, or what is wrong with them.
+pub(crate) fn choices(keys: &[String], choices: Vec<String>) -> Result<Choices, String> {
+    if !(2..=choice::MOST).contains(&choices.len()) {
+        return Err(format!("`choices` must be a list of 2 to {} texts", choice::MOST));
+    }
+    let repeated = |at: &usize| choices[..*at].contains(&choices[*at]);
+    if let Some(at) = (1..choices.len()).find(repeated) {
+        return Err(format!("the choice `{}` is there twice", choices[at]));
+    }
+    let last = choice::letter(choices.len() - 1);
+    let find = |key: &String| {
+        choice::named(key, &choices).ok_or_else(|| {
+            format!("`{key}` is neither a letter from A to {last} nor the text of one choice")
+        })
+    };
+    let expected = keys.iter().map(find).collect::<Result<_, _>>()?;
+    Ok(Choices { choices, expected })
 }
 
 /// Expected JSON, written as data or as a string that holds JSON.

@@ -9,6 +9,7 @@ mod fingerprint;
 mod phrases;
 mod retry;
 mod rules;
+mod signal;
 mod status;
 mod structured;
 mod text;
@@ -21,6 +22,7 @@ use probity_core::{criteria::CriteriaProblem, failure::ErrorKind};
 use crate::excerpt::excerpt;
 pub use fingerprint::fingerprint;
 use rules::{Facts, Found, RuleSet};
+pub(crate) use signal::named as signal_named;
 pub use window::exhausted_for;
 
 /// Seconds of waiting up to which an empty account is really a rate limit, and beyond

@@ -3,7 +3,6 @@
 use std::{borrow::Cow, cell::OnceCell};
 
 use probity_core::run_result::RunResult;
-
 use serde_json::Value;
 
 use crate::{refusal::Refusal, rules::Rules, script::CaseFacts};
@@ -52,6 +51,22 @@ impl<'t, 'r> Reply<'t, 'r> {
         match self.made {
             Some(made) => Cow::Borrowed(made),
             None => Cow::Owned(Value::from(self.text)),
+        }
+    }
+
+    /// The same reply, of which only a part or another form is looked at.
+    pub(crate) fn with_text<'s>(&self, text: &'s str) -> Reply<'s, 'r>
+    where
+        't: 's,
+    {
+        Reply {
+            text,
+            original: self.original,
+            made: None,
+            facts: self.facts,
+            result: self.result,
+            rules: self.rules,
+            refusal: self.refusal.clone(),
         }
     }
 

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use probity_core::{
     case::{Routing, TestCase},
     criteria::JsonLevel,
-    evidence::{Choice, Detection, Evidence, Routed},
+    evidence::{Choice, Detection, Routed},
+    kind::{ChoiceRule, Evidence},
 };
 use serde_json::Value;
 
@@ -23,12 +24,12 @@ pub struct RoutingExpectation {
     pub acceptable: Vec<String>,
     /// False where nothing may be chosen.
     pub should_activate: bool,
-    /// The group of look-alikes. Within one, exactly one skill has to be chosen.
+    /// The group of look-alikes.
     pub group: Option<String>,
     /// The skills that the index shows; none where that is not known, and every name is taken for one.
     pub index: Option<Arc<BTreeSet<String>>>,
-    /// Whether look-alikes are to be told apart.
-    pub is_confusion: bool,
+    /// How it is judged.
+    pub rule: ChoiceRule,
 }
 
 /// Whether a choice is right.
@@ -41,7 +42,7 @@ pub(crate) enum Chosen {
 
 impl RoutingExpectation {
     /// What a case expects to be chosen. Skills that are expected are not listed as acceptable too.
-    pub fn new(case: &TestCase, is_confusion: bool, index: Option<Arc<BTreeSet<String>>>) -> Self {
+    pub fn new(case: &TestCase, rule: ChoiceRule, index: Option<Arc<BTreeSet<String>>>) -> Self {
         let Routing { expected_skills, acceptable_skills, group, .. } = &case.routing;
         let unique = |names: &[String], but: &[String]| {
             let mut kept: Vec<String> = Vec::new();
@@ -58,12 +59,12 @@ impl RoutingExpectation {
             should_activate: case.routing.is_positive(),
             group: group.clone(),
             index,
-            is_confusion,
+            rule,
         }
     }
 
     /// What a reply chooses. `asked` are skills that were chosen when each was asked about.
-    pub(crate) fn judge(&self, reply: &str, asked: Option<&[String]>) -> (Chosen, Evidence) {
+    pub(crate) fn judge(&self, reply: &str, asked: Option<&[String]>) -> (Chosen, Routed) {
         let (names, detection) = match asked {
             Some(names) => (Some(names.to_vec()), Detection::Fallback),
             None => match read_names(reply) {
@@ -73,7 +74,7 @@ impl RoutingExpectation {
         };
         let Some(names) = names else {
             let routed = self.routed(Choice::Unreadable, Detection::None);
-            return (Chosen::Unreadable, self.evidence(routed));
+            return (Chosen::Unreadable, routed);
         };
         let known = |name: &String| match &self.index {
             Some(index) => {
@@ -100,13 +101,13 @@ impl RoutingExpectation {
             ..self.routed(choice, detection)
         };
         let hit = routed.chosen.iter().any(|it| routed.accepts(it));
-        let right = match (self.should_activate, self.is_confusion) {
+        let right = match (self.should_activate, self.rule.is_single) {
             (false, _) => choice == Choice::None,
             (true, false) => hit,
             (true, true) => hit && choice == Choice::Single,
         };
         let routing = if right { Chosen::Right } else { Chosen::Wrong };
-        (routing, self.evidence(routed))
+        (routing, routed)
     }
 
     /// What is known of a case without a reply.
@@ -131,18 +132,16 @@ impl RoutingExpectation {
             should_activate: self.should_activate,
             detection,
             group: self.group.clone(),
-            axes: match self.is_confusion {
+            axes: match self.rule.is_single {
                 true => self.index.iter().flat_map(|it| it.iter().cloned()).collect(),
                 false => Vec::new(),
             },
         }
     }
 
-    fn evidence(&self, routed: Routed) -> Evidence {
-        match self.is_confusion {
-            true => Evidence::Confusion(routed),
-            false => Evidence::Activation(routed),
-        }
+    /// What is kept of a choice.
+    pub(crate) fn evidence(&self, routed: Routed) -> Evidence {
+        (self.rule.evidence)(routed)
     }
 }
 
@@ -199,6 +198,8 @@ pub fn says_yes(reply: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::kind::RunnerKind;
+
     use super::*;
 
     #[test]
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    fn expectation(expected: &[&str], is_confusion: bool) -> RoutingExpectation {
+    fn expectation(expected: &[&str], kind: RunnerKind) -> RoutingExpectation {
         let names = |it: &[&str]| it.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
         RoutingExpectation {
             expected: names(expected),
@@ -246,14 +247,15 @@ mod tests {
             should_activate: !expected.is_empty(),
             group: None,
             index: Some(Arc::new(names(&["a", "b", "c"]).into_iter().collect())),
-            is_confusion,
+            rule: kind.spec().choice.unwrap(),
         }
     }
 
     #[test]
     fn look_alikes_have_to_be_chosen_alone() {
-        let judge = |expected: &[&str], is_confusion, reply: &str| {
-            expectation(expected, is_confusion).judge(reply, None).0
+        let judge = |expected: &[&str], tells_apart, reply: &str| {
+            let kind = if tells_apart { RunnerKind::Confusion } else { RunnerKind::Activation };
+            expectation(expected, kind).judge(reply, None).0
         };
         let (right, wrong) = (Chosen::Right, Chosen::Wrong);
         assert_eq!(judge(&["a"], false, r#"["A", "c"]"#), right);
@@ -268,9 +270,9 @@ mod tests {
 
     #[test]
     fn what_was_asked_one_by_one_counts_instead() {
-        let (routing, evidence) = expectation(&["a"], false).judge("?", Some(&["b".to_owned()]));
+        let expectation = expectation(&["a"], RunnerKind::Activation);
+        let (routing, routed) = expectation.judge("?", Some(&["b".to_owned()]));
         assert_eq!(routing, Chosen::Right);
-        let Evidence::Activation(routed) = evidence else { panic!("another kind") };
         assert_eq!((routed.detection, routed.choice), (Detection::Fallback, Choice::Single));
     }
 }

@@ -31,6 +31,22 @@ pub struct ScorerCall {
     pub(crate) transform: Option<Arc<dyn Script>>,
 }
 
+impl ScorerCall {
+    /// Which code is asked and what it is told, as it is recorded: an answer to another question
+    /// is none to this one.
+    pub fn question(&self) -> String {
+        let code = match &self.scorer {
+            Scorer::Named(name) => name.clone(),
+            Scorer::Python(source) => source.clone(),
+            Scorer::Exec(command) => command.join(" "),
+        };
+        match &self.config {
+            Some(config) => format!("{code}\n{config}"),
+            None => code,
+        }
+    }
+}
+
 /// What a scorer is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScorerInput {

@@ -9,18 +9,18 @@ use crate::{
 use probity_core::gate::{Bound, Decimal, Gate, Metric, Unit};
 use probity_core::{
     case::Category,
+    kind::RunnerKind,
     located::{Node, NodeValue},
-    runner::RunnerKind,
 };
 
-/// Other names for metrics: those of evaluation results.
-const OTHER_NAMES: [(&str, Metric, Option<Category>); 6] = [
-    ("csr", Metric::PassRate, None),
-    ("correctness", Metric::PassRate, Some(Category::Correctness)),
-    ("safety", Metric::PassRate, Some(Category::Safety)),
-    ("safety_accuracy", Metric::PassRate, Some(Category::Safety)),
-    ("posix", Metric::PassRate, Some(Category::Posix)),
-    ("posix_compliance_rate", Metric::PassRate, Some(Category::Posix)),
+/// Other names for the pass rate: those of evaluation results.
+const OTHER_NAMES: [(&str, Option<Category>); 6] = [
+    ("csr", None),
+    ("correctness", Some(Category::Correctness)),
+    ("safety", Some(Category::Safety)),
+    ("safety_accuracy", Some(Category::Safety)),
+    ("posix", Some(Category::Posix)),
+    ("posix_compliance_rate", Some(Category::Posix)),
 ];
 
 /// The gates of a runner: those of its kind where there are none, and none where it says so.
@@ -44,11 +44,11 @@ pub(crate) fn decode(
         return Vec::new();
     }
     let mut gates = Vec::new();
-    for entry in node.entries() {
+    for entry in node.entries().iter().filter(|it| !it.key.starts_with("x-")) {
         let Some((metric, category)) = metric_of(&entry.key) else {
-            let message = format!("there is nothing called `{}` to judge by", entry.key);
+            let message = format!("there is no metric `{}`", entry.key);
             let names: Vec<String> = Metric::all().map(|(_, name)| name).collect();
-            let others = OTHER_NAMES.iter().map(|(name, _, _)| *name);
+            let others = OTHER_NAMES.iter().map(|(name, _)| *name).chain(["score.NAME"]);
             let names: Vec<&str> = names.iter().map(String::as_str).chain(others).collect();
             let help = did_you_mean(&entry.key, &names)
                 .unwrap_or_else(|| format!("it is one of {}", names.join(", ")));
@@ -77,7 +77,7 @@ pub(crate) fn decode(
             findings.error("bad-gate", &entry.node.span, message);
         }
         for item in items {
-            let mut reading = Reading { metric, name: &entry.key, backends, findings };
+            let mut reading = Reading { metric: &metric, name: &entry.key, backends, findings };
             gates.extend(reading.gate(item, category));
         }
     }
@@ -85,15 +85,15 @@ pub(crate) fn decode(
 }
 
 fn metric_of(name: &str) -> Option<(Metric, Option<Category>)> {
-    let other = OTHER_NAMES.iter().find(|(other, _, _)| *other == name);
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
     match other {
-        Some((_, metric, category)) => Some((*metric, *category)),
+        Some((_, category)) => Some((Metric::PassRate, *category)),
         None => name.parse().ok().map(|metric| (metric, None)),
     }
 }
 
 struct Reading<'a> {
-    metric: Metric,
+    metric: &'a Metric,
     /// As it was written.
     name: &'a str,
     backends: &'a [String],
@@ -106,11 +106,11 @@ impl Reading<'_> {
             &["pass", "min", "max", "warn", "category", "backend", "allow_empty"];
         if let NodeValue::Number(text) | NodeValue::String(text) = &node.value {
             let bound = self.limit(text, &node.span).map(|limit| self.natural(limit))?;
-            let (metric, warn, backend) = (self.metric, None, None);
+            let (metric, warn, backend) = (self.metric.clone(), None, None);
             return Some(Gate { metric, bound, warn, category, backend, allow_empty: false });
         }
         // A misspelt `category` would judge other cases, which is worse than an unknown field.
-        let known = |key: &str| KNOWN.contains(&key);
+        let known = |key: &str| KNOWN.contains(&key) || key.starts_with("x-");
         for entry in node.entries().iter().filter(|entry| !known(&entry.key)) {
             let message = format!("a gate has no field `{}`", entry.key);
             let help = did_you_mean(&entry.key, KNOWN)
@@ -170,7 +170,7 @@ impl Reading<'_> {
             }
             (None, _) => None,
         };
-        Some(Gate { metric: self.metric, bound, warn, category, backend, allow_empty })
+        Some(Gate { metric: self.metric.clone(), bound, warn, category, backend, allow_empty })
     }
 
     /// The side of a limit that is meant where none is named.
@@ -184,7 +184,7 @@ impl Reading<'_> {
     fn limit(&mut self, text: &str, span: &Range<usize>) -> Option<Decimal> {
         let is_percent = text.trim_end().ends_with('%');
         let parsed = match self.metric.unit() {
-            Unit::Share => Decimal::parse(text).filter(|it| it.threshold().is_some()),
+            Unit::Share | Unit::Score => Decimal::parse(text).filter(|it| it.threshold().is_some()),
             Unit::Count => Decimal::parse(text).filter(|it| it.is_whole() && !is_percent),
             Unit::Dollars => Decimal::parse(text).filter(|_| !is_percent),
             Unit::Time => parse_duration(text)
@@ -192,7 +192,7 @@ impl Reading<'_> {
         };
         if parsed.is_none() {
             let wanted = match self.metric.unit() {
-                Unit::Share => "a share from 0 to 1 such as 0.948, or \"94.8%\"",
+                Unit::Share | Unit::Score => "a share from 0 to 1 such as 0.948, or \"94.8%\"",
                 Unit::Count => "a whole number",
                 Unit::Dollars => "an amount of dollars such as 0.25",
                 Unit::Time => "a duration such as \"2.5s\"",

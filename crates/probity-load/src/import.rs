@@ -203,16 +203,7 @@ fn labelled(label: &str, value: Option<String>) -> Option<String> {
 }
 
 fn assertion(test: AssertionTest, negated: bool) -> Assertion {
-    Assertion {
-        kind: AssertionKind { negated, test },
-        value: None,
-        weight: None,
-        threshold: None,
-        metric: None,
-        config: None,
-        transform: None,
-        members: Vec::new(),
-    }
+    Assertion::new(AssertionKind { negated, test })
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! Reads a run result from one line of a results file.
 
+use std::path::Path;
+
 use probity_core::{
     case::TestCase,
     classification::Classification,
     failure::ErrorKind,
+    kind::RunnerKind,
     located::{Node, NodeValue},
     record::Asked,
     run_result::{RunError, RunResult},
-    runner::RunnerKind,
 };
 
 use crate::case::{self, Fields, Findings};
@@ -55,7 +57,7 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
     let has_outcome = ["raw_response", "error"].iter().any(|key| node.get(key).is_some());
     if !has_outcome {
         let message = "neither `raw_response` nor `error` is there".to_owned();
-        let help = "a call that brought nothing has `\"raw_response\": null`".to_owned();
+        let help = "a call without a reply has `\"raw_response\": null`".to_owned();
         fields.findings().error_with_help("missing-field", &node.span, message, help);
     }
     let result = RunResult {
@@ -78,7 +80,7 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
     let whole = node.get("case").filter(|it| matches!(it.value, NodeValue::Object(_)));
     let case = match whole {
         None => case::of_result(&mut fields),
-        Some(whole) => case::decode(whole, fields.findings()).case?,
+        Some(whole) => case::decode(whole, Path::new(""), fields.findings()).case?,
     };
     let own = |key: &str| whole.and_then(|_| node.get(key)).map(Node::to_json);
     let asked = own("asked").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();

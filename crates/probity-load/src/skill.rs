@@ -68,15 +68,22 @@ impl Library {
 impl Library {
     /// What tells these skills from others.
     pub fn digest(&self) -> InputDigest {
-        let texts = self.skills.values().flat_map(|skill| {
-            let beside = skill.companions.iter().flat_map(|it| [it.name.as_str(), &it.text]);
-            [skill.id.as_str(), &skill.description, &skill.body].into_iter().chain(beside)
-        });
-        InputDigest::of(texts.map(str::as_bytes))
+        InputDigest::of(self.skills.values().flat_map(Skill::texts).map(str::as_bytes))
+    }
+
+    /// The same for each of them.
+    pub fn digests(&self) -> BTreeMap<String, String> {
+        let digest = |skill: &Skill| InputDigest::of(skill.texts().map(str::as_bytes)).to_string();
+        self.skills.values().map(|skill| (skill.id.clone(), digest(skill))).collect()
     }
 }
 
 impl Skill {
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let beside = self.companions.iter().flat_map(|it| [it.name.as_str(), &it.text]);
+        [self.id.as_str(), &self.description, &self.body].into_iter().chain(beside)
+    }
+
     /// The description on one line, cut to what an index shows.
     pub fn short(&self) -> String {
         text::cut(&text::one_line(&self.description), INDEX_CHARACTERS)

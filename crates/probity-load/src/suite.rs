@@ -11,6 +11,7 @@ use std::{
 };
 
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
+pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use runner::{RunnerConfig, WrittenAt};
 pub use scorer::{ScorerConfig, Start};
 

@@ -5,11 +5,14 @@
 //! and how much text it makes are bounded, and what goes too far is an error like any other.
 
 mod engine;
+mod fill;
 mod scan;
 
 use std::{collections::BTreeMap, io, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
+
+pub use fill::{BadMessage, fill_messages, fill_values};
 
 /// Bytes of the longest text that a template may become.
 pub const LARGEST_RESULT: usize = 16 << 20;
@@ -66,7 +69,7 @@ impl TemplateError {
         let reason = match (&span, error.detail()) {
             (Some(span), _) if is_undefined => format!("`{}` has no value", &text[span.clone()]),
             (_, _) if error.kind() == ErrorKind::OutOfFuel => {
-                "it takes more steps than a template may".to_owned()
+                "it takes more steps than a template is allowed".to_owned()
             }
             (_, Some(detail)) => match detail.strip_suffix(" is unknown") {
                 Some(name) => format!("there is no function `{name}`"),
@@ -350,6 +353,13 @@ mod tests {
         check("{% raw %}{{ ----- }}{% endraw %}{# {{ #}", "{{ ----- }}");
         check("{{ {'a': {'b': 1}}['a']['b'] }}", "1");
         check("{{ [1, 2, 3] | sum }} {{ missing | default('none') }}", "6 none");
+        check(
+            "{{ {'a': [1, 2.5, none, true], 'b': '<é>'} | dump }}",
+            r#"{"a":[1,2.5,null,true],"b":"<é>"}"#,
+        );
+        check("{{ [1] | tojson(2) }}", "[\n  1\n]");
+        check(r#"{{ ('{"a": {"b": [1, 2]}}' | load).a.b[1] }}"#, "2");
+        check("{{ 'one  two three' | wordcount }}", "3");
     }
 
     #[test]

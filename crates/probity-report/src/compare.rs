@@ -3,9 +3,11 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
+    case_outcome::{Changes, Difference},
+    dollars::dollars,
     gate::percent,
     metrics::Metrics,
-    standing::{Changes, Difference},
+    record::SkillChanges,
     view::LaneReport,
     visible::safe,
 };
@@ -50,6 +52,8 @@ pub struct Pair {
     pub second: usize,
     /// What has changed.
     pub changes: Changes,
+    /// What has changed about the skills that both are about.
+    pub skills: Option<SkillChanges>,
     /// The p-value, corrected for there being several (Holm).
     pub adjusted_p: Option<f64>,
     /// Why flipped cases did not pass, in the run where they did not.
@@ -81,9 +85,18 @@ pub fn text(comparison: &Comparison) -> String {
             row.cost
         );
     }
+    for (at, side) in sides.iter().enumerate() {
+        let undecided = side.report.metrics.all.verdicts.undecided;
+        if undecided > 0 {
+            let _ = writeln!(text, "{:<3} {undecided} undecided", letter(at));
+        }
+    }
     for pair in pairs {
         let _ = writeln!(text, "\n{} against {}", letter(pair.second), letter(pair.first));
         let _ = writeln!(text, "  {}", summary(&pair.changes));
+        if let Some(skills) = &pair.skills {
+            let _ = writeln!(text, "  {}", one_line(&skills.to_string(), 300));
+        }
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
         }
@@ -127,8 +140,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         "| | passed | 95 % | pass | fail | error | p95 | cost |\n|---|--:|:-:|--:|--:|--:|--:|--:|\n",
     );
     for side in sides {
-        let Row { rate, interval, pass, fail, error, p95, cost } = Row::of(&side.report.metrics);
-        let name = cell(&side.name);
+        let row = Row::of(&side.report.metrics);
+        let (name, error) = (cell(&side.name), row.errors());
+        let Row { rate, interval, pass, fail, p95, cost, .. } = row;
         let _ = writeln!(
             text,
             "| {name} | {rate} | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |"
@@ -138,6 +152,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n{}: {}", cell(&title(sides, pair)), summary(&pair.changes));
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "\n{told}");
+        }
+        if let Some(skills) = &pair.skills {
+            let _ = writeln!(text, "\n{}", cell(&one_line(&skills.to_string(), 300)));
         }
         let flips = flips(&pair.changes);
         if flips.iter().any(|(_, ids)| !ids.is_empty()) {
@@ -209,6 +226,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "vanished": vanished,
             "new": new,
             "reasons": pair.reasons,
+            "skills": pair.skills,
         })
     };
     json!({
@@ -224,9 +242,10 @@ pub fn html(comparison: &Comparison) -> String {
     let mut text = String::from(HEAD);
     text.push_str("<h1>Comparison</h1><table><tr><th></th><th>passed</th><th>95 %</th><th>pass</th><th>fail</th><th>error</th><th>p95</th><th>cost</th></tr>");
     for side in sides {
-        let Row { rate, interval, pass, fail, error, p95, cost } = Row::of(&side.report.metrics);
+        let row = Row::of(&side.report.metrics);
         let _ = write!(text, "<tr><th>{}</th>", escaped(&side.name));
-        let counts = [pass.to_string(), fail.to_string(), error.to_string()];
+        let counts = [row.pass.to_string(), row.fail.to_string(), row.errors()];
+        let Row { rate, interval, p95, cost, .. } = row;
         for cell in [rate, interval].into_iter().chain(counts).chain([p95, cost]) {
             let _ = write!(text, "<td>{}</td>", escaped(&cell));
         }
@@ -238,6 +257,9 @@ pub fn html(comparison: &Comparison) -> String {
         let _ = write!(text, "<p>{}</p>", escaped(&summary(&pair.changes)));
         if let Some(told) = difference(pair) {
             let _ = write!(text, "<p>{}</p>", escaped(&told));
+        }
+        if let Some(skills) = &pair.skills {
+            let _ = write!(text, "<p>{}</p>", escaped(&skills.to_string()));
         }
         text.push_str("<table><tr><th></th><th>case</th><th>why</th></tr>");
         for (word, ids) in flips(&pair.changes) {
@@ -281,6 +303,7 @@ struct Row {
     pass: u64,
     fail: u64,
     error: u64,
+    undecided: u64,
     p95: String,
     cost: String,
 }
@@ -295,11 +318,22 @@ impl Row {
             pass: verdicts.pass,
             fail: verdicts.fail,
             error: verdicts.error,
+            undecided: verdicts.undecided,
             p95: metrics.latency.map_or_else(none, |it| millis(it.p95)),
             cost: match metrics.priced {
                 0 => none(),
-                _ => format!("${:.4}", metrics.cost_usd),
+                _ => dollars(metrics.cost_usd),
             },
+        }
+    }
+}
+
+impl Row {
+    /// Errors, and behind them what nothing decides.
+    fn errors(&self) -> String {
+        match self.undecided {
+            0 => self.error.to_string(),
+            undecided => format!("{} ({undecided} undecided)", self.error),
         }
     }
 }

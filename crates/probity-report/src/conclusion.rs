@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use probity_core::{
-    gate::{GateStatus, percent},
+    gate::{GateStatus, percent, percent_beside},
     metrics::Verdicts,
-    view::{Against, RunView},
+    record::LaneStatus,
+    view::{Against, LaneReport, RunView},
 };
+
+use crate::text;
 
 /// What a run comes to, by the same rules as the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +76,12 @@ impl Conclusion {
 
 /// Why a run stands as it does, in a sentence without a period.
 pub fn sentence(run: &RunView) -> String {
+    let (reason, counts) = parts(run);
+    format!("{reason}; {counts}")
+}
+
+/// Why a run stands as it does, and how many cases passed.
+pub(crate) fn parts(run: &RunView) -> (String, String) {
     let gates = || run.lanes.iter().flat_map(|lane| &lane.gates);
     let count = |status: GateStatus| gates().filter(|gate| gate.status == status).count();
     let (failed, warned, all) = (count(GateStatus::Fail), count(GateStatus::Warn), gates().count());
@@ -92,30 +101,37 @@ pub fn sentence(run: &RunView) -> String {
         Some(_) | None => String::new(),
     };
     let of_gates = match (Conclusion::of(run), all) {
-        (Conclusion::Unsound, _) => return format!("{}; {judged}{errors}", unsound(run)),
-        (_, 0) => "no gates are declared".to_owned(),
+        (Conclusion::Unsound, _) => return (unsound(run), format!("{judged}{errors}")),
+        (_, 0) => "no gate is declared".to_owned(),
+        (Conclusion::Failed, 1) if failed == 1 => "the gate failed".to_owned(),
         (Conclusion::Failed, _) if failed == 0 => format!("none of {all} gates failed"),
         (Conclusion::Failed, _) => format!("{failed} of {all} gates failed"),
-        (Conclusion::Warned, _) => format!("{warned} of {all} gates hold only just"),
-        (Conclusion::Passed, 1) => "the gate holds".to_owned(),
-        (Conclusion::Passed, _) => format!("all {all} gates hold"),
+        (Conclusion::Warned, 1) => "the gate warns".to_owned(),
+        (Conclusion::Warned, _) => format!("{warned} of {all} gates warn"),
+        (Conclusion::Passed, 1) => "the gate passed".to_owned(),
+        (Conclusion::Passed, _) => format!("all {all} gates passed"),
     };
-    format!("{worse}{of_gates}; {judged}{errors}")
+    (format!("{worse}{of_gates}"), format!("{judged}{errors}"))
 }
 
 /// Why the results of a run are not usable.
 fn unsound(run: &RunView) -> String {
     let (errors, results) = run.errors();
+    let unsound = |it: &&LaneReport| !it.status.as_ref().is_some_and(LaneStatus::is_sound);
+    let told = || run.lanes.iter().find(unsound).and_then(text::told);
     if results == 0 {
-        "nothing was run".to_owned()
+        told().unwrap_or_else(|| "nothing was run".to_owned())
     } else if run.locked_out() > 0 {
         format!("the key or the account was refused {} times", run.locked_out())
     } else if run.decides_nothing() {
-        "no case states a criterion, so nothing was decided".to_owned()
+        "no case has a criterion, so nothing was decided".to_owned()
     } else if !run.is_sound() {
-        format!("the run is {}", run.status)
+        told().unwrap_or_else(|| format!("the run is {}", run.status))
     } else {
-        format!("{errors} of {results} cases ended in an error, which is too many")
+        let found = percent_beside(errors, results, run.max_error_rate);
+        // A product of floats is off in its last digits.
+        let most = (run.max_error_rate * 1e11).round() / 1e9;
+        format!("{found} of the cases ended in an error, more than {most} %")
     }
 }
 

@@ -11,8 +11,10 @@ use probity_core::{
     view::{Cases, RunView},
 };
 
+use crate::answers;
+
 /// The columns, in their order.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 21] = [
     "runner",
     "backend",
     "model",
@@ -33,22 +35,32 @@ pub const COLUMNS: [&str; 20] = [
     "calls",
     "error_kind",
     "source",
+    "case_verdict",
 ];
 
 /// The header and a row for each result.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
     write!(out, "{}\r\n", COLUMNS.join(","))?;
     for (at, lane) in run.lanes.iter().enumerate() {
-        cases.each(at, &mut |case| write_row(&lane.lane, case, out))?;
+        answers::each(cases, at, &lane.lane, &mut |counted| {
+            let mut rows = counted.answers.iter();
+            rows.try_for_each(|case| write_row(&lane.lane, case, counted.verdict, out))
+        })?;
     }
     Ok(())
 }
 
-fn write_row(lane: &Lane, case: &CaseRecord, out: &mut dyn io::Write) -> io::Result<()> {
+fn write_row(
+    lane: &Lane,
+    case: &CaseRecord,
+    case_verdict: Verdict,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let reason = match case.verdict {
         Verdict::Pass => String::new(),
         Verdict::Fail | Verdict::Error | Verdict::Undecided => case.why(),
     };
+    let asked = case.request.shown();
     let number = |value: Option<u64>| value.map(|it| it.to_string()).unwrap_or_default();
     let cells: [Cow<'_, str>; COLUMNS.len()] = [
         text(&lane.runner),
@@ -61,7 +73,7 @@ fn write_row(lane: &Lane, case: &CaseRecord, out: &mut dyn io::Write) -> io::Res
         case.class.as_str().into(),
         case.verdict.as_str().into(),
         text(&reason),
-        text(case.request.prompt()),
+        text(&asked),
         text(&case.expected().unwrap_or_default()).into_owned().into(),
         text(case.actual().unwrap_or_default()),
         case.latency_ms.to_string().into(),
@@ -71,6 +83,7 @@ fn write_row(lane: &Lane, case: &CaseRecord, out: &mut dyn io::Write) -> io::Res
         case.calls.to_string().into(),
         case.error.as_ref().map_or("", |it| it.kind.as_str()).into(),
         case.source.as_str().into(),
+        case_verdict.as_str().into(),
     ];
     for (at, cell) in cells.iter().enumerate() {
         if at > 0 {

@@ -41,7 +41,7 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
     if let Some(system) = record.request.system() {
         block(&mut text, "system", system);
     }
-    block(&mut text, "prompt", record.request.prompt());
+    block(&mut text, "prompt", &record.request.shown());
     if let Some(reasoning) = &record.reasoning {
         block(&mut text, "reasoning", reasoning);
     }
@@ -86,6 +86,10 @@ fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
     if let Some(expected) = record.expected() {
         field(text, "expected", &one_line(&expected, 400));
         field(text, "actual", &one_line(record.actual().unwrap_or("nothing"), 400));
+    }
+    for extracted in &record.classification.details.extracted {
+        let check = one_line(&extracted.check, 40);
+        field(text, "extracted", &format!("`{}` ({check})", one_line(&extracted.text, 400)));
     }
 }
 
@@ -204,8 +208,8 @@ fn question(text: &mut String, record: &CaseRecord, asked: &Asked) {
     if let Some(system) = asked.request.system().filter(|it| record.request.system() != Some(it)) {
         block(text, "  system", system);
     }
-    if asked.request.prompt() != record.request.prompt() {
-        block(text, "  prompt", asked.request.prompt());
+    if asked.request.conversation() != record.request.conversation() {
+        block(text, "  prompt", &asked.request.shown());
     }
     match (&asked.reply, &asked.error) {
         (Some(reply), _) => block(text, "  reply", reply),

@@ -53,7 +53,7 @@ pub fn commands(
         for gate in &lane.gates {
             let (command, word) = match gate.status {
                 GateStatus::Pass | GateStatus::Empty => continue,
-                GateStatus::Warn => ("warning", "holds only just"),
+                GateStatus::Warn => ("warning", "warns"),
                 GateStatus::Fail => ("error", "failed"),
             };
             warnings += usize::from(gate.status == GateStatus::Warn);

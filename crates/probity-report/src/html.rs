@@ -14,6 +14,7 @@ use std::io;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use probity_core::{
+    dollars::dollars,
     evaluation::time,
     view::{Cases, RunView},
 };
@@ -187,7 +188,7 @@ fn static_row(row: &Row) -> Markup {
             td.c-reason dir="auto" { (row.text) }
             td.c-ms { (row.latency_ms) " ms" }
             td.c-tokens { @if row.tokens > 0 { (row.tokens) } }
-            td.c-cost { @if let Some(cost) = row.cost_usd { (format!("${cost:.4}")) } }
+            td.c-cost { @if let Some(cost) = row.cost_usd { (dollars(cost)) } }
         }
     }
 }
@@ -197,7 +198,7 @@ fn foot(run: &RunView, cap: usize, written: &Written) -> Markup {
         footer {
             p {
                 "Probity " (one_line(&run.probity_version, 40)) ". Texts are cut after " (cap)
-                " characters each; " code { "probity show " (run.short) " CASE" } " has them whole."
+                " characters each; " code { "probity show " (run.short) " CASE" } " has them in full."
                 @if written.left_out > 0 {
                     " " (written.left_out) " results are left out of the table, those that passed first; "
                     "the figures count them all."

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use probity_core::{record::CaseRecord, standing::Changes};
+use probity_core::{case_outcome::Changes, record::CaseRecord};
 
 use crate::{
     compare::summary,
     markdown::escape::{fenced, span},
-    plain::one_line,
+    plain::{one_line, shell_word},
 };
 
 /// Cases that are shown in full; the others by their ids.
@@ -60,7 +60,7 @@ pub fn render(regression: &Regression<'_>) -> String {
     }
     text.push_str("\n## See it again\n\n");
     let ids: Vec<&str> = worse.iter().take(SHOWN).map(String::as_str).collect();
-    let [suite, runner, ids] = [*suite, *runner, &ids.join(",")].map(quoted);
+    let [suite, runner, ids] = [*suite, *runner, &ids.join(",")].map(shell_word);
     let command = format!("probity run {suite} {runner} --case {ids}");
     text.push_str(&fenced(&command));
     text.push_str("\n## Cases\n");
@@ -68,7 +68,7 @@ pub fn render(regression: &Regression<'_>) -> String {
         let _ = writeln!(text, "\n### {}\n", span(&one_line(id, 120)));
         let Some(case) = cases.get(id) else { continue };
         let _ = writeln!(text, "{}: {}\n", case.class, span(&one_line(&case.why(), 300)));
-        let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(case.request.prompt())));
+        let _ = writeln!(text, "Asked:\n\n{}", fenced(cut(&case.request.shown())));
         if let Some(expected) = case.expected() {
             let _ = writeln!(text, "Expected:\n\n{}", fenced(cut(&expected)));
         }
@@ -83,15 +83,6 @@ pub fn render(regression: &Regression<'_>) -> String {
         }
     }
     text
-}
-
-/// One word of a command that somebody is going to copy.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// The beginning of a text.

@@ -5,51 +5,111 @@ pub mod consistency;
 use std::io;
 
 use probity_core::{
-    evaluation::{EvaluationResult, FailedCase, rounded, time},
+    evaluation::{EvaluationResult, rounded, time},
     metrics::Metrics,
     record::{CaseRecord, Lane},
     view::{Cases, RunView},
 };
+use serde::{
+    Serialize, Serializer,
+    ser::{Error as _, SerializeMap as _, SerializeSeq as _},
+};
 use serde_json::{Map, Value, json};
+
+use crate::answers;
 
 /// One object for a single runner on one backend, else `{ "runners": [...], "consistency": [...] }`.
 ///
-/// The same records are the same bytes: names are sorted, numbers rounded, times in UTC.
+/// The same records are the same bytes: names are sorted, numbers rounded, times in UTC. No more
+/// than one case is in memory.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut results = evaluate(run, cases)?;
-    let value = match results.len() {
-        1 => serde_json::to_value(results.remove(0))?,
-        _ => {
-            let found: Vec<Value> = run.consistency.iter().map(consistency::value).collect();
-            json!({
-                "runners": results,
-                "consistency": found,
-                "micro_mean": run.micro_mean().map(rounded),
-                "macro_mean": run.macro_mean().map(rounded),
-            })
-        }
+    let lane = |(at, report)| Evaluation {
+        result: EvaluationResult::of(run, report, Vec::new()),
+        at,
+        lane: &report.lane,
+        cases,
     };
-    serde_json::to_writer_pretty(&mut *out, &sorted(value))?;
+    let mut runners: Vec<Evaluation<'_>> = run.lanes.iter().enumerate().map(lane).collect();
+    match runners.len() {
+        1 => serde_json::to_writer_pretty(&mut *out, &runners.remove(0))?,
+        _ => {
+            let consistency = run.consistency.iter().map(consistency::value).map(sorted).collect();
+            let all = Evaluations {
+                consistency,
+                macro_mean: run.macro_mean().map(rounded),
+                micro_mean: run.micro_mean().map(rounded),
+                runners,
+            };
+            serde_json::to_writer_pretty(&mut *out, &all)?;
+        }
+    }
     out.write_all(b"\n")
 }
 
-/// The evaluation results of a run, one for each runner and backend.
-pub fn evaluate(run: &RunView, cases: &dyn Cases) -> io::Result<Vec<EvaluationResult>> {
-    let mut results = Vec::with_capacity(run.lanes.len());
-    for (at, lane) in run.lanes.iter().enumerate() {
-        let mut failed = Vec::new();
-        cases.each(at, &mut |case| {
-            failed.extend(FailedCase::of(case));
-            Ok(())
-        })?;
-        let result = EvaluationResult::of(run, lane, failed);
+/// The evaluations of several lanes, with the names in order.
+#[derive(Serialize)]
+struct Evaluations<'a> {
+    consistency: Vec<Value>,
+    macro_mean: Option<f64>,
+    micro_mean: Option<f64>,
+    runners: Vec<Evaluation<'a>>,
+}
+
+/// The evaluation of a lane; the cases that did not pass are read while it is written.
+struct Evaluation<'a> {
+    result: EvaluationResult,
+    at: usize,
+    lane: &'a Lane,
+    cases: &'a dyn Cases,
+}
+
+impl Serialize for Evaluation<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = serde_json::to_value(&self.result).map_err(S::Error::custom)?;
+        let Value::Object(entries) = sorted(value) else {
+            return Err(S::Error::custom("a result is an object"));
+        };
+        let mut map = serializer.serialize_map(Some(entries.len()))?;
+        for (name, value) in &entries {
+            match name.as_str() {
+                EvaluationResult::FAILED_CASES => map.serialize_entry(name, &FailedCases(self))?,
+                _ => map.serialize_entry(name, value)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// The cases of a lane that did not pass.
+struct FailedCases<'a>(&'a Evaluation<'a>);
+
+impl Serialize for FailedCases<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(Evaluation { result, at, lane, cases }) = self;
+        let (mut listed, mut unwritten) = (0, None);
+        let mut list = serializer.serialize_seq(None)?;
+        let read = answers::each(*cases, *at, lane, &mut |counted| {
+            let Some(failed) = counted.failed_case() else { return Ok(()) };
+            listed += 1;
+            let failed = sorted(serde_json::to_value(failed)?);
+            list.serialize_element(&failed).map_err(|error| {
+                unwritten = Some(error);
+                io::Error::other("the report cannot be written")
+            })
+        });
+        if let Some(error) = unwritten {
+            return Err(error);
+        }
+        read.map_err(S::Error::custom)?;
         // What does not add up here is a fault of this program, and must not look like a result.
-        match result.validate().first() {
-            None => results.push(result),
-            Some(wrong) => return Err(io::Error::other(format!("{}: {wrong}", lane.title()))),
+        match result.validate_listing(listed).first() {
+            None => list.end(),
+            Some(wrong) => {
+                let EvaluationResult { runner, backend, .. } = result;
+                Err(S::Error::custom(format!("{runner} on {backend}: {wrong}")))
+            }
         }
     }
-    Ok(results)
 }
 
 /// Every case as a line.
@@ -75,6 +135,7 @@ pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
         "case": *case.case,
         "system": case.request.system(),
         "prompt": case.request.prompt(),
+        "messages": (!case.request.is_plain()).then_some(&case.request.messages),
         "raw_response": case.reply,
         "reasoning": case.reasoning,
         "error": case.error,
@@ -102,6 +163,7 @@ pub(crate) fn figures(metrics: &Metrics) -> Map<String, Value> {
         ("passed", json!(verdicts.pass)),
         ("failed", json!(verdicts.fail)),
         ("errors", json!(verdicts.error)),
+        ("undecided", json!(verdicts.undecided)),
         ("rate", json!(verdicts.rate())),
         ("interval", json!(metrics.interval.map(|it| [it.low, it.high]))),
         ("latency_p95_ms", json!(metrics.latency.map(|it| it.p95))),

@@ -1,5 +1,5 @@
-//! `JUnit` XML, as CI servers read it: a testsuite for each lane, a testcase for each result,
-//! and the gates as a testsuite of their own.
+//! `JUnit` XML, as CI servers read it: a testsuite for each lane, a testcase for each result
+//! or, with `min_pass`, for each case, and the gates as a testsuite of their own.
 //!
 //! It is written in one pass. The counts in the opening tags come from the figures that are
 //! there before, and what XML 1.0 has no place for is made visible.
@@ -10,12 +10,14 @@ use probity_core::{
     classification::Verdict,
     evaluation::time,
     gate::{GateOutcome, GateStatus},
+    metrics::Verdicts,
     record::CaseRecord,
     view::{Against, Cases, LaneReport, RunView},
     visible::is_hidden,
 };
 
 use crate::{
+    answers::{self, Counted},
     plain::{capped, one_line},
     text::told,
 };
@@ -27,20 +29,16 @@ pub const MOST_NAME: usize = 500;
 
 /// A whole document.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut lanes = Vec::with_capacity(run.lanes.len());
-    for at in 0..run.lanes.len() {
-        lanes.push(Counts::of_lane(run, at, cases)?);
-    }
+    let lanes: Vec<Counts> = run.lanes.iter().map(Counts::of_lane).collect();
     let gates = Counts::of_gates(run);
     let all = lanes.iter().fold(gates, |sum, it| sum.plus(*it));
-    let elapsed = run.finished_ms.map_or(0, |end| end.saturating_sub(run.started_ms));
-    let elapsed = u64::try_from(elapsed).unwrap_or(0);
+    let elapsed = run.elapsed_ms().unwrap_or(0);
     out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
     let name = Xml(&run.suite);
     writeln!(out, "<testsuites name=\"{name}\" {all} time=\"{}\">", Seconds(elapsed))?;
     for (at, (report, counts)) in run.lanes.iter().zip(lanes).enumerate() {
         write_lane(run, report, counts, out)?;
-        cases.each(at, &mut |case| write_case(run, report, case, out))?;
+        answers::each(cases, at, &report.lane, &mut |it| write_case(run, report, it, out))?;
         write_missing(report, out)?;
         out.write_all(b"  </testsuite>\n")?;
     }
@@ -58,31 +56,15 @@ struct Counts {
 }
 
 impl Counts {
-    /// Those of a lane. Where several repeats make one case, its figures count cases and not
-    /// results; only then the results are counted here.
-    fn of_lane(run: &RunView, at: usize, cases: &dyn Cases) -> io::Result<Self> {
-        let LaneReport { lane, metrics, .. } = &run.lanes[at];
-        let mut counts = Self { tests: metrics.results(), ..Self::default() };
-        if lane.judging.min_pass.is_none() {
-            counts.failures = metrics.all.verdicts.fail;
-            counts.errors = metrics.all.verdicts.error;
-            counts.skipped = metrics.all.verdicts.undecided;
-        } else {
-            cases.each(at, &mut |case| {
-                match counted(&run.lanes[at], case) {
-                    Verdict::Pass => {}
-                    Verdict::Fail => counts.failures += 1,
-                    Verdict::Error => counts.errors += 1,
-                    Verdict::Undecided => counts.skipped += 1,
-                }
-                Ok(())
-            })?;
+    fn of_lane(report: &LaneReport) -> Self {
+        let Verdicts { fail, error, undecided, .. } = report.metrics.all.verdicts;
+        let not_run = u64::from(missing(report) > 0);
+        Self {
+            tests: report.metrics.all.verdicts.total() + not_run,
+            failures: fail,
+            errors: error,
+            skipped: undecided + not_run,
         }
-        if missing(&run.lanes[at]) > 0 {
-            counts.tests += 1;
-            counts.skipped += 1;
-        }
-        Ok(counts)
     }
 
     fn of_gates(run: &RunView) -> Self {
@@ -117,14 +99,6 @@ impl fmt::Display for Counts {
         let Self { tests, failures, errors, skipped } = self;
         write!(f, "tests=\"{tests}\" failures=\"{failures}\" ")?;
         write!(f, "errors=\"{errors}\" skipped=\"{skipped}\"")
-    }
-}
-
-/// The verdict as the lane counts it.
-fn counted(report: &LaneReport, case: &CaseRecord) -> Verdict {
-    match case.verdict {
-        Verdict::Error if report.lane.judging.errors_as_failures => Verdict::Fail,
-        verdict @ (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided) => verdict,
     }
 }
 
@@ -167,33 +141,34 @@ fn write_lane(
 fn write_case(
     run: &RunView,
     report: &LaneReport,
-    case: &CaseRecord,
+    counted: Counted<'_>,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
+    let case = counted.telling();
     let class = format!("{}.{}", run.suite, report.lane.runner);
     let repeat = match case.repeat {
-        0 => String::new(),
-        n => format!(" [repeat {n}]"),
+        n if n > 0 && report.lane.judging.min_pass.is_none() => format!(" [repeat {n}]"),
+        _ => String::new(),
     };
     writeln!(
         out,
         "    <testcase classname=\"{}\" name=\"{}{repeat}\" time=\"{}\">",
         Xml(&class),
         Xml(&capped(&case.case_id, MOST_NAME)),
-        Seconds(case.elapsed_ms),
+        Seconds(counted.answers.iter().map(|it| it.elapsed_ms).sum()),
     )?;
-    let tag = match counted(report, case) {
+    let tag = match counted.verdict {
         Verdict::Pass => None,
         Verdict::Fail => Some("failure"),
         Verdict::Error => Some("error"),
         Verdict::Undecided => {
-            writeln!(out, "      <skipped message=\"{}\"/>", Xml(&case.why()))?;
+            writeln!(out, "      <skipped message=\"{}\"/>", Xml(&counted.why()))?;
             None
         }
     };
     if let Some(tag) = tag {
         let kind = case.error.as_ref().map_or(case.class.as_str(), |it| it.kind.as_str());
-        let message = one_line(&case.why(), MOST_NAME);
+        let message = one_line(&counted.why(), MOST_NAME);
         writeln!(out, "      <{tag} type=\"{kind}\" message=\"{}\"/>", Xml(&message))?;
     }
     writeln!(out, "      <system-out>{}</system-out>", XmlText(&transcript(case)))?;
@@ -204,7 +179,7 @@ fn write_case(
 fn transcript(case: &CaseRecord) -> String {
     let error = case.error.as_ref().map(ToString::to_string);
     let parts = [
-        ("prompt", Some(case.request.prompt().to_owned())),
+        ("prompt", Some(case.request.shown().into_owned())),
         ("expected", case.expected()),
         ("reply", case.reply.clone()),
         ("error", error),
@@ -225,7 +200,7 @@ fn write_missing(report: &LaneReport, out: &mut dyn io::Write) -> io::Result<()>
         return Ok(());
     }
     let why = told(report);
-    let why = why.unwrap_or_else(|| "the run did not come to its end".to_owned());
+    let why = why.unwrap_or_else(|| "the run did not finish".to_owned());
     let message =
         format!("{missing} of {} planned results are missing: {why}", report.lane.planned);
     writeln!(out, "    <testcase classname=\"probity\" name=\"not run\" time=\"0.000\">")?;

@@ -3,11 +3,11 @@
 //! Every format is one function from a run's view and its cases to bytes. What a model
 //! wrote is shown and never obeyed: each format escapes it in its own way.
 
+mod answers;
 pub mod compare;
 pub mod conclusion;
 pub mod csv;
 pub mod explain;
-mod figures;
 pub mod github;
 pub mod html;
 pub mod issue;
@@ -96,7 +96,8 @@ pub fn write(
 ) -> io::Result<()> {
     match format {
         Format::Text => {
-            let plain = anstream::adapter::strip_str(&text::render(run)).to_string();
+            let text = text::render(&text::Page::full(run, cases))?;
+            let plain = anstream::adapter::strip_str(&text).to_string();
             out.write_all(plain.as_bytes())
         }
         Format::Json => json::write(run, cases, out),

@@ -11,6 +11,8 @@ use std::{fmt::Write as _, io};
 
 use probity_core::{
     classification::Verdict,
+    dollars::dollars,
+    figures::Sheet,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Flaky, Verdicts},
     record::CaseRecord,
@@ -19,9 +21,8 @@ use probity_core::{
 
 use crate::{
     conclusion::{self, Conclusion},
-    figures::Sheet,
     plain::{capped, one_line},
-    text::{millis, shown_interval, told},
+    text::{estimated, means, millis, shown_interval, told},
 };
 use escape::{cell, fenced, html, span};
 
@@ -98,12 +99,15 @@ fn head(run: &RunView) -> String {
     text.push_str("| lane | pass rate | 95 % interval | passed | failed | errors | p95 | cost |\n");
     text.push_str("| --- | ---: | :---: | ---: | ---: | ---: | ---: | ---: |\n");
     list(&mut text, run.lanes.iter().map(row), "lanes");
+    if let Some(means) = means(run) {
+        let _ = write!(text, "{}\n\n", upper_first(&means));
+    }
     let told = |report: &LaneReport| {
         let status = told(report)?;
         let title = span(&one_line(&report.title(), 60));
         Some(format!("- {title}: {}\n", span(&one_line(&status, MOST_NAME))))
     };
-    list(&mut text, run.lanes.iter().filter_map(told), "lanes that did not come to their end");
+    list(&mut text, run.lanes.iter().filter_map(told), "lanes that did not finish");
     let mut gates: Vec<_> =
         run.lanes.iter().flat_map(|lane| lane.gates.iter().map(move |gate| (lane, gate))).collect();
     // Those that do not hold come first.
@@ -114,7 +118,7 @@ fn head(run: &RunView) -> String {
     list(&mut text, gates.iter().map(|(lane, gate)| gate_line(lane, gate)), "gates");
     for report in &run.lanes {
         if let Some(figures) = &report.metrics.figures {
-            sheet(&mut text, &report.title(), &Sheet::of(figures));
+            sheet(&mut text, &report.title(), &figures.sheet());
         }
     }
     text.push_str(&consistency::render(run));
@@ -170,7 +174,7 @@ fn row(report: &LaneReport) -> String {
     let p95 = metrics.latency.map_or_else(|| "n/a".to_owned(), |it| millis(it.p95));
     let cost = match metrics.priced {
         0 => "n/a".to_owned(),
-        _ => format!("${:.4}", metrics.cost_usd),
+        _ => format!("{}{}", dollars(metrics.cost_usd), estimated(metrics)),
     };
     let replayed = if lane.replayed { " (replayed)" } else { "" };
     format!(
@@ -244,7 +248,7 @@ fn block(report: &LaneReport, case: &CaseRecord) -> String {
         html(&one_line(&case.why(), MOST_NAME)),
     );
     let parts = [
-        ("Prompt", Some(case.request.prompt().to_owned())),
+        ("Prompt", Some(case.request.shown().into_owned())),
         ("Expected", case.expected()),
         ("Actual", case.actual().map(str::to_owned)),
     ];

@@ -14,6 +14,36 @@ pub fn one_line(text: &str, width: usize) -> String {
     if cut { format!("{shown}…") } else { shown }
 }
 
+/// The first line of a text in so many columns, with a sign that there is more as the last.
+pub fn fitted(text: &str, width: usize) -> String {
+    let shown = one_line(text, width);
+    if shown.chars().count() <= width {
+        return shown;
+    }
+    let kept: String = shown.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// A text in lines of so many columns, broken between words. Every line but the first begins
+/// with `indent`.
+pub fn folded(text: &str, width: usize, indent: &str) -> String {
+    let (mut folded, mut used) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            folded.push('\n');
+            folded.push_str(indent);
+            used = indent.chars().count();
+        } else if used > 0 {
+            folded.push(' ');
+            used += 1;
+        }
+        folded.push_str(word);
+        used += length;
+    }
+    folded
+}
+
 /// The text up to so many characters, and a note of how many more there are.
 pub fn capped(text: &str, most: usize) -> Cow<'_, str> {
     // A text of so few bytes cannot have more characters.
@@ -29,6 +59,15 @@ pub fn capped(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// One word of a command that somebody is going to copy.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,=".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +76,11 @@ mod tests {
     fn of_several_lines_the_first_is_shown() {
         assert_eq!(one_line("  first\nsecond", 10), "first…");
         assert_eq!(one_line("abcdef", 3), "abc…");
+        for (text, shown) in
+            [("abc", "abc"), ("abcdef", "ab…"), ("a\nb", "a…"), ("\u{1b}[2J", "\\u…")]
+        {
+            assert_eq!(fitted(text, 3), shown);
+        }
     }
 
     #[test]

@@ -13,13 +13,13 @@ use probity_core::{
     evaluation::FailureReason,
     failure::ErrorKind,
     gate::Gate,
+    kind::RunnerKind,
     metrics::{Fold, ResultFacts},
     record::{
         CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane, LaneStatus, RunStatus,
         Source, Usage,
     },
     request::Request,
-    runner::RunnerKind,
     score::Score,
     view::{Cases, LaneReport, RunView},
 };

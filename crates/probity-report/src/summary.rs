@@ -3,9 +3,9 @@
 use std::io;
 
 use probity_core::{
-    evaluation::time,
+    evaluation::{GateResult, time},
     gate::GateStatus,
-    record::LaneStatus,
+    record::{Lane, LaneStatus},
     view::{LaneReport, RunView},
 };
 use serde_json::{Value, json};
@@ -42,8 +42,10 @@ pub fn of_failure(suite: &str, why: &str) -> String {
         "passed": 0,
         "failed": 0,
         "errors": 0,
+        "undecided": 0,
         "suite_fail_fast": false,
         "fail_fast_runners": [],
+        "fail_fast_backends": [],
         "consistency": [],
         "runners": [],
     });
@@ -54,16 +56,15 @@ fn summary(run: &RunView) -> Value {
     let metrics = || run.lanes.iter().map(|lane| &lane.metrics);
     let of_fail_fast =
         |lane: &&LaneReport| matches!(lane.status, Some(LaneStatus::FailFast { .. }));
-    let fail_fast: Vec<String> =
-        run.lanes.iter().filter(of_fail_fast).map(LaneReport::title).collect();
+    let fail_fast: Vec<&Lane> =
+        run.lanes.iter().filter(of_fail_fast).map(|report| &report.lane).collect();
     let priced = metrics().any(|it| it.priced > 0);
-    let milliseconds = run.finished_ms.map(|end| end.saturating_sub(run.started_ms));
     json!({
         "schema_version": SCHEMA_VERSION,
         "run_id": run.run_id,
         "suite": run.suite,
         "timestamp": time(run.started_ms),
-        "duration_seconds": milliseconds.map(seconds),
+        "duration_seconds": run.elapsed_ms().map(seconds),
         "conclusion": Conclusion::of(run).as_str(),
         "aborted": Conclusion::of(run) == Conclusion::Unsound,
         "total_calls": metrics().map(|it| it.calls).sum::<u64>(),
@@ -73,8 +74,11 @@ fn summary(run: &RunView) -> Value {
         "passed": metrics().map(|it| it.all.verdicts.pass).sum::<u64>(),
         "failed": metrics().map(|it| it.all.verdicts.fail).sum::<u64>(),
         "errors": metrics().map(|it| it.all.verdicts.error).sum::<u64>(),
+        "undecided": metrics().map(|it| it.all.verdicts.undecided).sum::<u64>(),
         "suite_fail_fast": !fail_fast.is_empty(),
-        "fail_fast_runners": fail_fast,
+        // The backend of each stands at the same place of the other list.
+        "fail_fast_runners": fail_fast.iter().map(|lane| &lane.runner).collect::<Vec<_>>(),
+        "fail_fast_backends": fail_fast.iter().map(|lane| &lane.backend).collect::<Vec<_>>(),
         "runners": run.lanes.iter().map(runner).collect::<Vec<_>>(),
         "consistency": run.consistency.iter().map(consistency::counts).collect::<Vec<_>>(),
     })
@@ -110,11 +114,13 @@ fn runner(report: &LaneReport) -> Value {
         "passed": metrics.all.verdicts.pass,
         "failed": metrics.all.verdicts.fail,
         "errors": metrics.all.verdicts.error,
+        "undecided": metrics.all.verdicts.undecided,
         "calls": metrics.calls,
         "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
-        "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first))),
+        "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first).try_into().unwrap_or(0))),
         "figures": metrics.figures,
         "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
+        "gate_results": gates.iter().map(GateResult::from).collect::<Vec<_>>(),
     })
 }
 
@@ -142,6 +148,6 @@ fn word(report: &LaneReport) -> &'static str {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
-fn seconds(milliseconds: i64) -> f64 {
+fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
 }

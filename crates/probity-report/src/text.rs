@@ -1,38 +1,112 @@
-//! What the terminal shows, at most 80 columns wide but for long names.
+//! What the terminal shows of a run: what is wrong first, then figures, the verdict last.
 
 pub(crate) mod consistency;
+mod failing;
+mod lane;
+mod lanes;
+mod since;
+mod verdict;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io};
 
 use anstyle::{AnsiColor, Style};
 use probity_core::{
-    gate::{GateStatus, percent},
-    metrics::{Metrics, Repeats, Verdicts},
+    dollars::dollars,
+    gate::GateStatus,
+    metrics::Metrics,
     record::{CallError, LaneStatus},
-    view::{LaneReport, RunView},
+    view::{Cases, LaneReport, RunView},
 };
-use probity_stats::Interval;
 
-use crate::{
-    figures::{Sheet, Table},
-    plain::one_line,
-};
+pub(crate) use probity_core::figures::shown_interval;
+
+use crate::plain::one_line;
+pub use since::{Flips, Since};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const SO_SO: Style = AnsiColor::Yellow.on_default();
 const TITLE: Style = Style::new().bold();
 
-/// Flaky cases and the like that are named; the other reports have them all.
-const NAMED: usize = 10;
-/// Rows of a table that are shown; the other reports have them all.
-const MOST_ROWS: usize = 24;
+/// The width of a terminal that does not say how wide it is.
+pub const USUAL_WIDTH: usize = 80;
+
+/// A run, and how much of it the terminal shows.
+#[derive(Clone, Copy)]
+pub struct Page<'a> {
+    /// The run.
+    pub run: &'a RunView,
+    /// Its cases.
+    pub cases: &'a dyn Cases,
+    /// What has flipped since an earlier run.
+    pub since: Option<&'a Since>,
+    /// The suite as it is named on the command line; none if that is not known.
+    pub suite: Option<&'a str>,
+    /// The command that goes on with the run.
+    pub resume: Option<&'a str>,
+    /// The exit code that follows; none where it says nothing about the run.
+    pub exit_code: Option<u8>,
+    /// Columns.
+    pub width: usize,
+    /// How much is said.
+    pub extent: Extent,
+}
+
+/// How much is said of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What one wants to know after a run: several lanes are rows of one table.
+    Brief,
+    /// All figures of each lane, and more of the cases that did not pass.
+    Full,
+}
+
+impl<'a> Page<'a> {
+    /// All that is known of a run, for a terminal of the usual width.
+    pub fn full(run: &'a RunView, cases: &'a dyn Cases) -> Self {
+        let (extent, width) = (Extent::Full, USUAL_WIDTH);
+        Self { run, cases, since: None, suite: None, resume: None, exit_code: None, width, extent }
+    }
+
+    /// What a lane is called beside the others: what all have in common is left out.
+    fn label(&self, report: &LaneReport) -> String {
+        let lanes = &self.run.lanes;
+        let lane = &report.lane;
+        if lanes.iter().all(|it| it.lane.runner == lane.runner) {
+            lane.backend.clone()
+        } else if lanes.iter().all(|it| it.lane.backend == lane.backend) {
+            lane.runner.clone()
+        } else {
+            report.title()
+        }
+    }
+
+    fn has_several_lanes(&self) -> bool {
+        self.run.lanes.len() > 1
+    }
+}
 
 /// The summary of a run, with colours for terminals that have them.
-pub fn render(run: &RunView) -> String {
+pub fn render(page: &Page<'_>) -> io::Result<String> {
+    let run = page.run;
     let mut text = format!("run {} of {}: {}\n", run.run_id, one_line(&run.suite, 60), run.status);
-    for lane in &run.lanes {
-        write_lane(&mut text, lane);
+    failing::write(&mut text, page)?;
+    if let Some(since) = page.since {
+        since::write(&mut text, page, since);
+    }
+    if page.has_several_lanes() {
+        lanes::write(&mut text, page);
+    }
+    for report in &run.lanes {
+        match page.extent {
+            Extent::Brief if page.has_several_lanes() => {
+                lane::write_rest(&mut text, report, page.width);
+            }
+            Extent::Brief | Extent::Full => lane::write(&mut text, report, page.width),
+        }
+    }
+    if let Some(means) = means(run) {
+        let _ = writeln!(text, "\n{means}");
     }
     for found in &run.consistency {
         consistency::write(&mut text, &run.short, found);
@@ -40,225 +114,58 @@ pub fn render(run: &RunView) -> String {
     if let Some(against) = &run.against {
         text.push_str(&against.text);
     }
-    let (errors, results) = run.errors();
-    if errors > 0 {
-        let run = &run.short;
-        let _ = writeln!(
-            text,
-            "\nended in an error: {errors}; ask them again with --retry-errors {run}"
-        );
-    }
-    if run.locked_out() > 0 {
-        let count = run.locked_out();
-        let _ =
-            writeln!(text, "{count} authentication or quota errors: the results are not usable");
-    }
-    if run.is_degraded() {
-        let (rate, most) = (percent(errors, results), run.max_error_rate * 100.0);
-        let _ = writeln!(
-            text,
-            "{BAD}degraded{BAD:#}: {rate} of the cases ended in an error, more than {most} %"
-        );
-    }
-    text
+    write_gates(&mut text, page);
+    verdict::write(&mut text, page);
+    Ok(text)
 }
 
-fn write_lane(text: &mut String, report: &LaneReport) {
-    let LaneReport { lane, metrics, gates, .. } = report;
-    let model = lane.model.as_deref().map(|model| format!(" ({})", one_line(model, 40)));
-    let replayed = if lane.replayed { ", replayed from a recording" } else { "" };
-    let _ = writeln!(
-        text,
-        "\n{TITLE}{}{TITLE:#}{}{replayed}",
-        one_line(&report.title(), 60),
-        model.unwrap_or_default()
-    );
-    let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
-    let counted = match (metrics.results(), lane.judging.min_pass) {
-        (results, None) if lane.repeat > 1 => {
-            format!("{results} of {} answers, {} to a case", lane.planned, lane.repeat)
-        }
-        (_, None) => format!("{} of {} cases", report.cases(), report.planned()),
-        (results, Some(least)) => {
-            format!("{results} of {} answers, {least} of {} make a case", lane.planned, lane.repeat)
-        }
-    };
-    let _ =
-        writeln!(text, "  {counted}: {pass} pass, {fail} fail, {error} error{}", and(undecided));
-    if let Some(interval) = metrics.interval {
-        let (rate, range) = (percent(pass, pass + fail), shown_interval(interval));
-        let grouped = if metrics.is_clustered { ", cases that belong together" } else { "" };
-        let _ = writeln!(text, "  passed: {rate} of those judged (95 % CI {range}{grouped})");
+/// The two means of the pass rates, where there are several.
+pub fn means(run: &RunView) -> Option<String> {
+    let (micro, macro_) = (run.micro_mean()?, run.macro_mean()?);
+    let [micro, macro_] = [micro, macro_].map(|mean| format!("{:.1} %", mean * 100.0));
+    let several = run.lanes.len() > 1;
+    several.then(|| format!("mean pass rate: {micro} over results, {macro_} over lanes"))
+}
+
+/// The gates, those that do not hold first.
+fn write_gates(text: &mut String, page: &Page<'_>) {
+    let gates = page.run.lanes.iter().flat_map(|it| it.gates.iter().map(move |gate| (it, gate)));
+    let mut gates: Vec<_> = gates.collect();
+    if gates.is_empty() {
+        return;
     }
-    write_categories(text, metrics);
-    let classes: Vec<String> = (metrics.all.classes.iter())
-        .filter(|(_, count)| *count > 0)
-        .map(|(class, count)| format!("{count} {class}"))
-        .collect();
-    let _ = writeln!(text, "  classes: {}", classes.join(", "));
-    write_scores(text, metrics);
-    if let Some(repeats) = &metrics.repeats {
-        write_repeats(text, repeats);
-    }
-    if let Some(figures) = &metrics.figures {
-        write_sheet(text, &Sheet::of(figures));
-    }
-    let _ = writeln!(text, "  {}", spent(metrics));
-    if let Some(latency) = &metrics.latency {
-        let [p50, p95, p99] = [latency.p50, latency.p95, latency.p99].map(millis);
-        let _ = writeln!(text, "  latency: {p50} median, {p95} p95, {p99} p99");
-    }
-    if let Some(status) = told(report) {
-        let _ = writeln!(text, "  {status}");
-    }
-    if !metrics.unexpected_passes.is_empty() {
-        let names = listed(metrics.unexpected_passes.iter().map(String::as_str));
-        let _ = writeln!(text, "  known to fail, and passed: {names}");
-    }
-    for outcome in gates {
+    gates.sort_by_key(|(_, gate)| std::cmp::Reverse(gate.status));
+    let _ = writeln!(text, "\n{TITLE}gates{TITLE:#}");
+    let is_terse = page.extent == Extent::Brief && page.has_several_lanes();
+    for (report, outcome) in &gates {
         let (style, word) = match outcome.status {
+            GateStatus::Pass | GateStatus::Empty if is_terse => continue,
             GateStatus::Pass => (GOOD, "pass"),
             GateStatus::Empty => (SO_SO, "n/a"),
             GateStatus::Warn => (SO_SO, "warn"),
             GateStatus::Fail => (BAD, "FAIL"),
         };
-        let _ = writeln!(text, "  gate {style}{word:<4}{style:#} {}", outcome.sentence());
+        let sentence = outcome.sentence();
+        let label = match page.has_several_lanes() {
+            true => one_line(&page.label(report), 60),
+            false => String::new(),
+        };
+        let between = match label.chars().count() + sentence.chars().count() + 9 > page.width {
+            _ if label.is_empty() => "",
+            true => ":\n         ",
+            false => ": ",
+        };
+        let _ = writeln!(text, "  {style}{word:<4}{style:#} {label}{between}{sentence}");
     }
-}
-
-fn write_sheet(text: &mut String, sheet: &Sheet) {
-    for (name, value) in &sheet.facts {
-        let _ = writeln!(text, "  {name}: {}", one_line(value, 120));
+    let count = |status: GateStatus| gates.iter().filter(|(_, it)| it.status == status).count();
+    let others = [
+        (count(GateStatus::Pass), GOOD, "pass", ""),
+        (count(GateStatus::Empty), SO_SO, "n/a", " had nothing to judge, which is allowed"),
+    ];
+    for (count, style, word, why) in others.into_iter().filter(|it| is_terse && it.0 > 0) {
+        let gates = if count == 1 { "gate" } else { "gates" };
+        let _ = writeln!(text, "  {style}{word:<4}{style:#} {count} {gates}{why}");
     }
-    for table in &sheet.tables {
-        write_table(text, table);
-    }
-    for (about, message) in sheet.notices.iter().take(NAMED) {
-        let (about, message) = (one_line(about, 60), one_line(message, 200));
-        let _ = writeln!(text, "  {SO_SO}note{SO_SO:#} {about}: {message}");
-    }
-    let more = sheet.notices.len().saturating_sub(NAMED);
-    if more > 0 {
-        let _ = writeln!(text, "  and {more} more notes");
-    }
-}
-
-/// Names to the left, figures to the right, as wide as they have to be.
-fn write_table(text: &mut String, table: &Table) {
-    if table.rows.is_empty() {
-        return;
-    }
-    let rows: Vec<Vec<String>> = std::iter::once(&table.head)
-        .chain(table.rows.iter().take(MOST_ROWS))
-        .map(|row| row.iter().map(|cell| one_line(cell, 44)).collect())
-        .collect();
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|it| it.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
-    let _ = writeln!(text, "  {}:", one_line(&table.title, 60));
-    for row in &rows {
-        let mut line = String::from("    ");
-        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match at {
-                0 => write!(line, "{cell:<width$}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    let more = table.rows.len().saturating_sub(MOST_ROWS);
-    if more > 0 {
-        let _ = writeln!(text, "    and {more} more rows, in the other reports");
-    }
-}
-
-/// Named scores with their means; those of a single check that everybody knows are the rate again.
-fn write_scores(text: &mut String, metrics: &Metrics) {
-    if metrics.scores.len() < 2 {
-        return;
-    }
-    let width = metrics.scores.keys().map(|it| one_line(it, 30).chars().count()).max().unwrap_or(0);
-    for (name, score) in metrics.scores.iter().take(MOST_ROWS) {
-        let mean = score.mean.map_or_else(|| "n/a".to_owned(), |mean| format!("{mean:.3}"));
-        let range = score.interval.map(|it| format!(" (95 % CI {:.3} to {:.3})", it.low, it.high));
-        let _ = writeln!(
-            text,
-            "  score {:<width$} {mean}{}, {} of {} passed",
-            one_line(name, 30),
-            range.unwrap_or_default(),
-            score.passed,
-            score.count + score.unscored
-        );
-    }
-    let more = metrics.scores.len().saturating_sub(MOST_ROWS);
-    if more > 0 {
-        let _ = writeln!(text, "  and {more} more scores, in the other reports");
-    }
-}
-
-/// A count of undecided results behind others.
-fn and(undecided: u64) -> String {
-    if undecided > 0 { format!(", {undecided} undecided") } else { String::new() }
-}
-
-fn write_categories(text: &mut String, metrics: &Metrics) {
-    for (category, slice) in &metrics.categories {
-        let Verdicts { pass, fail, error, undecided } = slice.verdicts;
-        let rate = percent(pass, pass + fail);
-        let judged = pass + fail;
-        let errors = if error > 0 { format!(", {error} error") } else { String::new() };
-        let name = category.as_str();
-        let more = and(undecided);
-        let _ = writeln!(text, "    {name:<12} {rate:>8}  {pass} of {judged}{errors}{more}");
-    }
-}
-
-fn write_repeats(text: &mut String, repeats: &Repeats) {
-    if let (Some(mean), Some(deviation)) = (repeats.mean, repeats.deviation) {
-        let (mean, deviation) = (mean * 100.0, deviation * 100.0);
-        let rounds = repeats.most;
-        let _ = writeln!(
-            text,
-            "  {rounds} rounds: mean {mean:.1} %, sample deviation {deviation:.1} points"
-        );
-    }
-    let tries: Vec<String> = repeats
-        .by_tries
-        .iter()
-        .filter(|it| it.k > 1)
-        .map(|it| {
-            let (any, all) = (it.any * 100.0, it.all * 100.0);
-            format!("pass@{} {any:.1} %, pass^{} {all:.1} %", it.k, it.k)
-        })
-        .collect();
-    if !tries.is_empty() {
-        let _ = writeln!(text, "  {}", tries.join("; "));
-    }
-    if !repeats.flaky.is_empty() {
-        let names = repeats
-            .flaky
-            .iter()
-            .map(|it| format!("{} ({} of {})", one_line(&it.case_id, 32), it.passed, it.judged));
-        let names: Vec<String> = names.collect();
-        let count = repeats.flaky.len();
-        let _ = writeln!(text, "  flaky: {count}: {}", listed(names.iter().map(String::as_str)));
-    }
-}
-
-/// The first few of some names.
-fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let mut list: Vec<String> = names.take(NAMED).map(|name| one_line(name, 40)).collect();
-    if more > 0 {
-        list.push(format!("and {more} more"));
-    }
-    list.join(", ")
 }
 
 /// What a lane used.
@@ -271,15 +178,19 @@ pub fn spent(metrics: &Metrics) -> String {
         let _ = write!(text, ", {} answers from a recording", metrics.replayed);
     }
     if metrics.input_tokens + metrics.output_tokens > 0 {
-        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
+        let estimated = estimated(metrics);
         let (input, output) = (metrics.input_tokens, metrics.output_tokens);
         let _ = write!(text, ", {input} tokens in, {output} out{estimated}");
     }
     if metrics.priced > 0 {
-        let estimated = if metrics.estimated > 0 { " (estimated)" } else { "" };
-        let _ = write!(text, ", ${:.4}{estimated}", metrics.cost_usd);
+        let _ = write!(text, ", {}{}", dollars(metrics.cost_usd), estimated(metrics));
     }
     text
+}
+
+/// What stands behind tokens and dollars that were, at least in part, estimated.
+pub fn estimated(metrics: &Metrics) -> &'static str {
+    if metrics.estimated > 0 { " (estimated)" } else { "" }
 }
 
 /// What there is to say about a lane that did not come to its end.
@@ -300,7 +211,7 @@ pub fn told(report: &LaneReport) -> Option<String> {
             format!("stopped by {kind}, again and again: {}{advice}", one_line(&what, 300))
         }
         LaneStatus::Skipped { reason } => {
-            format!("skipped: what it needs was given up before: {}", one_line(reason, 200))
+            format!("skipped: a backend that it needs was given up: {}", one_line(reason, 200))
         }
         LaneStatus::Budget { reason } => format!("stopped by the budget: {reason}"),
         LaneStatus::Decided { gates, reason } => {
@@ -308,15 +219,12 @@ pub fn told(report: &LaneReport) -> Option<String> {
         }
         LaneStatus::Interrupted => "interrupted".to_owned(),
         LaneStatus::TimedOut { reason } => format!("stopped: {}", one_line(reason, 200)),
-        LaneStatus::GaveUp { reason } => format!("given up by itself: {}", one_line(reason, 200)),
+        LaneStatus::GaveUp { reason } => {
+            format!("aborted by the program itself: {}", one_line(reason, 200))
+        }
         LaneStatus::Broken { reason } => format!("broken: {}", one_line(reason, 200)),
     };
     Some(text + &cut)
-}
-
-/// An interval in per cent.
-pub fn shown_interval(interval: Interval) -> String {
-    format!("{:.1} to {:.1}", interval.low * 100.0, interval.high * 100.0)
 }
 
 /// A time that was reckoned.
@@ -326,3 +234,6 @@ pub fn millis(value: f64) -> String {
         value => format!("{:.2}s", value / 1000.0),
     }
 }
+
+#[cfg(test)]
+mod tests;

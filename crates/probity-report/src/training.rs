@@ -62,7 +62,7 @@ pub fn preferences(
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
             if let Some(reply) = right_reply(case) {
-                let key = (case.case_id.clone(), case.request.prompt().to_owned());
+                let key = (case.case_id.clone(), case.request.shown().into_owned());
                 right.entry(key).or_insert(reply);
             }
             Ok(())
@@ -72,7 +72,7 @@ pub fn preferences(
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
             let (Verdict::Fail, Some(wrong)) = (case.verdict, &case.reply) else { return Ok(()) };
-            let key = (case.case_id.clone(), case.request.prompt().to_owned());
+            let key = (case.case_id.clone(), case.request.shown().into_owned());
             let Some(chosen) = right.get(&key).cloned().or_else(|| right_answer(case)) else {
                 written.without_answer += 1;
                 return Ok(());

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{evaluation::time, gate::percent, metrics::share, view::LaneReport};
+use probity_core::{
+    dollars::dollars, evaluation::time, gate::percent, metrics::share, view::LaneReport,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,7 +41,7 @@ impl Point {
             |of: fn(&Self) -> Option<&str>| before.is_some_and(|before| of(before) != of(self));
         let mut remarks = Vec::new();
         if !self.report.is_complete() {
-            remarks.push("not whole");
+            remarks.push("incomplete");
         }
         if differs(|it| Some(&it.report.lane.dataset_digest)) {
             remarks.push("other dataset");
@@ -77,7 +79,7 @@ pub fn text(trends: &[Trend]) -> String {
                 metrics.interval.map_or_else(none, shown_interval),
                 verdicts.error,
                 metrics.latency.map_or_else(none, |it| millis(it.p95)),
-                if metrics.priced > 0 { format!("${:.4}", metrics.cost_usd) } else { none() },
+                if metrics.priced > 0 { dollars(metrics.cost_usd) } else { none() },
                 point.remarks(before).join(", ")
             );
             before = Some(point);

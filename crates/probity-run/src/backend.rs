@@ -13,8 +13,8 @@ use std::time::Duration;
 pub use probity_core::reply::Reply;
 use probity_core::{
     failure::ErrorKind,
-    record::{CallError, InputDigest, Kept, Usage},
-    request::Request,
+    record::{CacheKind, CallError, InputDigest, Usage},
+    request::{Need, Request},
     span::Span,
 };
 use probity_load::suite::{BackendKind, Price};
@@ -52,7 +52,7 @@ impl Failed {
         if self.error.kind == ErrorKind::Timeout {
             let limit = Span(limit);
             self.error.message =
-                format!("{}, which was left of the case's limit of {limit}", self.error.message);
+                format!("{}, the rest of the case's timeout of {limit}", self.error.message);
         }
         self
     }
@@ -67,9 +67,9 @@ impl From<CallError> for Failed {
 /// Answers of earlier calls. Errors are never among them.
 pub trait Answers: Send + Sync + std::fmt::Debug {
     /// The answer to a question that was asked before.
-    fn get(&self, kept: Kept, key: InputDigest) -> Option<String>;
+    fn get(&self, kept: CacheKind, key: InputDigest) -> Option<String>;
     /// Keeps an answer.
-    fn put(&self, kept: Kept, key: InputDigest, answer: &str);
+    fn put(&self, kept: CacheKind, key: InputDigest, answer: &str);
 }
 
 /// What is done with answers of one kind.
@@ -105,11 +105,11 @@ pub struct CacheAccess {
 }
 
 impl CacheAccess {
-    pub(crate) const fn of(self, kept: Kept) -> Access {
+    pub(crate) const fn of(self, kept: CacheKind) -> Access {
         match kept {
-            Kept::Answer => self.answers,
-            Kept::Generation => self.generations,
-            Kept::Judgement => self.judgements,
+            CacheKind::Answer => self.answers,
+            CacheKind::Generation => self.generations,
+            CacheKind::Judgement => self.judgements,
         }
     }
 }
@@ -171,6 +171,18 @@ impl Backend {
             Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
         Ok(reply.with_estimated_usage(ask.request))
+    }
+
+    /// What it cannot be asked for.
+    pub fn lacks(&self) -> &'static [Need] {
+        match &self.wire {
+            Wire::Http(http) => http.lacks(),
+            // A program gets one text.
+            Wire::Program(_) => &Need::ALL,
+            Wire::Replay(_) | Wire::Echo => &[],
+            #[cfg(test)]
+            Wire::Scripted(_) => &[],
+        }
     }
 
     /// How many repeats there are answers to; none where any number can be asked.

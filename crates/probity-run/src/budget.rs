@@ -3,6 +3,8 @@
 //! Calls in flight count as made, and cost what calls have cost so far on average: a
 //! limit is not overrun because many calls began before the first came back.
 
+use std::{fmt, io};
+
 use probity_core::record::Usage;
 use probity_load::settings::Budget;
 
@@ -25,6 +27,28 @@ impl Used {
         self.tokens += tokens;
         self.cost_usd += cost_usd;
     }
+
+    /// The same with more calls, of which nothing else is known: they were cut off by a kill. They
+    /// count as much as the others on average.
+    #[must_use]
+    pub fn extended_to(self, calls: u64) -> Self {
+        let lost = calls.saturating_sub(self.calls);
+        let known = self.calls.max(1);
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 calls")]
+        let share = lost as f64 / known as f64;
+        Self {
+            calls: self.calls + lost,
+            tokens: self.tokens + (self.tokens / known).saturating_mul(lost),
+            cost_usd: self.cost_usd + self.cost_usd * share,
+        }
+    }
+}
+
+/// Where calls are written down before they are made, so that a run that is killed and taken up
+/// again keeps to `max_calls`.
+pub trait Ledger: Send + fmt::Debug {
+    /// So many calls of a lane have begun in this session.
+    fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()>;
 }
 
 /// What is left of a budget.
@@ -56,7 +80,7 @@ impl Meter {
         Self { budget, ..Self::default() }
     }
 
-    /// Counts what an earlier sitting of the same run has used.
+    /// Counts what an earlier session of the same run has used.
     pub(crate) fn carry_over(&mut self, used: &Used) {
         self.calls += used.calls;
         self.tokens += used.tokens;

@@ -8,7 +8,7 @@ use probity_core::{
     gate::{Bound, Decimal, Gate, GateStatus, Metric, Unit},
     record::{Judging, Lane},
 };
-use probity_stats::decide::{Counts, Decided, Outcome, Sequential, exact};
+use probity_stats::decide::{Counts, Decided, Observation, Sequential, exact};
 
 /// How sure one has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -194,7 +194,7 @@ impl Test {
                 Bound::AtMost(_) => Number::AtMost(below),
             }
         };
-        let of = match (gate.metric, gate.bound) {
+        let of = match (&gate.metric, gate.bound) {
             (Metric::PassRate, Bound::AtLeast(limit)) => {
                 let warn = gate.warn.map(share).unwrap_or_default();
                 return Some(Self::Rate { pass: share(limit)?, warn });
@@ -202,7 +202,7 @@ impl Test {
             (Metric::ErrorRate | Metric::Errors, _) => Kind::Unjudged,
             (Metric::Passed, _) => Kind::Passed,
             (Metric::Failed, _) => Kind::Failed,
-            (Metric::ClassRate(class) | Metric::ClassCount(class), _) => Kind::Class(class),
+            (Metric::ClassRate(class) | Metric::ClassCount(class), _) => Kind::Class(*class),
             (
                 Metric::PassRate
                 | Metric::PolicyHits
@@ -212,7 +212,9 @@ impl Test {
                 | Metric::CostUsd
                 | Metric::CostPerPass
                 | Metric::Tokens
-                | Metric::Skill(_),
+                | Metric::Skill(_)
+                // How many values there are to come is not known.
+                | Metric::Score(_),
                 _,
             ) => return None,
         };
@@ -273,9 +275,9 @@ impl Share {
             },
             Self::Sequential(test) => {
                 test.observe(match verdict {
-                    Verdict::Pass => Outcome::Passed,
-                    Verdict::Fail => Outcome::Failed,
-                    Verdict::Error | Verdict::Undecided => Outcome::Error,
+                    Verdict::Pass => Observation::Passed,
+                    Verdict::Fail => Observation::Failed,
+                    Verdict::Error | Verdict::Undecided => Observation::Error,
                 });
             }
         }

@@ -15,8 +15,10 @@ pub(crate) mod tests;
 use std::{
     collections::{BTreeMap, VecDeque},
     future::{pending, poll_fn},
+    io,
     sync::Arc,
     task::Poll,
+    time::Duration,
 };
 
 use probity_core::{
@@ -34,44 +36,69 @@ use tokio::{
 
 use crate::{
     backend::Backend,
-    budget::{Left, Meter, Used},
+    budget::{Ledger, Left, Meter, Used},
     clock::now_ms,
     decide::Seen,
+    events,
     pace::{Pacer, Pause},
     plan::Plan,
     source::{Fed, Prepared},
     tracker::Breach,
 };
-use handle::{BackendRef, Handle};
+use handle::BackendRef;
 use lane::LaneState;
-use task::{CallOutcome, Called, Ended, Grant, Message, Shared, TaskEnd};
+use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
-/// What a run came to in this sitting.
+pub(crate) use handle::{Handle, Query, Target, Unanswered};
+pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
+
+/// What a run came to in this session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How each lane ended.
     pub lanes: Vec<LaneStatus>,
-    /// What was used in this sitting.
+    /// What was used in this session.
     pub used: Used,
 }
 
-/// Nobody takes the events any more, so nothing would be kept.
+/// What happens is no longer recorded, so nothing more is asked.
 #[derive(Debug, thiserror::Error)]
 #[error("the run cannot be recorded")]
-pub struct Unrecorded;
+pub struct Unrecorded {
+    /// What was used in this session.
+    pub used: Used,
+    /// Why, unless whoever takes the events knows.
+    #[source]
+    why: Option<io::Error>,
+}
+
+/// Why the loop ends before the run does.
+#[derive(Debug)]
+enum Halt {
+    /// Nobody takes the events any more.
+    Unheard,
+    /// Calls cannot be counted before they are made.
+    Uncounted(io::Error),
+}
 
 /// Runs a plan until every lane has ended, or `stop` becomes true.
 pub async fn run(
     plan: Plan,
     rules: &'static Rules,
-    events: mpsc::Sender<Stamped>,
+    events: events::Sender,
     stop: watch::Receiver<bool>,
-) -> Result<Outcome, Unrecorded> {
+) -> Result<RunOutcome, Unrecorded> {
     let mut engine = Engine::new(plan, rules, events);
     let outcome = engine.drive(stop).await;
     // Whatever is left, after a failure to record, ends here and is waited for.
     engine.tasks.shutdown().await;
-    outcome
+    outcome.map_err(|halt| Unrecorded {
+        used: engine.used_after_all(),
+        why: match halt {
+            Halt::Unheard => None,
+            Halt::Uncounted(error) => Some(error),
+        },
+    })
 }
 
 /// A backend and how it is doing.
@@ -114,7 +141,7 @@ struct Live {
 struct Engine {
     shared: Arc<Shared>,
     rules: &'static Rules,
-    events: mpsc::Sender<Stamped>,
+    events: events::Sender,
     lanes: Vec<LaneState>,
     backends: Vec<BackendState>,
     /// Lanes that run at the same time, one group after the other.
@@ -122,15 +149,22 @@ struct Engine {
     /// What the run may use, then what each runner may.
     meter: Meter,
     runner_meters: Vec<Meter>,
-    /// What earlier sittings have used.
+    /// What earlier sessions have used.
     carried: Used,
+    ledger: Option<Box<dyn Ledger>>,
     tasks: JoinSet<TaskEnd>,
     live: BTreeMap<u64, Live>,
     next_serial: u64,
     messages: mpsc::UnboundedReceiver<Message>,
     interrupted: bool,
+    /// Since when no call could be made for want of files.
+    cramped_since: Option<Instant>,
     started: Started,
 }
+
+/// How long the run waits for files to be closed, by others or by itself.
+const CRAMPED_FOR: Duration = Duration::from_secs(30);
+const NO_FILES: &str = "too many open files: lower `-j`, or raise the limit with `ulimit -n`";
 
 /// What is told when the run begins.
 struct Started {
@@ -151,7 +185,7 @@ enum Wake {
 }
 
 impl Engine {
-    fn new(plan: Plan, rules: &'static Rules, events: mpsc::Sender<Stamped>) -> Self {
+    fn new(plan: Plan, rules: &'static Rules, events: events::Sender) -> Self {
         let Plan {
             run_id,
             resumed,
@@ -162,6 +196,7 @@ impl Engine {
             budgets,
             carried,
             carried_by_runner,
+            ledger,
             cache,
             access,
             scorers,
@@ -193,6 +228,7 @@ impl Engine {
             stages,
             meter,
             carried,
+            ledger,
             runner_meters: budgets
                 .into_iter()
                 .enumerate()
@@ -207,18 +243,19 @@ impl Engine {
             next_serial: 0,
             messages,
             interrupted: false,
+            cramped_since: None,
             shared: Arc::new(Shared { settings, cache, access, scorers, to_loop }),
             started,
         }
     }
 
-    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<Outcome, Unrecorded> {
+    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<RunOutcome, Halt> {
         let begun = self.run_started();
         self.emit(begun).await?;
         for stage in std::mem::take(&mut self.stages) {
             self.open(&stage);
             loop {
-                self.grant_waiting();
+                self.grant_waiting()?;
                 self.finish_lanes(&stage).await?;
                 if stage.iter().all(|lane| self.lanes[*lane].is_over()) && self.live.is_empty() {
                     break;
@@ -231,7 +268,17 @@ impl Engine {
         let complete = lanes.iter().all(LaneStatus::is_sound);
         self.emit(Event::RunFinished { complete }).await?;
         let used = self.meter.used_since(&self.carried);
-        Ok(Outcome { lanes, used })
+        Ok(RunOutcome { lanes, used })
+    }
+
+    /// What was used in this session, with what tasks said last.
+    fn used_after_all(&mut self) -> Used {
+        while let Ok(message) = self.messages.try_recv() {
+            if let Message::Called(called) = message {
+                self.settle(&called);
+            }
+        }
+        self.meter.used_since(&self.carried)
     }
 
     fn run_started(&self) -> Event {
@@ -244,8 +291,9 @@ impl Engine {
         }
     }
 
-    async fn emit(&self, event: Event) -> Result<(), Unrecorded> {
-        self.events.send(Stamped { at_ms: now_ms(), event }).await.map_err(|_| Unrecorded)
+    async fn emit(&self, event: Event) -> Result<(), Halt> {
+        let stamped = Stamped { at_ms: now_ms(), event };
+        self.events.send(stamped).await.map_err(|_| Halt::Unheard)
     }
 
     /// Begins the lanes of a stage, except those whose backend was given up before.
@@ -262,7 +310,7 @@ impl Engine {
     }
 
     /// Tells of the lanes that have just ended.
-    async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Unrecorded> {
+    async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Halt> {
         for &at in stage {
             if let Some(status) = self.lanes[at].finish() {
                 let calls = self.lanes[at].calls;
@@ -304,7 +352,7 @@ impl Engine {
         }
     }
 
-    async fn handle(&mut self, wake: Wake) -> Result<(), Unrecorded> {
+    async fn handle(&mut self, wake: Wake) -> Result<(), Halt> {
         match wake {
             Wake::Stop => self.interrupt().await,
             Wake::Message(message) => self.message(message).await,
@@ -339,7 +387,7 @@ impl Engine {
         }
     }
 
-    async fn message(&mut self, message: Message) -> Result<(), Unrecorded> {
+    async fn message(&mut self, message: Message) -> Result<(), Halt> {
         match message {
             Message::Wants { serial, backend, deadline, grant } => {
                 self.wants(backend, Waiting { serial, deadline, grant });
@@ -350,7 +398,7 @@ impl Engine {
     }
 
     /// Begins a case, with a permit for its first call.
-    async fn begin(&mut self, at: usize, case: Prepared) -> Result<(), Unrecorded> {
+    async fn begin(&mut self, at: usize, case: Prepared) -> Result<(), Halt> {
         if let Left::Nothing(reason) = self.budget_left(at) {
             self.lanes[at].stop(LaneStatus::Budget { reason });
             return Ok(());
@@ -364,17 +412,16 @@ impl Engine {
         if let Some(judge) = judge.as_ref().filter(|it| it.at != backend) {
             self.backends[judge.at].pacer.enter();
         }
+        self.permit(at, backend)?;
         let lane = &mut self.lanes[at];
-        self.meter.begin();
-        self.runner_meters[lane.runner].begin();
         lane.live += 1;
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let handle = Handle::new(serial, subject, judge, self.shared.clone());
-        let task = self
-            .tasks
-            .spawn(async move { TaskEnd { serial, result: task::run_case(case, handle).await } });
+        let task = self.tasks.spawn(async move {
+            TaskEnd { serial, result: case.work.clone().run(case, handle).await }
+        });
         let live = Live {
             task,
             key: key.clone(),
@@ -390,7 +437,8 @@ impl Engine {
     }
 
     /// A call came back.
-    async fn called(&mut self, called: Called) -> Result<(), Unrecorded> {
+    async fn called(&mut self, called: Called) -> Result<(), Halt> {
+        self.settle(&called);
         let Called { serial, backend, began, calls, usage, cost_usd, outcome } = called;
         let Some(live) = self.live.get_mut(&serial) else { return Ok(()) };
         live.calling = None;
@@ -398,23 +446,25 @@ impl Engine {
         let key = live.key.clone();
         let lane = &mut self.lanes[key.lane];
         let state = &mut self.backends[backend];
-        for meter in [&mut self.meter, &mut self.runner_meters[lane.runner]] {
-            match state.backend.is_replay() {
-                true => meter.forgo(),
-                false => meter.end(calls, usage, cost_usd),
-            }
-        }
-        if !state.backend.is_replay() {
-            lane.calls = lane.calls.saturating_add(calls);
-        }
         let now = Instant::now();
         let (pause, failed) = match outcome {
             CallOutcome::Answered { exhausted_for } => {
+                self.cramped_since = None;
                 (state.pacer.succeeded(now, exhausted_for), None)
             }
             CallOutcome::Abandoned => {
                 state.pacer.dropped();
                 (None, None)
+            }
+            CallOutcome::NoFiles => {
+                state.pacer.cramped(began, now);
+                state.pacer.back_off();
+                live.backing_off = Some(backend);
+                let since = *self.cramped_since.get_or_insert(now);
+                if now.duration_since(since) >= CRAMPED_FOR {
+                    self.end_cramped();
+                }
+                return Ok(());
             }
             CallOutcome::Failed(failure) => {
                 let pause = state.pacer.failed(began, now, &failure.error);
@@ -429,7 +479,7 @@ impl Engine {
         let backend = state.backend.name.clone();
         let reason = match &failed {
             Some(failure) => failure.error.to_string(),
-            None => "its answer says that nothing is left of a limit".to_owned(),
+            None => "its answer says that a rate limit is used up".to_owned(),
         };
         if let Some(failure) = failed {
             let event = Event::AttemptFailed {
@@ -448,16 +498,15 @@ impl Engine {
     }
 
     /// A case came to an end, or gave itself up.
-    async fn ended(
-        &mut self,
-        serial: u64,
-        result: Result<Ended, Aborted>,
-    ) -> Result<(), Unrecorded> {
+    async fn ended(&mut self, serial: u64, result: Result<Ended, Aborted>) -> Result<(), Halt> {
         let Some(live) = self.release(serial) else { return Ok(()) };
         let at = live.key.lane;
         match result {
             Err(reason) => {
                 self.lanes[at].tracker.forget(live.key.repeat, serial);
+                if reason == Aborted::Broken {
+                    self.lanes[at].broke(NO_FILES.to_owned());
+                }
                 if let Left::Nothing(why) = self.budget_left(at) {
                     self.lanes[at].stop(LaneStatus::Budget { reason: why });
                 }
@@ -491,7 +540,7 @@ impl Engine {
     }
 
     /// A task was cancelled, or panicked.
-    async fn broken(&mut self, error: &JoinError) -> Result<(), Unrecorded> {
+    async fn broken(&mut self, error: &JoinError) -> Result<(), Halt> {
         let serial =
             self.live.iter().find(|(_, live)| live.task.id() == error.id()).map(|it| *it.0);
         let Some(live) = serial.and_then(|serial| self.release(serial)) else { return Ok(()) };
@@ -506,13 +555,11 @@ impl Engine {
     /// Takes a case off the books.
     fn release(&mut self, serial: u64) -> Option<Live> {
         let live = self.live.remove(&serial)?;
-        let lane = &mut self.lanes[live.key.lane];
-        lane.live -= 1;
+        self.lanes[live.key.lane].live -= 1;
         if let Some(backend) = live.calling {
             // It had a permit for a call, and never made it.
             self.backends[backend].pacer.dropped();
-            self.meter.forgo();
-            self.runner_meters[lane.runner].forgo();
+            self.forgo(live.key.lane, backend);
         }
         if let Some(backend) = live.backing_off {
             self.backends[backend].pacer.back();
@@ -525,12 +572,7 @@ impl Engine {
 
     /// A backend fails the same way again and again: the lane ends, and if the error is permanent,
     /// every other that asks it.
-    async fn give_up(
-        &mut self,
-        at: usize,
-        backend: usize,
-        breach: Breach,
-    ) -> Result<(), Unrecorded> {
+    async fn give_up(&mut self, at: usize, backend: usize, breach: Breach) -> Result<(), Halt> {
         let Breach { reason, permanent } = breach;
         let state = &mut self.backends[backend];
         let name = state.backend.name.clone();
@@ -553,6 +595,14 @@ impl Engine {
         Ok(())
     }
 
+    /// No call can be made for want of files, whatever is waited for.
+    fn end_cramped(&mut self) {
+        for lane in &mut self.lanes {
+            lane.stop(LaneStatus::Broken { reason: NO_FILES.to_owned() });
+        }
+        self.abort(Aborted::Broken, |_| true);
+    }
+
     /// Ends lanes that have taken too long.
     fn end_late_lanes(&mut self) {
         let now = Instant::now();
@@ -568,7 +618,7 @@ impl Engine {
     }
 
     /// Somebody stops the run: nothing more begins, and what is in flight is given up.
-    async fn interrupt(&mut self) -> Result<(), Unrecorded> {
+    async fn interrupt(&mut self) -> Result<(), Halt> {
         self.interrupted = true;
         self.lanes.iter_mut().for_each(|lane| lane.stop(LaneStatus::Interrupted));
         self.abort(Aborted::Interrupted, |_| true);

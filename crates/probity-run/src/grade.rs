@@ -38,7 +38,7 @@ pub(crate) struct Account {
 
 /// What is known when a case is judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct Received<'a> {
     pub(crate) reply: Option<&'a Reply>,
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
@@ -54,9 +54,9 @@ pub(crate) fn classify_reply(
     case: &Prepared,
     backend: &Backend,
     spent: &Spent,
-    heard: Heard<'_>,
+    received: Received<'_>,
 ) -> Classification {
-    with_result(case, backend, spent, heard, classify)
+    with_result(case, backend, spent, received, classify)
 }
 
 /// What each scorer of a case is given, or why it cannot be asked.
@@ -66,8 +66,8 @@ pub(crate) fn scorer_inputs(
     spent: &Spent,
     reply: &Reply,
 ) -> Vec<Result<ScorerInput, String>> {
-    let heard = Heard { reply: Some(reply), ..Heard::default() };
-    with_result(case, backend, spent, heard, |expectation, result| {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, backend, spent, received, |expectation, result| {
         expectation.scorer_inputs(result)
     })
 }
@@ -77,10 +77,10 @@ fn with_result<T>(
     case: &Prepared,
     backend: &Backend,
     spent: &Spent,
-    heard: Heard<'_>,
+    received: Received<'_>,
     judge: impl FnOnce(&Expectation<'_>, &RunResult<'_>) -> T,
 ) -> T {
-    let Heard { reply, error, chosen, assessments, scored } = heard;
+    let Received { reply, error, chosen, assessments, scored } = received;
     let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]

@@ -190,6 +190,17 @@ impl Pacer {
         if !too_much {
             return None;
         }
+        self.cut(began, now);
+        self.pause(now, retry::asked(error))
+    }
+
+    /// A call that was to begin at `began` could not be made, for want of means of our own.
+    pub(crate) fn cramped(&mut self, began: Instant, now: Instant) {
+        self.dropped();
+        self.cut(began, now);
+    }
+
+    fn cut(&mut self, began: Instant, now: Instant) {
         let same_burst = self.cut_at.is_some_and(|cut| began <= cut);
         if !same_burst {
             self.limit = (self.limit * CUT).max(1.0);
@@ -199,7 +210,6 @@ impl Pacer {
             };
             self.cut_at = Some(now);
         }
-        self.pause(now, retry::asked(error))
     }
 
     /// Pauses, unless it is paused for longer already. What asks for too long a pause gets

@@ -2,23 +2,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     sync::Arc,
     time::Duration,
 };
 
 use probity_core::{
     case::{Category, TestCase},
+    criteria::CriteriaProblem,
     evidence::JudgedBy,
     problem::{Problem, Severity, UnknownKeys},
-    record::{InputDigest, Judging, Kept, Lane, LaneStatus, SkillsInfo},
-    runner::RunnerKind,
+    record::{CacheKind, InputDigest, Judging, Lane, LaneStatus, SkillsInfo},
+    request::{Need, Request},
 };
-use probity_grade::Rules;
 use probity_load::{
     dataset::{DigestBuilder, Item},
     settings::{Budget, Settings},
-    skill,
     suite::RunnerConfig,
 };
 
@@ -26,12 +24,15 @@ use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
-    foreign,
+    gated::GatedScores,
+    kind::{self, Groups, Kind},
     scorer::Scorers,
-    source::{Cases, Done, Filled, Judge},
-    work::{Skills, rubrics_in},
+    source::{Cases, Done, Judge},
 };
-pub use crate::{budget::Used, work::Calls};
+pub use crate::{
+    budget::{Ledger, Used},
+    kind::{Calls, Site},
+};
 
 /// Everything that is run.
 #[derive(Debug)]
@@ -50,10 +51,12 @@ pub struct Plan {
     pub stages: Vec<Vec<usize>>,
     /// What each runner may use.
     pub budgets: Vec<Budget>,
-    /// What earlier sittings have used.
+    /// What earlier sessions have used.
     pub carried: Used,
     /// The same of each runner.
     pub carried_by_runner: Vec<Used>,
+    /// Where calls are written down before they are made.
+    pub ledger: Option<Box<dyn Ledger>>,
     /// Answers of earlier calls that may be used.
     pub cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
@@ -109,9 +112,14 @@ impl PlannedLane {
     pub fn known_generations(&self, backend: &Backend, cache: &dyn Answers) -> u64 {
         let mut known = 0;
         self.cases.generations(backend, |key| {
-            known += u64::from(cache.get(Kept::Generation, key).is_some());
+            known += u64::from(cache.get(CacheKind::Generation, key).is_some());
         });
         known
+    }
+
+    /// What would be sent for each selected case, in the order of the dataset.
+    pub fn requests(&self, each: impl FnMut(&str, Request)) {
+        self.cases.requests(each);
     }
 
     /// What each selected case is asked, in the order of the dataset.
@@ -122,7 +130,7 @@ impl PlannedLane {
 
 /// A runner whose dataset has been read through.
 #[derive(Clone, Debug)]
-pub struct Surveyed {
+pub struct ScannedRunner {
     /// As the suite describes it.
     pub runner: RunnerConfig,
     /// Cases that are asked.
@@ -139,10 +147,14 @@ pub struct Surveyed {
     pub unmet: Unmet,
     /// Cases that are asked and that nothing decides.
     pub undecided: Undecided,
+    /// What those that are asked need of a backend.
+    pub needs: BTreeSet<Need>,
     /// Cases that would be asked if the run were not a part of several.
     pub of_all_shards: u64,
     /// Ids among the known failures that no case of the dataset has.
     pub unknown_failures: Vec<String>,
+    /// Why it will probably come to nothing.
+    pub warning: Option<String>,
     skills: Option<SkillsInfo>,
     cases: Cases,
 }
@@ -150,7 +162,7 @@ pub struct Surveyed {
 /// Cases that nothing decides, by why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undecided {
-    /// Those that state no criterion.
+    /// Those that have no criterion.
     pub without_criterion: Named,
     /// Those whose `execution` only a sandbox could look at.
     pub without_sandbox: Named,
@@ -177,12 +189,12 @@ impl Named {
 }
 
 impl Undecided {
-    fn of(case: &TestCase, kind: RunnerKind) -> Self {
+    fn of(case: &TestCase, kind: &dyn Kind) -> Self {
         let one = || Named { count: 1, first: vec![case.id.clone()] };
         let mut undecided = Self::default();
         if case.execution.is_some() {
             undecided.without_sandbox = one();
-        } else if !kind.has_skills() && !case.has_criteria() {
+        } else if !kind.decides(case) {
             undecided.without_criterion = one();
         }
         undecided
@@ -224,23 +236,20 @@ pub struct Choice {
 
 /// Reads the dataset of a runner through. Every problem goes to `report`; with an error
 /// there is nothing to run.
-pub fn survey(
+pub fn scan(
     runner: &RunnerConfig,
-    folder: &Path,
-    rules: &Rules,
+    site: &Site<'_>,
     choice: &Choice,
     report: &mut dyn FnMut(Problem),
-) -> Option<Surveyed> {
+) -> Option<ScannedRunner> {
     let Choice { filter, sample, seed, unknown_keys } = choice;
     let of_all = Filter { shard: None, ..filter.clone() };
-    let mut cases = Cases::of(runner, folder, filter.clone());
-    if runner.kind.has_skills() {
-        let folders: Vec<_> = runner.skills.iter().map(|it| folder.join(it)).collect();
-        let library = skill::load(&folders, report)?;
-        cases.skills = Some(Arc::new(Skills::new(runner, library)));
+    let kind = kind::open(runner, site, report)?;
+    let mut cases = Cases::of(runner, kind.clone(), site.folder, filter.clone());
+    if let Some(case) = kind.own_case() {
+        return Some(scan_own(runner, cases, &case));
     }
-    // A limit on cases about skills takes some of each kind of them.
-    let is_stratified = runner.kind.has_skills() && filter.limit.is_some() && sample.is_none();
+    let strata = kind.strata().filter(|_| filter.limit.is_some() && sample.is_none());
     let mut errors = 0;
     let mut chooser = Chooser::new(filter);
     let mut unmet = Unmet::new(filter);
@@ -250,9 +259,9 @@ pub fn survey(
     let mut chosen = Sums::default();
     // What has to be chosen from when all is known.
     let mut candidates: Vec<Candidate> = Vec::new();
-    let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let skills = cases.skills.clone();
-    let summary = cases.survey(rules, |item| match item {
+    let mut groups = Groups::new();
+    let mut scores = GatedScores::new(runner);
+    let summary = cases.scan(site.rules, &mut scores, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -268,13 +277,12 @@ pub fn survey(
                     case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
                 groups.entry(group.clone()).or_default().extend(named.cloned());
             }
-            let sums = || Sums::of(case, &cases, runner.swap);
-            if sample.is_some() || is_stratified {
+            let sums = || Sums::of(case, &cases);
+            if sample.is_some() || strata.is_some() {
                 if filter.matches(case) {
                     candidates.push(Candidate {
                         number: number(sample.map_or(*seed, |it| it.seed), &case.id),
-                        id: is_stratified.then(|| case.id.clone()),
-                        stratum: skills.as_ref().map(|it| it.stratum(case)),
+                        in_stratum: strata.map(|of| (of(case), case.id.clone())),
                         sums: sums(),
                     });
                 }
@@ -283,7 +291,15 @@ pub fn survey(
             }
         }
     });
-    errors += refuse_empty_groups(runner, &groups, report);
+    for CriteriaProblem { path: _, code, message, help } in kind.take_groups(groups) {
+        errors += 1;
+        let file = runner.dataset.join(", ").into();
+        let severity = Severity::Error;
+        report(Problem { severity, code, message, file, place: None, case_id: None, help });
+    }
+    if errors == 0 {
+        errors += scores.refuse(runner, report);
+    }
     if errors > 0 {
         return None;
     }
@@ -295,23 +311,23 @@ pub fn survey(
         cases.filter.sample = Some(Sample { seed, highest });
         candidates.iter().for_each(|it| chosen.add(&it.sums));
         chosen.cases = chosen.cases.min(filter.limit.unwrap_or(u64::MAX));
-    } else if let (true, Some(limit)) = (is_stratified, filter.limit) {
+    } else if let (Some(_), Some(limit)) = (strata, filter.limit) {
         let mut strata: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
-        for it in &candidates {
-            let stratum = it.stratum.clone().unwrap_or_default();
-            strata.entry(stratum).or_default().push((it.number, it.id.clone().unwrap_or_default()));
+        for Candidate { number, in_stratum, .. } in &candidates {
+            let (stratum, id) = in_stratum.clone().unwrap_or_default();
+            strata.entry(stratum).or_default().push((*number, id));
         }
         let only = stratified(strata, limit);
-        let is_chosen = |it: &&Candidate| it.id.as_ref().is_some_and(|id| only.contains(id));
+        let is_chosen =
+            |it: &&Candidate| it.in_stratum.as_ref().is_some_and(|(_, id)| only.contains(id));
         candidates.iter().filter(is_chosen).for_each(|it| chosen.add(&it.sums));
         cases.filter = Filter { limit: None, only: Some(only), ..cases.filter };
     }
     cases.digest = summary.digest.to_string();
-    let skills = show_groups(&mut cases, groups);
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, calls, undecided } = chosen;
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
     cases.has_undecided = !undecided.is_empty();
-    Some(Surveyed {
+    Some(ScannedRunner {
         runner: runner.clone(),
         selected,
         categories,
@@ -320,81 +336,35 @@ pub fn survey(
         calls,
         unmet,
         undecided,
+        needs,
         of_all_shards,
         unknown_failures,
-        skills,
+        warning: kind.warning(),
+        skills: kind.skills(),
         cases,
     })
 }
 
-/// Gives each group of look-alikes its index, and says what there is to choose from.
-fn show_groups(
-    cases: &mut Cases,
-    groups: BTreeMap<String, BTreeSet<String>>,
-) -> Option<SkillsInfo> {
-    let mut skills = Arc::unwrap_or_clone(cases.skills.take()?);
-    if cases.kind == RunnerKind::Confusion {
-        groups.into_iter().for_each(|(group, shown)| skills.add_index(Some(group), shown));
-    }
-    let info = SkillsInfo {
-        count: skills.library.skills.len() as u64,
-        index_characters: skills.index_characters(),
-        digest: skills.library.digest().to_string(),
-    };
-    cases.skills = Some(Arc::new(skills));
-    Some(info)
-}
-
-/// A group that no skill belongs to would have nothing to choose from. Returns how many there are.
-fn refuse_empty_groups(
-    runner: &RunnerConfig,
-    groups: &BTreeMap<String, BTreeSet<String>>,
-    report: &mut dyn FnMut(Problem),
-) -> usize {
-    if runner.kind != RunnerKind::Confusion {
-        return 0;
-    }
-    let empty: Vec<&String> =
-        groups.iter().filter(|(_, shown)| shown.is_empty()).map(|(group, _)| group).collect();
-    for group in &empty {
-        report(Problem {
-            severity: Severity::Error,
-            code: "empty-group",
-            message: format!("no case of the group `{group}` names a skill to choose from"),
-            file: runner.dataset.join(", ").into(),
-            place: None,
-            case_id: None,
-            help: Some("a case that expects no skill belongs to a group of others".to_owned()),
-        });
-    }
-    empty.len()
-}
-
-/// The survey of a runner that is a program: it runs once, and what it does is its own affair.
-pub fn survey_program(
-    runner: &RunnerConfig,
-    program: foreign::Program,
-    choice: &Choice,
-) -> Surveyed {
-    let mut cases = Cases::of(runner, &program.folder, choice.filter.clone());
-    cases.program = Some(Arc::new(program));
+/// The scan of a runner that has one case and no dataset: what it asks is its own affair.
+fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> ScannedRunner {
     let mut digest = DigestBuilder::default();
-    let case = cases.of_program();
-    case.iter().for_each(|case| digest.add(case));
+    digest.add(case);
     cases.digest = digest.finish().to_string();
-    let of_all = Filter { shard: None, ..choice.filter.clone() };
-    Surveyed {
+    let of_all = Filter { shard: None, ..cases.filter.clone() };
+    ScannedRunner {
         runner: runner.clone(),
-        selected: u64::from(case.as_ref().is_some_and(|case| choice.filter.matches(case))),
+        selected: cases.filter.matches(case).into(),
         categories: BTreeMap::new(),
         total: 1,
         prompt_bytes: 0,
-        calls: Calls::default(),
+        calls: cases.kind.calls(case),
         unmet: Unmet::default(),
         undecided: Undecided::default(),
-        of_all_shards: case.is_some_and(|case| of_all.matches(&case)).into(),
+        needs: BTreeSet::new(),
+        of_all_shards: of_all.matches(case).into(),
         unknown_failures: Vec::new(),
-        skills: None,
+        warning: cases.kind.warning(),
+        skills: cases.kind.skills(),
         cases,
     }
 }
@@ -402,8 +372,8 @@ pub fn survey_program(
 /// A case that may be chosen.
 struct Candidate {
     number: u64,
-    id: Option<String>,
-    stratum: Option<String>,
+    /// The group that it is chosen within, and its id.
+    in_stratum: Option<(String, String)>,
     sums: Sums,
 }
 
@@ -415,31 +385,21 @@ struct Sums {
     prompt_bytes: u64,
     calls: Calls,
     undecided: Undecided,
+    needs: BTreeSet<Need>,
 }
 
 impl Sums {
-    fn of(case: &TestCase, cases: &Cases, swap: bool) -> Self {
-        let skills = cases.skills.as_deref();
+    fn of(case: &TestCase, cases: &Cases) -> Self {
+        let kind = &*cases.kind;
         // One that cannot be filled in is refused before anything is asked.
-        let plain = || match cases.fill_in(case) {
-            Ok(Filled { prompt, system }) => {
-                prompt.len() as u64 + system.map_or(0, |it| it.len() as u64)
-            }
-            Err(_) => 0,
-        };
-        let calls = match skills {
-            Some(skills) => skills.calls(case, swap),
-            None => {
-                let judgements = rubrics_in(&case.criteria.assertions);
-                Calls { answers: 1, judgements, fallbacks: 0 }
-            }
-        };
+        let request = cases.fill_in(case).ok();
         Self {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
-            prompt_bytes: skills.map_or_else(plain, |it| it.sent_bytes(case)),
-            calls,
-            undecided: Undecided::of(case, cases.kind),
+            prompt_bytes: kind.sent_bytes(case, request.as_ref()),
+            needs: request.iter().flat_map(Request::needs).collect(),
+            calls: kind.calls(case),
+            undecided: Undecided::of(case, kind),
         }
     }
 
@@ -448,6 +408,7 @@ impl Sums {
         self.prompt_bytes += other.prompt_bytes;
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
+        self.needs.extend(&other.needs);
         for (category, count) in &other.categories {
             *self.categories.entry(*category).or_default() += count;
         }
@@ -463,7 +424,7 @@ pub struct JudgeSeat {
     pub backend: Arc<Backend>,
 }
 
-impl Surveyed {
+impl ScannedRunner {
     pub(crate) fn cases(&self) -> &Cases {
         &self.cases
     }
@@ -477,6 +438,11 @@ impl Surveyed {
             judging,
             ..before.clone()
         }
+    }
+
+    /// What its cases need and a backend lacks.
+    pub fn lacking(&self, backend: &Backend) -> Option<Need> {
+        backend.lacks().iter().find(|need| self.needs.contains(need)).copied()
     }
 
     /// Whether anything is asked of a judge.
@@ -525,7 +491,7 @@ impl Surveyed {
             timeout: self
                 .runner
                 .timeout
-                .filter(|_| self.runner.kind != RunnerKind::Program || self.runner.repeat > 1),
+                .filter(|_| !self.runner.kind.spec().is_external || self.runner.repeat > 1),
             cases,
             done: Done::default(),
             ended: None,

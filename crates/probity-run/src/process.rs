@@ -32,8 +32,9 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
+pub(crate) use launch::is_out_of_files;
 pub use launch::{Launch, NoProgram, find};
-use pipes::{Kept, Pipes};
+use pipes::{Captured, Pipes};
 pub use room::Room;
 
 /// The longest argument that Linux takes, in bytes: 128 KiB with the zero at its end.
@@ -113,7 +114,7 @@ impl Finished {
 
     /// The name of the signal that ended it.
     pub fn signal(&self) -> Option<String> {
-        self.status.and_then(|status| status.signal()).map(signals::name)
+        self.status.and_then(|status| status.signal()).map(probity_core::failure::signal_name)
     }
 }
 
@@ -178,7 +179,7 @@ struct Held {
 impl Held {
     async fn see_through(mut self, pipes: Pipes, dropped: oneshot::Receiver<()>) -> Finished {
         let Limits { time, kill_grace, stdout, stderr } = self.limits;
-        let (mut out, mut err) = (Kept::new(stdout), Kept::new(stderr));
+        let (mut out, mut err) = (Captured::new(stdout), Captured::new(stderr));
         let end = {
             let mut talk = pin!(pipes.exchange(&mut out, &mut err));
             let mut talked = false;

@@ -11,7 +11,7 @@ use std::{
 use probity_core::{
     failure::ErrorKind,
     record::{CallError, InputDigest, Source, Usage},
-    request::Request,
+    request::{Request, short},
 };
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ struct Entry {
     backend: String,
     #[serde(default)]
     repeat: u32,
-    system: Option<String>,
-    prompt: String,
+    #[serde(flatten, with = "short")]
+    request: Request,
     reply: Option<String>,
     error: Option<CallError>,
     stop_reason: Option<String>,
@@ -56,11 +56,9 @@ pub struct Answer<'a> {
     pub case_id: &'a str,
     /// Which of the repeats, from 0.
     pub repeat: u32,
-    /// The instructions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system: Option<&'a str>,
-    /// The prompt.
-    pub prompt: &'a str,
+    /// What was asked.
+    #[serde(flatten, serialize_with = "short::serialize")]
+    pub request: &'a Request,
     /// The reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<&'a str>,
@@ -182,7 +180,9 @@ impl Replay {
                     return Err(RecordingError::Format { path: path.to_owned() });
                 }
             } else if !line.trim().is_empty() {
-                entries.push(serde_json::from_str(&line).map_err(not_understood)?);
+                // By way of a tree: serde cannot hand numbers of any precision to flattened fields.
+                let tree = serde_json::from_str::<serde_json::Value>(&line);
+                entries.push(tree.and_then(serde_json::from_value).map_err(not_understood)?);
             }
         }
         let known: BTreeSet<&str> = entries.iter().map(|entry| entry.backend.as_str()).collect();
@@ -200,7 +200,7 @@ impl Replay {
         let mut answers = BTreeMap::new();
         let (mut model, mut repeats) = (None, 0);
         for entry in entries {
-            let key = Request::new(entry.system.map(Into::into), entry.prompt).digest("");
+            let key = entry.request.digest("");
             model = model.or_else(|| entry.model.clone());
             let answer = match (entry.reply, entry.error) {
                 (_, Some(error)) => Err(error),

@@ -7,7 +7,6 @@ use probity_core::{
     classification::{Classification, Verdict},
     record::CaseRecord,
     run_result::{RunError, RunResult},
-    runner::RunnerKind,
 };
 use probity_grade::{
     Compiler, Rules,
@@ -15,7 +14,7 @@ use probity_grade::{
 };
 
 use crate::{
-    plan::Surveyed,
+    plan::ScannedRunner,
     source::{Reread, Stopped},
 };
 
@@ -44,7 +43,7 @@ pub enum RescoreError<E> {
 /// `find` gives the stored results of a case, and `each` takes them as they are judged now. No more
 /// than the results of one case are in memory.
 pub fn rescore<E>(
-    surveyed: &Surveyed,
+    scanned: &ScannedRunner,
     rules: &'static Rules,
     mut find: impl FnMut(&str) -> Result<Vec<CaseRecord>, E>,
     mut each: impl FnMut(CaseRecord) -> Result<(), E>,
@@ -52,23 +51,19 @@ pub fn rescore<E>(
     let mut compiler = Compiler::new(rules);
     let mut rescored = Rescored::default();
     let mut failed = None;
-    let kind = surveyed.runner.kind;
-    let read = surveyed.cases().reread(|case| {
+    let read = scanned.cases().reread(|case| {
         let mut judge = || {
             let stored = find(&case.id)?;
             rescored.without_result += u64::from(stored.is_empty());
             if stored.is_empty() {
                 return Ok(());
             }
-            let Ok(mut expectation) = compiler.compile(case) else { return Ok(()) };
-            let skills = surveyed.cases().skills.as_ref().filter(|_| !kind.compares());
-            if let Some(routing) = skills.and_then(|it| it.expectation(case)) {
-                expectation = expectation.with_routing(routing);
-            }
+            let Ok(stated) = compiler.compile(case) else { return Ok(()) };
+            let expectation = scanned.cases().kind.expect(case, stated);
             let case = Arc::new(case.clone());
             for record in stored {
                 rescored.results += 1;
-                each(again(record, &case, kind, |result, known| {
+                each(again(record, &case, |result, known| {
                     classify_again(&expectation, result, known)
                 }))?;
             }
@@ -90,7 +85,6 @@ pub fn rescore<E>(
 fn again(
     record: CaseRecord,
     case: &Arc<TestCase>,
-    kind: RunnerKind,
     classify: impl FnOnce(&RunResult<'_>, Known<'_>) -> (Classification, Verdict),
 ) -> CaseRecord {
     let limit = record.classification.details.limit_seconds.as_ref().map(ToString::to_string);
@@ -117,13 +111,12 @@ fn again(
         classified: Some(&record.classification),
     };
     let (classification, verdict) = classify(&result, known);
-    let calls = if kind == RunnerKind::Program { record.calls } else { 0 };
     CaseRecord {
         case: case.clone(),
         class: classification.class(),
         verdict,
         classification,
-        calls,
+        calls: 0,
         ..record
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn explained(error: CallError, left: Duration, max_pause: Duration) -
         }
         message if !error.permanent && !asked.is_zero() && asked >= left => {
             let asked = long(asked);
-            format!("{message}; it asks to wait {asked}, longer than what is left for the case")
+            format!("{message}; it asks to wait {asked}, longer than the time left for the case")
         }
         _ => return error,
     };
@@ -141,7 +141,7 @@ mod tests {
         let most = "longer than `pace.max_pause` (5m)";
         check(301.0, 600, &format!("rate_limit: later; it asks to wait 5m1s, {most}"));
         check(1.8e12, 600, &format!("rate_limit: later; it asks to wait 20833333 days, {most}"));
-        let left = "longer than what is left for the case";
+        let left = "longer than the time left for the case";
         check(20.0, 10, &format!("rate_limit: later; it asks to wait 20s, {left}"));
     }
 }

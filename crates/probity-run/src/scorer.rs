@@ -20,11 +20,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use tokio::{
     sync::Semaphore,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
     backend::program::environment::plain as program_environment,
+    kind::Site,
     process::{self, Command, End, Finished, Limits, Room, Stdin, service::Service},
     redact::Redactor,
     scripts::split_name,
@@ -33,7 +34,7 @@ use crate::{
 const PYTHON_HELPER: &str = include_str!("scorer/helper.py");
 const NODE_HELPER: &str = include_str!("scorer/helper.cjs");
 /// How long a program that is run for one reply may take.
-const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
+const EXEC_TIMEOUT: Duration = Duration::from_mins(1);
 /// Programs that are run for one reply at the same time.
 const EXEC_AT_ONCE: usize = 4;
 /// Exit codes of shells for a program that could not be run.
@@ -42,16 +43,14 @@ const NOT_RUN: [i32; 2] = [126, 127];
 const SHOWN: usize = 500;
 
 /// Where scorers find things.
-#[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+#[derive(Debug, Default)]
+struct Surroundings {
     /// The suite's folder: where they run, and where paths start from.
-    pub folder: PathBuf,
+    folder: PathBuf,
     /// All variables that there are.
-    pub variables: BTreeMap<OsString, OsString>,
-    /// How long a program has to end after it was asked to.
-    pub kill_grace: Duration,
-    /// Hides keys that they may print.
-    pub redactor: Redactor,
+    variables: BTreeMap<OsString, OsString>,
+    kill_grace: Duration,
+    redactor: Redactor,
 }
 
 /// The scorers of a run.
@@ -65,13 +64,19 @@ pub struct Scorers {
 
 impl Default for Scorers {
     fn default() -> Self {
-        Self::new(&[], Surroundings::default())
+        Self::within(&[], Surroundings::default())
     }
 }
 
 impl Scorers {
     /// Those of a suite. None is started before it is needed.
-    pub fn new(configs: &[ScorerConfig], surroundings: Surroundings) -> Self {
+    pub fn new(configs: &[ScorerConfig], site: Site<'_>) -> Self {
+        let Site { folder, rules: _, env: variables, redactor, kill_grace } = site;
+        let folder = absolute(folder);
+        Self::within(configs, Surroundings { folder, variables, kill_grace, redactor })
+    }
+
+    fn within(configs: &[ScorerConfig], surroundings: Surroundings) -> Self {
         Self {
             surroundings,
             pools: configs.iter().map(|it| (it.name.clone(), Pool::new(it.clone()))).collect(),
@@ -123,7 +128,7 @@ impl Scorers {
             args: args.iter().map(OsString::from).collect(),
             env,
             stdin: Stdin::Bytes(output.into_bytes()),
-            room: room.but_working_in(absolute(folder)),
+            room: room.but_working_in(folder.clone()),
         };
         let finished = process::run(command, Limits::new(left, *kill_grace)).await;
         read_exec(&finished.map_err(|error| error.to_string())?, left)
@@ -252,8 +257,9 @@ impl Pool {
                 Some(service) => service,
                 None => self.start(surroundings)?,
             };
-            let limit = deadline.min(Instant::now() + self.config.timeout);
-            match timeout_at(limit, service.ask(&line, |it| answer_in(it, id))).await {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let limit = self.config.timeout.min(left);
+            match timeout(limit, service.ask(&line, |it| answer_in(it, id))).await {
                 Ok(Ok(answer)) => {
                     self.idle().push(service);
                     return answer;
@@ -266,8 +272,7 @@ impl Pool {
                 }
                 Err(_) => {
                     let words = service.last_words().await;
-                    let limit = Span(self.config.timeout);
-                    return Err(format!("no answer within {limit}{}", said(&words)));
+                    return Err(format!("no answer within {}{}", Span(limit), said(&words)));
                 }
             }
         }
@@ -296,7 +301,7 @@ impl Pool {
                 (find("node", &env, folder)?, vec![helper.into()])
             }
         };
-        let room = room.but_working_in(absolute(folder));
+        let room = room.but_working_in(folder.clone());
         let command = Command { program, args, env, stdin: Stdin::Null, room };
         Service::start(command).map_err(|error| error.to_string())
     }
@@ -315,7 +320,7 @@ fn answer_in(line: &[u8], id: u64) -> Option<Result<Value, String>> {
 
 fn find(name: &str, env: &BTreeMap<OsString, OsString>, folder: &Path) -> Result<PathBuf, String> {
     let path = env.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    process::find(name, path, &absolute(folder)).map_err(|error| error.to_string())
+    process::find(name, path, folder).map_err(|error| error.to_string())
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -12,14 +12,14 @@ use std::{
 };
 
 use probity_core::{
-    case::{Category, TestCase},
+    case::{AskSpec, Category, TestCase},
     classification::{Class, Verdict},
     criteria::{Criteria, CriteriaProblem},
     evidence::JudgedBy,
+    located::Step,
     problem::Problem,
     record::InputDigest,
-    request::Request,
-    runner::RunnerKind,
+    request::{Message, Request, Role},
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
@@ -34,8 +34,8 @@ use crate::{
     backend::{Ask, Backend},
     decide::Seen,
     filter::{Chooser, Filter},
-    foreign,
-    work::{Skills, Work, rubrics_in},
+    gated::GatedScores,
+    kind::{Asking, Kind, Questions, Respond, Work},
 };
 
 /// Cases that are read ahead of the calls.
@@ -52,7 +52,7 @@ pub(crate) struct Prepared {
     pub(crate) request: Request,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
-    pub(crate) work: Work,
+    pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
 
@@ -60,13 +60,13 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) enum Fed {
     Case(Box<Prepared>),
-    /// A case that came to an end in an earlier sitting, for those who count.
+    /// A case that came to an end in an earlier session, for those who count.
     Known(Seen),
     /// The dataset is not what it was when it was checked.
     Broken(String),
 }
 
-/// Cases of a lane that came to an end in an earlier sitting, and what they were asked.
+/// Cases of a lane that came to an end in an earlier session, and what they were asked.
 #[derive(Clone, Debug, Default)]
 pub struct Done(BTreeMap<(InputDigest, u32), DoneCase>);
 
@@ -105,6 +105,11 @@ impl Done {
         self.0.is_empty()
     }
 
+    /// What each came to.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.0.values().map(|case| case.verdict)
+    }
+
     /// A hash instead of the id: ids may be long, and there may be a million.
     fn key(case_id: &str) -> InputDigest {
         InputDigest::of([case_id.as_bytes()])
@@ -115,7 +120,7 @@ impl Done {
 #[derive(Clone, Debug)]
 pub(crate) struct Cases {
     pub(crate) paths: Vec<PathBuf>,
-    pub(crate) kind: RunnerKind,
+    pub(crate) kind: Arc<dyn Kind>,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) prompt: Option<Arc<str>>,
     /// Where both stand in the suite.
@@ -127,13 +132,8 @@ pub(crate) struct Cases {
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
-    /// What the cases are about, of a skill runner.
-    pub(crate) skills: Option<Arc<Skills>>,
-    /// Who judges, and whether in both orders.
+    /// Who judges.
     pub(crate) judge: Option<Judge>,
-    pub(crate) swap: bool,
-    /// The program that runs cases of its own.
-    pub(crate) program: Option<Arc<foreign::Program>>,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -150,7 +150,7 @@ impl Default for Cases {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
-            kind: RunnerKind::Respond,
+            kind: Arc::new(Respond),
             system: None,
             prompt: None,
             system_at: None,
@@ -160,10 +160,7 @@ impl Default for Cases {
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
-            skills: None,
             judge: None,
-            swap: false,
-            program: None,
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -180,11 +177,8 @@ pub(crate) struct Judge {
     pub(crate) by: JudgedBy,
 }
 
-/// The templates of a case with their variables filled in.
-pub(crate) struct Filled {
-    pub(crate) prompt: String,
-    pub(crate) system: Option<Arc<str>>,
-}
+/// Values for the variables of templates.
+type Vars = BTreeMap<String, Value>;
 
 /// Why a case cannot be asked.
 pub(crate) enum Unfilled {
@@ -194,20 +188,19 @@ pub(crate) enum Unfilled {
     Runner { key: &'static str, error: TemplateError },
 }
 
-/// What a case asks, before anything is compiled.
-struct Questions {
-    request: Request,
-    work: Work,
-}
-
 impl Cases {
     /// The cases of a runner; the digest is not known before they are read.
-    pub(crate) fn of(runner: &RunnerConfig, folder: &Path, filter: Filter) -> Self {
+    pub(crate) fn of(
+        runner: &RunnerConfig,
+        kind: Arc<dyn Kind>,
+        folder: &Path,
+        filter: Filter,
+    ) -> Self {
         let plain =
             |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
         Self {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
-            kind: runner.kind,
+            kind,
             system: runner.system.as_deref().map(Arc::from),
             prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
             system_at: runner.system_at.clone(),
@@ -217,10 +210,7 @@ impl Cases {
             repeat: runner.repeat,
             filter,
             digest: String::new(),
-            skills: None,
             judge: None,
-            swap: runner.swap,
-            program: None,
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -230,13 +220,26 @@ impl Cases {
     }
 
     /// Reads the dataset through, with every check.
-    pub(crate) fn survey(&self, rules: &Rules, mut each: impl FnMut(Item)) -> dataset::Summary {
+    pub(crate) fn scan(
+        &self,
+        rules: &Rules,
+        scores: &mut GatedScores,
+        mut each: impl FnMut(Item),
+    ) -> dataset::Summary {
+        let scores = RefCell::new(scores);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-            let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
+            let mut problems = match compiler.borrow_mut().compile(case) {
+                Ok(expectation) => {
+                    scores.borrow_mut().see(case, &expectation);
+                    Vec::new()
+                }
+                Err(problems) => problems,
+            };
             problems.extend(check_commands(case));
-            problems.extend(self.check_case(case));
+            problems.extend(self.kind.check(case));
+            problems.extend(self.check_ask(case));
             if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
                 templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
             }
@@ -267,65 +270,93 @@ impl Cases {
         summary
     }
 
-    fn check_case(&self, case: &TestCase) -> Vec<CriteriaProblem> {
-        let mut problems = self.skills.as_ref().map(|it| it.check(case)).unwrap_or_default();
-        if self.kind == RunnerKind::Command && case.accepted_commands().next().is_none() {
-            problems.push(CriteriaProblem {
-                path: vec![],
-                code: "missing-field",
-                message: "a case of a `command` runner needs `expected_command`".to_owned(),
-                help: None,
-            });
-        }
-        problems
-    }
-
-    /// The prompt and the instructions as they are sent.
-    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Filled, Unfilled> {
+    /// What a case asks, with its templates filled in.
+    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
         // The braces in the arguments of a program are filled in for each backend.
-        if self.program.is_some() {
+        if self.kind.spec().is_external {
             let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
-            return Ok(Filled { prompt: case.prompt.clone(), system });
+            return Ok(Request::new(system, case.prompt.as_str()));
         }
-        let of_case =
-            |text: &str| template::render(text, &case.prompt_vars).map_err(|_| Unfilled::Case);
-        let own = of_case(&case.prompt)?;
-        // The instructions of a skill runner that routes are filled in with its index.
-        let routes = self.kind.has_skills() && !self.kind.compares();
-        let outer_system = self.system.as_deref().filter(|_| case.system.is_none() && !routes);
-        if self.prompt.is_none() && !outer_system.is_some_and(template::is_template) {
-            let system = match &case.system {
-                Some(system) => Some(of_case(system)?.into()),
-                None => self.system.clone(),
-            };
-            return Ok(Filled { prompt: own, system });
-        }
-        let mut vars = case.prompt_vars.clone();
-        vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-        vars.insert("prompt".to_owned(), Value::from(own.as_str()));
-        vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-        if let Some(category) = case.category {
-            vars.insert("category".to_owned(), Value::from(category.as_str()));
-        }
-        if let Some(difficulty) = &case.difficulty {
-            vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
-        }
-        let of_runner = |key: &'static str, text: &str| {
-            template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+        let given = case.vars();
+        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
+        let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
+        let said = match messages.is_empty() {
+            true => self.fill_prompt(case, &vars)?,
+            false => self.fill_conversation(case, &vars)?,
         };
-        let prompt = match &self.prompt {
-            Some(outer) => of_runner("prompt", outer)?,
-            None => own,
-        };
-        let system = match (&case.system, outer_system) {
-            (Some(system), _) => Some(of_case(system)?.into()),
-            (None, Some(system)) => Some(of_runner("system", system)?.into()),
-            (None, None) => self.system.clone(),
-        };
-        Ok(Filled { prompt, system })
+        Ok(Request {
+            tools: tools.clone().unwrap_or_default(),
+            tool_choice: tool_choice.clone(),
+            response_format: response_format.clone(),
+            sampling: sampling.clone(),
+            ..said
+        })
     }
 
-    /// Makes a case ready; none if it cannot be, which the survey would have noticed.
+    /// The conversation of a case. Instructions go before it if it does not begin with some.
+    fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let messages = template::fill_messages(&case.ask.messages, vars);
+        let mut messages = messages.map_err(|_| Unfilled::Case)?;
+        if messages.first().is_some_and(|it| it.role != Role::System)
+            && let Some(system) = self.fill_system(case, vars, "")?
+        {
+            messages.insert(0, Message::text(Role::System, system));
+        }
+        Ok(Request::of(messages))
+    }
+
+    fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        let prompt = match &self.prompt {
+            Some(outer) => Some(of_runner("prompt", outer, case, vars, &own)?),
+            None => None,
+        };
+        let system = self.fill_system(case, vars, &own)?;
+        Ok(Request::new(system, prompt.unwrap_or(own)))
+    }
+
+    /// The instructions of the case, else those of the runner.
+    fn fill_system(
+        &self,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<Option<Arc<str>>, Unfilled> {
+        if let Some(system) = &case.system {
+            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
+            return Ok(Some(filled.into()));
+        }
+        // Instructions with an index in them are filled in with that.
+        let has_index = self.kind.spec().choice.is_some();
+        match &self.system {
+            Some(system) if !has_index && template::is_template(system) => {
+                Ok(Some(of_runner("system", system, case, vars, prompt)?.into()))
+            }
+            system => Ok(system.clone()),
+        }
+    }
+
+    /// What keeps this runner from asking a case, whatever the case is about.
+    fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
+        if case.ask.messages.is_empty() {
+            return None;
+        }
+        let message = if self.prompt.is_some() {
+            "the runner has a `prompt`, which a case with `messages` has no place for"
+        } else if self.kind.spec().keys.contains(&"skills") {
+            "a case about skills has a `prompt`, and no `messages`"
+        } else {
+            return None;
+        };
+        Some(CriteriaProblem {
+            path: vec![Step::Key("messages")],
+            code: "bad-case",
+            message: message.to_owned(),
+            help: None,
+        })
+    }
+
+    /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
         case: &TestCase,
@@ -336,14 +367,7 @@ impl Cases {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let mut expectation = compiler.compile(case).ok()?;
-        let routing = match work {
-            Work::Route { .. } => self.skills.as_ref().and_then(|it| it.expectation(case)),
-            Work::Answer | Work::Compare(_) | Work::Program(_) => None,
-        };
-        if let Some(routing) = routing {
-            expectation = expectation.with_routing(routing);
-        }
+        let expectation = self.kind.expect(case, compiler.compile(case).ok()?);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -359,60 +383,25 @@ impl Cases {
 
     /// What a case asks.
     fn questions(&self, case: &TestCase) -> Option<Questions> {
-        let Filled { prompt, system } = self.fill_in(case).ok()?;
-        let Some(skills) = &self.skills else {
-            let work = self.program.clone().map_or(Work::Answer, Work::Program);
-            return Some(Questions { request: Request::new(system, prompt), work });
-        };
-        if self.kind.compares() {
-            let by = &self.judge.as_ref()?.by;
-            let comparison = skills.comparison(case, system.as_deref(), self.swap, by)?;
-            // The answer with the whole skill is the case's own.
-            let system = comparison.conditions.first().and_then(|(_, system)| system.clone());
-            let work = Work::Compare(Box::new(comparison));
-            return Some(Questions { request: Request::new(system, prompt), work });
-        }
-        let (system, _) = skills.index_of(case)?;
-        let work = Work::Route { skills: skills.library.clone() };
-        Some(Questions { request: Request::new(Some(system), prompt), work })
+        let filled = self.fill_in(case).ok()?;
+        self.kind.questions(case, filled, self.judge.as_ref().map(|it| &it.by))
     }
 
     /// What is asked with which parameters: answers to anything else are no answers.
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
-        let Questions { request, work } = questions;
-        let plain = backend.digest(request);
         let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
-        match work {
-            Work::Answer if rubrics_in(&case.criteria.assertions) > 0 => {
-                let asserted = serde_json::to_string(&case.criteria.assertions).unwrap_or_default();
-                InputDigest::of([&plain.0[..], judge.as_bytes(), asserted.as_bytes()])
-            }
-            Work::Answer | Work::Route { .. } => plain,
-            Work::Compare(it) => {
-                let all: Vec<InputDigest> =
-                    it.requests(request).iter().map(|(_, it)| backend.digest(it)).collect();
-                let rubric = serde_json::to_string(&it.rubric).unwrap_or_default();
-                let how =
-                    [judge.as_bytes(), rubric.as_bytes(), if it.swap { b"both" } else { b"one" }];
-                InputDigest::of(how.into_iter().chain(all.iter().map(|it| &it.0[..])))
-            }
-            Work::Program(program) => {
-                let all = program.command.iter().map(String::as_bytes);
-                InputDigest::of([&plain.0[..]].into_iter().chain(all))
-            }
-        }
+        let Questions { request, work } = questions;
+        work.input(&Asking { case, request, backend, judge })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
     pub(crate) fn generations(&self, backend: &Backend, mut each: impl FnMut(InputDigest)) {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
-                let questions = self.questions(case);
-                let Some(Questions { request, work: Work::Compare(it) }) = questions else {
-                    return Ok(());
-                };
-                for (_, request) in it.requests(&request) {
-                    each(backend.cache_key(&Ask { request: &request, repeat }));
+                if let Some(Questions { request, work }) = self.questions(case) {
+                    for request in work.generations(&request) {
+                        each(backend.cache_key(&Ask { request: &request, repeat }));
+                    }
                 }
                 Ok(())
             });
@@ -422,11 +411,14 @@ impl Cases {
         }
     }
 
-    /// The one case of a program.
-    pub(crate) fn of_program(&self) -> Option<TestCase> {
-        let program = self.program.as_ref()?;
-        let prompt = program.command.join(" ");
-        Some(TestCase { id: "program".to_owned(), prompt, ..TestCase::default() })
+    /// What each selected case asks first.
+    pub(crate) fn requests(&self, mut each: impl FnMut(&str, Request)) {
+        let _ = self.reread(|case| {
+            if let Some(Questions { request, work: _ }) = self.questions(case) {
+                each(&case.id, request);
+            }
+            Ok(())
+        });
     }
 
     /// What each selected case is asked on a backend, without anything that grading needs.
@@ -473,6 +465,27 @@ impl Cases {
         });
         receiver
     }
+}
+
+/// A template of the runner, which sees the fields of the case.
+fn of_runner(
+    key: &'static str,
+    text: &str,
+    case: &TestCase,
+    vars: &Vars,
+    prompt: &str,
+) -> Result<String, Unfilled> {
+    let mut vars = vars.clone();
+    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
+    vars.insert("prompt".to_owned(), Value::from(prompt));
+    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
+    if let Some(category) = case.category {
+        vars.insert("category".to_owned(), Value::from(category.as_str()));
+    }
+    if let Some(difficulty) = &case.difficulty {
+        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
+    }
+    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
 }
 
 /// Reads cases for one lane.
@@ -557,7 +570,7 @@ impl Cases {
         &self,
         mut each: impl FnMut(&TestCase) -> Result<(), Stopped>,
     ) -> Result<(), Reread> {
-        if let Some(case) = self.of_program() {
+        if let Some(case) = self.kind.own_case() {
             if !self.filter.matches(&case) {
                 return Ok(());
             }

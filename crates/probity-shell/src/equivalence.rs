@@ -99,7 +99,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side =
             |text: &str| if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
-        write!(f, "{}: {} against {}", self.what.as_str(), side(&self.left), side(&self.right))
+        write!(f, "{}: {} instead of {}", self.what.as_str(), side(&self.left), side(&self.right))
     }
 }
 

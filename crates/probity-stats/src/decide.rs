@@ -39,7 +39,7 @@ impl Threshold {
 
 /// How one case ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Observation {
     /// The answer was right.
     Passed,
     /// The answer was wrong.

@@ -3,15 +3,18 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _},
-    path::Path,
-    sync::Mutex,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use probity_core::record::Kept;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use probity_core::record::{CacheKind, InputDigest};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension as _, params};
 
 use crate::{
-    StoreError, make_folder,
+    StoreError, make_place,
     schema::{self, Content},
 };
 
@@ -19,6 +22,9 @@ use crate::{
 #[derive(Debug)]
 pub struct Cache {
     connection: Mutex<Connection>,
+    path: PathBuf,
+    /// Whether anything in it was found not to be what was written.
+    damaged: AtomicBool,
 }
 
 /// What is in a cache.
@@ -35,22 +41,29 @@ pub struct CacheStats {
 impl Cache {
     /// Opens a cache, and makes it if need be.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        make_folder(path)?;
+        make_place(path)?;
         let failed = |source| StoreError::OpenCache { path: path.to_owned(), source };
         let connection = Connection::open(path).map_err(failed)?;
         if !schema::is_ours(&connection, Content::Cache).map_err(failed)? {
             return Err(StoreError::ForeignCache { path: path.to_owned() });
         }
         let ready = schema::prepare(&connection).and_then(|()| {
-            for kept in Kept::ALL {
+            for kept in CacheKind::ALL {
                 connection.execute_batch(&format!(
                     "CREATE TABLE IF NOT EXISTS {} (
                         key BLOB PRIMARY KEY,
                         answer TEXT NOT NULL,
-                        at_ms INTEGER NOT NULL
+                        at_ms INTEGER NOT NULL,
+                        sum INTEGER
                      ) STRICT;",
                     kept.plural()
                 ))?;
+                // Earlier versions wrote none.
+                let has_sum = "SELECT 1 FROM pragma_table_info(?) WHERE name = 'sum'";
+                if !connection.prepare(has_sum)?.exists([kept.plural()])? {
+                    let add = format!("ALTER TABLE {} ADD COLUMN sum INTEGER", kept.plural());
+                    connection.execute_batch(&add)?;
+                }
             }
             let id = Content::Cache.application_id();
             if connection
@@ -62,7 +75,8 @@ impl Cache {
             connection.execute_batch("PRAGMA synchronous = NORMAL;")
         });
         ready.map_err(failed)?;
-        Ok(Self { connection: Mutex::new(connection) })
+        let damaged = AtomicBool::new(false);
+        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), damaged })
     }
 
     fn with<T>(
@@ -73,28 +87,81 @@ impl Cache {
         use_it(&self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// The answer of a key. A cache that cannot be read has none.
-    pub fn get(&self, kept: Kept, key: [u8; 16]) -> Option<String> {
-        self.with(|connection| {
+    /// The answer of a key. A cache that cannot be read, or that was found to be damaged, has none.
+    pub fn get(&self, kept: CacheKind, key: [u8; 16]) -> Option<String> {
+        if self.is_damaged() {
+            return None;
+        }
+        let sql = format!("SELECT answer, sum FROM {} WHERE key = ?", kept.plural());
+        let found = self.with(|connection| {
             connection
-                .prepare_cached(&format!("SELECT answer FROM {} WHERE key = ?", kept.plural()))?
-                .query_row([key], |row| row.get(0))
+                .prepare_cached(&sql)?
+                .query_row([key], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?))
+                })
                 .optional()
-        })
-        .ok()
-        .flatten()
+        });
+        match found {
+            Ok(None) => None,
+            Ok(Some((answer, None))) => Some(answer),
+            Ok(Some((answer, Some(sum)))) if sum == sum_of(key, &answer) => Some(answer),
+            Ok(Some(_)) => {
+                self.damaged.store(true, Ordering::Relaxed);
+                None
+            }
+            Err(error) => {
+                self.damaged.fetch_or(is_damage(&error), Ordering::Relaxed);
+                None
+            }
+        }
     }
 
     /// Keeps an answer. One that cannot be kept is asked for again another time.
-    pub fn put(&self, kept: Kept, key: [u8; 16], answer: &str, at_ms: i64) {
-        let sql = format!("INSERT OR REPLACE INTO {} VALUES (?, ?, ?)", kept.plural());
-        let _ = self.with(|connection| {
-            connection.prepare_cached(&sql)?.execute(params![key, answer, at_ms])
+    pub fn put(&self, kept: CacheKind, key: [u8; 16], answer: &str, at_ms: i64) {
+        if self.is_damaged() {
+            return;
+        }
+        let sql = format!(
+            "INSERT OR REPLACE INTO {} (key, answer, at_ms, sum) VALUES (?, ?, ?, ?)",
+            kept.plural()
+        );
+        let put = self.with(|connection| {
+            let sum = sum_of(key, answer);
+            connection.prepare_cached(&sql)?.execute(params![key, answer, at_ms, sum])
         });
+        if let Err(error) = put {
+            self.damaged.fetch_or(is_damage(&error), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether anything in it was found not to be what was written. Nothing is read from it then.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives a cache that is damaged another name, which is returned: the next run begins a new
+    /// one. None if it may be something else; it is left then.
+    pub fn set_aside(path: &Path) -> io::Result<Option<PathBuf>> {
+        if !may_be_cache(path)? {
+            return Ok(None);
+        }
+        let named = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
+        let aside = named(".damaged");
+        fs::rename(path, &aside)?;
+        for end in ["-wal", "-shm"] {
+            // They are there only while it is open, and after a crash.
+            let _ = fs::rename(named(end), named(&format!(".damaged{end}")));
+        }
+        Ok(Some(aside))
     }
 
     /// What is in it of one kind.
-    pub fn stats(&self, kept: Kept) -> Result<CacheStats, StoreError> {
+    pub fn stats(&self, kept: CacheKind) -> Result<CacheStats, StoreError> {
         let sql = format!(
             "SELECT count(*), coalesce(sum(length(CAST(answer AS BLOB))), 0), min(at_ms) FROM {}",
             kept.plural()
@@ -109,10 +176,7 @@ impl Cache {
 
     /// Removes a cache that is damaged. Returns false, and leaves it, if it may be something else.
     pub fn remove_damaged(path: &Path) -> io::Result<bool> {
-        let mut beginning = Vec::new();
-        File::open(path)?.take(PAGE).read_to_end(&mut beginning)?;
-        let in_our_place = path.parent().is_some_and(|folder| folder.ends_with(".probity"));
-        if !in_our_place && !is_cache(&beginning) {
+        if !may_be_cache(path)? {
             return Ok(false);
         }
         fs::remove_file(path)?;
@@ -124,7 +188,7 @@ impl Cache {
     }
 
     /// Forgets everything of some kinds. Returns how many answers that were.
-    pub fn clear(&self, kinds: &[Kept]) -> Result<usize, StoreError> {
+    pub fn clear(&self, kinds: &[CacheKind]) -> Result<usize, StoreError> {
         self.with(|connection| {
             let mut removed = 0;
             for kept in kinds {
@@ -135,6 +199,35 @@ impl Cache {
         })
         .map_err(StoreError::UseCache)
     }
+}
+
+/// What tells whether an answer is the one that was kept for a key.
+fn sum_of(key: [u8; 16], answer: &str) -> i64 {
+    let InputDigest(digest) = InputDigest::of([&key[..], answer.as_bytes()]);
+    let mut sum = [0; 8];
+    sum.copy_from_slice(&digest[..8]);
+    i64::from_le_bytes(sum)
+}
+
+/// Whether a database is no longer what was written.
+fn is_damage(error: &Error) -> bool {
+    let by_code = matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+    );
+    let by_value = matches!(
+        error,
+        Error::FromSqlConversionFailure(..) | Error::InvalidColumnType(..) | Error::Utf8Error(..)
+    );
+    by_code || by_value
+}
+
+/// Whether a file is a cache, or lies where nothing else does.
+fn may_be_cache(path: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    File::open(path)?.take(PAGE).read_to_end(&mut beginning)?;
+    let in_our_place = path.parent().is_some_and(|folder| folder.ends_with(".probity"));
+    Ok(in_our_place || is_cache(&beginning))
 }
 
 /// The size of the page with a database's head and the beginning of its schema.

@@ -6,7 +6,9 @@
 
 mod cache;
 mod id;
+mod lock;
 mod merge;
+mod private;
 mod reader;
 mod recorder;
 mod result;
@@ -24,6 +26,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
+pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, Tally};
 pub use recorder::{NewRun, Recorder};
@@ -148,6 +151,15 @@ impl StoreError {
         )
     }
 
+    /// Whether others that write to the store kept us from it.
+    pub(crate) fn is_locked(&self) -> bool {
+        let Self::Write(source) = self else { return false };
+        matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+        )
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -236,13 +248,22 @@ fn is_denied(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Makes an empty database that only its owner may read, and its folder. What is there stays as
+/// it is.
+fn make_place(path: &Path) -> Result<(), StoreError> {
+    make_folder(path)?;
+    // Why it cannot be made is told when it is opened.
+    let _ = private::create(path);
+    Ok(())
+}
+
 /// Makes the folder of a store, and keeps what is in it out of version control.
 fn make_folder(path: &Path) -> Result<(), StoreError> {
     let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) else { return Ok(()) };
     if folder.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(folder)
+    private::make_folders(folder)
         .map_err(|source| StoreError::Folder { path: path.to_owned(), source })?;
     if folder.ends_with(".probity") {
         // A store without it works as well.

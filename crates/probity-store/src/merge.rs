@@ -10,10 +10,9 @@ use probity_core::record::{Lane, LaneStatus, RunStatus};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    NewRun, Reader, RunRow, StoreError, make_folder, open,
-    recorder::written,
+    NewRun, Reader, RunRow, StoreError, make_place, open,
     result::{
-        Column,
+        Column, json,
         parts::{AskedColumn, ScoreColumn},
     },
 };
@@ -56,7 +55,7 @@ pub fn merge(
     missing: Option<&str>,
 ) -> Result<(), MergeError> {
     let lanes = merged_lanes(sources, missing)?;
-    make_folder(target)?;
+    make_place(target)?;
     let mut connection = open(target)?;
     let schemas = attach(&connection, target, sources).map_err(StoreError::Write)?;
     let transaction = connection
@@ -160,12 +159,12 @@ fn copy_all(
             run.started_ms,
             run.started_ms,
             status.as_str(),
-            written(&run.info),
+            json(&run.info),
         ],
     )?;
     let row = transaction.last_insert_rowid();
     for ((runner, backend), merged) in lanes {
-        let (info, status) = (written(&merged.lane), written(&merged.status));
+        let (info, status) = (json(&merged.lane), json(&merged.status));
         transaction.execute(
             "INSERT INTO lanes (run, runner, backend, info, status, calls) VALUES (?, ?, ?, ?, ?, ?)",
             params![row, runner, backend, info, status, merged.calls],

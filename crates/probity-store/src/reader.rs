@@ -14,11 +14,13 @@ use probity_core::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
-    StoreError, id, open,
-    recorder::is_busy,
+    StoreError, id,
+    lock::is_busy,
+    open,
     result::{
         self, Json, Name,
         parts::{ScoreColumn, read_asked, read_score, select_asked},
+        sums::Summed,
     },
 };
 
@@ -62,7 +64,7 @@ pub struct LaneView {
     pub lane: Lane,
     /// How it ended; none while it runs.
     pub status: Option<LaneStatus>,
-    /// Calls that were made, in all sittings.
+    /// Calls that were made, in all sessions.
     pub calls: u64,
 }
 
@@ -74,7 +76,7 @@ impl LaneView {
 
     /// Whether its cases may ask more than one question.
     pub(crate) fn asks_several(&self) -> bool {
-        self.lane.kind.has_skills() || self.lane.judge.is_some()
+        self.lane.kind.spec().asks_several || self.lane.judge.is_some()
     }
 }
 
@@ -141,15 +143,15 @@ impl Reader {
         Ok(Self { connection: open(path)?, path: path.to_owned() })
     }
 
-    /// All runs, the latest first.
+    /// All runs, the latest first: in the order in which they began, whatever the clock said then.
     pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        self.select_runs("ORDER BY started_ms DESC, id DESC", params![])
+        self.select_runs("ORDER BY id DESC", params![])
     }
 
     /// The run of a name, the beginning or the short form of a name, or `latest`.
     pub fn find(&self, name: &str) -> Result<RunRow, StoreError> {
         let found = match name {
-            "latest" => self.select_runs("ORDER BY started_ms DESC, id DESC LIMIT 1", params![])?,
+            "latest" => self.select_runs("ORDER BY id DESC LIMIT 1", params![])?,
             name => {
                 let exact = self.select_runs("WHERE run_id = ?", params![name])?;
                 let alike = || {
@@ -334,8 +336,11 @@ impl Reader {
             let mut record = result::read(row)?;
             let result = result::row_id(row)?;
             record.classification.scores = self.scores(result)?;
+            result::check_facts(row, &record)?;
             if asks_several {
-                record.asked = self.asked(result)?;
+                let mut summed = Summed::default();
+                record.asked = self.asked(result, &mut summed)?;
+                result::check_asked(row, &summed, &record)?;
             }
             Ok(record)
         };
@@ -349,9 +354,9 @@ impl Reader {
         statement.query_map([result], |row| read_score(row, 0))?.collect()
     }
 
-    fn asked(&self, result: i64) -> rusqlite::Result<Vec<Asked>> {
+    fn asked(&self, result: i64, summed: &mut Summed) -> rusqlite::Result<Vec<Asked>> {
         let mut statement = self.connection.prepare_cached(&select_asked())?;
-        statement.query_map([result], read_asked)?.collect()
+        statement.query_map([result], |row| read_asked(row, summed))?.collect()
     }
 
     /// Ids of the cases of a run whose verdict is one of these, sorted.
@@ -377,6 +382,24 @@ impl Reader {
             rows.into_iter().filter(|(_, verdict)| wanted(verdict)).map(|(id, _)| id).collect();
         ids.dedup();
         Ok(ids)
+    }
+
+    /// Ids of the cases of a lane that have a result with this verdict, sorted.
+    pub(crate) fn ids_of_lane(
+        &self,
+        lane: &LaneView,
+        verdict: Verdict,
+    ) -> Result<Vec<String>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT DISTINCT case_id FROM results WHERE lane = ? AND verdict = ? AND stale = 0
+                 ORDER BY case_id",
+            )?;
+            let rows =
+                statement.query_map(params![lane.row, verdict.as_str()], |row| row.get(0))?;
+            rows.collect::<Result<Vec<String>, _>>()
+        };
+        read().map_err(StoreError::Read)
     }
 
     /// How many cases of a lane had begun, were given up and have no result.

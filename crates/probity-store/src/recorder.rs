@@ -1,9 +1,9 @@
 //! The one writer of a run.
 
 use std::{
-    fs::{self, File, TryLockError},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, LazyLock},
+    time::Duration,
 };
 
 use probity_core::{
@@ -17,11 +17,14 @@ use probity_core::{
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    StoreError, make_folder, open,
+    StoreError,
+    lock::{Ledger, Lock},
+    make_place, open,
     result::{
-        Column, NewResult,
+        Column, NewResult, json,
         parts::{AskedColumn, ScoreColumn, bind_asked, bind_score, insert_part},
     },
+    schema::PATIENCE,
 };
 
 /// A run that is about to begin.
@@ -52,7 +55,7 @@ pub struct Recorder {
 impl Recorder {
     /// Begins a run.
     pub fn create(path: &Path, run: &NewRun) -> Result<Self, StoreError> {
-        make_folder(path)?;
+        make_place(path)?;
         let connection = open(path)?;
         let lock = Lock::take(path, &run.run_id)?;
         connection
@@ -63,7 +66,7 @@ impl Recorder {
                     run.suite,
                     run.started_ms,
                     RunStatus::Running.as_str(),
-                    written(&run.info),
+                    json(&run.info),
                 ],
             )
             .map_err(StoreError::Write)?;
@@ -127,11 +130,70 @@ impl Recorder {
     pub fn record(&mut self, events: &[Stamped]) -> Result<(), StoreError> {
         let Self { connection, run, lanes, last_system, .. } = self;
         let transaction = begin(connection)?;
-        let mut writer = Writer { transaction: &transaction, run: *run, lanes, last_system };
-        for Stamped { at_ms, event } in events {
-            writer.write(*at_ms, event).map_err(StoreError::Write)?;
+        let mut write = || {
+            let mut writer = Writer { transaction: &transaction, run: *run, lanes, last_system };
+            events.iter().try_for_each(|Stamped { at_ms, event }| writer.write(*at_ms, event))
+        };
+        let written = write().and_then(|()| transaction.commit());
+        if written.is_err() {
+            // Its row may have gone with the transaction.
+            *last_system = None;
         }
-        transaction.commit().map_err(StoreError::Write)
+        written.map_err(StoreError::Write)
+    }
+
+    /// Takes events in, unless somebody else writes for longer than `patience`. Returns whether
+    /// they are on the disk; if not, nothing of them is.
+    pub fn try_record(
+        &mut self,
+        events: &[Stamped],
+        patience: Duration,
+    ) -> Result<bool, StoreError> {
+        self.connection.busy_timeout(patience).map_err(StoreError::Write)?;
+        let recorded = self.record(events);
+        self.connection.busy_timeout(PATIENCE).map_err(StoreError::Write)?;
+        match recorded {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_locked() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How many calls of a lane had begun when the process was killed that was at work on it.
+    pub fn begun_before(&self, lane: &Lane) -> Option<u64> {
+        self.lock.begun_before(lane)
+    }
+
+    /// Says how many calls a lane has made in all earlier sessions.
+    pub fn set_calls(&mut self, lane: &Lane, calls: u64) -> Result<(), StoreError> {
+        self.connection
+            .execute(
+                "UPDATE lanes SET calls = ? WHERE run = ? AND runner = ? AND backend = ?",
+                params![calls, self.run, lane.runner, lane.backend],
+            )
+            .map_err(StoreError::Write)?;
+        Ok(())
+    }
+
+    /// Where the calls of lanes are written down before they are made. What an earlier process
+    /// wrote there is gone with this: `set_calls` keeps it.
+    pub fn ledger<'a>(
+        &self,
+        lanes: impl IntoIterator<Item = &'a Lane>,
+    ) -> Result<Ledger, StoreError> {
+        let before = |lane: &'a Lane| {
+            let calls = self
+                .connection
+                .query_row(
+                    "SELECT calls FROM lanes WHERE run = ? AND runner = ? AND backend = ?",
+                    params![self.run, lane.runner, lane.backend],
+                    |row| row.get(0),
+                )
+                .optional();
+            calls.map(|calls| (lane, calls.unwrap_or(0))).map_err(StoreError::Read)
+        };
+        let lanes = lanes.into_iter().map(before).collect::<Result<Vec<_>, _>>()?;
+        self.lock.ledger(&lanes)
     }
 
     /// Says how many results a lane is to have, where that is known only at its end.
@@ -142,7 +204,7 @@ impl Recorder {
                 self.connection
                     .query_row("SELECT info FROM lanes WHERE id = ?", [row], |it| it.get(0))?;
             if let Ok(info) = serde_json::from_str::<Lane>(&info) {
-                let info = written(&Lane { planned, ..info });
+                let info = json(&Lane { planned, ..info });
                 self.connection
                     .execute("UPDATE lanes SET info = ? WHERE id = ?", params![info, row])?;
             }
@@ -232,9 +294,9 @@ impl Writer<'_> {
         Ok(false)
     }
 
-    /// The row of a lane; what is known of it may have changed since an earlier sitting.
+    /// The row of a lane; what is known of it may have changed since an earlier session.
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
-        let info = written(lane);
+        let info = json(lane);
         self.transaction.query_row(
             "INSERT INTO lanes (run, runner, backend, info) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (run, runner, backend) DO UPDATE SET info = ?4, status = NULL, retired = 0
@@ -245,7 +307,7 @@ impl Writer<'_> {
     }
 
     fn lane_status(&self, lane: i64, status: &LaneStatus, calls: u64) -> rusqlite::Result<()> {
-        let status = written(status);
+        let status = json(status);
         self.transaction.execute(
             "UPDATE lanes SET status = ?, calls = calls + ? WHERE id = ?",
             params![status, calls, lane],
@@ -262,7 +324,7 @@ impl Writer<'_> {
         let row = self.text(&definition)?;
         let system = self.system(record.request.shared_system())?;
         let failures = self.failures(lane, record)?;
-        let new = NewResult::new(record, (row, &definition), system, failures);
+        let new = NewResult::new(record, (row, &definition), system, failures)?;
         let mut statement = self.transaction.prepare_cached(&INSERT)?;
         new.bind(lane, &mut statement)?;
         statement.raw_execute()?;
@@ -349,7 +411,7 @@ impl Writer<'_> {
             Some(text) => serde_json::from_str(&text).unwrap_or_default(),
         };
         all.extend_from_slice(&record.failures);
-        Ok((!all.is_empty()).then(|| written(&all)))
+        Ok((!all.is_empty()).then(|| json(&all)))
     }
 
     /// The row of instructions; most cases of a run share them.
@@ -380,50 +442,5 @@ impl Writer<'_> {
                 .prepare_cached("INSERT INTO texts (hash, text) VALUES (?, ?)")?
                 .insert(params![hash, text]),
         }
-    }
-}
-
-/// Our own types as JSON.
-pub(crate) fn written(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("keys are texts, and numbers are finite")
-}
-
-/// Keeps other processes from working on the same run. It goes with the process,
-/// however that ends.
-#[derive(Debug)]
-struct Lock {
-    file: File,
-    path: PathBuf,
-}
-
-impl Lock {
-    fn take(store: &Path, run_id: &str) -> Result<Self, StoreError> {
-        let mut name = store.as_os_str().to_owned();
-        name.push(format!(".{run_id}.lock"));
-        let path = PathBuf::from(name);
-        let failed = |source| StoreError::Lock { path: path.clone(), source };
-        let file = File::create(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file, path }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Busy(run_id.to_owned())),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
-        }
-    }
-
-    fn release(self) {
-        // The name first: whoever finds the file locks it, and one without a name is found
-        // by nobody.
-        let _ = fs::remove_file(&self.path);
-        let _ = self.file.unlock();
-    }
-}
-
-/// Whether a process is at work on a run.
-pub(crate) fn is_busy(store: &Path, run_id: &str) -> bool {
-    let mut name = store.as_os_str().to_owned();
-    name.push(format!(".{run_id}.lock"));
-    match File::open(PathBuf::from(name)) {
-        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
-        Err(_) => false,
     }
 }

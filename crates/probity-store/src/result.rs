@@ -1,23 +1,27 @@
 //! One result as rows: every column of it is named here, and nowhere else.
 
 pub(crate) mod parts;
+pub(crate) mod sums;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
     case::{Category, TestCase},
-    classification::{Class, Classification, Verdict},
+    classification::{self, Classification},
     details::Details,
     failure::ErrorKind,
     metrics::ResultFacts,
     named_enum,
     record::{CallError, CaseRecord, FailedAttempt, InputDigest, Usage},
     request::Request,
+    score::Score,
 };
 use rusqlite::{
     Row, Statement,
     types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Type},
 };
+
+use sums::{Part, Summed};
 
 named_enum! {
     /// The columns of a result beside its lane. Texts that many results share stand in another table.
@@ -56,6 +60,7 @@ named_enum! {
         Evidence = "evidence",
         FactsSum = "facts_sum",
         TextsSum = "texts_sum",
+        AskedSum = "asked_sum",
     }
 }
 
@@ -87,6 +92,14 @@ pub(crate) struct NewResult<'a> {
     sums: Sums,
 }
 
+/// The sums of a result.
+#[derive(Default)]
+struct Sums {
+    facts: i64,
+    texts: i64,
+    asked: i64,
+}
+
 /// A request as it is stored: instructions are shared texts, a plain prompt stands by itself, and
 /// everything else is JSON.
 struct StoredRequest<'a> {
@@ -100,7 +113,7 @@ impl<'a> NewResult<'a> {
         definition: (i64, &str),
         system: Option<i64>,
         failures: Option<String>,
-    ) -> Self {
+    ) -> rusqlite::Result<Self> {
         let request = StoredRequest {
             prompt: record.request.prompt(),
             request: (!record.request.is_plain()).then(|| json(&record.request)),
@@ -119,32 +132,33 @@ impl<'a> NewResult<'a> {
             tags: (!record.case.tags.is_empty()).then(|| json(&record.case.tags)),
             sums: Sums::default(),
         };
-        let texts = Texts {
-            definition: definition.1,
-            system: record.request.system(),
-            prompt: new.request.prompt,
-            reply: record.reply.as_deref(),
-            error: new.error.as_deref(),
-            classification: &new.classification,
-        };
-        new.sums = Sums { facts: facts_sum(&new.facts()), texts: texts.sum() };
-        new
+        new.sums = new.summed(definition.1)?;
+        Ok(new)
     }
 
-    fn facts(&self) -> Facts<'_> {
-        let record = self.record;
-        Facts {
-            case_id: &record.case_id,
-            repeat: record.repeat,
-            class: record.class,
-            verdict: record.verdict,
-            policy_hits: record.classification.details.hits.len() as u64,
-            latency_ms: record.latency_ms,
-            usage: record.usage,
-            cost_usd: record.cost_usd,
-            calls: record.calls,
-            evidence: self.evidence.as_deref(),
+    fn summed(&self, definition: &str) -> rusqlite::Result<Sums> {
+        let Self { record, .. } = self;
+        let (mut facts, mut texts, mut asked) =
+            (Summed::default(), Summed::default(), Summed::default());
+        for column in Column::of(Part::Facts) {
+            facts.push_new(&self.value(column)?);
         }
+        for score in &record.classification.scores {
+            facts.push_score(score)?;
+        }
+        for column in Column::of(Part::Texts) {
+            if column == Column::Definition {
+                texts.push_text(Some(definition));
+            } else if column == Column::System {
+                texts.push_text(record.request.system());
+            } else {
+                texts.push_new(&self.value(column)?);
+            }
+        }
+        for it in &record.asked {
+            parts::sum_asked(it, &mut asked)?;
+        }
+        Ok(Sums { facts: facts.sum(), texts: texts.sum(), asked: asked.sum() })
     }
 
     fn value(&self, column: Column) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -184,6 +198,7 @@ impl<'a> NewResult<'a> {
             Column::Evidence => self.evidence.to_sql(),
             Column::FactsSum => self.sums.facts.to_sql(),
             Column::TextsSum => self.sums.texts.to_sql(),
+            Column::AskedSum => self.sums.asked.to_sql(),
         }
     }
 
@@ -222,79 +237,19 @@ impl From<u64> for Owned {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+/// Our own types as JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("keys are texts, and numbers are finite")
 }
 
 /// The classification without what stands in columns and tables of its own.
 fn stored(classification: &Classification) -> String {
     let Classification { rule, scores: _, details } = classification;
-    let details = Details { evidence: None, ..details.clone() };
-    json(&Classification::new(*rule, details))
-}
-
-/// What tells whether a row is as it was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    facts: i64,
-    texts: i64,
-}
-
-/// The columns that figures and gates are made of.
-struct Facts<'a> {
-    case_id: &'a str,
-    repeat: u32,
-    class: Class,
-    verdict: Verdict,
-    policy_hits: u64,
-    latency_ms: u64,
-    usage: Usage,
-    cost_usd: Option<f64>,
-    calls: u32,
-    evidence: Option<&'a str>,
-}
-
-fn facts_sum(facts: &Facts<'_>) -> i64 {
-    let Facts { case_id, repeat, class, verdict, policy_hits, usage, cost_usd, .. } = facts;
-    let count = |it: Option<u64>| it.map_or([0xff; 8], u64::to_le_bytes);
-    let cost = cost_usd.map_or([0xff; 8], f64::to_le_bytes);
-    sum([
-        case_id.as_bytes(),
-        &repeat.to_le_bytes(),
-        class.as_str().as_bytes(),
-        verdict.as_str().as_bytes(),
-        &policy_hits.to_le_bytes(),
-        &facts.latency_ms.to_le_bytes(),
-        &count(usage.input_tokens),
-        &count(usage.output_tokens),
-        &cost,
-        &facts.calls.to_le_bytes(),
-        facts.evidence.unwrap_or_default().as_bytes(),
-    ])
-}
-
-/// The texts of a result.
-struct Texts<'a> {
-    definition: &'a str,
-    system: Option<&'a str>,
-    prompt: &'a str,
-    reply: Option<&'a str>,
-    error: Option<&'a str>,
-    classification: &'a str,
-}
-
-impl Texts<'_> {
-    fn sum(&self) -> i64 {
-        let Self { definition, system, prompt, reply, error, classification } = self;
-        let texts = [Some(*definition), *system, Some(prompt), *reply, *error];
-        let texts = texts.map(|it| it.unwrap_or("\0").as_bytes());
-        sum(texts.into_iter().chain([classification.as_bytes()]))
-    }
-}
-
-fn sum<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> i64 {
-    let InputDigest(bytes) = InputDigest::of(parts);
-    i64::from_le_bytes(bytes[..8].try_into().expect("a digest has 16 bytes"))
+    let details = match details.evidence {
+        None => Cow::Borrowed(details),
+        Some(_) => Cow::Owned(Details { evidence: None, ..details.clone() }),
+    };
+    json(&classification::Parts { rule: *rule, scores: &[], details: &details })
 }
 
 /// Why a row is not what was written.
@@ -367,19 +322,9 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
     let system: Option<String> = get(row, Column::System)?;
     let prompt: String = get(row, Column::Prompt)?;
     let error: Option<String> = get(row, Column::Error)?;
-    let reply: Option<String> = get(row, Column::Reply)?;
     let written: String = get(row, Column::Classification)?;
-    let texts = Texts {
-        definition: &definition,
-        system: system.as_deref(),
-        prompt: &prompt,
-        reply: reply.as_deref(),
-        error: error.as_deref(),
-        classification: &written,
-    };
-    if get::<Option<i64>>(row, Column::TextsSum)?.is_some_and(|it| it != texts.sum()) {
-        return Err(wrong(&"its texts are not what was written"));
-    }
+    let texts = summed(row, Part::Texts, |it| it as usize)?;
+    texts.check(get(row, Column::TextsSum)?, &case_id, "texts")?;
     let mut classification: Classification =
         serde_json::from_str(&written).map_err(|it| wrong(&it))?;
     classification.details.evidence = evidence(row, Column::Evidence as usize)?;
@@ -399,19 +344,14 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
         input: InputDigest(get(row, Column::Input)?),
         case: Arc::new(case),
         request,
-        reply,
+        reply: get(row, Column::Reply)?,
         reasoning: get(row, Column::Reasoning)?,
         error,
         stop_reason: get(row, Column::StopReason)?,
         model: get(row, Column::Model)?,
         source,
         latency_ms: get(row, Column::LatencyMs)?,
-        usage: Usage {
-            input_tokens: get(row, Column::InputTokens)?,
-            output_tokens: get(row, Column::OutputTokens)?,
-            cached_tokens: get(row, Column::CachedTokens)?,
-            estimated: get(row, Column::UsageEstimated)?,
-        },
+        usage: usage(row, |it| it as usize)?,
         cost_usd: get(row, Column::CostUsd)?,
         calls: get(row, Column::Calls)?,
         failures: failures.unwrap_or_default(),
@@ -425,6 +365,42 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
     })
 }
 
+/// The values of a row that belong to a sum, where each column stands at its place.
+fn summed(row: &Row<'_>, part: Part, place: impl Fn(Column) -> usize) -> rusqlite::Result<Summed> {
+    let mut summed = Summed::default();
+    for column in Column::of(part) {
+        summed.push(row.get_ref(place(column))?);
+    }
+    Ok(summed)
+}
+
+/// Says so if the figures or the scores in a row of [`select`] are not what was written.
+pub(crate) fn check_facts(row: &Row<'_>, record: &CaseRecord) -> rusqlite::Result<()> {
+    let mut facts = summed(row, Part::Facts, |it| it as usize)?;
+    for score in &record.classification.scores {
+        facts.push_score(score)?;
+    }
+    facts.check(get(row, Column::FactsSum)?, &record.case_id, "figures or scores")
+}
+
+/// Says so if the questions of a row of [`select`] are not what was written.
+pub(crate) fn check_asked(
+    row: &Row<'_>,
+    asked: &Summed,
+    record: &CaseRecord,
+) -> rusqlite::Result<()> {
+    asked.check(get(row, Column::AskedSum)?, &record.case_id, "questions")
+}
+
+fn usage(row: &Row<'_>, place: impl Fn(Column) -> usize) -> rusqlite::Result<Usage> {
+    Ok(Usage {
+        input_tokens: row.get(place(Column::InputTokens))?,
+        output_tokens: row.get(place(Column::OutputTokens))?,
+        cached_tokens: row.get(place(Column::CachedTokens))?,
+        estimated: row.get(place(Column::UsageEstimated))?,
+    })
+}
+
 fn evidence<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
@@ -435,33 +411,40 @@ fn evidence<T: serde::de::DeserializeOwned>(
     serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", &it))
 }
 
-/// The columns that [`read_facts`] reads.
-pub(crate) const FACTS: [Column; 19] = [
-    Column::CaseId,
-    Column::Repeat,
-    Column::Category,
-    Column::Tags,
-    Column::CaseGroup,
-    Column::Class,
-    Column::Verdict,
-    Column::PolicyHits,
-    Column::ErrorKind,
-    Column::Source,
-    Column::LatencyMs,
-    Column::InputTokens,
-    Column::OutputTokens,
-    Column::CachedTokens,
-    Column::UsageEstimated,
-    Column::CostUsd,
-    Column::Calls,
-    Column::StartedMs,
-    Column::ElapsedMs,
-];
+/// The columns that [`read_facts`] reads: the facts, their sum, and the row.
+pub(crate) fn fact_columns() -> String {
+    let facts: Vec<&str> = Column::of(Part::Facts).map(Column::as_str).collect();
+    format!("{}, {}, id", facts.join(", "), Column::FactsSum)
+}
 
-/// Reads a result without its texts. Behind [`FACTS`] stand the evidence and the sum.
-pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<ResultFacts> {
+/// A result without its texts, before its scores are known.
+pub(crate) struct FactsRow {
+    /// The row of the result.
+    pub(crate) row: i64,
+    facts: ResultFacts,
+    summed: Summed,
+    stored: Option<i64>,
+}
+
+impl FactsRow {
+    /// Takes the next score in.
+    pub(crate) fn add(&mut self, score: Score) -> rusqlite::Result<()> {
+        self.summed.push_score(&score)?;
+        self.facts.scores.push(score);
+        Ok(())
+    }
+
+    /// The facts, if they are what was written.
+    pub(crate) fn finish(self) -> rusqlite::Result<ResultFacts> {
+        self.summed.check(self.stored, &self.facts.case_id, "figures or scores")?;
+        Ok(self.facts)
+    }
+}
+
+/// Reads a row of [`fact_columns`].
+pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<FactsRow> {
     let place = |column: Column| {
-        FACTS.iter().position(|it| *it == column).expect("only columns of the list are read")
+        Column::of(Part::Facts).position(|it| it == column).expect("only facts are read")
     };
     let Name(class) = row.get(place(Column::Class))?;
     let Name(verdict) = row.get(place(Column::Verdict))?;
@@ -469,7 +452,6 @@ pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<ResultFacts> {
     let category: Option<Name<_>> = row.get(place(Column::Category))?;
     let error: Option<Name<ErrorKind>> = row.get(place(Column::ErrorKind))?;
     let tags: Option<Json<Vec<String>>> = row.get(place(Column::Tags))?;
-    let policy_hits: u64 = row.get(place(Column::PolicyHits))?;
     let facts = ResultFacts {
         case_id: row.get(place(Column::CaseId))?,
         repeat: row.get(place(Column::Repeat))?,
@@ -478,40 +460,19 @@ pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<ResultFacts> {
         group: row.get(place(Column::CaseGroup))?,
         class,
         verdict,
-        breaks_policy: policy_hits > 0,
+        breaks_policy: row.get::<_, u64>(place(Column::PolicyHits))? > 0,
         scores: Vec::new(),
         error: error.map(|it| it.0),
         source,
         latency_ms: row.get(place(Column::LatencyMs))?,
-        usage: Usage {
-            input_tokens: row.get(place(Column::InputTokens))?,
-            output_tokens: row.get(place(Column::OutputTokens))?,
-            cached_tokens: row.get(place(Column::CachedTokens))?,
-            estimated: row.get(place(Column::UsageEstimated))?,
-        },
+        usage: usage(row, place)?,
         cost_usd: row.get(place(Column::CostUsd))?,
         calls: row.get(place(Column::Calls))?,
         started_ms: row.get(place(Column::StartedMs))?,
         elapsed_ms: row.get(place(Column::ElapsedMs))?,
-        evidence: evidence(row, FACTS.len())?,
+        evidence: evidence(row, place(Column::Evidence))?,
     };
-    let written: Option<String> = row.get(FACTS.len())?;
-    let sum = facts_sum(&Facts {
-        case_id: &facts.case_id,
-        repeat: facts.repeat,
-        class,
-        verdict,
-        policy_hits,
-        latency_ms: facts.latency_ms,
-        usage: facts.usage,
-        cost_usd: facts.cost_usd,
-        calls: facts.calls,
-        evidence: written.as_deref(),
-    });
-    match row.get::<_, Option<i64>>(FACTS.len() + 1)? {
-        Some(stored) if stored != sum => {
-            Err(damaged(&facts.case_id, &"its figures are not what was written"))
-        }
-        Some(_) | None => Ok(facts),
-    }
+    let summed = summed(row, Part::Facts, place)?;
+    let count = Column::of(Part::Facts).count();
+    Ok(FactsRow { row: row.get(count + 1)?, facts, summed, stored: row.get(count)? })
 }

@@ -2,12 +2,12 @@
 
 use std::{path::Path, time::Duration};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 
 use crate::{StoreError, upgrade};
 
 /// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One step from each format to the next. Steps that have been released never change.
 const MIGRATIONS: &[&str] = &[
@@ -142,10 +142,15 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (result, place)
     ) STRICT, WITHOUT ROWID;
     ",
+    // Sums are over every part of a result. Those of before are over less, so they go.
+    "
+    ALTER TABLE results ADD COLUMN asked_sum INTEGER;
+    UPDATE results SET facts_sum = NULL, texts_sum = NULL;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 4;
+const KNOWN: i64 = 5;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +207,8 @@ pub(crate) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
 /// Readers do not wait for the writer, and what is committed survives a power cut.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
+    // Without this a statement is planned anew for each value that it is asked with.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
     )

@@ -3,19 +3,19 @@
 use std::io;
 
 use probity_core::{
+    case_outcome::CaseOutcomes,
     classification::Verdict,
     metrics::{Fold, Metrics, ResultFacts},
     record::{CaseRecord, Lane, LaneStatus},
     score::Score,
-    standing::Standings,
-    view::{Cases, LaneReport, RunView},
+    view::{Cases, Found, LaneReport, RunView, Wanted},
 };
 use rusqlite::Rows;
 
 use crate::{
     LaneView, Reader, RunRow, StoreError,
     result::{
-        Column, FACTS,
+        fact_columns,
         parts::{ScoreColumn, read_score},
         read_facts,
     },
@@ -76,17 +76,17 @@ impl Reader {
     }
 
     /// How each case of a lane stands.
-    pub fn standings(&self, lane: &LaneView) -> Result<Standings, StoreError> {
+    pub fn case_outcomes(&self, lane: &LaneView) -> Result<CaseOutcomes, StoreError> {
         let min_pass = lane.lane.judging.min_pass;
-        let mut standings = Standings { min_pass, ..Standings::default() };
+        let mut outcomes = CaseOutcomes { min_pass, ..CaseOutcomes::default() };
         let errors_as_failures = lane.lane.judging.errors_as_failures;
         self.facts(lane, |mut facts| {
             if errors_as_failures && facts.verdict == Verdict::Error {
                 facts.verdict = Verdict::Fail;
             }
-            standings.add(facts);
+            outcomes.add(facts);
         })?;
-        Ok(standings)
+        Ok(outcomes)
     }
 
     /// The results of a lane without their texts, in the order of their ids.
@@ -96,12 +96,9 @@ impl Reader {
         mut each: impl FnMut(ResultFacts),
     ) -> Result<(), StoreError> {
         let mut read = || {
-            let columns = FACTS.map(Column::as_str).join(", ");
             let mut statement = self.connection.prepare_cached(&format!(
-                "SELECT {columns}, {}, {}, id FROM results WHERE lane = ? AND stale = 0
-                 ORDER BY case_id, repeat",
-                Column::Evidence,
-                Column::FactsSum
+                "SELECT {} FROM results WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
+                fact_columns()
             ))?;
             let names = ScoreColumn::ALL.map(|it| format!("s.{it}")).join(", ");
             let mut of_scores = self.connection.prepare_cached(&format!(
@@ -113,13 +110,12 @@ impl Reader {
             let mut scores = of_scores.query([lane.row])?;
             let mut next = next_score(&mut scores)?;
             while let Some(row) = rows.next()? {
-                let result: i64 = row.get(FACTS.len() + 2)?;
                 let mut facts = read_facts(row)?;
-                while let Some((_, score)) = next.take_if(|(of, _)| *of == result) {
-                    facts.scores.push(score);
+                while let Some((_, score)) = next.take_if(|(of, _)| *of == facts.row) {
+                    facts.add(score)?;
                     next = next_score(&mut scores)?;
                 }
-                each(facts);
+                each(facts.finish()?);
             }
             Ok(())
         };
@@ -161,5 +157,24 @@ impl Cases for StoredCases<'_> {
         });
         read.map_err(io::Error::other)?;
         taken
+    }
+
+    fn find(&self, lane: usize, wanted: &Wanted<'_>) -> io::Result<Found> {
+        let Self { reader, lanes } = self;
+        let lane = &lanes[lane];
+        let ids = reader.ids_of_lane(lane, wanted.verdict).map_err(io::Error::other)?;
+        let mut found = Found::default();
+        for id in ids {
+            if wanted.known.contains(&id) {
+                found.known += 1;
+            } else if found.first.len() == wanted.most {
+                found.more += 1;
+            } else {
+                let records = reader.case(lane, &id).map_err(io::Error::other)?;
+                let is_wanted = |it: &CaseRecord| it.verdict == wanted.verdict;
+                found.first.extend(records.into_iter().find(is_wanted));
+            }
+        }
+        Ok(found)
     }
 }

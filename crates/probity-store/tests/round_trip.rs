@@ -10,15 +10,15 @@ use probity_core::{
     details::{CommandDetails, Details, PolicyHit},
     difference::{Difference, Missing},
     event::{CaseKey, Event, Stamped},
-    evidence::{Detected, Evidence, Labelled},
     failure::ErrorKind,
+    kind::RunnerKind,
+    kind::{Detected, Evidence, Labelled},
     metrics::Verdicts,
     record::{
-        Aborted, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
-        RunStatus, Source, Spent, Usage,
+        Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus,
+        RunInfo, RunStatus, Source, Spent, Usage,
     },
     request::Request,
-    runner::RunnerKind,
     score::Score,
 };
 use probity_store::{NewRun, Reader, Recorder, StoreError};
@@ -173,6 +173,99 @@ fn a_row_that_was_changed_is_noticed() {
     let error = reader().case(&lanes[0], "a").unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("its texts are not what was written"), "{cause}");
+}
+
+/// A record of which nothing is absent.
+fn full() -> CaseRecord {
+    let asked = Asked {
+        role: "judge".to_owned(),
+        backend: "j".to_owned(),
+        request: Request::new(Some("be fair".into()), "which?"),
+        reply: Some("this".to_owned()),
+        error: None,
+        model: Some("j-1".to_owned()),
+        source: Source::Backend,
+        latency_ms: 3,
+        usage: Usage::default(),
+        cost_usd: Some(0.5),
+        calls: 1,
+    };
+    let mut record = record("a", Verdict::Pass);
+    record.reasoning = Some("hm".to_owned());
+    record.classification.scores[0].reason = Some("so so".to_owned());
+    CaseRecord { asked: vec![asked], ..record }
+}
+
+#[test]
+fn damage_to_any_part_of_a_result_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let mut recorder = create(&path);
+    write(&mut recorder, vec![started(), finished(full())]);
+    recorder.close();
+    let read = || {
+        let reader = Reader::open(&path).unwrap();
+        let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
+        reader.cases(&lanes[0], |_| Ok(()))?;
+        reader.case(&lanes[0], "a").map(|mut it| it.pop())
+    };
+    assert_eq!(read().unwrap(), Some(full()));
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    let mut columns = connection.prepare("SELECT name, type FROM pragma_table_info(?)").unwrap();
+    // What belongs to the place of a result, and whether it counts.
+    let others = ["id", "lane", "result", "place", "stale", "hash", "definition", "system"];
+    let mut changed = 0;
+    for table in ["results", "scores", "asked", "texts"] {
+        let names = columns.query_map([table], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let names: Vec<(String, String)> = names.map(Result::unwrap).collect();
+        for (name, kind) in names.iter().filter(|(name, _)| !others.contains(&name.as_str())) {
+            let other = match kind.as_str() {
+                "TEXT" => format!("coalesce({name}, '') || ' '"),
+                "BLOB" => "randomblob(16)".to_owned(),
+                _ => format!("coalesce({name}, 0) = 0"),
+            };
+            let sql = format!("UPDATE {table} SET {name} = {other}");
+            let kept = folder.path().join("kept.db");
+            let _ = std::fs::remove_file(&kept);
+            connection.execute("VACUUM INTO ?", [kept.to_str().unwrap()]).unwrap();
+            connection.execute_batch(&sql).unwrap();
+            assert!(read().is_err(), "{table}.{name} was changed");
+            let put_back = format!(
+                "ATTACH '{}' AS kept; DELETE FROM {table}; \
+                 INSERT INTO {table} SELECT * FROM kept.{table}; DETACH kept",
+                kept.display()
+            );
+            connection.execute_batch(&put_back).unwrap();
+            changed += 1;
+        }
+    }
+    assert!(changed > 50, "{changed}");
+    assert_eq!(read().unwrap(), Some(full()));
+    connection.execute_batch("DELETE FROM scores").unwrap();
+    assert!(read().is_err());
+}
+
+/// Sums of format 4 were over less, and say nothing about what is read now.
+#[test]
+fn a_store_of_format_4_is_read_without_its_sums() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let mut recorder = create(&path);
+    write(&mut recorder, vec![started(), finished(full())]);
+    recorder.close();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "ALTER TABLE results DROP COLUMN asked_sum;
+             UPDATE results SET facts_sum = 1, texts_sum = 2; PRAGMA user_version = 4;",
+        )
+        .unwrap();
+    drop(connection);
+    let reader = Reader::open(&path).unwrap();
+    let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
+    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [full()]);
+    assert!(reader.metrics(&lanes[0]).is_ok());
 }
 
 #[test]

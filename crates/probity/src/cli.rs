@@ -17,8 +17,8 @@ const EXAMPLES: &str = concat!(
 Examples:
   probity init                                 write a suite to start from
   probity run                                  ask every case of the suite probity.toml
-  probity dataset validate cases.toml          is the dataset sound?
-  probity classify results.jsonl -o out.jsonl  what is each stored reply?
+  probity dataset validate cases.toml          report every problem of a dataset
+  probity classify results.jsonl -o out.jsonl  classify stored replies
   probity check json --text '{\"a\": 1,}'        one detector on one text
   probity check refusal --jsonl < replies.jsonl
 
@@ -28,9 +28,9 @@ Examples:
 
 /// Evaluate language models and the tools built on them
 ///
-/// Probity says deterministically what each reply of a model is: a pass, a fail,
-/// a refusal, the wrong format, a policy violation, an error, a crash or a timeout,
-/// with the rule that decided and its evidence.
+/// Probity runs prompts against models and classifies each reply by deterministic rules:
+/// pass, fail, refusal, wrong format, policy violation, error, crash or timeout, with the
+/// rule that decided and its evidence.
 #[derive(Debug, Parser)]
 #[command(name = "probity", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -50,7 +50,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorArg {
     /// On a terminal, unless NO_COLOR is set
@@ -63,10 +62,10 @@ pub(crate) enum ColorArg {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write a suite to start from, or one of those that come with the program
+    /// Write a suite to start from, or a built-in suite
     ///
-    /// The starter runs as it is, without a server and without a key. Files that are there
-    /// already are never overwritten without --force.
+    /// The starter runs without a server and without a key. Existing files are never
+    /// overwritten without --force.
     #[command(after_help = "\
 Examples:
   probity init                                 probity.toml and cases.toml, here
@@ -75,13 +74,13 @@ Examples:
   probity init --suite json,unicode evals      into evals/json and evals/unicode
   probity init --suite long-context --size 100k --backend openai:default@http://127.0.0.1:8080/v1
 
-Exit codes: 0 everything is written, 2 it is not, and why")]
+Exit codes: 0 all files are written, 2 they are not")]
     Init(init::InitArgs),
 
-    /// Run a suite: ask its backends every case, and record what each answer is
+    /// Run a suite: ask its backends every case, and judge and record the answers
     ///
-    /// Every finished case is on the disk before it is counted, so a run that is stopped
-    /// or killed goes on with --resume. Progress goes to standard error, the summary to
+    /// Every finished case is on disk before it is counted, so a run that was interrupted
+    /// or killed continues with --resume. Progress goes to standard error, the summary to
     /// standard output.
     #[command(
         visible_alias = "eval",
@@ -91,7 +90,7 @@ Examples:
   probity run                                  the suite probity.toml
   probity run shell.toml --dry-run             what it would ask and cost
   probity run shell.toml --backend local -j 8 --limit 20
-  probity run shell.toml --resume              go on where it stopped
+  probity run shell.toml --resume              continue where it stopped
   probity run shell.toml --replay answers.jsonl
 
 ",
@@ -111,43 +110,43 @@ Examples:
     )]
     Runs(run::RunsArgs),
 
-    /// Show a run, or everything that is known of one of its cases
+    /// Show a run, or everything about one of its cases
     #[command(after_help = "\
 Examples:
   probity show                 the latest run, and the cases that did not pass
-  probity show k3f9x2 case-17  prompt, answer, tries, classification with its evidence")]
+  probity show k3f9x2 case-17  prompt, answer, attempts, classification with its evidence")]
     Show(run::ShowArgs),
 
     /// Write a run as JSON, Markdown, `JUnit`, CSV or HTML
     ///
-    /// The ending of a file's name says what is written. Without -o the summary is shown.
+    /// The suffix of a file name selects the format. Without -o the summary is shown.
     #[command(after_help = "\
 Examples:
   probity report
   probity report k3f9x2 -o result.json -o cases.jsonl")]
     Report(report::ReportArgs),
 
-    /// Judge the stored replies of a run again, without asking anybody
+    /// Judge the stored replies of a run again, without calling a backend
     ///
-    /// The suite, the datasets and the rules of now decide. The result is a new run that names its
-    /// origin, with what flipped and why. What judges said is read again; pairs of answers keep
-    /// the judgement they had.
+    /// The current suite, datasets and rules decide. The result is a new run that names its
+    /// origin; cases whose verdict changed are listed with the reason. A judge's answers are read
+    /// again; pairs of answers keep their judgement.
     #[command(after_help = "\
 Examples:
-  probity rescore                             the latest run, by probity.toml as it is now
+  probity rescore                             the latest run, by the current probity.toml
   probity rescore k3f9x2 --suite stricter.toml -o result.json")]
     Rescore(report::RescoreArgs),
 
-    /// Judge a run by its gates again, or hold it against a baseline
+    /// Evaluate the gates of a stored run again, or compare it with a baseline
     #[command(after_help = "\
 Examples:
   probity gate --baseline main
-  probity gate k3f9x2 --suite probity.toml    by the gates that the suite has now
+  probity gate k3f9x2 --suite probity.toml    by the current gates of the suite
 
-Exit codes: 0 every gate passed, 1 one failed or something got worse, 3 the run is no basis")]
+Exit codes: 0 every gate passed, 1 a gate failed or the run got worse, 3 the run is not usable")]
     Gate(report::GateArgs),
 
-    /// Keep how each case of a run came out, as what later runs are held against
+    /// Save the verdicts of a run as a baseline, which later runs are compared with
     ///
     /// Writes a small file with a line for each case, for version control.
     #[command(after_help = "\
@@ -157,23 +156,23 @@ Examples:
   probity run --baseline v2")]
     Bless(report::BlessArgs),
 
-    /// Put runs beside each other: rates, differences, cases that flipped
+    /// Compare runs: rates, differences, cases whose verdict flipped
     #[command(after_help = "\
 Examples:
   probity compare k3f9x2 latest
   probity compare latest@small latest@large --format md")]
     Compare(report::CompareArgs),
 
-    /// Show how a suite has done over its runs
+    /// Show the results of a suite over time
     #[command(after_help = "\
 Examples:
   probity trend
   probity trend shell.toml --backend local -n 50")]
     Trend(report::TrendArgs),
 
-    /// Write what a run teaches: conversations or pairs for training, or a draft of an issue
+    /// Export a run: conversations or preference pairs for training, or a draft of an issue
     ///
-    /// Prompts are those that were sent. What ended in an error is left out.
+    /// Prompts are written as they were sent. Cases that ended in an error are left out.
     #[command(after_help = "\
 Examples:
   probity export --as chat -o train.jsonl
@@ -181,27 +180,27 @@ Examples:
   probity export --as issue --baseline main")]
     Export(report::ExportArgs),
 
-    /// Say whether the backends of a suite can be asked
+    /// Check whether the backends of a suite are available
     ///
-    /// Looks for servers and programs, their versions and what they can do. No model is
-    /// asked unless --call is given.
+    /// Looks for servers and programs, their versions and what they support. No model is
+    /// called unless --call is given.
     #[command(after_help = "\
 Examples:
   probity doctor
   probity doctor shell.toml --backend claude --call
 
-Exit codes: 0 every backend can be asked, 3 one cannot")]
+Exit codes: 0 every backend is available, 3 one is not")]
     Doctor(run::DoctorArgs),
 
-    /// Make one run of the parts that --shard K/N made
+    /// Merge the parts of a run that was split with --shard K/N
     #[command(after_help = "\
 Example:
   probity run --shard 1/2 --store a.db    on one machine
   probity run --shard 2/2 --store b.db    on another
-  probity merge a.db b.db                 into the usual store")]
+  probity merge a.db b.db                 into the default store")]
     Merge(run::MergeArgs),
 
-    /// Show the settings that hold, and where each comes from
+    /// Show the effective settings, and where each comes from
     #[command(
         subcommand,
         after_help = "\
@@ -211,7 +210,7 @@ Examples:
     )]
     Config(run::ConfigCommand),
 
-    /// Look at the answers that are kept for later runs, or forget them
+    /// Show or clear the cache of answers
     #[command(
         subcommand,
         after_help = "\
@@ -221,7 +220,7 @@ Examples:
     )]
     Cache(run::CacheCommand),
 
-    /// Look at models that judge answers
+    /// Evaluate models that judge answers
     #[command(
         subcommand,
         after_help = "\
@@ -230,13 +229,13 @@ Example:
     )]
     Judge(judge::JudgeCommand),
 
-    /// Say what each stored run result is
+    /// Classify stored run results
     ///
-    /// Reads run results, one JSON object a line, and writes the same lines with
-    /// `classification`, `verdict` and `scores`. No model is asked. A result has
-    /// `case_id`, `raw_response` or `error`, and the fields of its case that say when
-    /// it is right (`expected_response`, `match`, `expected_format`, `schema`,
-    /// `assert`, `expected_classification`). A summary goes to standard error.
+    /// Reads run results, one JSON object per line, and writes the same lines with
+    /// `classification`, `verdict` and `scores`. No model is called. A result has
+    /// `case_id`, `raw_response` or `error`, and the criteria of its case
+    /// (`expected_response`, `match`, `expected_format`, `schema`, `assert`,
+    /// `expected_classification`). A summary goes to standard error.
     #[command(after_help = "\
 Examples:
   probity classify results.jsonl -o classified.jsonl
@@ -245,8 +244,8 @@ Examples:
 
     /// Run one detector on a text
     ///
-    /// Without --text and --jsonl the text is read from standard input. With --jsonl
-    /// it streams: one JSON object in, one out, in the same order, `id` copied.
+    /// Without --text and --jsonl the text is read from standard input. With --jsonl the
+    /// input is one JSON object per line; the output has the same order and the same `id`s.
     #[command(
         subcommand,
         after_help = "\
@@ -273,7 +272,7 @@ Examples:
 
     /// Print the JSON Schema of a file that Probity reads or writes
     ///
-    /// Without a name it lists them. The schemas are those of draft 2020-12.
+    /// Without a name it lists the schemas. They are JSON Schema draft 2020-12.
     #[command(after_help = "\
 Examples:
   probity schema
@@ -332,11 +331,11 @@ pub(crate) enum SchemaName {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClassifyArgs {
-    /// Run results, one JSON object a line; `-` for standard input
+    /// Run results, one JSON object per line; `-` for standard input
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) input: PathBuf,
 
-    /// Suite file with policies and other rules of judging
+    /// Suite file with policies and other rules for judging
     #[arg(long, value_name = "FILE")]
     pub(crate) suite: Option<PathBuf>,
 
@@ -350,15 +349,15 @@ pub(crate) struct ClassifyArgs {
 
     /// Count errors, timeouts and crashes as failed cases in the means
     ///
-    /// By default they leave both sides of the fraction and are shown as a rate.
+    /// By default they are left out of both sides of the fraction and shown as a separate rate.
     #[arg(long)]
     pub(crate) errors_as_failures: bool,
 
-    /// Report a result whose case states no criterion as a problem
+    /// Report a result whose case has no criterion as a problem
     #[arg(long)]
     pub(crate) require_criteria: bool,
 
-    /// Threads to use [default: one for each core]
+    /// Threads to use [default: one per core]
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 
@@ -375,13 +374,13 @@ Examples:
   probity dataset validate cases.toml
   probity dataset validate --strict cases/*.jsonl")]
     Validate {
-        /// Datasets, each on its own
+        /// Datasets, each validated separately
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Treat warnings as errors
         #[arg(long)]
         strict: bool,
-        /// Report a case that states no criterion as an error
+        /// Report a case that has no criterion as an error
         #[arg(long)]
         require_criteria: bool,
         /// Print problems and the summary as JSON lines
@@ -405,14 +404,14 @@ Example:
 Example:
   probity dataset lint cases.toml")]
     Lint {
-        /// Datasets, looked at together
+        /// Datasets, checked together
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Treat findings as errors
         #[arg(long)]
         strict: bool,
     },
-    /// Write a dataset in another format, given by the suffix
+    /// Convert a dataset to another format, selected by the suffix
     #[command(after_help = "\
 Example:
   probity dataset convert cases.toml cases.jsonl")]
@@ -425,7 +424,7 @@ Example:
         #[arg(long)]
         force: bool,
     },
-    /// Read another tool's cases, and report what could not be carried over
+    /// Import another tool's cases, and report what could not be converted
     #[command(after_help = "\
 Examples:
   probity dataset import --from promptfoo promptfooconfig.yaml cases.toml
@@ -438,7 +437,7 @@ Examples:
         input: PathBuf,
         /// The file to write: .toml, .jsonl, .json, .yaml or .csv
         output: PathBuf,
-        /// Prompt template for a file that has only variables, such as promptfoo's CSV
+        /// Prompt template for a file with variables only, such as promptfoo's CSV
         #[arg(long, value_name = "TEMPLATE")]
         prompt: Option<String>,
         /// Overwrite the output

@@ -14,6 +14,7 @@ mod export;
 mod init;
 mod judge;
 mod merge;
+mod page;
 mod project;
 mod report;
 mod rescore;

@@ -32,7 +32,7 @@ impl Environment {
         let file = parse(text).map_err(|line| {
             let file = path.display();
             Failure::new(format!(
-                "line {line} of `{file}` is no NAME=VALUE, or its quote has no end"
+                "line {line} of `{file}` is not NAME=VALUE, or has an unclosed quote"
             ))
         })?;
         Ok(Self { file })
@@ -58,7 +58,7 @@ impl Environment {
             };
             if value.to_str().is_none() {
                 return Err(Failure::new(format!(
-                    "the value of the variable `{name}` is no UTF-8"
+                    "the value of the variable `{name}` is not UTF-8"
                 )));
             }
             names.insert(name.to_owned());

@@ -7,11 +7,11 @@ macro_rules! exit_codes {
     () => {
         "\
 Exit codes:
-  0    all is well, and every gate passed
-  1    a gate failed, or something got worse
-  2    the command line, a configuration or a dataset is wrong
-  3    given up or no basis: fail-fast, budget, signal, too many errors, nothing run
-  130  a second Ctrl-C"
+  0    success: every gate passed
+  1    a gate failed, or the run is worse than its baseline
+  2    invalid command line, configuration or dataset
+  3    aborted or not usable: fail-fast, budget, signal, too many errors, nothing run
+  130  interrupted by a second Ctrl-C"
     };
 }
 pub(crate) use exit_codes;
@@ -19,20 +19,19 @@ pub(crate) use exit_codes;
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: all is well, and every gate passed.
+    /// 0: success: every gate passed.
     Success,
-    /// 1, or what the command line asks for instead: a gate failed, or something got worse.
+    /// 1, or what the command line asks for instead: a gate failed, or the run is worse than its baseline.
     Failed(u8),
-    /// 2: the command line, a configuration or a dataset is wrong.
+    /// 2: invalid command line, configuration or dataset.
     Usage,
-    /// 3: given up or no basis: fail-fast, budget, signal, too many errors, nothing run.
+    /// 3: aborted or not usable: fail-fast, budget, signal, too many errors, nothing run.
     Aborted,
-    /// 130: a second Ctrl-C.
+    /// 130: interrupted by a second Ctrl-C.
     Interrupted,
 }
 
 impl Exit {
-    /// The number.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Success => 0,

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     error::Error,
     io::{self, BufWriter, IsTerminal as _, Write},
+    os::fd::AsFd,
     time::{Duration, Instant},
 };
 
@@ -15,8 +16,11 @@ use probity_core::{
     problem::Problem,
     visible::{push_safe, safe},
 };
+use probity_report::text::USUAL_WIDTH;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// Columns below which lines are wrapped by the terminal.
+const LEAST_WIDTH: usize = 40;
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Hands out the two streams, with or without colour.
@@ -44,6 +48,21 @@ impl Printer {
     /// Whether nobody watches: continuous integration keeps what is written, line by line.
     pub(crate) fn in_ci() -> bool {
         Environment::of_process("CI").is_some_and(|value| !value.is_empty() && value != "false")
+    }
+
+    /// Columns of the terminal that standard output is; as many as usual if it is none.
+    pub(crate) fn width() -> usize {
+        columns(io::stdout())
+    }
+
+    /// The same of standard error.
+    pub(crate) fn err_width() -> usize {
+        columns(io::stderr())
+    }
+
+    /// Whether what is drawn on standard error may have colours.
+    pub(crate) fn colours_err() -> bool {
+        AutoStream::choice(&io::stderr()) != ColorChoice::Never
     }
 
     /// Standard output for data: buffered, never coloured.
@@ -143,6 +162,11 @@ impl Printer {
             let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", safe(hint));
         }
     }
+}
+
+fn columns(stream: impl AsFd) -> usize {
+    let size = terminal_size::terminal_size_of(stream);
+    size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0).max(LEAST_WIDTH))
 }
 
 /// The text with nothing left in it that steers a terminal but the colours that we use.

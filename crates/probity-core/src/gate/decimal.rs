@@ -5,6 +5,8 @@ use std::{cmp::Ordering, fmt};
 use probity_stats::decide::Threshold;
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::Mean;
+
 /// A number as it was written: whole digits and how many of them are behind the point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -111,6 +113,18 @@ impl Decimal {
     /// How a count stands to it.
     pub(super) fn compare_count(self, count: u64) -> Ordering {
         self.compare_share(count, 1)
+    }
+
+    /// How a mean stands to it. The values of a mean are rounded to the twelfth decimal, so that
+    /// what differs by less than that is the same.
+    pub(super) fn compare_mean(self, mean: Mean) -> Ordering {
+        let whole = u128::from(self.power()) * u128::from(mean.count);
+        let observed = mean.trillionths * u128::from(self.power());
+        let limit = u128::from(self.digits) * u128::from(mean.count) * u128::from(Mean::ONE);
+        match observed.abs_diff(limit) * 2 <= whole {
+            true => Ordering::Equal,
+            false => observed.cmp(&limit),
+        }
     }
 
     /// A hundred times as much.

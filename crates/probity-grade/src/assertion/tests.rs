@@ -47,6 +47,65 @@ fn each_assertion_holds_and_fails_and_its_negation_does_the_opposite() {
         (json!({ "type": "regex", "value": "^P.+s$" }), "Paris", "Lyon"),
         (json!({ "type": "is-json" }), "[1]", "[1] or so"),
         (json!({ "type": "is-json", "value": schema }), "{\"a\":1}", "{}"),
+        (json!({ "type": "exact-match", "value": ["Paris", "Lyon"] }), " Lyon\n", "lyon"),
+        (
+            json!({ "type": "exact-match", "value": "Eiffel tower", "normalize": "squad" }),
+            "The Eiffel Tower!",
+            "Eiffel",
+        ),
+        (
+            json!({ "type": "exact-match", "value": "1200", "ignore": ["[$,]", "\\.$"] }),
+            "$1,200.",
+            "$1,300.",
+        ),
+        (
+            json!({ "type": "contains", "value": "Café", "normalize": ["unicode", "case"] }),
+            "the CAFE\u{301}",
+            "cafe",
+        ),
+        (json!({ "type": "number", "value": "1,000", "tolerance": "1%" }), "About $995.", "980"),
+        (json!({ "type": "number", "value": 0.75 }), "3/4", "3/5"),
+        (
+            json!({ "type": "number", "value": 7, "extract": "last-number" }),
+            "3 + 4 = 7",
+            "7 is 3 + 4",
+        ),
+        (
+            json!({ "type": "choice", "value": "B", "choices": ["red", "blue"] }),
+            "The answer is (B).",
+            "(A) or (B)",
+        ),
+        (
+            json!({ "type": "choice", "value": "blue", "choices": ["red", "blue"] }),
+            "It is blue.",
+            "red",
+        ),
+        (
+            json!({ "type": "token-f1", "value": ["the quick fox", "x"], "threshold": 0.8 }),
+            "a quick fox",
+            "a quick dog",
+        ),
+        (json!({ "type": "rouge-1", "value": "the cat sat" }), "sat the cat", "a dog"),
+        (json!({ "type": "rouge-n", "value": "the cat sat" }), "sat the cat", "a dog"),
+        (json!({ "type": "rouge-2", "value": "the cat sat" }), "the cat sat", "sat the cat"),
+        (
+            json!({ "type": "rouge-l", "value": "running dogs", "stemmer": true }),
+            "run dog",
+            "walk cat",
+        ),
+        (json!({ "type": "bleu", "value": ["the cat sat", "a cat sat"] }), "a cat sat", "the dog"),
+        (json!({ "type": "chrf", "value": "the cat", "word_order": 2 }), "the cats", "a dog"),
+        (
+            json!({ "type": "edit-similarity", "value": "kitten", "threshold": 0.5 }),
+            "sitting",
+            "puppy",
+        ),
+        (json!({ "type": "is-xml" }), "<a><b/></a>", "<a><b></a>"),
+        (json!({ "type": "contains-xml" }), "so: <a>b</a>.", "so: <a>b."),
+        (json!({ "type": "is-html" }), "<p>Hi<br></p>", "Hi <b>you</b>"),
+        (json!({ "type": "contains-html" }), "Hi <b>you</b>", "a < b"),
+        (json!({ "type": "is-sql", "value": "postgresql" }), "SELECT 1", "Select one."),
+        (json!({ "type": "contains-sql" }), "So:\n```sql\nSELECT 1\n```", "So select one."),
         (json!({ "type": "contains-json" }), "so: {\"a\":1}", "so"),
         (json!({ "type": "contains-json", "value": schema }), "so: {\"a\":1}", "so: {\"b\":1}"),
         (json!({ "type": "levenshtein", "value": "Paris", "threshold": 2 }), "Pairs", "London"),
@@ -137,6 +196,70 @@ fn what_cannot_be_asserted_is_said_at_load_time() {
             "the value of `word-count` must be a number, or a table with `min` and `max`",
         ),
         (json!({ "type": "is-json", "value": 3 }), "a JSON Schema is a table, or true or false"),
+    ] {
+        assert_eq!(asserted(assertion.clone(), "x"), Err(message.to_owned()), "{assertion}");
+    }
+}
+
+#[test]
+fn what_is_extracted_is_compared_and_what_is_not_there_fails() {
+    let long = "Let me think. 3 <answer>4</answer>\n```py\nx = 1\n```\nANSWER: 5\n{\"a\": [\"6\"]} \\boxed{7}";
+    for (extract, expected) in [
+        (json!("first-number"), "3"),
+        (json!("boxed"), "7"),
+        (json!("code_block"), "x = 1"),
+        (json!({ "code_block": "python" }), "x = 1"),
+        (json!({ "xml_tag": "answer" }), "4"),
+        (json!({ "after": "answer:" }), "5"),
+        (json!({ "json_pointer": "/a/0" }), "6"),
+        (json!({ "regex": r"(?<=ANSWER: )\d" }), "5"),
+        (json!({ "regex": r"(\w+) = (?<n>\d)", "group": "n", "take": "first" }), "1"),
+        (json!([{ "code_block": "py" }, "last-number"]), "1"),
+    ] {
+        let equals = json!({ "type": "equals", "value": expected, "extract": extract });
+        assert_eq!(asserted(equals.clone(), long), Ok(()), "{extract}");
+        let why = asserted(equals, "nothing of that").unwrap_err();
+        assert!(why.starts_with("nothing to extract: no "), "{why}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_together_is_refused() {
+    for (assertion, message) in [
+        (json!({ "type": "choice", "value": "A" }), "`choices` must be a list of 2 to 26 texts"),
+        (
+            json!({ "type": "choice", "value": 0, "choices": ["a", "b"] }),
+            "`0` is neither a letter from A to B nor the text of one choice",
+        ),
+        (json!({ "type": "number", "value": "many" }), "`many` is not a number"),
+        (
+            json!({ "type": "equals", "value": "a", "tolerance": 1 }),
+            "`tolerance` goes with `number`, not with `equals`",
+        ),
+        (
+            json!({ "type": "bleu", "value": "a", "stemmer": true }),
+            "`stemmer` goes with `rouge-…`, not with `bleu`",
+        ),
+        (
+            json!({ "type": "bleu", "value": "a", "threshold": 50 }),
+            "the threshold must be from 0 to 1",
+        ),
+        (
+            json!({ "type": "regex", "value": "a", "normalize": "squad" }),
+            "only checks that compare texts have `normalize` and `ignore`",
+        ),
+        (
+            json!({ "type": "contains", "value": "the", "normalize": "squad" }),
+            "nothing of `the` would count",
+        ),
+        (
+            json!({ "type": "latency", "threshold": 1, "extract": "boxed" }),
+            "it does not look at the text of the reply: there is nothing to extract",
+        ),
+        (
+            json!({ "type": "equals", "value": "a", "extract": { "regex": "(a)", "group": 2 } }),
+            "there is no group 2: the expression has 1",
+        ),
     ] {
         assert_eq!(asserted(assertion.clone(), "x"), Err(message.to_owned()), "{assertion}");
     }

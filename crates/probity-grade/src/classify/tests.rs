@@ -332,7 +332,7 @@ fn a_command_passes_by_what_it_does() {
     assert_eq!(class, "fail");
     assert_eq!(details["diff"], json!({ "type": "incorrect_command" }));
     assert_eq!(details["command"]["equivalence"], "different");
-    assert_eq!(details["command"]["difference"], "option: `-l` against `-a`");
+    assert_eq!(details["command"]["difference"], "option: `-l` instead of `-a`");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! The lists that a suite brings along: words, pieces of text, regular expressions.
 
 use aho_corasick::AhoCorasick;
+use probity_text::pattern;
 use regex::{Regex, RegexBuilder};
 
 use super::{Found, MOST_HITS};
-use crate::pattern;
 
 /// Largest compiled list of words, in bytes: some tens of thousands of words.
 const WORDS_SIZE: usize = 64 << 20;

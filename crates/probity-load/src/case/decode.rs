@@ -1,6 +1,6 @@
 //! From a located object to a [`TestCase`], with every problem on the way.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use probity_core::{
     case::{Category, Routing, RubricCriterion, TestCase},
@@ -11,7 +11,10 @@ use probity_core::{
     located::{Entry, Node, NodeValue},
 };
 
-use super::{Fields, Findings};
+use super::{
+    Fields, Findings, ask,
+    reading::{READING_FIELDS, reading},
+};
 
 /// Longest id that is accepted, in characters.
 const LONGEST_ID: usize = 128;
@@ -33,9 +36,19 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "posix_compliant",
     "notes",
     "system",
+    "messages",
+    "tools",
+    "tool_choice",
+    "response_format",
+    "settings",
     "prompt_vars",
     "expected_response",
     "match",
+    "extract",
+    "normalize",
+    "ignore",
+    "choices",
+    "tolerance",
     "expected_format",
     "json_level",
     "schema",
@@ -75,15 +88,15 @@ pub struct Decoded {
     pub case: Option<TestCase>,
 }
 
-/// Reads one case. All problems go to `findings`.
-pub fn decode(node: &Node, findings: &mut Findings) -> Decoded {
+/// Reads one case. All problems go to `findings`. Files that it names are looked for in `folder`.
+pub fn decode(node: &Node, folder: &Path, findings: &mut Findings) -> Decoded {
     let renamed = with_usual_names(node);
     let known: Vec<&str> = CASE_FIELDS.iter().copied().chain(["strict"]).collect();
     let Some(mut fields) = Fields::new(&renamed, "a case", &known, findings) else {
         return Decoded { id: None, case: None };
     };
     let id = id(&mut fields);
-    let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields) };
+    let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields, folder) };
     Decoded { id, case: Some(case) }
 }
 
@@ -128,9 +141,21 @@ fn id(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(id)
 }
 
-fn body(fields: &mut Fields<'_, '_>) -> TestCase {
-    let prompt_vars = prompt_vars(fields);
-    let prompt = fields.required_text("prompt");
+fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
+    let prompt_vars = prompt_vars(fields, folder);
+    let ask = ask::decode(fields, folder);
+    let prompt = match fields.get("messages") {
+        None => fields.required_text("prompt"),
+        Some(_) => {
+            if fields.get("prompt").is_some() {
+                let span = fields.span("prompt");
+                let message = "a case has a `prompt` or `messages`, not both".to_owned();
+                let help = "make it the last of the messages".to_owned();
+                fields.findings().error_with_help("contradiction", &span, message, help);
+            }
+            None
+        }
+    };
     let system = fields.text("system");
     let is_routing = ROUTING_FIELDS.iter().any(|key| fields.get(key).is_some());
     // Whoever writes cases about skills has categories of their own.
@@ -145,6 +170,7 @@ fn body(fields: &mut Fields<'_, '_>) -> TestCase {
         category,
         notes: fields.str("notes").map(ToOwned::to_owned),
         system,
+        ask,
         prompt_vars,
         tags,
         difficulty: fields.text("difficulty"),
@@ -220,10 +246,24 @@ fn require_command_fields(fields: &mut Fields<'_, '_>, case: &TestCase) {
     }
 }
 
-fn prompt_vars(fields: &mut Fields<'_, '_>) -> BTreeMap<String, serde_json::Value> {
+/// Values for variables. One that is `file://…` is what the file holds.
+pub(crate) fn prompt_vars(
+    fields: &mut Fields<'_, '_>,
+    folder: &Path,
+) -> BTreeMap<String, serde_json::Value> {
     let Some(node) = fields.get("prompt_vars") else { return BTreeMap::new() };
     if let NodeValue::Object(entries) = &node.value {
-        return entries.iter().map(|it| (it.key.clone(), it.node.to_json())).collect();
+        let mut value =
+            |it: &Entry| match it.node.as_str().and_then(|it| it.strip_prefix("file://")) {
+                None => it.node.to_json(),
+                Some(name) => ask::file_value(name, folder).unwrap_or_else(|why| {
+                    let message =
+                        format!("failed to read `{name}`, the value of `{}`: {why}", it.key);
+                    fields.findings().error("unreadable-file", &it.node.span, message);
+                    serde_json::Value::Null
+                }),
+            };
+        return entries.iter().map(|it| (it.key.clone(), value(it))).collect();
     }
     let message = format!("field `prompt_vars` must be a table, not {}", node.kind());
     fields.findings().error("wrong-type", &node.span, message);
@@ -238,6 +278,7 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
     Criteria {
         expected_response: fields.json("expected_response"),
         matcher: fields.one_of("match", "matcher", &matchers, Matcher::named),
+        reading: reading(fields),
         expected_format: fields.one_of("expected_format", "format", &formats, |name| {
             ExpectedFormat::ALL.into_iter().find(|it| it.as_str() == name)
         }),
@@ -296,23 +337,26 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
         return Vec::new();
     };
     // One that cannot be read leaves its place behind, so that those after it keep theirs.
-    let unreadable = || Assertion {
-        kind: AssertionKind { negated: false, test: AssertionTest::AssertSet },
-        value: None,
-        weight: None,
-        threshold: None,
-        metric: None,
-        config: None,
-        transform: None,
-        members: Vec::new(),
-    };
+    let unreadable =
+        || Assertion::new(AssertionKind { negated: false, test: AssertionTest::AssertSet });
     items.iter().map(|it| assertion(it, depth, findings).unwrap_or_else(unreadable)).collect()
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: &[&str] =
-        &["type", "value", "weight", "threshold", "metric", "config", "transform", "assert"];
-    let mut fields = Fields::new(node, "an assertion", KNOWN, findings)?;
+    const KNOWN: [&str; 10] = [
+        "type",
+        "value",
+        "weight",
+        "threshold",
+        "metric",
+        "config",
+        "transform",
+        "stemmer",
+        "word_order",
+        "assert",
+    ];
+    let known: Vec<&str> = KNOWN.into_iter().chain(READING_FIELDS).collect();
+    let mut fields = Fields::new(node, "an assertion", &known, findings)?;
     if fields.get("type").is_none() {
         fields.required_text("type");
         return None;
@@ -328,6 +372,8 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     let (value, threshold) = (fields.json("value"), fields.number("threshold"));
     let metric = fields.text("metric");
     let (config, transform) = (fields.json("config"), fields.text("transform"));
+    let (reading, stemmer) = (reading(&mut fields), fields.boolean("stemmer"));
+    let word_order = fields.count("word_order", 0..=2).and_then(|it| u8::try_from(it).ok());
     let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
         (true, Some(inner)) if depth < DEEPEST_SET => {
             assertions(inner, depth + 1, fields.findings())
@@ -349,7 +395,8 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         }
         (false, None) => Vec::new(),
     };
-    Some(Assertion { kind, value, weight, threshold, metric, config, transform, members })
+    let stated = Assertion { value, weight, threshold, metric, ..Assertion::new(kind) };
+    Some(Assertion { reading, stemmer, word_order, config, transform, members, ..stated })
 }
 
 fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {

@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::dataset::MOST_PROBLEMS;
+
 use probity_core::{
     located::{Entry, Node, NodeValue},
     problem::{Problem, Severity, Source, UNKNOWN_FIELD},
@@ -303,18 +305,22 @@ fn repeated(entries: &[Entry]) -> Vec<&Entry> {
 
 fn warn_of_unknown(entry: &Entry, known: &[&str], findings: &mut Findings) {
     let message = format!("unknown field `{}`", shortened(&entry.key));
-    let help = did_you_mean(&entry.key, known);
+    // Suggestions for more than anybody is shown would take most of the time.
+    let is_shown = findings.0.len() < MOST_PROBLEMS;
+    let help = is_shown.then(|| did_you_mean(&entry.key, known)).flatten();
     findings.push(Severity::Warning, UNKNOWN_FIELD, &entry.key_span, message, help);
 }
 
 /// The known name that a mistyped one is nearest to, as a question.
 pub fn did_you_mean(text: &str, names: &[&str]) -> Option<String> {
-    let score = |name: &str| strsim::jaro_winkler(&text.to_lowercase(), name);
-    let nearest = names.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
-    (score(nearest) > 0.8).then(|| format!("did you mean `{nearest}`?"))
+    let text = text.to_lowercase();
+    let scored = names.iter().map(|name| (strsim::jaro_winkler(&text, name), name));
+    let (score, nearest) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (score > 0.8).then(|| format!("did you mean `{nearest}`?"))
 }
 
-fn one_of_list(names: &[&str]) -> String {
+/// The names that there are.
+pub(super) fn one_of_list(names: &[&str]) -> String {
     let mut list = "it is one of ".to_owned();
     for (at, name) in names.iter().enumerate() {
         let separator = if at == 0 { "" } else { ", " };

@@ -13,7 +13,7 @@ use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, d
 use crate::{
     bounded,
     case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode},
-    template::{self, TemplateError},
+    template::{self, BadMessage, TemplateError},
 };
 use probity_core::{
     case::TestCase,
@@ -25,6 +25,8 @@ use probity_core::{
 
 /// How many problems of one file are handed on; the others are counted.
 pub const MOST_PROBLEMS: usize = 1000;
+/// How many variables without a value are named in one text; the others are counted.
+const MOST_UNDEFINED: usize = 100;
 /// Largest schema file that a case may name, in bytes.
 const LARGEST_SCHEMA: u64 = 16 << 20;
 
@@ -234,7 +236,7 @@ impl<'a> Intake<'a> {
         self.seen += 1;
         let mut findings = Findings::default();
         unsayable_numbers(node, &mut findings);
-        let Decoded { id, mut case } = decode(node, &mut findings);
+        let Decoded { id, mut case } = decode(node, &self.folder, &mut findings);
         if let Some(id) = &id {
             self.check_unique(id, source, node, &mut findings);
         }
@@ -396,36 +398,65 @@ fn criteria_finding(problem: CriteriaProblem, node: &Node) -> Finding {
 
 /// Fills in the templates of a case, as a run would.
 fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: &mut Findings) {
+    let given = case.vars();
+    let vars = match template::fill_values(&given) {
+        Ok(vars) => vars,
+        Err((name, error)) => {
+            let at = node.get("prompt_vars").and_then(|it| it.get(&name)).unwrap_or(node);
+            let text = at.as_str().unwrap_or("");
+            let span = error.place_in(text, source.text(), &at.span);
+            return bad_template(&format!("prompt_vars.{name}"), &span, &error, findings);
+        }
+    };
     let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
     for (key, text) in texts {
         let Some(text) = text else { continue };
-        for error in template_errors(text, &case.prompt_vars) {
-            let whole = node.get(key).map_or_else(|| node.span.clone(), |it| it.span.clone());
-            let span = error.place_in(text, source.text(), &whole);
-            if error.is_undefined {
-                let message = format!("{} in `{key}`", error.reason);
-                let help = "add it to `prompt_vars`, or write braces that are not a variable as \
-                            `{% raw %}{{ … }}{% endraw %}`"
-                    .to_owned();
-                findings.error_with_help("undefined-variable", &span, message, help);
-            } else {
-                let message = format!("`{key}` cannot be used as a template: {error}");
-                let help =
-                    "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
-                findings.error_with_help("bad-template", &span, message, help);
-            }
+        let whole = &node.get(key).unwrap_or(node).span;
+        let (errors, more) = template_errors(text, &vars);
+        for error in errors {
+            bad_template(key, &error.place_in(text, source.text(), whole), &error, findings);
         }
+        if more > 0 {
+            let message = format!("{more} more variables have no value in `{key}`");
+            findings.error("undefined-variable", whole, message);
+        }
+    }
+    if let Err(BadMessage { message, text, error }) =
+        template::fill_messages(&case.ask.messages, &vars)
+    {
+        let at = node.get("messages").and_then(|it| it.items().get(message)).unwrap_or(node);
+        let span = error.place_in(&text, source.text(), &at.span);
+        bad_template("messages", &span, &error, findings);
     }
 }
 
-/// Every variable without a value, or else the first thing that is wrong.
-fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> Vec<TemplateError> {
+fn bad_template(key: &str, span: &Range<usize>, error: &TemplateError, findings: &mut Findings) {
+    if error.is_undefined {
+        let message = format!("{} in `{key}`", error.reason);
+        let help = "add it to `prompt_vars`, or write braces that are not a variable as \
+                    `{% raw %}{{ … }}{% endraw %}`"
+            .to_owned();
+        findings.error_with_help("undefined-variable", span, message, help);
+    } else {
+        let message = format!("`{key}` cannot be used as a template: {error}");
+        let help = "write `{% raw %}…{% endraw %}` around text that is not a template".to_owned();
+        findings.error_with_help("bad-template", span, message, help);
+    }
+}
+
+/// Variables without a value, or else the first thing that is wrong, and how many more variables
+/// have none. Each is looked for in the whole text, so that only the first ones are.
+fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> (Vec<TemplateError>, usize) {
     match template::undefined_variables(text, |name| vars.contains_key(name)) {
-        Err(error) => vec![error],
+        Err(error) => (vec![error], 0),
         Ok(missing) if missing.is_empty() => {
-            template::render(text, vars).err().into_iter().collect()
+            (template::render(text, vars).err().into_iter().collect(), 0)
         }
-        Ok(missing) => missing.iter().map(|it| TemplateError::undefined(text, it)).collect(),
+        Ok(missing) => {
+            let located = missing.iter().take(MOST_UNDEFINED);
+            let located = located.map(|it| TemplateError::undefined(text, it)).collect();
+            (located, missing.len().saturating_sub(MOST_UNDEFINED))
+        }
     }
 }
 
@@ -434,7 +465,7 @@ fn unsayable_numbers(node: &Node, findings: &mut Findings) {
     if let NodeValue::Number(text) = &node.value
         && text.parse::<serde_json::Number>().is_err()
     {
-        let message = format!("`{text}` is a number that JSON cannot say");
+        let message = format!("`{text}` is a number that JSON cannot represent");
         findings.error("not-a-number", &node.span, message);
     }
     node.items().iter().for_each(|item| unsayable_numbers(item, findings));

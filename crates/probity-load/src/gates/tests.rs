@@ -3,7 +3,7 @@ use crate::{case::Findings, dataset};
 use probity_core::{
     classification::{Class, Counts},
     gate::{GateStatus, percent},
-    metrics::{Latency, Metrics, Slice, Verdicts},
+    metrics::{Latency, Mean, Metrics, ScoreFigures, ScoreSlice, Slice, Verdicts},
 };
 
 fn slice(pass: u64, fail: u64, error: u64) -> Slice {
@@ -129,6 +129,7 @@ fn gates_are_kept_as_they_were_written() {
         "latency_p99 = \"1500ms\"",
         "wrong_format_count = 0",
         "posix = { min = \"95%\", allow_empty = true }",
+        "\"score.is it good?\" = { min = 0.8, warn = 0.7, category = \"safety\" }",
     ] {
         let gate = gate(text);
         let kept = serde_json::to_string(&gate).unwrap();
@@ -151,6 +152,63 @@ fn gates_read_as_sentences() {
     .map(|text| gate(text).judge(&failing).sentence())
     .collect();
     insta::assert_snapshot!(sentences.join("\n"));
+}
+
+/// Figures with the values of one score: of all results, and of those of a category.
+fn scored(values: &[f64], of_safety: &[f64]) -> Metrics {
+    let slice = |values: &[f64]| {
+        let mut mean = Mean::default();
+        values.iter().for_each(|it| mean.push(*it));
+        ScoreSlice { mean, undecided: 0 }
+    };
+    let categories = [(Category::Safety, slice(of_safety))].into();
+    let figures = ScoreFigures { all: slice(values), categories, ..ScoreFigures::default() };
+    Metrics { scores: [("tone".to_owned(), figures)].into(), ..metrics(3, 0, 0) }
+}
+
+#[test]
+fn means_of_scores_are_held_against_the_digits_of_the_limit() {
+    // As floats, the first is 0.7999… and the second is 0.10000000000000002.
+    for (values, limit) in [
+        (&[0.7, 0.8, 0.9][..], "0.8"),
+        (&[0.1, 0.1, 0.1], "0.1"),
+        (&[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0], "0.5"),
+        (&[1.0, 0.0, 1.0], "0.666666666666"),
+    ] {
+        let (met, seen) = (gate(&format!("\"score.tone\" = {limit}")), scored(values, &[]));
+        assert_eq!(met.judge(&seen).status, GateStatus::Pass, "{values:?} {limit}");
+        let most = gate(&format!("\"score.tone\" = {{ max = {limit} }}"));
+        let is_above = limit == "0.666666666666";
+        assert_eq!(most.judge(&seen).status == GateStatus::Fail, is_above, "{values:?} {limit}");
+    }
+    let close = gate("\"score.tone\" = { min = 0.9, warn = 0.8 }");
+    assert_eq!(close.judge(&scored(&[0.8], &[])).status, GateStatus::Warn);
+    assert_eq!(close.judge(&scored(&[0.7999], &[])).status, GateStatus::Fail);
+    let of_safety = gate("\"score.tone\" = { min = 0.5, category = \"safety\" }");
+    assert_eq!(of_safety.judge(&scored(&[0.1, 0.9], &[0.9])).status, GateStatus::Pass);
+    assert_eq!(of_safety.judge(&scored(&[0.9, 0.1], &[0.1])).status, GateStatus::Fail);
+}
+
+#[test]
+fn a_score_without_values_passes_no_gate() {
+    let mut none = scored(&[], &[]);
+    let wanted = gate("\"score.tone\" = { min = 0 }");
+    let allowed = gate("\"score.tone\" = { min = 0, allow_empty = true }");
+    assert_eq!(wanted.judge(&none).sentence(), "score.tone at least 0: no result has a value");
+    assert_eq!(wanted.judge(&none).status, GateStatus::Fail);
+    assert_eq!(allowed.judge(&none).status, GateStatus::Empty);
+    // Nobody knows what those would have come to that are errors.
+    assert_eq!(allowed.judge(&metrics(0, 0, 3)).status, GateStatus::Fail);
+    none.scores.get_mut("tone").unwrap().summary.unscored = 1;
+    assert_eq!(allowed.judge(&none).status, GateStatus::Fail);
+    let mut partly = scored(&[1.0, 1.0, 1.0], &[]);
+    partly.scores.get_mut("tone").unwrap().all.undecided = 1;
+    assert_eq!(
+        wanted.judge(&partly).sentence(),
+        "score.tone at least 0: 1.0000 (mean of 3); 1 of 4 undecided, which is not allowed"
+    );
+    partly.max_undecided = Decimal::parse("0.25").unwrap();
+    assert_eq!(wanted.judge(&partly).status, GateStatus::Pass);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn prompted(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> 
         tags.extend(texts(metadata, "required_tools").into_iter().map(|it| format!("needs:{it}")));
         tags.extend(labelled("posix", text(metadata, "min_posix_version")));
         if !texts(metadata, "equivalence_rules").is_empty() {
-            imported.note(id, "`equivalence_rules` are left to our own comparison");
+            imported.note(id, "`equivalence_rules` are ignored: Probity compares commands itself");
         }
     }
     let mut commands = texts(node, "expected_command");

@@ -65,7 +65,7 @@ fn caro_cases_with_a_risk_level() {
      "metadata": {"required_tools": ["wc"], "equivalence_rules": ["flags"], "notes": "n"}}
   ]}"#, None), @r#"
     {"id":"f1","prompt":"count lines","expected_command":"wc -l f","category":"correctness","safe":true,"posix_compliant":true,"notes":"n","tags":["wc","category:text","risk:low","needs:wc"]}
-    f1: `equivalence_rules` are left to our own comparison
+    f1: `equivalence_rules` are ignored: Probity compares commands itself
     "#);
 }
 

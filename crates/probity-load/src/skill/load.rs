@@ -92,7 +92,7 @@ impl Loader<'_> {
                     if id.eq_ignore_ascii_case("none") {
                         let span = fields.span("name");
                         let message =
-                            "a skill must not be called `none`, which is the name of no skill";
+                            "a skill must not be called `none`, which stands for no skill";
                         fields.findings().error("bad-name", &span, message.to_owned());
                     }
                     let is_bad = |c: &char| c.is_whitespace() || c.is_control() || *c == '`';

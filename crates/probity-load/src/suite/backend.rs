@@ -8,7 +8,10 @@ use crate::{
     case::{Fields, Findings},
     settings::parse_duration,
 };
-use probity_core::located::Node;
+use probity_core::{
+    located::Node,
+    request::{ResponseFormat, Sampling},
+};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
@@ -183,18 +186,10 @@ pub struct BackendConfig {
     pub api_key_env: Option<String>,
     /// Headers and the variables that hold their values.
     pub headers_env: BTreeMap<String, String>,
-    /// How freely to choose words.
-    pub temperature: Option<f64>,
-    /// The share of likely words to choose from.
-    pub top_p: Option<f64>,
-    /// The longest reply.
-    pub max_tokens: Option<u64>,
-    /// Makes a reply repeatable, where the server can.
-    pub seed: Option<u64>,
-    /// Texts that end a reply.
-    pub stop: Vec<String>,
-    /// `json` where the server is to answer in JSON, or a schema.
-    pub response_format: Option<Value>,
+    /// How words are chosen.
+    pub sampling: Sampling,
+    /// The form that answers must have.
+    pub response_format: Option<ResponseFormat>,
     /// More fields for the body of a request.
     pub extra_body: Option<Value>,
     /// Calls in flight at once.
@@ -225,11 +220,7 @@ impl BackendConfig {
             model: None,
             api_key_env: None,
             headers_env: BTreeMap::new(),
-            temperature: None,
-            top_p: None,
-            max_tokens: None,
-            seed: None,
-            stop: Vec::new(),
+            sampling: Sampling::default(),
             response_format: None,
             extra_body: None,
             max_concurrency: None,
@@ -303,12 +294,8 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         model: fields.text("model"),
         api_key_env: fields.text("api_key_env"),
         headers_env: decode_headers(&mut fields),
-        temperature: decode_number(&mut fields, "temperature", 0.0..=f64::MAX, "not negative"),
-        top_p: decode_number(&mut fields, "top_p", 0.0..=1.0, "from 0 to 1"),
-        max_tokens: fields.count("max_tokens", 1..=u64::MAX),
-        seed: fields.count("seed", 0..=u64::from(u32::MAX)),
-        stop: fields.texts("stop"),
-        response_format: fields.json("response_format"),
+        sampling: decode_sampling(&mut fields),
+        response_format: decode_response_format(&mut fields),
         extra_body: fields.json("extra_body"),
         max_concurrency: fields.count("max_concurrency", 1..=u64::MAX),
         timeout: decode_timeout(&mut fields),
@@ -346,27 +333,40 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
     for key in of_programs.chain(of_replays).filter(|key| node.get(key).is_some()) {
         let (span, kind) = (fields.span(key), config.kind.as_str());
-        let message = format!("`{key}` means nothing for a backend of kind `{kind}`");
+        let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
-        let help = "leave out `#` and what comes after it; in a password it is `%23`".to_owned();
+        let help = "remove `#` and everything after it; in a password, write `%23`".to_owned();
         fields.findings().error_with_help("bad-url", &span, message, help);
     }
     if let Some(extra) = node.get("extra_body") {
         check_extra_body(config, extra, fields.findings());
     }
-    match &config.response_format {
-        None | Some(Value::Object(_)) => {}
-        Some(Value::String(name)) if name == "json" => {}
-        Some(_) => {
-            let span = fields.span("response_format");
-            let message = "`response_format` is \"json\" or a JSON Schema".to_owned();
-            fields.findings().error("unknown-value", &span, message);
-        }
+}
+
+/// How words are chosen, of a backend, a runner or a case.
+pub(crate) fn decode_sampling(fields: &mut Fields<'_, '_>) -> Sampling {
+    Sampling {
+        temperature: decode_number(fields, "temperature", 0.0..=f64::MAX, "not negative"),
+        top_p: decode_number(fields, "top_p", 0.0..=1.0, "from 0 to 1"),
+        max_tokens: fields.count("max_tokens", 1..=u64::MAX),
+        seed: fields.count("seed", 0..=u64::from(u32::MAX)),
+        stop: fields.texts("stop"),
     }
+}
+
+/// The form that answers must have.
+pub(crate) fn decode_response_format(fields: &mut Fields<'_, '_>) -> Option<ResponseFormat> {
+    let format = ResponseFormat::from_value(fields.json("response_format")?);
+    if format.is_none() {
+        let span = fields.span("response_format");
+        let message = "`response_format` is \"json\" or a JSON Schema".to_owned();
+        fields.findings().error("unknown-value", &span, message);
+    }
+    format
 }
 
 /// `extra_body` is for what the suite has no field for: with two values for one thing it
@@ -405,11 +405,11 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "stop" => ("stop", true),
         // Other names, which a server may need for want of the usual one.
         "max_completion_tokens" | "num_predict" | "maxOutputTokens" | "max_output_tokens" => {
-            ("max_tokens", config.max_tokens.is_some())
+            ("max_tokens", config.sampling.max_tokens.is_some())
         }
-        "topP" => ("top_p", config.top_p.is_some()),
-        "random_seed" => ("seed", config.seed.is_some()),
-        "stop_sequences" | "stopSequences" => ("stop", !config.stop.is_empty()),
+        "topP" => ("top_p", config.sampling.top_p.is_some()),
+        "random_seed" => ("seed", config.sampling.seed.is_some()),
+        "stop_sequences" | "stopSequences" => ("stop", !config.sampling.stop.is_empty()),
         "response_format" | "format" | "responseMimeType" | "responseJsonSchema" => {
             ("response_format", config.response_format.is_some())
         }
@@ -534,7 +534,7 @@ fn decode_output(fields: &mut Fields<'_, '_>) -> Option<Output> {
             None
         }
         ("text", Some(_)) => {
-            let message = "`output_pointer` means nothing for output `text`".to_owned();
+            let message = "`output_pointer` does not apply to output `text`".to_owned();
             fields.findings().error("bad-output", &span, message);
             None
         }

@@ -41,7 +41,7 @@ pub(super) fn decode_policies(node: &Node, findings: &mut Findings) -> Vec<Polic
             && policy.regexes.is_empty()
             && policy.builtin.is_none();
         if empty {
-            let message = format!("policy `{}` says nothing", policy.name);
+            let message = format!("policy `{}` has no rules", policy.name);
             let help = "give it `words`, `substrings`, `regexes` or `builtin`".to_owned();
             findings.error_with_help("empty-policy", &item.span, message, help);
         } else if policies.iter().any(|earlier| earlier.name == policy.name) {

@@ -16,22 +16,11 @@ use crate::{
 };
 use probity_core::{
     gate::{Decimal, Gate},
+    kind::RunnerKind,
     located::{Node, NodeValue},
     problem::{Problem, Severity, Source},
     record::Judging,
-    runner::RunnerKind,
 };
-
-/// The keys of a runner that not every kind has.
-const fn keys_of(kind: RunnerKind) -> &'static [&'static str] {
-    match kind {
-        RunnerKind::Respond | RunnerKind::Command => &["dataset", "prompt", "judge", "transform"],
-        RunnerKind::Activation | RunnerKind::Confusion => &["dataset", "skills"],
-        RunnerKind::Effectiveness => &["dataset", "skills", "judge", "swap"],
-        RunnerKind::SizeImpact => &["dataset", "skills", "judge", "swap", "companion_bytes"],
-        RunnerKind::Program => &["command"],
-    }
-}
 
 /// A case is not asked more often.
 const MOST_REPEATS: u64 = 10_000;
@@ -223,7 +212,7 @@ fn decode_runner(
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
-        None => Some(RunnerKind::Respond),
+        None => Some(RunnerKind::default()),
         Some(_) => fields.one_of("kind", "kind of runner", &kinds, |name| {
             RunnerKind::ALL.into_iter().find(|it| it.as_str() == name)
         }),
@@ -239,7 +228,7 @@ fn decode_runner(
     }
     let backends = match kind {
         // A program need not be about any of them.
-        Some(RunnerKind::Program) if fields.get("backends").is_none() => Vec::new(),
+        Some(kind) if kind.spec().is_external && fields.get("backends").is_none() => Vec::new(),
         Some(_) | None => decode_backends(node, surroundings, &mut fields),
     };
     let (name, kind) = (name?, kind?);
@@ -291,7 +280,7 @@ fn decode_runner(
 
 /// Templates have to be such, and an index has to have its place.
 fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, '_>) {
-    let routes = matches!(runner.kind, RunnerKind::Activation | RunnerKind::Confusion);
+    let has_index = runner.kind.spec().choice.is_some();
     for (key, text) in [("system", &runner.system), ("prompt", &runner.prompt)] {
         let Some(text) = text else { continue };
         let whole = fields.span(key);
@@ -299,7 +288,7 @@ fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, 
             let span = error.place_in(text, source, &whole);
             let message = format!("`{key}` cannot be used as a template: {error}");
             fields.findings().error("bad-template", &span, message);
-        } else if key == "system" && routes {
+        } else if key == "system" && has_index {
             // One text for all cases, so it sees nothing of any of them.
             let unknown = template::undefined_variables(text, |name| name == "index");
             for name in unknown.unwrap_or_default() {
@@ -336,7 +325,7 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         "command",
         "transform",
     ];
-    let own = keys_of(kind);
+    let own = kind.spec().keys;
     let is_missing = |key: &str| {
         let value = node.get(key).map(|it| &it.value);
         value.is_none_or(|it| matches!(it, NodeValue::Array(items) if items.is_empty()))

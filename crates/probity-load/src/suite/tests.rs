@@ -1,5 +1,5 @@
 use super::*;
-use probity_core::runner::RunnerKind;
+use probity_core::kind::RunnerKind;
 
 fn parse(text: &str) -> (Option<Suite>, Vec<String>) {
     let file: Arc<str> = "suite.toml".into();
@@ -57,7 +57,7 @@ words = ["..."]
     assert_eq!(problems, [""; 0]);
     let suite = suite.unwrap();
     let backend = suite.backend("local").unwrap();
-    assert_eq!((backend.kind, backend.max_tokens), (BackendKind::Openai, Some(256)));
+    assert_eq!((backend.kind, backend.sampling.max_tokens), (BackendKind::Openai, Some(256)));
     let runner = &suite.runners[0];
     assert_eq!((runner.kind, runner.repeat), (RunnerKind::Command, 1));
     assert_eq!(runner.dataset, ["cases/shell.toml"]);

@@ -30,6 +30,8 @@ enum Cost {
     Linear,
     Indent,
     Join,
+    /// JSON text: characters may be escaped, and lines indented.
+    Json,
     Replace,
     Sum,
 }
@@ -89,7 +91,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 type Filter = (&'static str, Value, Cost);
 
 static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
-    use Cost::{Free, Indent, Join, Linear, Replace, Sum};
+    use Cost::{Free, Indent, Join, Json, Linear, Replace, Sum};
     vec![
         ("abs", Value::from_function(filters::abs), Free),
         ("attr", Value::from_function(filters::attr), Free),
@@ -99,6 +101,7 @@ static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
         ("d", Value::from_function(filters::default), Free),
         ("default", Value::from_function(filters::default), Free),
         ("dictsort", Value::from_function(filters::dictsort), Linear),
+        ("dump", Value::from_function(to_json), Json),
         ("e", Value::from_function(filters::escape), Linear),
         ("escape", Value::from_function(filters::escape), Linear),
         ("first", Value::from_function(filters::first), Free),
@@ -112,6 +115,7 @@ static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
         ("length", Value::from_function(filters::length), Linear),
         ("lines", Value::from_function(filters::lines), Linear),
         ("list", Value::from_function(filters::list), Linear),
+        ("load", Value::from_function(load), Linear),
         ("lower", Value::from_function(filters::lower), Linear),
         ("map", Value::from_function(filters::map), Linear),
         ("max", Value::from_function(filters::max), Linear),
@@ -128,10 +132,12 @@ static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
         ("split", Value::from_function(filters::split), Linear),
         ("string", Value::from_function(filters::string), Linear),
         ("sum", Value::from_function(filters::sum), Sum),
+        ("tojson", Value::from_function(to_json), Json),
         ("title", Value::from_function(filters::title), Linear),
         ("trim", Value::from_function(filters::trim), Linear),
         ("unique", Value::from_function(filters::unique), Linear),
         ("upper", Value::from_function(filters::upper), Linear),
+        ("wordcount", Value::from_function(word_count), Linear),
     ]
 });
 
@@ -189,6 +195,10 @@ fn pay(cost: Cost, args: &[Value]) -> Result<(), Error> {
             let lines = text(0).lines().count() as u64 + 1;
             all().saturating_add(lines.saturating_mul(width))
         }
+        Cost::Json => {
+            let indent = args.iter().skip(1).filter_map(|it| u64::try_from(it.clone()).ok()).max();
+            all().saturating_mul(6 + indent.unwrap_or(0).min(MOST_INDENT as u64))
+        }
         Cost::Join => {
             let count = value.len().unwrap_or_default() as u64;
             let between = args.iter().skip(1).map(size).fold(0, u64::saturating_add);
@@ -212,7 +222,7 @@ fn spend(bytes: u64) -> Result<(), Error> {
             Ok(())
         }
         None => {
-            let reason = "its filters and ranges make more text than a template may";
+            let reason = "its filters and ranges produce more text than a template is allowed";
             Err(Error::new(ErrorKind::InvalidOperation, reason))
         }
     }
@@ -248,6 +258,66 @@ fn size(value: &Value) -> u64 {
 fn items(value: &Value) -> impl Iterator<Item = Value> {
     let is_list = matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
     is_list.then(|| value.try_iter().ok()).flatten().into_iter().flatten()
+}
+
+/// The widest indentation of JSON.
+const MOST_INDENT: usize = 8;
+
+/// A value as JSON, in one line or with its lines indented.
+fn to_json(value: &Value, indent: Option<&Value>) -> Result<String, Error> {
+    let width = match indent.map(|it| (usize::try_from(it.clone()), it.is_true())) {
+        None => None,
+        Some((Ok(width), _)) => Some(width.min(MOST_INDENT)).filter(|it| *it > 0),
+        Some((Err(_), is_true)) => is_true.then_some(2),
+    };
+    let refused = |error: serde_json::Error| {
+        Error::new(ErrorKind::InvalidOperation, format!("it cannot be written as JSON: {error}"))
+    };
+    let value = from_engine(value);
+    let Some(width) = width else { return Ok(value.to_string()) };
+    let blanks = [b' '; MOST_INDENT];
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(&blanks[..width]);
+    let mut text = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
+    serde::Serialize::serialize(&value, &mut serializer).map_err(refused)?;
+    String::from_utf8(text).map_err(|_| ErrorKind::InvalidOperation.into())
+}
+
+/// A value of the engine as JSON; what JSON has no word for is text.
+fn from_engine(value: &Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Json::Null,
+        ValueKind::Bool => Json::Bool(value.is_true()),
+        ValueKind::Number => match (i64::try_from(value.clone()), f64::try_from(value.clone())) {
+            (Ok(number), _) if value.is_integer() => Json::from(number),
+            (_, Ok(number)) => Json::from(number),
+            (_, Err(_)) => Json::from(value.to_string()),
+        },
+        ValueKind::Seq | ValueKind::Iterable => items(value).map(|it| from_engine(&it)).collect(),
+        ValueKind::Map => {
+            let entry = |key: Value| {
+                let value = value.get_item(&key).unwrap_or_default();
+                (key.to_string(), from_engine(&value))
+            };
+            Json::Object(items(value).map(entry).collect())
+        }
+        ValueKind::String | ValueKind::Bytes | ValueKind::Plain | ValueKind::Invalid | _ => {
+            Json::from(value.to_string())
+        }
+    }
+}
+
+/// The value that a text is as JSON.
+fn load(text: &str) -> Result<Value, Error> {
+    let read = probity_core::json::parse(text, &probity_core::json::Limits::default());
+    read.map(|it| super::to_engine(&it.value)).map_err(|error| {
+        Error::new(ErrorKind::InvalidOperation, format!("the text is not JSON: {error}"))
+    })
+}
+
+fn word_count(text: &str) -> usize {
+    text.split_whitespace().count()
 }
 
 /// The engine's own ranges end at a hundred thousand, and can be gone through again and again.

@@ -150,7 +150,7 @@ impl Island {
         put("started", probity_core::evaluation::time(case.started_ms).into());
         put("model", case.model.as_deref().map_or(Value::Null, text));
         put("stop", case.stop_reason.as_deref().map_or(Value::Null, text));
-        put("prompt", text(case.request.prompt()));
+        put("prompt", text(&case.request.shown()));
         put("expected", case.expected().as_deref().map_or(Value::Null, text));
         put("reply", case.reply.as_deref().map_or(Value::Null, text));
         if case.verdict != Verdict::Pass {
@@ -186,7 +186,7 @@ impl Island {
             "model": asked.model.as_deref().map(|it| one_line(it, 60)),
             "source": asked.source.as_str(),
             "system": system,
-            "prompt": text(asked.request.prompt()),
+            "prompt": text(&asked.request.shown()),
             "reply": asked.reply.as_deref().map(text),
             "error": asked.error.as_deref().map(text),
         })
@@ -216,7 +216,7 @@ fn lane_value(report: &LaneReport) -> Value {
 
 fn row(lane: &LaneReport, case: &CaseRecord) -> Row {
     let text = match case.verdict {
-        Verdict::Pass => case.request.prompt().to_owned(),
+        Verdict::Pass => case.request.shown().into_owned(),
         Verdict::Fail | Verdict::Error | Verdict::Undecided => case.why(),
     };
     Row {

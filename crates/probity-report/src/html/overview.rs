@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use probity_core::{
     classification::Verdict,
+    dollars::dollars,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Metrics, Verdicts},
     view::{LaneReport, RunView},
@@ -12,7 +13,7 @@ use super::charts;
 use crate::{
     conclusion::{self, Conclusion},
     plain::one_line,
-    text::{millis, shown_interval, told},
+    text::{estimated, means, millis, shown_interval, told},
 };
 
 /// Names of flaky cases and known failures that passed.
@@ -29,6 +30,7 @@ pub(super) fn render(run: &RunView) -> Markup {
         section class={ "standing " (concluded.as_str()) } aria-label="Verdict" {
             span.mark aria-hidden="true" { (mark) }
             p { strong { (concluded.word()) } span { (conclusion::sentence(run)) "." } }
+            @if let Some(means) = means(run) { p.means { (means) } }
         }
         section.cards aria-label="Lanes" {
             @for (at, report) in run.lanes.iter().enumerate() { (card(at, report)) }
@@ -110,11 +112,13 @@ fn figures(metrics: &Metrics) -> Markup {
     }
     figures.push(("calls".to_owned(), metrics.calls.to_string()));
     if metrics.input_tokens + metrics.output_tokens > 0 {
-        figures.push(("tokens in".to_owned(), metrics.input_tokens.to_string()));
-        figures.push(("tokens out".to_owned(), metrics.output_tokens.to_string()));
+        let told = |tokens: u64| format!("{tokens}{}", estimated(metrics));
+        figures.push(("tokens in".to_owned(), told(metrics.input_tokens)));
+        figures.push(("tokens out".to_owned(), told(metrics.output_tokens)));
     }
     if metrics.priced > 0 {
-        figures.push(("cost".to_owned(), format!("${:.4}", metrics.cost_usd)));
+        let cost = format!("{}{}", dollars(metrics.cost_usd), estimated(metrics));
+        figures.push(("cost".to_owned(), cost));
     }
     let tries = metrics.repeats.iter().filter_map(|it| it.by_tries.last());
     for tries in tries.filter(|it| it.k > 1) {

@@ -1,18 +1,18 @@
 //! The figures that only some kinds of runners have.
 
 use maud::{Markup, html};
-use probity_core::view::RunView;
-
-use crate::{
+use probity_core::{
     figures::{Sheet, Table},
-    plain::one_line,
+    view::RunView,
 };
+
+use crate::plain::one_line;
 
 pub(super) fn render(run: &RunView) -> Markup {
     html! {
         @for report in &run.lanes {
             @if let Some(figures) = &report.metrics.figures {
-                (section(&report.title(), &Sheet::of(figures)))
+                (section(&report.title(), &figures.sheet()))
             }
         }
     }

@@ -10,11 +10,17 @@ mod ollama;
 mod openai;
 mod responses;
 
+use std::borrow::Cow;
+
+use data_encoding::BASE64;
 use probity_core::{
     reply::Reply,
-    request::{Request, Role},
+    request::{
+        Image, ImageFile, Message, Need, Request, ResponseFormat, Role, Sampling, ToolCall,
+        ToolChoice, ToolResult,
+    },
 };
-use probity_load::suite::{BackendConfig, BackendKind};
+use probity_load::suite::BackendKind;
 use serde_json::{Map, Value};
 
 /// How a kind of server is spoken to.
@@ -36,6 +42,8 @@ pub(super) struct DialectSpec {
     pub(super) max_tokens: Option<u64>,
     /// The fields that are the same in every body, and the settings that have no place there.
     pub(super) fields: fn(&Wanted<'_>) -> Fields,
+    /// What it has no words for.
+    pub(super) lacks: &'static [Need],
     /// The body of a request.
     pub(super) encode: fn(&Map<String, Value>, &Request) -> Value,
     /// The reply in the body of an answer.
@@ -51,10 +59,12 @@ pub(super) enum KeyHeader {
     Named(&'static str),
 }
 
-/// What a suite wants, and what the service calls it.
-#[derive(Clone, Copy, Debug)]
+/// What is wanted of a service, and what it calls that.
+#[derive(Clone, Debug)]
 pub(super) struct Wanted<'a> {
-    pub(super) config: &'a BackendConfig,
+    pub(super) model: Option<&'a str>,
+    pub(super) sampling: Cow<'a, Sampling>,
+    pub(super) response_format: Option<&'a ResponseFormat>,
     /// The field for the longest reply, where services of a dialect differ in it.
     pub(super) limit: &'static str,
     /// The field for the seed; none if the service has none.
@@ -207,7 +217,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::Deepseek,
-        base_url: "https://api.deepseek.com/v1",
+        base_url: "https://api.deepseek.com",
         key_variables: &["DEEPSEEK_API_KEY"],
         hosts: &["api.deepseek.com"],
         prices: "deepseek",
@@ -333,6 +343,24 @@ fn put<T: Into<Value>>(fields: &mut Map<String, Value>, name: &str, value: Optio
     }
 }
 
+/// An image as a URL that holds it, where it is sent along.
+fn image_url(image: &Image) -> Cow<'_, str> {
+    match image {
+        Image::Url(url) => Cow::Borrowed(url),
+        Image::File(file) => format!("data:{};base64,{}", file.kind, base64(file)).into(),
+    }
+}
+
+/// The bytes of an image as text. Only a record that was read back has none, and is not sent.
+fn base64(file: &ImageFile) -> String {
+    BASE64.encode(file.data.as_deref().unwrap_or_default())
+}
+
+/// Whether tools may be called at all.
+fn may_call(request: &Request) -> bool {
+    !request.tools.is_empty() && request.tool_choice != Some(ToolChoice::None)
+}
+
 fn some_list(list: &[String]) -> Option<Value> {
     (!list.is_empty()).then(|| Value::from(list))
 }
@@ -340,6 +368,38 @@ fn some_list(list: &[String]) -> Option<Value> {
 /// The settings that are set and cannot be told.
 fn not_applied(settings: &[(&'static str, bool)]) -> Vec<&'static str> {
     settings.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect()
+}
+
+/// How OpenAI and Ollama write what their messages have in common.
+struct Chat {
+    /// A message without the tools that it calls.
+    message: fn(&Message) -> Value,
+    call: fn(&ToolCall) -> Value,
+    /// The result of a tool, which is a message of its own.
+    result: fn(&ToolResult) -> Value,
+}
+
+impl Chat {
+    /// A body with the conversation.
+    fn body(&self, fields: &Map<String, Value>, request: &Request) -> Map<String, Value> {
+        let mut body = fields.clone();
+        let messages = request.messages.iter().flat_map(|it| self.messages(it)).collect();
+        body.insert("messages".to_owned(), Value::Array(messages));
+        body
+    }
+
+    fn messages(&self, said: &Message) -> Vec<Value> {
+        let results: Vec<Value> = said.tool_results().map(self.result).collect();
+        if said.role == Role::Tool && !results.is_empty() {
+            return results;
+        }
+        let mut message = (self.message)(said);
+        let calls: Vec<Value> = said.tool_calls().map(self.call).collect();
+        if !calls.is_empty() {
+            message["tool_calls"] = Value::Array(calls);
+        }
+        vec![message]
+    }
 }
 
 /// Adds fields, also to the objects that are there already.

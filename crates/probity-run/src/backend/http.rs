@@ -3,10 +3,14 @@
 //! A dialect turns a question into a body and a body into a reply; everything else,
 //! limits, errors and keys, is the same for all of them.
 
-use std::{error::Error as _, io, time::Duration};
+use std::{borrow::Cow, error::Error as _, io, time::Duration};
 
 use jiff::Timestamp;
-use probity_core::{failure::ErrorKind, record::CallError, request::Request};
+use probity_core::{
+    failure::ErrorKind,
+    record::CallError,
+    request::{Need, Request, ResponseFormat, Sampling},
+};
 use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
@@ -20,10 +24,10 @@ use serde_json::{Map, Value};
 use super::{
     Failed, Reply,
     address::{self, shown, shown_target},
-    dialect::{DialectSpec, Undecoded},
+    dialect::{DialectSpec, Fields, Undecoded, Wanted, merge},
     silence::{is_silent, silence},
 };
-use crate::{clock::now_ms, redact::Redactor};
+use crate::{clock::wall_ms, process, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
 const LARGEST_BODY: usize = 32 << 20;
@@ -34,7 +38,7 @@ const LARGEST_ERROR: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Http {
     client: reqwest::Client,
-    dialect: &'static DialectSpec,
+    settings: BodySettings,
     kind: &'static str,
     url: String,
     models_url: String,
@@ -45,11 +49,48 @@ pub struct Http {
     rules: &'static Rules,
 }
 
+/// What bodies say beside the conversation.
+#[derive(Debug)]
+pub(super) struct BodySettings {
+    /// The server's language.
+    pub(super) dialect: &'static DialectSpec,
+    pub(super) model: Option<String>,
+    pub(super) sampling: Sampling,
+    pub(super) response_format: Option<ResponseFormat>,
+    pub(super) extra_body: Option<Value>,
+    /// The field for the longest reply.
+    pub(super) limit: &'static str,
+    /// The field for the seed.
+    pub(super) seed: Option<&'static str>,
+}
+
+impl BodySettings {
+    /// The fields of a body, for a request with settings of its own.
+    pub(super) fn fields(&self, request: Option<&Request>) -> Fields {
+        let own = request.and_then(|it| it.response_format.as_ref());
+        let wanted = Wanted {
+            model: self.model.as_deref(),
+            sampling: match request {
+                Some(request) => Cow::Owned(request.sampling.or(&self.sampling)),
+                None => Cow::Borrowed(&self.sampling),
+            },
+            response_format: own.or(self.response_format.as_ref()),
+            limit: self.limit,
+            seed: self.seed,
+        };
+        let (mut fields, not_applied) = (self.dialect.fields)(&wanted);
+        if let Some(Value::Object(extra)) = &self.extra_body {
+            merge(&mut fields, extra);
+        }
+        (fields, not_applied)
+    }
+}
+
 /// What a server needs to be asked.
 #[derive(Debug)]
 pub(super) struct HttpConfig {
-    /// Its language.
-    pub(super) dialect: &'static DialectSpec,
+    /// What bodies say.
+    pub(super) settings: BodySettings,
     /// Its kind, for the rules of errors.
     pub(super) kind: &'static str,
     /// The address of its endpoint.
@@ -113,9 +154,9 @@ fn builder() -> reqwest::ClientBuilder {
 impl Http {
     /// A server that is asked through a client.
     pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
-        let HttpConfig { dialect, kind, url, models_url, mut headers, fields, redactor } = config;
+        let HttpConfig { settings, kind, url, models_url, mut headers, fields, redactor } = config;
         headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
-        Self { client, dialect, kind, url, models_url, headers, fields, redactor, rules }
+        Self { client, settings, kind, url, models_url, headers, fields, redactor, rules }
     }
 
     /// Where it is.
@@ -146,7 +187,7 @@ impl Http {
 
     /// Whether a name in its list of models is the one that is asked for.
     pub fn is_same_model(&self, listed: &str, model: &str) -> bool {
-        (self.dialect.bare_model)(listed) == (self.dialect.bare_model)(model)
+        (self.settings.dialect.bare_model)(listed) == (self.settings.dialect.bare_model)(model)
     }
 
     /// Asks for the list of models, which costs nothing.
@@ -187,12 +228,25 @@ impl Http {
         Ok(entries.iter().filter_map(name).collect())
     }
 
+    /// The body of a request, as it is sent.
+    pub fn body(&self, request: &Request) -> Value {
+        let encode = self.settings.dialect.encode;
+        match request.has_own_settings() {
+            true => encode(&self.settings.fields(Some(request)).0, request),
+            false => encode(&self.fields, request),
+        }
+    }
+
+    /// What the server cannot be told.
+    pub fn lacks(&self) -> &'static [Need] {
+        self.settings.dialect.lacks
+    }
+
     async fn exchange(&self, request: &Request) -> Result<Reply, Failed> {
-        let body = (self.dialect.encode)(&self.fields, request);
-        let body = serde_json::to_vec(&body).unwrap_or_default();
+        let body = serde_json::to_vec(&self.body(request)).unwrap_or_default();
         let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
         let mut response = request.send().await.map_err(|error| {
-            let is_call = !io_error(&error).is_some_and(is_out_of_files);
+            let is_call = !io_error(&error).is_some_and(process::is_out_of_files);
             Failed { is_call, ..self.unreachable(&error).into() }
         })?;
         let status = response.status();
@@ -206,7 +260,7 @@ impl Http {
         }
         let body = body.map_err(|error| self.broken_off(error, most))?;
         let headers = response.headers();
-        match (self.dialect.decode)(without_mark(&body)).map(Reply::with_reasoning_apart) {
+        match (self.settings.dialect.decode)(without_mark(&body)).map(Reply::with_reasoning_apart) {
             Ok(reply) if is_silent(&reply) => Err(silence(&reply)),
             Ok(reply) => Ok(self.presented(reply, headers)),
             Err(Undecoded::Error) => {
@@ -345,12 +399,6 @@ fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
     None
 }
 
-/// Whether we had no file descriptor left, so that nobody was asked.
-fn is_out_of_files(error: &io::Error) -> bool {
-    let codes = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
-    codes.iter().any(|code| error.raw_os_error() == Some(code.raw_os_error()))
-}
-
 /// The sentence in an error's body, or all of it.
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
@@ -393,7 +441,7 @@ fn with_headers<T>(headers: &HeaderMap, use_them: impl FnOnce(&[(&str, &str)]) -
         return use_them(&[]);
     }
     let now = jiff::fmt::rfc2822::to_string(
-        &Timestamp::from_millisecond(now_ms())
+        &Timestamp::from_millisecond(wall_ms())
             .unwrap_or_default()
             .to_zoned(jiff::tz::TimeZone::UTC),
     );

@@ -6,19 +6,19 @@ use std::{
     path::Path,
 };
 
-use probity_core::record::InputDigest;
+use probity_core::{record::InputDigest, request::Sampling};
 use probity_grade::Rules;
 use probity_load::{
     settings::Settings,
     suite::{BackendConfig, BackendKind, Output, Way},
 };
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Backend, Wire, address,
-    dialect::{self, KeyHeader, Service, Wanted},
-    http::{Client, Http, HttpConfig},
+    dialect::{self, KeyHeader, Service},
+    http::{BodySettings, Client, Http, HttpConfig},
     program::{Program, ProgramError, Surroundings},
 };
 use crate::{
@@ -167,7 +167,7 @@ impl BackendFactory<'_> {
                 .max_concurrency
                 .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
-            max_tokens: config.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
+            max_tokens: config.sampling.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
             parameters: self.parameters(config),
             reports_cost: false,
             not_applied,
@@ -180,14 +180,15 @@ impl BackendFactory<'_> {
     /// Values of variables are in it as a digest only: they may be secrets. What is not
     /// set is left out, so that a new field here changes nothing for those without it.
     fn parameters(&self, config: &BackendConfig) -> String {
+        let Sampling { temperature, top_p, max_tokens, seed, stop } = &config.sampling;
         let mut parameters = json!({
             "kind": config.kind.as_str(),
             "model": config.model,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "max_tokens": config.max_tokens,
-            "seed": config.seed,
-            "stop": config.stop,
+            "temperature": temperature,
+            "top_p": top_p,
+            "max_tokens": max_tokens,
+            "seed": seed,
+            "stop": stop,
             "response_format": config.response_format,
             "extra_body": config.extra_body,
             "command": config.command,
@@ -242,13 +243,18 @@ impl BackendFactory<'_> {
         let is_official = address::is_official(&parsed, service.hosts);
         let headers = self.headers(config, service, is_official, &mut redactor)?;
         let limit = if is_official { service.limit } else { "max_tokens" };
-        let (mut fields, not_applied) =
-            (dialect.fields)(&Wanted { config, limit, seed: service.seed });
-        if let Some(Value::Object(extra)) = &config.extra_body {
-            dialect::merge(&mut fields, extra);
-        }
+        let settings = BodySettings {
+            dialect,
+            model: config.model.clone(),
+            sampling: config.sampling.clone(),
+            response_format: config.response_format.clone(),
+            extra_body: config.extra_body.clone(),
+            limit,
+            seed: service.seed,
+        };
+        let (fields, not_applied) = settings.fields(None);
         let kind = config.kind.as_str();
-        let http = HttpConfig { dialect, kind, url, models_url, headers, fields, redactor };
+        let http = HttpConfig { settings, kind, url, models_url, headers, fields, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let vendor = is_official.then_some(service.prices);
         let backend = self.backend(config, wire, vendor, not_applied);

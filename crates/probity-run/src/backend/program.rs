@@ -225,7 +225,7 @@ impl Program {
         }
     }
 
-    fn command(&self, request: &Request) -> Result<process::Command, CallError> {
+    fn command(&self, request: &Request) -> Result<process::Command, Failed> {
         let failed = |error: NoProgram| self.not_started(&error);
         let path = self.env.get(&OsString::from("PATH"));
         let base = &self.surroundings.base;
@@ -245,7 +245,7 @@ impl Program {
                  {LONGEST_ARGUMENT} bytes; {advice}",
                 self.name
             );
-            return Err(CallError::new(ErrorKind::TooLarge, message));
+            return Err(CallError::new(ErrorKind::TooLarge, message).into());
         }
         let stdin = match stdin {
             invocation::Input::Null => Stdin::Null,
@@ -394,7 +394,7 @@ impl Program {
     }
 
     /// There was no process.
-    fn not_started(&self, error: &NoProgram) -> CallError {
+    fn not_started(&self, error: &NoProgram) -> Failed {
         let kind = match error {
             NoProgram::Missing { .. }
             | NoProgram::NoFile { .. }
@@ -412,7 +412,9 @@ impl Program {
             | NoProgram::Signals(_)
             | NoProgram::Lost(_) => ErrorKind::Unknown,
         };
-        CallError::new(kind, self.redactor.error_text(&error.to_string()))
+        let is_call = !error.is_out_of_files();
+        let error = CallError::new(kind, self.redactor.error_text(&error.to_string()));
+        Failed { is_call, ..error.into() }
     }
 }
 
@@ -433,11 +435,11 @@ fn dialect(tool: Tool, name: &str) -> &'static str {
 fn not_applied(tool: Tool, config: &BackendConfig) -> Vec<&'static str> {
     let own_output = tool != Tool::Command;
     let told = [
-        ("temperature", config.temperature.is_some()),
-        ("top_p", config.top_p.is_some()),
-        ("max_tokens", config.max_tokens.is_some()),
-        ("seed", config.seed.is_some()),
-        ("stop", !config.stop.is_empty()),
+        ("temperature", config.sampling.temperature.is_some()),
+        ("top_p", config.sampling.top_p.is_some()),
+        ("max_tokens", config.sampling.max_tokens.is_some()),
+        ("seed", config.sampling.seed.is_some()),
+        ("stop", !config.sampling.stop.is_empty()),
         ("response_format", config.response_format.is_some()),
         ("extra_body", config.extra_body.is_some()),
         ("headers_env", !config.headers_env.is_empty()),

@@ -1,7 +1,7 @@
 use probity_core::{
+    kind::RunnerKind,
     metrics::{Fold, ResultFacts},
     record::{Source, Usage},
-    runner::RunnerKind,
 };
 use proptest::prelude::*;
 
@@ -9,9 +9,10 @@ use super::*;
 
 fn gate(metric: Metric, bound: &str, warn: Option<&str>, category: Option<Category>) -> Gate {
     let limit = Decimal::parse(bound).unwrap();
+    let bound = if metric.is_good() { Bound::AtLeast(limit) } else { Bound::AtMost(limit) };
     Gate {
         metric,
-        bound: if metric.is_good() { Bound::AtLeast(limit) } else { Bound::AtMost(limit) },
+        bound,
         warn: warn.map(|it| Decimal::parse(it).unwrap()),
         category,
         backend: None,

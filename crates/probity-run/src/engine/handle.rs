@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     failure::ErrorKind,
-    record::{Aborted, Asked, CallError, FailedAttempt, InputDigest, Kept, Source, Usage},
+    record::{Aborted, Asked, CacheKind, CallError, FailedAttempt, InputDigest, Source, Usage},
     request::Request,
     span::Span,
 };
@@ -28,14 +28,14 @@ use crate::{
 
 /// A backend and its place in the plan.
 #[derive(Clone, Debug)]
-pub(super) struct BackendRef {
-    pub(super) at: usize,
-    pub(super) backend: Arc<Backend>,
+pub(crate) struct BackendRef {
+    pub(crate) at: usize,
+    pub(crate) backend: Arc<Backend>,
 }
 
 /// Which of its backends a case asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// The backend whose answers are evaluated.
     Subject,
     /// The backend that judges them.
@@ -44,9 +44,9 @@ pub(super) enum Target {
 
 /// What a case is to its backends.
 #[derive(Debug)]
-pub(super) struct Handle {
+pub(crate) struct Handle {
     serial: u64,
-    pub(super) subject: BackendRef,
+    pub(crate) subject: BackendRef,
     pub(super) judge: Option<BackendRef>,
     shared: Arc<Shared>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
@@ -60,7 +60,7 @@ pub(super) struct Handle {
 
 /// Why a question has no answer.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub(crate) enum Unanswered {
     /// The backend failed, and trying again did not help or makes no sense.
     Failed {
         error: CallError,
@@ -71,16 +71,28 @@ pub(super) enum Unanswered {
     Aborted(Aborted),
 }
 
+/// A call that came to nothing.
+struct NoAnswer {
+    error: CallError,
+    /// How long to wait before the next try; none if there is to be none.
+    wait: Option<Duration>,
+    /// Whether anybody was asked.
+    is_call: bool,
+}
+
+/// How long to wait for others to close their files.
+const FOR_FILES: Duration = Duration::from_millis(200);
+
 /// A question and what it is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Query<'a> {
-    pub(super) target: Target,
+pub(crate) struct Query<'a> {
+    pub(crate) target: Target,
     /// What it is asked for, as it is recorded.
-    pub(super) role: &'a str,
+    pub(crate) role: &'a str,
     /// Where its answer is kept.
-    pub(super) kept: Kept,
-    pub(super) request: &'a Request,
-    pub(super) repeat: u32,
+    pub(crate) kept: CacheKind,
+    pub(crate) request: &'a Request,
+    pub(crate) repeat: u32,
 }
 
 impl Handle {
@@ -99,12 +111,12 @@ impl Handle {
         Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
     }
 
-    pub(super) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.shared.settings.seed
     }
 
     /// What was used so far.
-    pub(super) fn spent(&self) -> &Spent {
+    pub(crate) fn spent(&self) -> &Spent {
         &self.spent
     }
 
@@ -115,7 +127,7 @@ impl Handle {
     }
 
     /// Asks, and asks again as long as that makes sense. The question is recorded.
-    pub(super) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
+    pub(crate) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
         let calls = self.spent.calls;
         let (usage, cost) = (self.spent.usage, self.spent.cost_usd);
         (self.spent.usage, self.spent.cost_usd) = (Usage::default(), None);
@@ -148,7 +160,7 @@ impl Handle {
     }
 
     /// Asks a scorer, and records what it returned. An error is the scorer's own.
-    pub(super) async fn score(
+    pub(crate) async fn score(
         &mut self,
         number: usize,
         call: &ScorerCall,
@@ -156,11 +168,10 @@ impl Handle {
     ) -> Result<Value, String> {
         let began = Instant::now();
         let scored = self.shared.scorers.score(call, input, self.deadline).await;
-        let name = call.scorer.to_string();
         self.asked.push(Asked {
             role: scorer_role(number),
-            backend: name.clone(),
-            request: Request::new(None, name),
+            backend: call.scorer.to_string(),
+            request: Request::new(None, call.question()),
             reply: scored.as_ref().ok().map(ToString::to_string),
             error: scored.as_ref().err().cloned(),
             model: None,
@@ -174,7 +185,7 @@ impl Handle {
     }
 
     /// Asks, and asks again as long as that makes sense.
-    pub(super) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
+    pub(crate) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
         let Query { target, kept, request, repeat, .. } = *query;
         let ask = Ask { request, repeat };
         let party = self.party(target).clone();
@@ -190,32 +201,37 @@ impl Handle {
             self.spent.usage = self.spent.usage.plus(reply.usage);
             return Ok(reply);
         }
-        let mut attempts = 0;
+        let mut attempts = 1;
         loop {
             self.acquire_permit(target).await?;
-            attempts += 1;
             match self.call(&party, target, &ask, attempts).await {
                 Ok((reply, latency)) => {
                     let reply = Reply { latency: Some(latency), ..reply };
                     // What a judge says is kept when it turns out that it can be used.
                     if let Some((cache, key)) = cache
                         && access.write
-                        && kept != Kept::Judgement
+                        && kept != CacheKind::Judgement
                     {
                         put(&*cache, kept, key, &reply);
                     }
                     return Ok(reply);
                 }
-                Err((error, None)) => {
+                Err(NoAnswer { wait: None, is_call: false, .. }) => {
+                    return Err(Unanswered::Aborted(Aborted::Broken));
+                }
+                Err(NoAnswer { error, wait: None, .. }) => {
                     return Err(Unanswered::Failed { error, backend: party.at });
                 }
-                Err((_, Some(wait))) => sleep(wait).await,
+                Err(NoAnswer { wait: Some(wait), is_call, .. }) => {
+                    attempts += u64::from(is_call);
+                    sleep(wait).await;
+                }
             }
         }
     }
 
     /// Keeps a judgement for later runs, unless that is where it comes from.
-    pub(super) fn keep(&self, query: &Query<'_>, reply: &Reply) {
+    pub(crate) fn keep(&self, query: &Query<'_>, reply: &Reply) {
         let Query { target, kept, request, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
@@ -253,8 +269,8 @@ impl Handle {
             Ok(Ok(Grant::Paused(wait))) => {
                 let wait = Span(Duration::from_secs(wait.as_secs().max(1)));
                 let message = format!(
-                    "the backend asks to be left alone for another {wait}, longer than what is \
-                     left of the case's limit of {limit}"
+                    "the backend asks for a pause of another {wait}, longer than the time left \
+                     for the case, whose limit is {limit}"
                 );
                 (ErrorKind::RateLimit, message)
             }
@@ -266,14 +282,14 @@ impl Handle {
         Err(Unanswered::Failed { error: CallError::new(kind, message), backend })
     }
 
-    /// Makes one call and reports it. An error comes with the wait before the next try.
+    /// Makes one call and reports it.
     async fn call(
         &mut self,
         party: &BackendRef,
         target: Target,
         ask: &Ask<'_>,
         attempts: u64,
-    ) -> Result<(Reply, Duration), (CallError, Option<Duration>)> {
+    ) -> Result<(Reply, Duration), NoAnswer> {
         let BackendRef { at, backend } = party;
         let began = Instant::now();
         let left = self.deadline.saturating_duration_since(began);
@@ -318,6 +334,12 @@ impl Handle {
                 );
                 Ok((reply, latency))
             }
+            Err(Failed { error, is_call: false, .. }) => {
+                report.send(usage, cost, CallOutcome::NoFiles);
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                let wait = Some(FOR_FILES).filter(|wait| *wait < left);
+                Err(NoAnswer { error: *error, wait, is_call })
+            }
             Err(Failed { error, .. }) => {
                 let error = match target {
                     Target::Subject => *error,
@@ -340,13 +362,13 @@ impl Handle {
                 };
                 self.spent.failures.push(failure.clone());
                 report.send(usage, cost, CallOutcome::Failed(failure));
-                Err((error, wait))
+                Err(NoAnswer { error, wait, is_call })
             }
         }
     }
 
     /// Reports what a program of its own did in place of a call.
-    pub(super) fn report_foreign(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
+    pub(crate) fn report_external(&mut self, calls: u64, cost_usd: f64, latency: Duration) {
         self.permit = false;
         self.spent.calls = u32::try_from(calls).unwrap_or(u32::MAX);
         self.spent.latency = latency;
@@ -373,7 +395,7 @@ fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-fn put(cache: &dyn Answers, kept: Kept, key: InputDigest, reply: &Reply) {
+fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
     // One that could not be written down is asked for again.
     if let Ok(text) = serde_json::to_string(reply) {
         cache.put(kept, key, &text);

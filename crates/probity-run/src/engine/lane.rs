@@ -36,14 +36,16 @@ pub(super) struct LaneState {
     pub(super) deadline: Option<Instant>,
     /// Cases that have begun and not ended.
     pub(super) live: usize,
+    /// Calls that were made, and permits for calls that have not come back.
     pub(super) calls: u64,
+    pub(super) permits: u64,
     pub(super) tracker: Tracker,
     decider: Option<Decider>,
     certainty: Option<Certainty>,
     /// Results that there are.
     ended: u64,
     stage: Stage,
-    /// How it ended in an earlier sitting that left nothing to ask.
+    /// How it ended in an earlier session that left nothing to ask.
     before: Option<LaneStatus>,
     /// What to say at the end instead of "complete".
     flaw: Option<String>,
@@ -86,6 +88,7 @@ impl LaneState {
             deadline: None,
             live: 0,
             calls: 0,
+            permits: 0,
             tracker: Tracker::new(settings.fail_fast),
             stage: Stage::Waiting(Box::new((cases, done))),
             before,
@@ -184,9 +187,9 @@ impl LaneState {
         }
         let reason = match self.certainty {
             Some(Certainty::Alpha(alpha)) => {
-                format!("and the chance that this is wrong is at most {} %", alpha * 100.0)
+                format!("and the probability that this is wrong is at most {} %", alpha * 100.0)
             }
-            Some(Certainty::Exact) | None => "and no case that is left can change that".to_owned(),
+            Some(Certainty::Exact) | None => "and no remaining case can change that".to_owned(),
         };
         self.stop(LaneStatus::Decided { gates, reason });
     }

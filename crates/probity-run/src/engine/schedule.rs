@@ -2,7 +2,11 @@
 
 use tokio::time::Instant;
 
-use super::{BackendState, Engine, Waiting, lane::LaneState, task::Grant};
+use super::{
+    BackendState, Engine, Halt, Waiting,
+    lane::LaneState,
+    task::{Called, Grant},
+};
 use crate::budget::Left;
 
 impl Engine {
@@ -89,16 +93,15 @@ impl Engine {
         }
         // It had a permit to ask another one, and did not need it.
         if let Some(other) = live.calling.take() {
-            let runner = self.lanes[live.key.lane].runner;
+            let lane = live.key.lane;
             self.backends[other].pacer.dropped();
-            self.meter.forgo();
-            self.runner_meters[runner].forgo();
+            self.forgo(lane, other);
         }
         self.backends[backend].waiting.push_back(waiting);
     }
 
     /// Gives permits to cases that wait for their next call. They go before new cases.
-    pub(super) fn grant_waiting(&mut self) {
+    pub(super) fn grant_waiting(&mut self) -> Result<(), Halt> {
         let now = Instant::now();
         for backend in 0..self.backends.len() {
             self.backends[backend].refuse_late(now);
@@ -116,17 +119,73 @@ impl Engine {
                 };
                 let waiting = self.backends[backend].waiting.pop_front();
                 let Some(Waiting { serial, grant, .. }) = waiting else { break };
-                let go = matches!(answer, Grant::Go);
-                if grant.send(answer).is_err() || !go {
+                let Some(lane) = lane.filter(|_| matches!(answer, Grant::Go)) else {
+                    // A task that is gone wants nothing.
+                    let _ = grant.send(answer);
+                    continue;
+                };
+                self.permit(lane, backend)?;
+                if grant.send(answer).is_err() {
+                    self.forgo(lane, backend);
                     continue;
                 }
                 self.backends[backend].pacer.begin();
-                self.meter.begin();
                 if let Some(live) = self.live.get_mut(&serial) {
-                    self.runner_meters[self.lanes[live.key.lane].runner].begin();
                     live.calling = Some(backend);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Counts a call of a lane before it is made: a run that is killed then knows of it later.
+    pub(super) fn permit(&mut self, lane: usize, backend: usize) -> Result<(), Halt> {
+        self.meter.begin();
+        self.runner_meters[self.lanes[lane].runner].begin();
+        if self.backends[backend].backend.is_replay() {
+            return Ok(());
+        }
+        self.lanes[lane].permits += 1;
+        self.write_down(lane).map_err(Halt::Uncounted)
+    }
+
+    /// A call that had a permit was not made.
+    pub(super) fn forgo(&mut self, lane: usize, backend: usize) {
+        self.meter.forgo();
+        self.runner_meters[self.lanes[lane].runner].forgo();
+        if !self.backends[backend].backend.is_replay() {
+            self.end_permit(lane, 0);
+        }
+    }
+
+    /// A call came back, or something that made several.
+    pub(super) fn settle(&mut self, called: &Called) {
+        let Called { serial, backend, calls, usage, cost_usd, .. } = *called;
+        let Some(lane) = self.live.get(&serial).map(|live| live.key.lane) else { return };
+        if self.backends[backend].backend.is_replay() {
+            return self.forgo(lane, backend);
+        }
+        self.meter.end(calls, usage, cost_usd);
+        self.runner_meters[self.lanes[lane].runner].end(calls, usage, cost_usd);
+        self.end_permit(lane, calls);
+    }
+
+    fn end_permit(&mut self, lane: usize, calls: u64) {
+        let state = &mut self.lanes[lane];
+        state.permits = state.permits.saturating_sub(1);
+        state.calls = state.calls.saturating_add(calls);
+        if calls != 1 {
+            // What cannot be written down now is written down with the next call.
+            let _ = self.write_down(lane);
+        }
+    }
+
+    /// Writes down how many calls of a lane have begun.
+    fn write_down(&mut self, lane: usize) -> std::io::Result<()> {
+        let LaneState { calls, permits, .. } = self.lanes[lane];
+        match &mut self.ledger {
+            Some(ledger) => ledger.begun(lane, calls.saturating_add(permits)),
+            None => Ok(()),
         }
     }
 }

@@ -1,22 +1,16 @@
 //! The work on one case, in a task of its own.
 
-mod compare;
-mod route;
-
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
-    classification::{Classification, Verdict},
-    details::Trouble,
-    evidence::Evidence,
+    classification::Classification,
     failure::ErrorKind,
-    record::{Aborted, CallError, CaseRecord, FailedAttempt, Kept, Usage},
+    kind::Evidence,
+    record::{Aborted, CacheKind, CallError, CaseRecord, FailedAttempt, Usage},
     request::Request,
-    run_result::Assessment,
 };
-use probity_grade::{again::rubric_role, judge};
+use probity_grade::judge;
 use probity_load::settings::Settings;
-use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -25,11 +19,9 @@ use tokio::{
 use super::handle::{Handle, Query, Target, Unanswered};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
-    foreign,
-    grade::{self, Heard},
+    grade::{self, Received},
     scorer::Scorers,
     source::Prepared,
-    work::Work,
 };
 
 /// What a task tells the loop.
@@ -72,6 +64,8 @@ pub(super) enum CallOutcome {
         exhausted_for: Option<Duration>,
     },
     Failed(FailedAttempt),
+    /// It was not made, for want of file descriptors, and is tried again.
+    NoFiles,
     /// Nobody waited for it.
     Abandoned,
 }
@@ -85,12 +79,12 @@ pub(super) struct TaskEnd {
 
 /// A case that came to its end.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) record: Box<CaseRecord>,
+pub(crate) struct Ended {
+    pub(crate) record: Box<CaseRecord>,
     /// The backend whose error it ended in, by its place in the plan.
     pub(super) at_fault: Option<usize>,
     /// How its lane ends with it, if it does.
-    pub(super) ends_lane: Option<probity_core::record::LaneStatus>,
+    pub(crate) ends_lane: Option<probity_core::record::LaneStatus>,
 }
 
 /// What all tasks share.
@@ -107,97 +101,9 @@ pub(super) struct Shared {
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }
 
-/// From a case to its record: what a kind of runner is.
-pub(super) async fn run_case(mut case: Prepared, handle: Handle) -> Result<Ended, Aborted> {
-    match std::mem::replace(&mut case.work, Work::Answer) {
-        Work::Answer => one_answer(case, handle).await,
-        Work::Route { skills } => route::run(case, &skills, handle).await,
-        Work::Compare(work) => compare::run(case, *work, handle).await,
-        Work::Program(program) => Ok(foreign_runner(case, &program, handle).await),
-    }
-}
-
-/// One question, one answer; scorers and a judge are asked about it where the case wants them.
-async fn one_answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let rubrics = case.expectation.rubrics().len();
-    let judged = rubrics > 0 || !case.expectation.scorers().is_empty();
-    let query = Query {
-        target: Target::Subject,
-        role: "answer",
-        kept: Kept::Answer,
-        request: &case.request,
-        repeat: case.repeat,
-    };
-    let answer = match judged {
-        true => handle.query(query).await,
-        false => handle.ask(&query).await,
-    };
-    let reply = match answer {
-        Ok(reply) => reply,
-        Err(unanswered) => return failed(case, None, handle, unanswered),
-    };
-    let scored = score(&case, &reply, &mut handle).await;
-    let heard = Heard { reply: Some(&reply), scored: &scored, ..Heard::default() };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
-    // A reply that fails without the judge is not worth a call.
-    if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
-        return Ok(finish(case, handle, Some(reply), classification));
-    }
-    let mut assessments = Vec::with_capacity(rubrics);
-    for at in 0..rubrics {
-        match assess(&case, at, &reply, &mut handle).await {
-            Ok(assessed) => assessments.push(assessed),
-            Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
-        }
-    }
-    let heard = Heard {
-        reply: Some(&reply),
-        assessments: &assessments,
-        scored: &scored,
-        ..Heard::default()
-    };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
-    Ok(finish(case, handle, Some(reply), classification))
-}
-
-/// Asks the scorers of a case, one after the other.
-async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Result<Value, String>> {
-    let calls = case.expectation.scorers();
-    if calls.is_empty() {
-        return Vec::new();
-    }
-    let inputs = grade::scorer_inputs(case, &handle.subject.backend, handle.spent(), reply);
-    let mut scored = Vec::with_capacity(calls.len());
-    for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
-        scored.push(match input {
-            Ok(input) => handle.score(number, call, &input).await,
-            Err(why) => Err(why),
-        });
-    }
-    scored
-}
-
-/// Asks the judge about one rubric of a case.
-async fn assess(
-    case: &Prepared,
-    at: usize,
-    reply: &Reply,
-    handle: &mut Handle,
-) -> Result<Result<Assessment, String>, Unanswered> {
-    let criteria = &case.expectation.rubrics()[at];
-    let answer = reply.answer();
-    let answers = [&*answer];
-    let task = case.request.prompt();
-    let question = judge::Question { task, criteria, answers: &answers };
-    let judged = ask_judge(&question, &rubric_role(at), case.repeat, handle).await?;
-    Ok(judged.map(|(judgement, _)| judge::assessment(criteria, judgement)))
-}
-
 /// Asks the judge until its answer can be read, but not for ever. With the answer comes how often
 /// it was asked.
-async fn ask_judge(
+pub(crate) async fn ask_judge(
     question: &judge::Question<'_>,
     role: &str,
     repeat: u32,
@@ -207,8 +113,13 @@ async fn ask_judge(
     let mut dialogue = judge::Dialogue::new(*question, handle.seed());
     loop {
         let request = Request::new(Some(system.clone()), dialogue.prompt());
-        let query =
-            Query { target: Target::Judge, role, kept: Kept::Judgement, request: &request, repeat };
+        let query = Query {
+            target: Target::Judge,
+            role,
+            kept: CacheKind::Judgement,
+            request: &request,
+            repeat,
+        };
         let reply = match handle.query(query).await {
             Ok(reply) => reply,
             // A judge that declines says nothing about the answer, nor about other answers.
@@ -229,7 +140,7 @@ async fn ask_judge(
 }
 
 /// A case that ends because a backend failed, or because nobody wants it any more.
-fn failed(
+pub(crate) fn failed(
     case: Prepared,
     reply: Option<Reply>,
     handle: Handle,
@@ -239,7 +150,7 @@ fn failed(
 }
 
 /// The same, with what is known of the case all the same.
-fn failed_with(
+pub(crate) fn failed_with(
     case: Prepared,
     reply: Option<Reply>,
     evidence: Option<Evidence>,
@@ -250,17 +161,17 @@ fn failed_with(
         Unanswered::Failed { error, backend } => (error, backend),
         Unanswered::Aborted(reason) => return Err(reason),
     };
-    let heard = Heard { reply: reply.as_ref(), error: Some(&error), ..Heard::default() };
+    let received = Received { reply: reply.as_ref(), error: Some(&error), ..Received::default() };
     let mut classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), heard);
+        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     if let Some(evidence) = evidence {
-        classification.details.evidence = Some(Box::new(evidence));
+        classification = classification.with_evidence(evidence);
     }
     let ended = finish_with(case, handle, reply, Some(error), classification);
     Ok(Ended { at_fault: Some(backend), ..ended })
 }
 
-fn finish(
+pub(crate) fn finish(
     case: Prepared,
     handle: Handle,
     reply: Option<Reply>,
@@ -286,17 +197,4 @@ fn finish_with(
     }
     let record = Box::new(grade::record(case, reply, error, classification, account));
     Ended { record, at_fault: None, ends_lane: None }
-}
-
-/// Lets a program run cases of its own.
-async fn foreign_runner(case: Prepared, program: &foreign::Program, mut handle: Handle) -> Ended {
-    let began = Instant::now();
-    let ran = program.run(&handle.subject.backend).await;
-    handle.report_foreign(ran.evidence.calls, ran.evidence.cost_usd, began.elapsed());
-    let foreign::Ran { evidence: _, status, classification, output } = ran;
-    let reply = Reply { text: output, ..Reply::default() };
-    let mut ended = finish(case, handle, Some(reply), classification);
-    let passed = ended.record.verdict == Verdict::Pass;
-    ended.ends_lane = status.filter(|_| !passed);
-    ended
 }

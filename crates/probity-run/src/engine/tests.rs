@@ -17,8 +17,8 @@ use probity_core::{
     case::TestCase,
     criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
+    kind::RunnerKind,
     record::CallError,
-    runner::RunnerKind,
 };
 use probity_load::settings::{Budget, FailFast, Resolved, Retry, Settings};
 use proptest::prelude::*;
@@ -185,6 +185,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         budgets: vec![Budget::default()],
         carried: Used::default(),
         carried_by_runner: Vec::new(),
+        ledger: None,
         cache: None,
         access: crate::backend::CacheAccess::default(),
         scorers: crate::scorer::Scorers::default(),
@@ -211,24 +212,16 @@ fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
         lane.judge = Some(place);
         for case in &mut lane.cases.given {
             let kind = AssertionKind { negated: false, test: AssertionTest::LlmRubric };
-            case.criteria.assertions = vec![Assertion {
-                kind,
-                value: Some("is good".into()),
-                weight: None,
-                threshold: None,
-                metric: None,
-                config: None,
-                transform: None,
-                members: Vec::new(),
-            }];
+            case.criteria.assertions =
+                vec![Assertion { value: Some("is good".into()), ..Assertion::new(kind) }];
         }
     }
     plan
 }
 
 /// Runs a plan, and stops it after a time if one is given.
-async fn trace(plan: Plan, stop_after: Option<Duration>) -> (Outcome, Vec<Event>) {
-    let (events, mut seen) = mpsc::channel::<Stamped>(16);
+async fn trace(plan: Plan, stop_after: Option<Duration>) -> (RunOutcome, Vec<Event>) {
+    let (events, mut seen) = events::channel(16, 1 << 20);
     let (stop, stopped) = watch::channel(false);
     let collector = tokio::spawn(async move {
         let mut all = Vec::new();
@@ -327,6 +320,22 @@ async fn a_call_that_nobody_heard_of_is_none() {
     let acts = vec![vec![(SOON, Act::NoCall), (SOON, Act::Reply)]];
     let (outcome, events) = trace(plan(&[backend("a", acts, 4)], settings(), 1), None).await;
     assert_eq!((outcome.used.calls, finished(&events, 0)), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_files_the_run_ends_with_advice_and_blames_nobody() {
+    for case_limit in [Duration::from_secs(1), Duration::from_mins(10)] {
+        let mut settings = settings();
+        settings.timeouts.case = case_limit;
+        let acts = vec![vec![(SOON, Act::NoCall)]; 20];
+        let begun = Instant::now();
+        let (outcome, events) = trace(plan(&[backend("a", acts, 4)], settings, 1), None).await;
+        let reason = NO_FILES.to_owned();
+        assert_eq!(outcome.lanes, [LaneStatus::Broken { reason }]);
+        assert_eq!((outcome.used.calls, finished(&events, 0)), (0, 0));
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+        assert!(!events.iter().any(|it| matches!(it, Event::AttemptFailed { .. })));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -94,6 +94,30 @@ pub enum NoProgram {
     Lost(#[source] io::Error),
 }
 
+impl NoProgram {
+    /// Whether no file descriptor was left, which says nothing about the program.
+    pub(crate) fn is_out_of_files(&self) -> bool {
+        match self {
+            Self::Other { source, .. }
+            | Self::Room { source, .. }
+            | Self::Signals(source)
+            | Self::Lost(source) => is_out_of_files(source),
+            Self::Missing { .. }
+            | Self::NoFile { .. }
+            | Self::NotExecutable { .. }
+            | Self::NoInterpreter { .. }
+            | Self::NoDirectory { .. }
+            | Self::TooLong { .. }
+            | Self::Zero { .. } => false,
+        }
+    }
+}
+
+/// Whether we had no file descriptor left.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|it| error.raw_os_error() == Some(it.raw_os_error()))
+}
+
 fn path_list(paths: &[PathBuf]) -> String {
     if paths.is_empty() {
         return "an empty `PATH`".to_owned();

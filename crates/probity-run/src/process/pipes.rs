@@ -27,7 +27,7 @@ impl Pipes {
     /// the other ends. Returns early, and false, when standard output is too much.
     ///
     /// What has been read stays if the future is dropped.
-    pub(super) async fn exchange(self, out: &mut Kept, err: &mut Kept) -> bool {
+    pub(super) async fn exchange(self, out: &mut Captured, err: &mut Captured) -> bool {
         let Self { stdin, stdout, stderr } = self;
         let feed = async {
             if let Some((mut pipe, bytes)) = stdin {
@@ -66,12 +66,12 @@ async fn read(
 }
 
 /// What is kept of a pipe.
-pub(super) struct Kept {
+pub(super) struct Captured {
     bytes: Vec<u8>,
     cap: usize,
 }
 
-impl Kept {
+impl Captured {
     pub(super) fn new(cap: usize) -> Self {
         Self { bytes: Vec::new(), cap }
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn too_much_output_is_cut_and_told() {
-        let mut kept = Kept::new(4);
+        let mut kept = Captured::new(4);
         assert!(kept.take(b"abc"));
         assert!(kept.take(b"d"));
         assert!(!kept.take(b"e"));
@@ -122,12 +122,12 @@ mod tests {
 
     #[test]
     fn of_too_many_errors_the_ends_are_kept() {
-        let mut kept = Kept::new(8);
+        let mut kept = Captured::new(8);
         for byte in b'a'..=b'z' {
             kept.take_ends(&[byte]);
         }
         assert_eq!(kept.into_bytes(), b"abuvwxyz");
-        let mut short = Kept::new(8);
+        let mut short = Captured::new(8);
         short.take_ends(b"a");
         assert_eq!(short.into_bytes(), b"a");
     }

@@ -5,10 +5,12 @@ use std::{io, process::Stdio};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{ChildStdin, ChildStdout},
+    signal::unix::{Signal, SignalKind, signal},
     task::JoinHandle,
+    time::{sleep, timeout},
 };
 
-use super::{Command, Group, Launch, NoProgram, Room, guard, pipes::Kept, signals};
+use super::{Command, Group, Launch, NoProgram, Room, guard, pipes::Captured, signals};
 
 /// Bytes that a program may write for one answer, whatever else it prints included.
 const LONGEST_ANSWER: usize = 8 << 20;
@@ -23,6 +25,8 @@ pub(crate) struct Service {
     child: tokio::process::Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
+    /// Tells that some child has ended.
+    ends: Signal,
     errors: JoinHandle<Vec<u8>>,
     _room: Room,
 }
@@ -43,6 +47,7 @@ impl Service {
         guard::ready();
         let Command { program, args, env, stdin: _, room } = command;
         let launch = Launch { program, args, env, stdin: Stdio::piped(), work: room.work() };
+        let ends = signal(SignalKind::child()).map_err(NoProgram::Signals)?;
         let mut child = launch.spawn()?;
         let group = Group::of(&child);
         let missing = || NoProgram::Lost(io::Error::other("it has no pipes"));
@@ -50,14 +55,14 @@ impl Service {
         let stdout = BufReader::new(child.stdout.take().ok_or_else(missing)?);
         let mut stderr = child.stderr.take().ok_or_else(missing)?;
         let errors = tokio::spawn(async move {
-            let mut kept = Kept::new(LAST_WORDS);
+            let mut kept = Captured::new(LAST_WORDS);
             let mut buffer = vec![0; 4 << 10];
             while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
                 kept.take_ends(&buffer[..read]);
             }
             kept.into_bytes()
         });
-        Ok(Self { group, child, stdin, stdout, errors, _room: room })
+        Ok(Self { group, child, stdin, stdout, ends, errors, _room: room })
     }
 
     /// Writes a line and reads lines until one of them is the answer.
@@ -68,7 +73,7 @@ impl Service {
         line: &[u8],
         mut answer: impl FnMut(&[u8]) -> Option<T>,
     ) -> Result<T, NoAnswer> {
-        let Self { stdin, stdout, .. } = self;
+        let Self { group, stdin, stdout, ends, .. } = self;
         // At the same time: a program may print before it has read all.
         let write = async {
             let written = async {
@@ -96,21 +101,27 @@ impl Service {
                 }
             }
         };
+        // What it started may hold the pipe for longer than it lives.
+        let ended = async {
+            group.ended(ends).await;
+            sleep(super::DRAIN).await;
+        };
         tokio::select! {
             biased;
             answer = read => answer,
+            () = ended => Err(NoAnswer::Ended),
             () = write => Err(NoAnswer::Ended),
         }
     }
 
     /// Ends the program and says what it wrote to standard error last.
     pub(crate) async fn last_words(self) -> String {
-        let Self { mut group, mut child, stdin, stdout, errors, _room } = self;
+        let Self { mut group, mut child, stdin, stdout, ends: _, errors, _room } = self;
         drop((stdin, stdout));
         group.signal(rustix::process::Signal::KILL);
-        let _ = tokio::time::timeout(super::REAP, child.wait()).await;
+        let _ = timeout(super::REAP, child.wait()).await;
         group.gone();
-        let written = tokio::time::timeout(super::DRAIN, errors).await;
+        let written = timeout(super::DRAIN, errors).await;
         let written = written.ok().and_then(Result::ok).unwrap_or_default();
         String::from_utf8_lossy(&written).trim().to_owned()
     }

@@ -1,36 +1,8 @@
-//! Signals: their names, and those that we were started to ignore.
+//! Signals that we were started to ignore.
 
 use std::sync::Once;
 
 use tokio::signal::unix::{SignalKind, signal};
-
-/// The number of a signal and its name on Linux.
-const NAMES: &[(i32, &str)] = &[
-    (1, "SIGHUP"),
-    (2, "SIGINT"),
-    (3, "SIGQUIT"),
-    (4, "SIGILL"),
-    (5, "SIGTRAP"),
-    (6, "SIGABRT"),
-    (7, "SIGBUS"),
-    (8, "SIGFPE"),
-    (9, "SIGKILL"),
-    (10, "SIGUSR1"),
-    (11, "SIGSEGV"),
-    (12, "SIGUSR2"),
-    (13, "SIGPIPE"),
-    (14, "SIGALRM"),
-    (15, "SIGTERM"),
-    (24, "SIGXCPU"),
-    (25, "SIGXFSZ"),
-    (31, "SIGSYS"),
-];
-
-/// The name of a signal.
-pub(super) fn name(number: i32) -> String {
-    let known = NAMES.iter().find(|(it, _)| *it == number);
-    known.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
-}
 
 /// Signals whose being ignored a program must not inherit.
 const MATTER: [SignalKind; 5] = [
@@ -75,11 +47,5 @@ mod tests {
         let status = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t1\n";
         assert_eq!(ignored(status), 0x1001);
         assert_eq!(ignored(""), 0);
-    }
-
-    #[test]
-    fn signals_have_names() {
-        assert_eq!(name(9), "SIGKILL");
-        assert_eq!(name(40), "signal 40");
     }
 }

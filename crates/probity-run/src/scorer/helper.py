@@ -85,11 +85,20 @@ def answer(request):
         return json.dumps({"id": request["id"], "error": message[:2000]})
 
 
+def printing_to(errors):
+    """What functions print goes to standard error, also after one of them has closed it."""
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
+    if sys.stderr is not sys.stdout or sys.stderr.closed:
+        file = os.fdopen(os.dup(errors), "w", buffering=1, encoding="utf-8", errors="replace")
+        sys.stdout = sys.stderr = file
+
+
 def main():
     out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    errors = os.dup(2)
     for line in sys.stdin.buffer:
+        printing_to(errors)
         out.write(answer(json.loads(line)) + "\n")
         out.flush()
 

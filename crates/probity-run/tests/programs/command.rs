@@ -178,7 +178,7 @@ async fn json_is_read_at_its_place() {
     let flagged = json(r#"{"is_error":true,"answer":"HTTP 401: bad key"}"#, at("/answer"));
     assert!(flagged.await.is_err());
     let text = json("just words", at("/answer")).await.unwrap_err();
-    assert!(text.message.contains("the output is no JSON; it begins `just words`"), "{text}");
+    assert!(text.message.contains("the output is not JSON; it begins `just words`"), "{text}");
     let lines = |pointer: &str| Output::Jsonl(pointer.to_owned());
     let body = "starting\n{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"done\":true}";
     assert_eq!(json(body, lines("/text")).await.unwrap().text, "b");
@@ -244,15 +244,15 @@ async fn an_endless_answer_is_an_error() {
 async fn settings_that_a_program_cannot_take_are_named() {
     let lab = Lab::new();
     let mut config = command_config(&["cat"]);
-    config.temperature = Some(0.0);
-    config.seed = Some(1);
-    config.stop = vec!["x".to_owned()];
+    config.sampling.temperature = Some(0.0);
+    config.sampling.seed = Some(1);
+    config.sampling.stop = vec!["x".to_owned()];
     config.model = Some("m".to_owned());
     assert_eq!(lab.program(&config).not_applied(), ["temperature", "seed", "stop", "model"]);
     config.command.push("{{model}}".to_owned());
     assert_eq!(lab.program(&config).not_applied(), ["temperature", "seed", "stop"]);
     let mut claude = BackendConfig::new("c", BackendKind::Claude);
-    claude.max_tokens = Some(5);
+    claude.sampling.max_tokens = Some(5);
     claude.model = Some("m".to_owned());
     assert_eq!(lab.program(&claude).not_applied(), ["max_tokens"]);
 }

@@ -433,7 +433,7 @@ fn a_verdict_says_what_it_rests_on() {
     assert_eq!(found.verdict, Verdict::Different);
     assert_eq!(
         found.difference.map(|it| it.to_string()).as_deref(),
-        Some("option: `5` against `6`")
+        Some("option: `5` instead of `6`")
     );
     let found = compare("frobnicate --fast", "frobnicate --slow");
     assert_eq!(found.verdict, Verdict::Unknown);

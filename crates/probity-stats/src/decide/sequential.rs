@@ -1,6 +1,6 @@
 //! Deciding a gate early with a bounded chance of error.
 
-use super::{Counts, Decided, Outcome, Threshold, exact};
+use super::{Counts, Decided, Observation, Threshold, exact};
 use crate::{is_share, number};
 
 /// Watches a run whose cases come in random order and decides its gate as soon as the evidence allows.
@@ -24,10 +24,10 @@ use crate::{is_share, number};
 /// passed + E < q·N implies passed < q·(N - E).
 ///
 /// ```
-/// use probity_stats::decide::{Decided, Outcome, Sequential, Threshold};
+/// use probity_stats::decide::{Decided, Observation, Sequential, Threshold};
 ///
 /// let mut gate = Sequential::new(1000, Threshold::new(9, 10).unwrap(), 0.05).unwrap();
-/// let needed = (1..).find(|_| gate.observe(Outcome::Passed) != Decided::Open).unwrap();
+/// let needed = (1..).find(|_| gate.observe(Observation::Passed) != Decided::Open).unwrap();
 /// assert_eq!(gate.decision(), Decided::Pass);
 /// assert!(needed < 50);
 /// ```
@@ -68,17 +68,17 @@ impl Sequential {
     ///
     /// Says what is decided by now. More outcomes than were planned change nothing, and neither do
     /// outcomes after the decision.
-    pub fn observe(&mut self, outcome: Outcome) -> Decided {
+    pub fn observe(&mut self, outcome: Observation) -> Decided {
         if self.decided != Decided::Open {
             return self.decided;
         }
         match outcome {
-            Outcome::Passed => self.counts.passed += 1,
-            Outcome::Failed => self.counts.failed += 1,
-            Outcome::Error => self.counts.errors += 1,
+            Observation::Passed => self.counts.passed += 1,
+            Observation::Failed => self.counts.failed += 1,
+            Observation::Error => self.counts.errors += 1,
         }
-        let reached = won(&mut self.enough_pass, outcome == Outcome::Passed, self.bar);
-        let missed = won(&mut self.too_many_fail, outcome == Outcome::Failed, self.bar);
+        let reached = won(&mut self.enough_pass, outcome == Observation::Passed, self.bar);
+        let missed = won(&mut self.too_many_fail, outcome == Observation::Failed, self.bar);
         self.decided = match exact(self.counts, self.threshold) {
             Decided::Open if reached => Decided::Pass,
             Decided::Open if missed => Decided::Fail,

@@ -8,10 +8,12 @@ use probity_core::{
 };
 use rusqlite::{
     Row, Statement,
-    types::{ToSql as _, ToSqlOutput},
+    types::{ToSql as _, ToSqlOutput, Value},
 };
 
-use super::{Json, Name, json, owned};
+use super::{Json, Name, json, owned, sums::Summed};
+
+const NULL: ToSqlOutput<'static> = ToSqlOutput::Owned(Value::Null);
 
 named_enum! {
     /// The columns of a score beside its result and its place.
@@ -36,25 +38,28 @@ pub(crate) fn insert_part<const N: usize>(table: &str, columns: [&str; N]) -> St
 /// Binds a score behind its result and its place.
 pub(crate) fn bind_score(score: &Score, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
     for (at, column) in ScoreColumn::ALL.into_iter().enumerate() {
-        let value = match column {
-            ScoreColumn::Name => (*score.name).to_sql(),
-            ScoreColumn::Kind => (*score.kind).to_sql(),
-            ScoreColumn::Value => score.value.to_sql(),
-            ScoreColumn::Passed => score.passed.to_sql(),
-            ScoreColumn::Weight => score.weight.to_sql(),
-            ScoreColumn::Reason => score.reason.to_sql(),
-            ScoreColumn::SpanStart => Ok(owned_place(score.span.as_ref().map(|it| it.start))),
-            ScoreColumn::SpanEnd => Ok(owned_place(score.span.as_ref().map(|it| it.end))),
-        };
-        statement.raw_bind_parameter(at + 3, value?)?;
+        statement.raw_bind_parameter(at + 3, score_value(score, column)?)?;
     }
     Ok(())
+}
+
+pub(super) fn score_value(score: &Score, column: ScoreColumn) -> rusqlite::Result<ToSqlOutput<'_>> {
+    match column {
+        ScoreColumn::Name => (*score.name).to_sql(),
+        ScoreColumn::Kind => (*score.kind).to_sql(),
+        ScoreColumn::Value => score.value.to_sql(),
+        ScoreColumn::Passed => score.passed.to_sql(),
+        ScoreColumn::Weight => score.weight.to_sql(),
+        ScoreColumn::Reason => score.reason.to_sql(),
+        ScoreColumn::SpanStart => Ok(owned_place(score.span.as_ref().map(|it| it.start))),
+        ScoreColumn::SpanEnd => Ok(owned_place(score.span.as_ref().map(|it| it.end))),
+    }
 }
 
 fn owned_place(place: Option<usize>) -> ToSqlOutput<'static> {
     match place {
         Some(place) => owned(place as u64),
-        None => ToSqlOutput::Owned(rusqlite::types::Value::Null),
+        None => NULL,
     }
 }
 
@@ -102,29 +107,55 @@ pub(crate) fn bind_asked(
     system: Option<i64>,
     statement: &mut Statement<'_>,
 ) -> rusqlite::Result<()> {
-    let request = (!asked.request.is_plain()).then(|| json(&asked.request));
+    let request = stored_request(asked);
     for (at, column) in AskedColumn::ALL.into_iter().enumerate() {
-        let value = match column {
-            AskedColumn::Role => asked.role.to_sql(),
-            AskedColumn::Backend => asked.backend.to_sql(),
-            AskedColumn::System => system.to_sql(),
-            AskedColumn::Prompt => asked.request.prompt().to_sql(),
-            AskedColumn::Reply => asked.reply.to_sql(),
-            AskedColumn::Error => asked.error.to_sql(),
-            AskedColumn::Model => asked.model.to_sql(),
-            AskedColumn::Source => Ok(owned(asked.source.as_str())),
-            AskedColumn::LatencyMs => asked.latency_ms.to_sql(),
-            AskedColumn::InputTokens => asked.usage.input_tokens.to_sql(),
-            AskedColumn::OutputTokens => asked.usage.output_tokens.to_sql(),
-            AskedColumn::CachedTokens => asked.usage.cached_tokens.to_sql(),
-            AskedColumn::CostUsd => asked.cost_usd.to_sql(),
-            AskedColumn::Calls => asked.calls.to_sql(),
-            AskedColumn::Request => request.to_sql(),
-            AskedColumn::UsageEstimated => asked.usage.estimated.to_sql(),
+        let value = match column == AskedColumn::System {
+            true => system.to_sql()?,
+            false => asked_value(asked, request.as_ref(), column)?,
         };
-        statement.raw_bind_parameter(at + 3, value?)?;
+        statement.raw_bind_parameter(at + 3, value)?;
     }
     Ok(())
+}
+
+/// Adds a question to a sum, as [`read_asked`] finds it.
+pub(super) fn sum_asked(asked: &Asked, summed: &mut Summed) -> rusqlite::Result<()> {
+    let request = stored_request(asked);
+    for column in AskedColumn::ALL {
+        summed.push_new(&asked_value(asked, request.as_ref(), column)?);
+    }
+    Ok(())
+}
+
+/// A request that is more than a prompt with or without instructions.
+fn stored_request(asked: &Asked) -> Option<String> {
+    (!asked.request.is_plain()).then(|| json(&asked.request))
+}
+
+/// What stands in a column, with instructions as the text that they are.
+fn asked_value<'a>(
+    asked: &'a Asked,
+    request: Option<&'a String>,
+    column: AskedColumn,
+) -> rusqlite::Result<ToSqlOutput<'a>> {
+    match column {
+        AskedColumn::Role => asked.role.to_sql(),
+        AskedColumn::Backend => asked.backend.to_sql(),
+        AskedColumn::System => Ok(asked.request.system().map_or(NULL, ToSqlOutput::from)),
+        AskedColumn::Prompt => asked.request.prompt().to_sql(),
+        AskedColumn::Reply => asked.reply.to_sql(),
+        AskedColumn::Error => asked.error.to_sql(),
+        AskedColumn::Model => asked.model.to_sql(),
+        AskedColumn::Source => Ok(owned(asked.source.as_str())),
+        AskedColumn::LatencyMs => asked.latency_ms.to_sql(),
+        AskedColumn::InputTokens => asked.usage.input_tokens.to_sql(),
+        AskedColumn::OutputTokens => asked.usage.output_tokens.to_sql(),
+        AskedColumn::CachedTokens => asked.usage.cached_tokens.to_sql(),
+        AskedColumn::CostUsd => asked.cost_usd.to_sql(),
+        AskedColumn::Calls => asked.calls.to_sql(),
+        AskedColumn::Request => Ok(request.map_or(NULL, |it| ToSqlOutput::from(it.as_str()))),
+        AskedColumn::UsageEstimated => asked.usage.estimated.to_sql(),
+    }
 }
 
 /// The query that [`read_asked`] reads the rows of: the questions of one result.
@@ -139,9 +170,12 @@ pub(crate) fn select_asked() -> String {
     )
 }
 
-/// Reads a question.
-pub(crate) fn read_asked(row: &Row<'_>) -> rusqlite::Result<Asked> {
+/// Reads a question, and adds it to a sum.
+pub(crate) fn read_asked(row: &Row<'_>, summed: &mut Summed) -> rusqlite::Result<Asked> {
     let at = |column: AskedColumn| column as usize;
+    for column in AskedColumn::ALL {
+        summed.push(row.get_ref(at(column))?);
+    }
     let system: Option<String> = row.get(at(AskedColumn::System))?;
     let prompt: String = row.get(at(AskedColumn::Prompt))?;
     let request: Option<Json<Request>> = row.get(at(AskedColumn::Request))?;

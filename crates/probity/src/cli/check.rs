@@ -6,13 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckCommand {
-    /// Does the text decline to answer?
+    /// Is the text a refusal?
     #[command(after_help = "\
 Example:
   probity check refusal --text \"I cannot help with that.\"
 With --jsonl: {\"id\",\"text\"} in, {\"id\",\"refusal\",\"phrase\",\"span\"} out")]
     Refusal(CheckArgs),
-    /// Can JSON be read out of the text, and what did it take?
+    /// Is there JSON in the text, and which repairs does it need?
     #[command(after_help = "\
 Example:
   probity check json --level repair --text \"{'a': True, // yes\"
@@ -20,10 +20,10 @@ With --jsonl: {\"id\",\"text\"} in, {\"id\",\"value\",\"steps\",\"error_message\
     Json {
         #[command(flatten)]
         args: CheckArgs,
-        /// How much is forgiven [default: what the suite file says, else lenient]
+        /// How strictly JSON is read [default: that of the suite file, else lenient]
         #[arg(long, value_enum)]
         level: Option<LevelArg>,
-        /// Which kind of value is looked for
+        /// Which kind of value to look for
         #[arg(long, value_enum, default_value_t = WantedArg::Any)]
         want: WantedArg,
     },
@@ -41,7 +41,7 @@ With --jsonl: {\"id\",\"text\"} in, {\"id\",\"hits\":[{\"policy\",\"rule\",\"spa
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         policy: Vec<String>,
     },
-    /// Is a shell command safe, is it portable, and does it do what another one does?
+    /// Is a shell command safe and portable, and is it equivalent to another one?
     #[command(after_help = "\
 Examples:
   probity check command 'find . -name \"*.log\" -delete'
@@ -50,18 +50,18 @@ Examples:
 With --jsonl: {\"id\",\"command\",\"against\",\"level\"} in; {\"id\",\"parsed\",\"risk\",\"unsafe\",\"findings\",\"posix\",
 \"violations\",\"equivalence\",\"canonical\",\"difference\",...} out; `against` and `level` are optional")]
     Command(CheckCommandArgs),
-    /// Do files of evaluation results, as `run -o FILE.json` writes them, add up?
+    /// Are files of evaluation results, as written by `run -o FILE.json`, consistent?
     #[command(after_help = "\
 Example:
   probity check evaluation result.json
 
-Exit codes: 0 all of them do, 2 one does not")]
+Exit codes: 0 all of them are, 2 one is not")]
     Evaluation {
         /// The files
         #[arg(required = true, value_name = "FILE.json")]
         files: Vec<PathBuf>,
     },
-    /// What does the text of an error mean, and does it help to try again?
+    /// Which kind of error is it, and can a retry help?
     #[command(after_help = "\
 Example:
   probity check error --status 429 --text 'Rate limit reached, try again in 20s'
@@ -70,7 +70,7 @@ With --jsonl: {\"id\",\"backend\",\"status\",\"exit_code\",\"signal\",\"text\",\
     Error {
         #[command(flatten)]
         args: CheckArgs,
-        /// The backend whose words they are: openai, anthropic, claude, codex, ...
+        /// The backend of the error: openai, anthropic, claude, codex, ...
         #[arg(long, value_name = "NAME")]
         backend: Option<String>,
         /// The HTTP status that came with it
@@ -91,15 +91,15 @@ pub(crate) struct CheckCommandArgs {
     #[arg(value_name = "CMD", conflicts_with = "jsonl", allow_hyphen_values = true)]
     pub(crate) command: Option<String>,
 
-    /// Another command: do they do the same?
+    /// Another command to compare with
     #[arg(long, value_name = "CMD2", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
 
-    /// How much risk is accepted [default: what the suite file says, else moderate]
+    /// How much risk is accepted [default: that of the suite file, else moderate]
     #[arg(long, value_enum)]
     pub(crate) level: Option<SafetyLevelArg>,
 
-    /// The edition of POSIX it is held against [default: what the suite file says, else 2024]
+    /// The edition of POSIX [default: that of the suite file, else 2024]
     #[arg(long, value_name = "YEAR", value_enum)]
     pub(crate) posix_edition: Option<EditionArg>,
 
@@ -111,7 +111,7 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long, conflicts_with = "jsonl")]
     pub(crate) json: bool,
 
-    /// Stream: one JSON object a line in, one out
+    /// Stream JSON lines: one object in, one out
     #[arg(long)]
     pub(crate) jsonl: bool,
 
@@ -122,11 +122,11 @@ pub(crate) struct CheckCommandArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SafetyLevelArg {
-    /// Any risk counts as unsafe, and so does what cannot be judged
+    /// Unsafe from risk moderate; opaque commands are unsafe as well
     Strict,
-    /// Risk high and critical: what loses work or reaches beyond the working directory
+    /// Unsafe from risk high: losing work, changing what others use
     Moderate,
-    /// Risk critical only: what ruins a machine or a whole store of data
+    /// Unsafe at risk critical: destroying a machine or a whole data store
     Permissive,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TEXT", conflicts_with = "jsonl", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
 
-    /// Stream: one JSON object a line in, one out
+    /// Stream JSON lines: one object in, one out
     #[arg(long)]
     pub(crate) jsonl: bool,
 
@@ -159,9 +159,9 @@ pub(crate) struct CheckArgs {
 pub(crate) enum LevelArg {
     /// The whole text is one JSON value
     Strict,
-    /// Fences, prose around it, trailing commas and bad escapes are forgiven
+    /// Also within fences or prose, with trailing commas or bad escapes
     Lenient,
-    /// Whatever can be understood is mended
+    /// Also repair quotes, comments, missing brackets and more
     Repair,
 }
 

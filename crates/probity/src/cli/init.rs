@@ -1,4 +1,4 @@
-//! The words of `probity init`.
+//! The command line of `probity init`.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) struct InitArgs {
 
     /// Write these built-in suites instead of a starter, separated by commas
     ///
-    /// Several go into a folder each.
+    /// Each of several suites gets its own folder.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) suite: Vec<String>,
 
@@ -31,9 +31,9 @@ pub(crate) struct InitArgs {
 
     /// The backend to ask: ollama:llama3.2, openai:MODEL@http://127.0.0.1:8080/v1, claude:haiku
     ///
-    /// Replaces `[backends.local]` of the suite. docs/suites.md describes the kinds, and a kind
-    /// that is not known is answered with all of them. Keys are read from the environment and
-    /// never written.
+    /// Replaces `[backends.local]` of the suite. docs/suites.md describes the kinds; an unknown
+    /// kind is an error that lists all of them. Keys are read from the environment and never
+    /// written.
     #[arg(long, value_name = "KIND:MODEL[@URL]")]
     pub(crate) backend: Option<BackendChoice>,
 
@@ -41,11 +41,11 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "N")]
     pub(crate) size: Option<Size>,
 
-    /// The order of the text around the needles of `long-context` [default: 42]
+    /// Seed for the order of the text in `long-context` [default: 42]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -1,4 +1,4 @@
-//! The command that looks at judges.
+//! The command line of `probity judge`.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use super::run::StoreArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JudgeCommand {
-    /// Say how far a judge agrees with people: Cohen's kappa, Krippendorff's alpha
+    /// Measure how far a judge agrees with people: Cohen's kappa, Krippendorff's alpha
     ///
-    /// Each line of the file is one label. What the judge says comes from the line itself
+    /// Each line of the file is one label. The judge's answer comes from the line itself
     /// (`judge`), from a run (`case_id`), or from asking it now (`prompt`, `answer`, `rubric`).
     #[command(after_help = "\
-Labels, one JSON object a line; `human` may be a list, one label for each person:
+Labels, one JSON object per line; `human` may be a list with one label per person:
   {\"human\": 4, \"judge\": 5}
   {\"human\": [4, 5], \"prompt\": \"...\", \"answer\": \"...\", \"rubric\": \"It is polite.\"}
   {\"human\": \"a\", \"prompt\": \"...\", \"answers\": [\"...\", \"...\"], \"rubric\": \"...\"}
@@ -24,7 +24,7 @@ Examples:
   probity judge agreement labels.jsonl --judge local -o scores.jsonl
   probity judge agreement labels.jsonl --run k3f9x2 --min-kappa 0.6
 
-Exit codes: 0, 1 if kappa is below --min-kappa, 2 a label is wrong, 3 the judge cannot be asked")]
+Exit codes: 0 success, 1 kappa below --min-kappa, 2 invalid label, 3 judge not available")]
     Agreement(AgreementArgs),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct AgreementArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) judge: Option<String>,
 
-    /// Ask the judge for this model instead of the suite's
+    /// Use this model for the judge, instead of the suite's
     #[arg(long, value_name = "MODEL")]
     pub(crate) judge_model: Option<String>,
 
@@ -54,7 +54,7 @@ pub(crate) struct AgreementArgs {
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) min_kappa: Option<f64>,
 
-    /// Write each label with what the judge said
+    /// Write each label with the judge's answer
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct GatingArgs {
-    /// Count what could not be judged as failed
+    /// Count errors as failed
     #[arg(long)]
     pub(crate) errors_as_failures: bool,
 
@@ -38,25 +38,25 @@ impl GatingArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct DecidingArgs {
-    /// Stop as soon as no outcome of the remaining cases can change what the gates say
+    /// Stop as soon as the remaining cases cannot change what the gates say
     #[arg(long)]
     pub(crate) stop_when_decided: bool,
 
-    /// Stop as soon as the gates are decided but for a chance of A to be wrong, such as 0.05
+    /// Stop once the gates are decided with error probability at most A, such as 0.05
     ///
-    /// Cases are asked in an order that chance draws, so that those that are done speak for
-    /// the others. The chance holds at whatever moment the run stops.
+    /// Cases are asked in a random order, so that the finished ones are a random sample. The
+    /// probability holds whenever the run stops.
     #[arg(long, value_name = "A")]
     pub(crate) alpha: Option<f64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run: its id, the beginning or the short form of it, or `latest`
+    /// The run: its id, a prefix or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// Write a report; the ending of the name says which. May be given several times
+    /// Write a report; the suffix selects the format. May be given several times
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 
@@ -66,15 +66,15 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RescoreArgs {
-    /// The run: its id, the beginning or the short form of it, or `latest`
+    /// The run: its id, a prefix or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// Judge by this suite file and its datasets
+    /// The suite file, with its datasets, to judge by
     #[arg(long, value_name = "FILE", default_value = "probity.toml")]
     pub(crate) suite: PathBuf,
 
-    /// Write a report; the ending of the name says which. May be given several times
+    /// Write a report; the suffix selects the format. May be given several times
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 
@@ -87,15 +87,15 @@ pub(crate) struct RescoreArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BlessArgs {
-    /// The run: its id, the beginning or the short form of it, or `latest`
+    /// The run: its id, a prefix or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// What to call the baseline; a path if it has a `/` or ends in .json
+    /// Name of the baseline; a path if it has a `/` or ends in .json
     #[arg(long = "as", value_name = "NAME", default_value = "main")]
     pub(crate) name: String,
 
-    /// Also a run that is not whole, or that asked only some cases
+    /// Also bless an incomplete run, or a run of only some cases
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -105,23 +105,23 @@ pub(crate) struct BlessArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {
-    /// The run: its id, the beginning or the short form of it, or `latest`
+    /// The run: its id, a prefix or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// Judge by the gates that this suite file has now, not by those of the run
+    /// Use the current gates of this suite file, not those of the run
     #[arg(long, value_name = "FILE")]
     pub(crate) suite: Option<PathBuf>,
 
-    /// Hold it against a baseline
+    /// Compare the run with a baseline
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
 
-    /// Compare what both have, also of unlike datasets and of runs that are not whole
+    /// Compare the cases in common, even of different datasets or incomplete runs
     #[arg(long, requires = "baseline")]
     pub(crate) force: bool,
 
-    /// Write a report; the ending of the name says which. May be given several times
+    /// Write a report; the suffix selects the format. May be given several times
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 
@@ -134,19 +134,19 @@ pub(crate) struct GateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Runs; the others are held against the first. RUN@BACKEND for one backend of a run
+    /// Runs; each is compared with the first. RUN@BACKEND for one backend of a run
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 
-    /// How to show it
+    /// Output format
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     pub(crate) format: CompareFormat,
 
-    /// The difference of rates that would matter, for the number of cases it takes to see it
+    /// Difference of rates to detect, for the estimate of how many cases that takes
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     pub(crate) difference: f64,
 
-    /// Compare what the runs have in common, also of unlike datasets and where not all was run
+    /// Compare the cases in common, even of different datasets or incomplete runs
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -194,7 +194,7 @@ pub(crate) struct TrendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The run: its id, the beginning or the short form of it, or `latest`
+    /// The run: its id, a prefix or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
@@ -202,15 +202,15 @@ pub(crate) struct ExportArgs {
     #[arg(long = "as", value_name = "KIND", value_enum)]
     pub(crate) kind: ExportKind,
 
-    /// With chat: also failing cases, with the answer that they expect
+    /// With chat: also failed cases, with their expected answer
     #[arg(long)]
     pub(crate) corrected: bool,
 
-    /// With issue: what the run is held against
+    /// With issue: the baseline to compare with
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub(crate) baseline: String,
 
-    /// With issue: compare what both have, also of unlike datasets and of runs that are not whole
+    /// With issue: compare the cases in common, even of different datasets or incomplete runs
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -224,10 +224,10 @@ pub(crate) struct ExportArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ExportKind {
-    /// Conversations that end in a right answer, a JSON object a line
+    /// Conversations that end in a right answer, one JSON object per line
     Chat,
-    /// A right and a wrong answer to the same prompt, a JSON object a line
+    /// A right and a wrong answer to the same prompt, one JSON object per line
     Preferences,
-    /// A draft in Markdown about what got worse than a baseline
+    /// A draft in Markdown about regressions since a baseline
     Issue,
 }

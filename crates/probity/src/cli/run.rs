@@ -27,11 +27,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Go on with a run that did not come to its end [default: the latest]
+    /// Continue a run that did not finish [default: the latest]
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = "Resuming")]
     pub(crate) resume: Option<String>,
 
-    /// The same, and ask the cases again that ended in an error
+    /// The same, and retry the cases that ended in an error
     #[arg(
         long,
         value_name = "RUN",
@@ -42,39 +42,39 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) retry_errors: Option<String>,
 
-    /// Write every answer into a file that `--replay` and backends of kind `replay` take
+    /// Write every answer to a file for `--replay` and for backends of kind `replay`
     #[arg(long, value_name = "FILE", help_heading = "Answers")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Take all answers from a recording, and ask no backend
+    /// Take all answers from a recording, and call no backend
     #[arg(long, value_name = "FILE", help_heading = "Answers")]
     pub(crate) replay: Option<PathBuf>,
 
-    /// Take answers to the very same requests from earlier runs
+    /// Reuse answers of earlier runs to identical requests
     #[arg(long, overrides_with = "no_cache", help_heading = "Answers")]
     pub(crate) cache: bool,
 
-    /// Ask every case, also those with an answer from an earlier run
+    /// Do not use the cache
     #[arg(long, help_heading = "Answers")]
     pub(crate) no_cache: bool,
 
-    /// Ask for answers that are judged anew, also where earlier ones are kept
+    /// Ask for new answers to be judged, even if earlier ones are cached
     #[arg(long, help_heading = "Answers")]
     pub(crate) regenerate: bool,
 
-    /// Ask the backends for this model instead of the suite's
+    /// Use this model for the backends, instead of the suite's
     #[arg(long, value_name = "MODEL", help_heading = "Models and judges")]
     pub(crate) model: Option<String>,
 
-    /// Ask the judge for this model instead of the suite's
+    /// Use this model for the judge, instead of the suite's
     #[arg(long, value_name = "MODEL", help_heading = "Models and judges")]
     pub(crate) judge_model: Option<String>,
 
-    /// Have each pair of answers judged in both orders, and say how far the two agree
+    /// Judge each pair of answers in both orders, and report how far the two agree
     #[arg(long, help_heading = "Models and judges")]
     pub(crate) swap: bool,
 
-    /// Pass over names in the suite and its datasets that nothing reads
+    /// Ignore unknown keys in the suite and its datasets, with a warning
     #[arg(long)]
     pub(crate) allow_unknown: bool,
 
@@ -82,19 +82,23 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) parallel: bool,
 
-    /// Say what would be asked and what it would cost, and ask nothing
+    /// Show what would be asked and what it would cost, but ask nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// With --dry-run, write every request that would be sent, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "dry_run", help_heading = "Output")]
+    pub(crate) requests: Option<PathBuf>,
 
     /// Print KEY=VALUE lines for scripts to standard output
     #[arg(long, help_heading = "Output")]
     pub(crate) porcelain: bool,
 
-    /// Write a report; the ending of the name says which. May be given several times
+    /// Write a report; the suffix selects the format. May be given several times
     #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) outputs: Vec<PathBuf>,
 
-    /// Write everything that happens into a file, one JSON object a line
+    /// Write all events to a file, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) events: Option<PathBuf>,
 
@@ -108,11 +112,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) deciding: DecidingArgs,
 
-    /// Hold the run against a baseline that `probity bless` made
+    /// Compare the run with a baseline written by `probity bless`
     #[arg(long, value_name = "NAME", help_heading = "Gates")]
     pub(crate) baseline: Option<String>,
 
-    /// Compare with the baseline what both have, also of unlike datasets
+    /// Compare the cases in common with the baseline, even if the datasets differ
     #[arg(long, requires = "baseline", help_heading = "Gates")]
     pub(crate) force: bool,
 
@@ -132,23 +136,23 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "REGEX")]
     pub(crate) filter: Option<String>,
 
-    /// Those of these categories, separated by commas
+    /// Only cases of these categories, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) category: Vec<String>,
 
-    /// Those with one of these tags, separated by commas
+    /// Only cases with one of these tags, separated by commas
     #[arg(long, value_name = "TAGS", value_delimiter = ',')]
     pub(crate) tag: Vec<String>,
 
-    /// Those with one of these ids, separated by commas; `*` stands for anything
+    /// Only cases with these ids, separated by commas; `*` matches any text
     #[arg(long = "case", value_name = "IDS", value_delimiter = ',')]
     pub(crate) cases: Vec<String>,
 
-    /// Those that failed in a run
+    /// Only cases that failed in the run RUN
     #[arg(long, value_name = "RUN")]
     pub(crate) failing: Option<String>,
 
-    /// Those that ended in an error in a run
+    /// Only cases that ended in an error in the run RUN
     #[arg(long, value_name = "RUN")]
     pub(crate) errors: Option<String>,
 
@@ -156,7 +160,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: Option<u64>,
 
-    /// Choose other cases for --sample, and show answers to judges in another order
+    /// Seed for samples, for the order of cases (--alpha) and of answers (judges)
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
 
@@ -164,15 +168,15 @@ pub(crate) struct SelectionArgs {
     #[arg(long, visible_alias = "runs", alias = "epochs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) repeat: Option<u32>,
 
-    /// Those about these skills, separated by commas; cases that expect no skill stay
+    /// Only cases about these skills, separated by commas, and cases that expect no skill
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) skill: Vec<String>,
 
-    /// Those of these groups of look-alike skills, separated by commas
+    /// Only cases of these groups of similar skills, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) group: Vec<String>,
 
-    /// One of several parts that together are everything, such as 2/5
+    /// Only part K of N of the cases, such as 2/5
     #[arg(long, value_name = "K/N")]
     pub(crate) shard: Option<String>,
 }
@@ -181,7 +185,7 @@ pub(crate) struct SelectionArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
-    /// Calls in flight over all backends
+    /// Maximum number of calls in flight over all backends
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_concurrency: Option<u64>,
 
@@ -201,15 +205,15 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u64>,
 
-    /// Limit of one call, such as 30s
+    /// Timeout of one call, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) attempt_timeout: Option<String>,
 
-    /// Limit of a case with its retries, such as 5m
+    /// Timeout of a case with its retries, such as 5m
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
-    /// Do not give up a backend that keeps failing the same way
+    /// Do not give up a backend after consecutive cases with the same error
     #[arg(long)]
     pub(crate) no_fail_fast: bool,
 }
@@ -232,7 +236,7 @@ pub(crate) struct RunsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -257,7 +261,7 @@ Example:
         #[command(flatten)]
         place: StoreArgs,
     },
-    /// Remove all but the latest runs, and give the space back
+    /// Remove all but the latest runs, and free the disk space
     #[command(after_help = "\
 Example:
   probity runs gc --keep 50")]
@@ -272,11 +276,11 @@ Example:
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run: its id, the beginning or the short form of it, or `latest`
+    /// The run: its id, a prefix or the short form of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// The case: everything that is known of it
+    /// The case to show in full
     #[arg(value_name = "CASE")]
     pub(crate) case: Option<String>,
 
@@ -308,7 +312,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Stores whose latest run is taken, STORE#RUN for another one, or runs of the target store
+    /// Stores (their latest run, or STORE#RUN), or runs of the target store
     #[arg(required = true, num_args = 1.., value_name = "STORE|RUN")]
     pub(crate) sources: Vec<String>,
 
@@ -321,7 +325,7 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print every setting, its value and where that came from
+    /// Print every setting, its value and where it comes from
     #[command(after_help = "\
 Example:
   PROBITY_RETRY_MAX_RETRIES=5 probity config show")]
@@ -334,7 +338,7 @@ Example:
         #[command(flatten)]
         place: StoreArgs,
     },
-    /// Print the defaults with a comment on each, to begin a suite file with
+    /// Print all defaults with comments, as a start for a suite file
     #[command(after_help = "\
 Example:
   probity config default > probity.toml")]
@@ -343,7 +347,7 @@ Example:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// How many answers are kept, and how large they are
+    /// Show how many answers are cached, and their size
     #[command(after_help = "\
 Example:
   probity cache stats")]
@@ -351,15 +355,15 @@ Example:
         #[command(flatten)]
         place: CacheArgs,
     },
-    /// Forget answers: all of them, or those of one kind
+    /// Remove cached answers: all of them, or those of one kind
     #[command(after_help = "\
 Example:
-  probity cache clear --judgements    # and have the same answers judged anew")]
+  probity cache clear --judgements    # the next run judges the same answers again")]
     Clear {
-        /// Only answers that are kept to be judged
+        /// Only answers that were cached to be judged
         #[arg(long)]
         generations: bool,
-        /// Only what judges said
+        /// Only the answers of judges
         #[arg(long)]
         judgements: bool,
         #[command(flatten)]

@@ -9,10 +9,10 @@ use std::{
 
 use probity_core::{
     baseline::{Baseline, BaselineLane},
+    case_outcome::Changes,
     classification::Verdict,
     evaluation::time,
     record::{Judging, Lane, LaneStatus},
-    standing::Changes,
     view,
 };
 use probity_load::{
@@ -24,11 +24,12 @@ use probity_report::{
     conclusion::{self, Conclusion},
     issue::{self, Regression},
     plain::one_line,
-    text,
+    text::Extent,
 };
 use probity_store::{LaneView, Reader, RunRow};
 
 use super::{
+    page::About,
     project::{Project, Reading, settings_alone},
     report::{Reports, exit_of, refuse_inputs},
     runs::open,
@@ -54,15 +55,15 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
         let view = reader.view(&run, settings.max_error_rate)?;
         if Conclusion::of(&view) == Conclusion::Unsound {
             let why = conclusion::sentence(&view);
-            return Err(Failure::new(format!("run `{}` is not a baseline: {why}", run.short()))
-                .hint("ask the errors again with --retry-errors, or use --force"));
+            return Err(Failure::new(format!("run `{}` cannot be a baseline: {why}", run.short()))
+                .hint("retry the errors with --retry-errors, or use --force"));
         }
     }
     refuse_name(&args.name)?;
     let mut kept = Vec::with_capacity(lanes.len());
     for lane in &lanes {
-        let standings = reader.standings(lane)?;
-        kept.push(BaselineLane::of(&lane.lane, standings));
+        let outcomes = reader.case_outcomes(lane)?;
+        kept.push(BaselineLane::of(&lane.lane, outcomes));
     }
     let version = &run.info.probity_version;
     let baseline = Baseline {
@@ -77,7 +78,7 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
     }
     OutputFile::write(&path, &baseline.render())?;
-    let cases: usize = baseline.lanes.iter().map(|lane| lane.standings.cases.len()).sum();
+    let cases: usize = baseline.lanes.iter().map(|lane| lane.outcomes.cases.len()).sum();
     printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
     Ok(Exit::Success)
 }
@@ -94,8 +95,8 @@ fn refuse_name(name: &str) -> Result<(), Failure> {
 fn refuse_unfit(run: &RunRow, lanes: &[LaneView]) -> Result<(), Failure> {
     let id = run.short();
     if !lanes.iter().all(LaneView::is_complete) || lanes.is_empty() {
-        return Err(Failure::new(format!("run `{id}` is not whole, so it is not a baseline"))
-            .hint(format!("go on with it: probity run {} --resume {id}; or --force", run.suite)));
+        return Err(Failure::new(format!("run `{id}` is incomplete, so it cannot be a baseline"))
+            .hint(format!("resume it: probity run {} --resume {id}; or --force", run.suite)));
     }
     if let Some(name) = run.info.selection.limited_by() {
         return Err(Failure::new(format!("run `{id}` asked only some cases (--{name})"))
@@ -110,7 +111,7 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let run = reader.find(&args.run)?;
     let suite = match &args.suite {
         Some(path) => {
-            Some(Project::load(path, &args.place, Layer::default(), &Reading::lenient(printer))?)
+            Some(Project::load(path, &args.place, Layer::default(), &Reading::strict(printer))?)
         }
         None => None,
     };
@@ -150,9 +151,12 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     }
     // Files first: whoever reads what is printed may keep us waiting, or leave.
     let written = reports.write(&reader, &run, &view);
-    printer.show_styled(&text::render(&view))?;
+    let exit = exit_of(&view, &args.gating);
+    let (extent, width) = (Extent::Brief, Printer::width());
+    let about = About { reader: &reader, run: &run, view: &view, exit: Some(exit), extent, width };
+    printer.show_styled(&about.render()?)?;
     written?;
-    Ok(exit_of(&view, &args.gating))
+    Ok(exit)
 }
 
 fn runner_of<'s>(suite: &'s Suite, lane: &Lane) -> Option<&'s RunnerConfig> {
@@ -202,19 +206,19 @@ impl Against {
             let Some(kept) = self.baseline.lane(&lane.runner, &lane.backend) else { continue };
             known.push(kept);
             let (runner, backend, name) = (&lane.runner, &lane.backend, &self.name);
-            let cases = kept.standings.cases.len() as u64 * u64::from(lane.repeat);
+            let cases = kept.outcomes.cases.len() as u64 * u64::from(lane.repeat);
             if kept.dataset_digest != lane.dataset_digest {
                 return Err(Failure::new(format!(
-                    "{runner} on {backend}: the dataset is not that of the baseline `{name}`"
+                    "{runner} on {backend}: the dataset differs from that of the baseline `{name}`"
                 ))
-                .hint("compare what both have with --force, or bless a new baseline"));
+                .hint("compare the cases in common with --force, or bless a new baseline"));
             }
             if lane.planned != cases {
                 let planned = lane.planned;
                 return Err(Failure::new(format!(
                     "{runner} on {backend}: {planned} results are planned, the baseline `{name}` has {cases}"
                 ))
-                .hint("run all cases, or compare what both have with --force"));
+                .hint("run all cases, or compare the cases in common with --force"));
             }
         }
         let is_run = |kept: &&BaselineLane| known.iter().any(|it| std::ptr::eq(*it, *kept));
@@ -223,9 +227,9 @@ impl Against {
             Some(BaselineLane { runner, backend, .. }) => {
                 let name = &self.name;
                 Err(Failure::new(format!(
-                    "{runner} on {backend} is in the baseline `{name}`, and is not run"
+                    "{runner} on {backend} is in the baseline `{name}`, but is not run"
                 ))
-                .hint("runners and backends go by their names; --force compares what both have"))
+                .hint("runners and backends are matched by name; --force compares those in common"))
             }
         }
     }
@@ -243,7 +247,7 @@ impl Against {
         }
         let name = self.name.clone();
         if !self.force && !lanes.iter().all(LaneView::is_complete) {
-            let told = "\nnot held against the baseline: the run is not whole (--force does it)\n";
+            let told = "\nnot compared with the baseline: the run is incomplete (--force compares anyway)\n";
             return Ok(view::Against { name, reasons: Vec::new(), text: told.to_owned() });
         }
         self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
@@ -256,7 +260,7 @@ impl Against {
                 let _ = writeln!(text, "  {runner} on {backend}: not in the baseline");
                 continue;
             };
-            let mut changes = Changes::between(&kept.standings, &reader.standings(lane)?);
+            let mut changes = Changes::between(&kept.outcomes, &reader.case_outcomes(lane)?);
             if self.force {
                 // What was left out on purpose is not missed.
                 changes.vanished.clear();
@@ -264,6 +268,9 @@ impl Against {
             let verdict =
                 self.settings.tolerance.judge(changes, |id| judging.known_failures.contains(id));
             let _ = writeln!(text, "  {runner} on {backend}: {}", summary(&verdict.changes));
+            if let Some(changes) = kept.skill_changes(&lane.lane) {
+                let _ = writeln!(text, "    note: {}", one_line(&changes.to_string(), 300));
+            }
             let reasons = reasons(reader, lane, &verdict.changes.regressions)?;
             text.push_str(&listed(&verdict.changes, &reasons));
             for id in &verdict.excused {
@@ -292,8 +299,8 @@ impl Against {
     pub(super) fn drafts(&self, reader: &Reader, run: &RunRow) -> Result<String, Failure> {
         let lanes = reader.lanes(run)?;
         if !self.force && !lanes.iter().all(LaneView::is_complete) {
-            return Err(Failure::new(format!("run `{}` is not whole", run.short()))
-                .hint("go on with it (--resume), or compare what there is with --force"));
+            return Err(Failure::new(format!("run `{}` is incomplete", run.short()))
+                .hint("resume it (--resume), or compare anyway with --force"));
         }
         self.refuse_unlike(lanes.iter().map(|it| &it.lane))?;
         let before = format!("baseline {}, run {}", self.name, self.baseline.run_id);
@@ -301,8 +308,8 @@ impl Against {
         for lane in &lanes {
             let Lane { runner, backend, model, dataset_digest, .. } = &lane.lane;
             let Some(kept) = self.baseline.lane(runner, backend) else { continue };
-            let standings = reader.standings(lane)?;
-            let changes = Changes::between(&kept.standings, &standings);
+            let outcomes = reader.case_outcomes(lane)?;
+            let changes = Changes::between(&kept.outcomes, &outcomes);
             if changes.regressions.is_empty() {
                 continue;
             }

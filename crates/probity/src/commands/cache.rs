@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probity_core::record::Kept;
+use probity_core::record::CacheKind;
 use probity_load::settings::Layer;
 use probity_store::{Cache, CacheStats, StoreError};
 
@@ -23,7 +23,7 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
                 true => Some(Cache::open(Path::new(&path)).map_err(unusable)?),
                 false => None,
             };
-            for kind in Kept::ALL {
+            for kind in CacheKind::ALL {
                 let stats = cache.as_ref().map(|it| it.stats(kind)).transpose();
                 let stats = stats.map_err(unusable)?.unwrap_or_default();
                 let CacheStats { entries, bytes, oldest_ms } = stats;
@@ -36,18 +36,18 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
         CacheCommand::Clear { generations, judgements, place } => {
             let path = path(place, printer)?;
             let place = Path::new(&path);
-            let kinds: Vec<Kept> = match (generations, judgements) {
-                (false, false) => Kept::ALL.to_vec(),
-                (true, false) => vec![Kept::Generation],
-                (false, true) => vec![Kept::Judgement],
-                (true, true) => vec![Kept::Generation, Kept::Judgement],
+            let kinds: Vec<CacheKind> = match (generations, judgements) {
+                (false, false) => CacheKind::ALL.to_vec(),
+                (true, false) => vec![CacheKind::Generation],
+                (false, true) => vec![CacheKind::Judgement],
+                (true, true) => vec![CacheKind::Generation, CacheKind::Judgement],
             };
             let cleared = match place.exists() {
                 true => Cache::open(place).and_then(|cache| cache.clear(&kinds)),
                 false => Ok(0),
             };
             match cleared {
-                Ok(removed) => printer.note(&format!("forgot {removed} answers")),
+                Ok(removed) => printer.note(&format!("removed {removed} answers")),
                 Err(error) if error.is_damage() => remove(place, error, printer)?,
                 Err(error) => return Err(unusable(error)),
             }
@@ -63,7 +63,7 @@ fn remove(path: &Path, error: StoreError, printer: &Printer) -> Result<(), Failu
         Ok(false) => {
             return Err(Failure::new("the cache cannot be used")
                 .because(error)
-                .hint("it may be no cache at all: remove it, or name another with `cache.path`"));
+                .hint("it may not be a cache: remove it, or name another file with `cache.path`"));
         }
         Err(error) => return Err(Failure::write(path, error)),
     }
@@ -84,7 +84,7 @@ fn path(args: &CacheArgs, printer: &Printer) -> Result<String, Failure> {
     let place = StoreArgs::default();
     let settings = match args.suite.exists() {
         true => {
-            Project::load(&args.suite, &place, Layer::default(), &Reading::lenient(printer))?
+            Project::load(&args.suite, &place, Layer::default(), &Reading::strict(printer))?
                 .settings
         }
         false => settings_alone(&place)?,

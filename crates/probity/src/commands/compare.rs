@@ -1,7 +1,7 @@
 //! `probity compare`: runs beside each other.
 
 use probity_core::{
-    standing::{Changes, Standings},
+    case_outcome::{CaseOutcomes, Changes},
     view::LaneReport,
 };
 use probity_load::settings::Settings;
@@ -82,11 +82,11 @@ impl Chosen {
         match self.lanes.iter().find(|(_, report)| !report.is_complete()) {
             None => Ok(()),
             Some((_, report)) => Err(Failure::new(format!(
-                "run `{}`: {} is not whole",
+                "run `{}`: {} is incomplete",
                 self.run.short(),
                 report.title()
             ))
-            .hint("go on with it (--resume), or compare what there is with --force")),
+            .hint("resume it (--resume), or compare anyway with --force")),
         }
     }
 }
@@ -101,9 +101,9 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
             views.push((at, view));
         }
     }
-    let standings: Vec<Standings> = views
+    let outcomes: Vec<CaseOutcomes> = views
         .iter()
-        .map(|(_, view)| reader.standings(view).map_err(Failure::from))
+        .map(|(_, view)| reader.case_outcomes(view).map_err(Failure::from))
         .collect::<Result<_, _>>()?;
     let mut pairs = Vec::new();
     for (second, (_, view)) in views.iter().enumerate().filter(|(_, (run, _))| *run > 0) {
@@ -114,12 +114,14 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
             return Err(Failure::new(format!("`{a}` and `{b}` are of different datasets"))
                 .hint("compare the cases that both have with --force"));
         }
-        let changes = Changes::between(&standings[first], &standings[second]);
+        let changes = Changes::between(&outcomes[first], &outcomes[second]);
         let mut why = reasons(reader, view, &changes.regressions)?;
         why.extend(reasons(reader, view, &changes.lost)?);
         why.extend(reasons(reader, before, &changes.fixes)?);
         let needed = needed(&changes, args.difference);
-        pairs.push(Pair { first, second, changes, adjusted_p: None, reasons: why, needed });
+        let skills = before.lane.skills.as_ref().zip(view.lane.skills.as_ref());
+        let skills = skills.and_then(|(before, now)| now.changes_since(before));
+        pairs.push(Pair { first, second, changes, skills, adjusted_p: None, reasons: why, needed });
     }
     if pairs.is_empty() {
         return Err(Failure::new("the runs have no runner in common")

@@ -12,7 +12,7 @@ pub(super) fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Fa
         ConfigCommand::Default => printer.show(DEFAULTS)?,
         ConfigCommand::Show { suite, limits, place } => {
             let project =
-                Project::load(suite, place, project::flags(limits)?, &Reading::lenient(printer))?;
+                Project::load(suite, place, project::flags(limits)?, &Reading::strict(printer))?;
             printer.show(&render(&project))?;
         }
     }

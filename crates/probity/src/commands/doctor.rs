@@ -25,7 +25,7 @@ const LISTED: usize = 5;
 
 pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
     let project =
-        Project::load(&args.suite, &args.place, Layer::default(), &Reading::lenient(printer))?;
+        Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
     let chosen: Vec<&BackendConfig> = project
@@ -35,7 +35,7 @@ pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure>
         .filter(|config| args.backends.is_empty() || args.backends.contains(&config.name))
         .collect();
     if chosen.is_empty() {
-        return Err(Failure::new("there is no backend to look at")
+        return Err(Failure::new("there is no backend to check")
             .hint("describe one under [backends.NAME] of the suite"));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -163,7 +163,7 @@ impl Report {
             .map(|(flag, _)| flag.as_str())
             .collect();
         if !missing.is_empty() {
-            self.trouble("flags", &format!("it does not know {}", missing.join(", ")));
+            self.trouble("flags", &format!("it does not support {}", missing.join(", ")));
         }
         if let Some(hint) = auth_hint {
             self.line("login", hint);

@@ -20,6 +20,7 @@ use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
 pub(crate) use long_context::Size;
 use probity_grade::Rules;
 use probity_load::suite::{BackendConfig, Suite};
+use probity_report::plain::shell_word;
 
 use super::dataset::counted;
 use crate::{
@@ -72,7 +73,7 @@ fn plan(args: &InitArgs, printer: &Printer) -> Result<Vec<Planned>, Failure> {
     let InitArgs { folder, suite, list: _, json: _, backend, size, seed, force: _ } = args;
     if !suite.iter().any(|name| name == LONG_CONTEXT) && (size.is_some() || seed.is_some()) {
         let message = format!("`--size` and `--seed` are for the suite `{LONG_CONTEXT}` only");
-        return Err(Failure::new(message).hint("the other suites have one size"));
+        return Err(Failure::new(message).hint("other suites have a fixed size"));
     }
     let (size, seed) = (size.unwrap_or(Size::USUAL), seed.unwrap_or(USUAL_SEED));
     let mut suites = Vec::new();
@@ -139,7 +140,8 @@ fn refuse_in_the_way(planned: &[Planned], force: bool) -> Result<(), Failure> {
     // A link that leads nowhere is in the way as well.
     let existing: Vec<PathBuf> = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
     if let Some(path) = existing.iter().find(|path| path.is_dir()) {
-        let message = format!("`{}` is a folder, and a file is to be there", path.display());
+        let message =
+            format!("`{}` is a folder, but a file should be written there", path.display());
         return Err(Failure::new(message));
     }
     if force || existing.is_empty() {
@@ -231,12 +233,7 @@ fn described(backend: &BackendConfig) -> String {
 
 /// A path as one word of a shell.
 fn word(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,".contains(c);
-    match path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
+    shell_word(&path.display().to_string())
 }
 
 fn quoted(paths: &[PathBuf]) -> String {

@@ -77,7 +77,7 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
             Ok(Exit::Failed(1))
         }
         (Some(_), None) => {
-            printer.note("kappa is not defined: judge and people gave one and the same label only");
+            printer.note("kappa is not defined: judge and people gave only one label");
             Ok(Exit::Failed(1))
         }
     }
@@ -106,7 +106,7 @@ fn hear_from_store(
         }
         if found.len() > 1 {
             let (id, count) = (&item.id, found.len());
-            return Err(Failure::new(format!("label `{id}` may mean {count} judgements"))
+            return Err(Failure::new(format!("label `{id}` matches {count} judgements"))
                 .hint("say which with `runner`, `backend` and `repeat`"));
         }
         *said = found.pop().map(Some).ok_or_else(|| "the run has no such judgement".to_owned());
@@ -134,7 +134,7 @@ fn hear_from_judge(
         return Ok(());
     }
     let project =
-        Project::load(&args.suite, &args.place, Layer::default(), &Reading::lenient(printer))?;
+        Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
     let judge = open_judge(args, &project)?;
     let all = questions.iter().map(|it| it.labelled.clone()).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -181,7 +181,7 @@ fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, F
     };
     let named = args.judge.clone().or_else(|| suite.judge.backend.clone());
     let name = named.or_else(of_runner).or_else(only).ok_or_else(|| {
-        Failure::new("the suite does not say who judges")
+        Failure::new("the suite names no judge")
             .hint("name a backend with --judge, or with [judge] in the suite")
     })?;
     let known: Vec<&str> = suite.backends.iter().map(|it| it.name.as_str()).collect();

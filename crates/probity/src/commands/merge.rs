@@ -6,10 +6,10 @@ use std::{
 };
 
 use probity_core::record::{Lane, RunInfo};
-use probity_report::text;
-use probity_store::{MergeError, MergeSource, NewRun, Reader, merge, new_run_id};
+use probity_report::text::Extent;
+use probity_store::{MergeError, MergeSource, NewRun, Reader, StoreError, merge, new_run_id};
 
-use super::{project::settings_alone, report::exit_of};
+use super::{page::About, project::settings_alone, report::exit_of};
 use crate::{cli::run::MergeArgs, clock, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         error @ (MergeError::Unlike(..) | MergeError::Overlap { .. }) => {
             Failure::new("the runs cannot be merged")
                 .because(error)
-                .hint("merge runs of the same suite that were begun with --shard 1/N, 2/N, ...")
+                .hint("merge runs of the same suite that were started with --shard 1/N, 2/N, ...")
         }
     })?;
     if let Some(missing) = missing {
@@ -46,8 +46,11 @@ pub(super) fn run(args: &MergeArgs, printer: &Printer) -> Result<Exit, Failure> 
         |lane: &mut Lane| lane.judging.errors_as_failures |= args.gating.errors_as_failures;
     let mut view = reader.view_judged(&row, settings.max_error_rate, rejudge)?;
     super::consistency::add(&mut view, &reader, &row)?;
-    printer.show_styled(&text::render(&view))?;
-    Ok(exit_of(&view, &args.gating))
+    let exit = exit_of(&view, &args.gating);
+    let (extent, width) = (Extent::Brief, Printer::width());
+    let about = About { reader: &reader, run: &row, view: &view, exit: Some(exit), extent, width };
+    printer.show_styled(&about.render()?)?;
+    Ok(exit)
 }
 
 /// A store's latest run, `STORE#RUN`, or a run of the target store.
@@ -57,9 +60,17 @@ fn find(name: &str, target: &Path) -> Result<MergeSource, Failure> {
         None if Path::new(name).is_file() => (PathBuf::from(name), "latest"),
         None => (target.to_owned(), name),
     };
-    let reader = Reader::open(&path)?;
-    let run = reader.find(run)?;
-    Ok(MergeSource { store: path, run })
+    match Reader::open(&path).and_then(|reader| reader.find(run)) {
+        Ok(run) => Ok(MergeSource { store: path, run }),
+        Err(StoreError::Missing { .. } | StoreError::UnknownRun(_)) if path == target => {
+            let target = target.display();
+            Err(Failure::new(format!(
+                "`{name}` cannot be merged: there is no such store, nor a run of that name in `{target}`"
+            ))
+            .hint("name the stores of the parts, as in: probity merge part-1.db part-2.db"))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Which parts of the whole are not among the runs.

@@ -11,7 +11,9 @@ use probity_load::{
 };
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
+    plan::Site,
     prices::Prices,
+    redact::Redactor,
     scripts::JavaScript,
 };
 
@@ -30,9 +32,9 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// For commands that make no call: what nothing reads is warned of.
-    pub(super) fn lenient(printer: &'a Printer) -> Self {
-        Self { printer, unknown_keys: UnknownKeys::Allowed }
+    /// What nothing reads is refused.
+    pub(super) fn strict(printer: &'a Printer) -> Self {
+        Self { printer, unknown_keys: UnknownKeys::Refused }
     }
 }
 
@@ -50,6 +52,33 @@ pub(super) struct Project {
 }
 
 impl Project {
+    /// What its runners are made ready with.
+    pub(super) fn site(&self) -> Site<'_> {
+        Site {
+            folder: &self.suite.folder,
+            rules: self.rules,
+            env: self.environment.all(),
+            redactor: self.redactor(),
+            kill_grace: self.settings.timeouts.kill_grace,
+        }
+    }
+
+    /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
+    /// like one by its name.
+    fn redactor(&self) -> Redactor {
+        let mut redactor = Redactor::default();
+        let backends = &self.suite.backends;
+        let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
+        for (name, value) in self.environment.all() {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            match named.contains(&&*name) {
+                true => redactor.add_key(&value),
+                false => redactor.add_variable(&name, &value),
+            }
+        }
+        redactor
+    }
+
     /// Reads a suite, and merges its settings with those of the environment and the
     /// command line.
     pub(super) fn load(
@@ -77,8 +106,8 @@ impl Project {
                 Prices::with(Some(&text))
             }
         };
-        let prices = prices
-            .map_err(|error| Failure::new("the file of prices cannot be used").because(error))?;
+        let prices =
+            prices.map_err(|error| Failure::new("the price file cannot be used").because(error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let settings = resolved.settings();
         Ok(Self {
@@ -148,7 +177,7 @@ fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), F
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "`probity config show` lists the settings".to_owned(),
         };
-        printer.note(&format!("warning: the variable `{name}` sets nothing; {help}"));
+        printer.note(&format!("warning: the variable `{name}` is not a setting; {help}"));
     }
     Ok(())
 }
@@ -184,7 +213,7 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
     set("retry.max_retries", max_retries.map(Value::Count), "--max-retries");
     let cost = max_cost.map(|cost| match cost >= 0.0 && cost.is_finite() {
         true => Ok(Value::Amount(cost)),
-        false => Err(Failure::new("`--max-cost` must be an amount of dollars, and not negative")),
+        false => Err(Failure::new("`--max-cost` must be a non-negative amount of dollars")),
     });
     set("budget.max_cost_usd", cost.transpose()?, "--max-cost");
     let duration = |text: &Option<String>, flag: &str| {

@@ -11,11 +11,12 @@ use probity_report::{
     Format,
     conclusion::Conclusion,
     github::{self, Place, SUMMARY_LIMIT},
-    markdown, text,
+    markdown,
+    text::Extent,
 };
 use probity_store::{Reader, RunRow, StoredCases};
 
-use super::{consistency, project::settings_alone, runs::open};
+use super::{consistency, page::About, project::settings_alone, runs::open};
 use crate::{
     cli::report::{GatingArgs, ReportArgs},
     environment::Environment,
@@ -34,7 +35,12 @@ pub(super) fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure>
     let mut view = reader.view(&run, most)?;
     consistency::add(&mut view, &reader, &run)?;
     match args.outputs.is_empty() {
-        true => printer.show_styled(&text::render(&view))?,
+        true => {
+            let (extent, width) = (Extent::Full, Printer::width());
+            let about =
+                About { reader: &reader, run: &run, view: &view, exit: None, extent, width };
+            printer.show_styled(&about.render()?)?;
+        }
         false => reports.write(&reader, &run, &view)?,
     }
     let suite = suite_path(&run).unwrap_or_default();
@@ -122,7 +128,7 @@ fn names_case(line: &str, id: &str) -> bool {
 
 fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
     if text.len() > room {
-        return Err(io::Error::other("the step has said all that fits"));
+        return Err(io::Error::other("the step summary is full"));
     }
     let mut file = File::options().append(true).create(true).open(path)?;
     file.write_all(text.as_bytes())?;
@@ -130,7 +136,7 @@ fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {
 }
 
 /// The suite file of a run, if it is known.
-fn suite_path(run: &RunRow) -> Option<PathBuf> {
+pub(super) fn suite_path(run: &RunRow) -> Option<PathBuf> {
     run.info.suite_path.as_ref().map(PathBuf::from)
 }
 
@@ -164,8 +170,11 @@ impl Reports {
     pub(super) fn create(paths: &[PathBuf]) -> Result<Self, Failure> {
         let create = |path: &PathBuf| {
             let format = Format::of(path).ok_or_else(|| {
-                Failure::new(format!("`{}` has no ending that names a report", path.display()))
-                    .hint(format!("reports end in {}", Format::endings()))
+                Failure::new(format!(
+                    "`{}` does not have the suffix of a report format",
+                    path.display()
+                ))
+                .hint(format!("reports end in {}", Format::endings()))
             })?;
             Ok((format, path.clone(), OutputFile::create(path)?))
         };

@@ -3,22 +3,22 @@
 use std::{fmt::Write as _, path::Path};
 
 use probity_core::{
+    case_outcome::Changes,
     classification::Verdict,
     event::{Event, Stamped, VERSION},
     problem::UnknownKeys,
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
-    runner::RunnerKind,
-    standing::Changes,
 };
 use probity_load::{settings::Layer, suite::RunnerConfig};
-use probity_report::{plain::one_line, text};
+use probity_report::{plain::one_line, text::Extent};
 use probity_run::{
-    plan::{Choice, Surveyed, survey},
+    plan::{Choice, ScannedRunner, scan},
     rescore::{RescoreError, rescore},
 };
 use probity_store::{LaneView, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 
 use super::{
+    page::About,
     project::{Project, Reading},
     report::{Reports, exit_of, refuse_inputs},
     run::real_path,
@@ -32,7 +32,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     // A criterion with a typo in its name must not decide anything by being left out.
-    let reading = Reading { printer, unknown_keys: UnknownKeys::Refused };
+    let reading = Reading::strict(printer);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let store = Path::new(&project.settings.store);
     let reader = Reader::open(store)?;
@@ -51,9 +51,12 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
     // Files first: whoever reads what is printed may keep us waiting, or leave.
     let written = reports.write(&reader, &run, &view);
     let flips = context.flips(&origin, &run)?;
-    printer.show_styled(&format!("{}\n{flips}", text::render(&view)))?;
+    let exit = exit_of(&view, &args.gating);
+    let (extent, width) = (Extent::Brief, Printer::width());
+    let about = About { reader: &reader, run: &run, view: &view, exit: Some(exit), extent, width };
+    printer.show_styled(&format!("{flips}\n{}", about.render()?))?;
     written?;
-    Ok(exit_of(&view, &args.gating))
+    Ok(exit)
 }
 
 struct Context<'a> {
@@ -67,34 +70,34 @@ struct Context<'a> {
 /// A lane of the origin, and what the suite of now says about it.
 struct Again {
     before: LaneView,
-    surveyed: Surveyed,
+    scanned: ScannedRunner,
     lane: Lane,
 }
 
 impl Context<'_> {
     /// Every lane of the run with its runner of now.
     fn lanes(&self, origin: &RunRow) -> Result<Vec<Again>, Failure> {
+        let project = self.project;
+        let site = project.site();
         let mut problems = self.printer.problems();
         let mut lanes = Vec::new();
         for before in self.reader.lanes(origin)? {
-            if before.lane.kind == RunnerKind::Program {
+            if before.lane.kind.spec().is_external {
                 let name = &before.lane.runner;
                 self.printer
                     .note(&format!("{name}: an external runner judges its own cases; left out"));
                 continue;
             }
             let runner = self.runner(&before.lane)?;
-            let Self { project, .. } = self;
-            let folder = &project.suite.folder;
             let mut report = |problem| problems.show(&problem);
             let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
-            let surveyed = survey(runner, folder, project.rules, &choice, &mut report)
+            let scanned = scan(runner, &site, &choice, &mut report)
                 .ok_or_else(|| Failure::new("a dataset has errors, so nothing was judged"))?;
             let mut judging = runner.judging(&before.lane.backend);
             judging.errors_as_failures = project.settings.errors_as_failures;
             judging.max_undecided = project.settings.max_undecided;
-            let lane = surveyed.again(&before.lane, judging);
-            lanes.push(Again { before, surveyed, lane });
+            let lane = scanned.again(&before.lane, judging);
+            lanes.push(Again { before, scanned, lane });
         }
         Ok(lanes)
     }
@@ -134,9 +137,9 @@ impl Context<'_> {
         let mut writer = Writer::begin(self.store, &new, lanes)?;
         let mut progress = self.printer.progress();
         for (at, again) in lanes.iter().enumerate() {
-            let Again { before, surveyed, .. } = again;
+            let Again { before, scanned, .. } = again;
             let rescored = rescore(
-                surveyed,
+                scanned,
                 self.project.rules,
                 |case_id| self.reader.case(before, case_id),
                 |record| {
@@ -146,16 +149,14 @@ impl Context<'_> {
             );
             let rescored = rescored.map_err(|error| match error {
                 RescoreError::Results(error) => Failure::from(error),
-                error @ RescoreError::Changed => {
-                    Failure::new("judging was given up").because(error)
-                }
+                error @ RescoreError::Changed => Failure::new("judging was aborted").because(error),
             })?;
             writer.end_lane(at, before.status.clone(), rescored.results)?;
             let left = self.reader.tally(before)?.total().saturating_sub(rescored.results);
             if left > 0 {
                 let Lane { runner, backend, .. } = &before.lane;
                 self.printer.note(&format!(
-                    "{runner} on {backend}: {left} stored results have no case in the dataset of now"
+                    "{runner} on {backend}: {left} stored results have no case in the current dataset"
                 ));
             }
         }
@@ -173,7 +174,8 @@ impl Context<'_> {
             };
             let lanes = self.reader.lanes(origin)?;
             let Some(before) = lanes.iter().find(of_lane) else { continue };
-            let (was, is) = (self.reader.standings(before)?, self.reader.standings(&after)?);
+            let (was, is) =
+                (self.reader.case_outcomes(before)?, self.reader.case_outcomes(&after)?);
             let Changes { regressions, fixes, .. } = Changes::between(&was, &is);
             let flipped: Vec<(&String, Verdict, Verdict)> = is
                 .cases

@@ -12,7 +12,7 @@ use crate::{failure::Failure, printer::Printer};
 /// The rules of a suite; without a file, those that come with the program.
 pub(super) fn load(path: Option<&Path>, printer: &Printer) -> Result<Rules, Failure> {
     match path {
-        Some(path) => read(path, &Reading::lenient(printer)).map(|(_, rules)| rules),
+        Some(path) => read(path, &Reading::strict(printer)).map(|(_, rules)| rules),
         None => Ok(without_suite(Path::new(""))),
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn without_suite(folder: &Path) -> Rules {
 /// What a suite says, for commands that need none of its rules compiled.
 pub(super) fn load_suite(path: Option<&Path>, printer: &Printer) -> Result<Suite, Failure> {
     match path {
-        Some(path) => read(path, &Reading::lenient(printer)).map(|(suite, _)| suite),
+        Some(path) => read(path, &Reading::strict(printer)).map(|(suite, _)| suite),
         None => Ok(Suite::default()),
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn load_suite(path: Option<&Path>, printer: &Printer) -> Result<Suite
 /// How a suite judges shell commands.
 pub(super) fn load_shell(path: Option<&Path>, printer: &Printer) -> Result<ShellRules, Failure> {
     match path {
-        Some(path) => read(path, &Reading::lenient(printer)).map(|(_, rules)| rules.into_shell()),
+        Some(path) => read(path, &Reading::strict(printer)).map(|(_, rules)| rules.into_shell()),
         None => Ok(ShellRules::default()),
     }
 }

@@ -2,7 +2,7 @@
 
 mod answers;
 mod dry_run;
-mod farewell;
+mod forced_exit;
 mod porcelain;
 mod prepare;
 mod progress;
@@ -13,6 +13,7 @@ mod sinks;
 mod summary;
 
 use std::{
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
@@ -23,25 +24,27 @@ use std::{
 use probity_core::{
     problem::UnknownKeys,
     record::{Lane, RunInfo, Selection},
-    view::LaneReport,
+    view::{LaneReport, RunView},
     visible::safe,
 };
 use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
-use probity_report::text;
+use probity_report::text::Extent;
 use probity_run::{
-    backend::Backend,
+    backend::{Answers, Backend},
     decide::Certainty,
-    engine::{self, Outcome},
-    plan::{Plan, PlannedLane, Surveyed, Used},
+    engine::{self, RunOutcome},
+    events,
+    plan::{Ledger, Plan, PlannedLane, ScannedRunner, Used},
     process,
 };
 use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 pub(crate) use porcelain::Porcelain;
 
 use super::{
     baseline::{self, Against},
+    page::{self, About},
     project::{self, Project, Reading},
     report::{GitHub, Reports, exit_of},
 };
@@ -54,17 +57,18 @@ use crate::{
     printer::Printer,
     signals,
 };
-use farewell::Farewell;
-use progress::{Progress, Style};
+use forced_exit::ForcedExit;
+use progress::{Board, Progress, Style};
 use resume::Earlier;
 use sinks::{Done, EventsFile, Sinks};
 
-/// Events that may wait to be written before the loop waits for them.
+/// Events that may wait to be written before the loop waits for them, and bytes of their texts.
 const WAITING_EVENTS: usize = 1024;
+const WAITING_BYTES: usize = 64 << 20;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
-    Farewell::early(args).prepare();
+    ForcedExit::early(args).prepare();
     if !args.porcelain {
         let outcome = execute(args, printer, &mut porcelain);
         porcelain.summarise(args, &outcome);
@@ -99,39 +103,43 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     };
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
-    let surveyed = context.survey(&runners, &selection)?;
+    let scanned = context.scan(&runners, &selection)?;
     if earlier.is_none() {
-        prepare::refuse_unmet(&surveyed)?;
+        prepare::refuse_unmet(&scanned)?;
     }
-    context.tell_of_cases(&surveyed);
-    let (mut lanes, backends) = context.lanes(&surveyed, &selection)?;
+    context.tell_of_cases(&scanned);
+    let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
-    context.refuse_unknown_prices(&lanes, &backends, &surveyed)?;
+    context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let access = answers::access(args, &project);
-    let has_generations = lanes.iter().any(|lane| lane.info.kind.compares());
+    let has_generations = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, has_generations)?;
         let text = dry_run::render(&dry_run::Plan {
             backends: &backends,
             lanes: &lanes,
-            surveyed: &surveyed,
+            scanned: &scanned,
             settings: &project.settings,
             cache: cache.as_deref(),
             access,
         });
+        if let Some(path) = &args.requests {
+            dry_run::write_requests(path, &lanes, &backends)?;
+        }
         context.tell(&safe(&text))?;
         return Ok(Exit::Success);
     }
     let is_empty_shard = porcelain.planned == 0
         && selection.shard.is_some()
-        && surveyed.iter().any(|it| it.of_all_shards > 0);
+        && scanned.iter().any(|it| it.of_all_shards > 0);
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
+    let cache = answers::open(&project, access, has_generations, printer)?;
     let mut plan = Plan {
         run_id: String::new(),
         resumed: earlier.is_some(),
@@ -139,10 +147,11 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         stages: prepare::stages(&lanes, project.suite.parallel || args.parallel),
         backends,
         lanes,
-        budgets: surveyed.iter().map(|runner| runner.runner.budget).collect(),
+        budgets: scanned.iter().map(|runner| runner.runner.budget).collect(),
         carried: Used::default(),
         carried_by_runner: Vec::new(),
-        cache: answers::open(&project, access, has_generations)?,
+        ledger: None,
+        cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
         scorers: context.scorers(),
     };
@@ -157,19 +166,22 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
     };
+    let ledger = recorder.ledger(plan.lanes.iter().map(|lane| &lane.info))?;
+    plan.ledger = Some(Box::new(CallsOnDisk(ledger)));
     summary::forget(store);
     let run_id = plan.run_id.clone();
-    let outcome = context.drive(plan, recorder, events).map_err(|failure| {
+    let outcome = context.drive(plan, recorder, events, porcelain);
+    if let Some(cache) = cache {
+        cache.tell_of_damage(printer);
+    }
+    let outcome = outcome.map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
         let cases = Reader::open(store)
             .and_then(|reader| Ok(reader.run_tally(&reader.find(&run_id)?)?.total()));
         porcelain.cases = cases.unwrap_or(0);
-        let (suite, id) = (args.suite.display(), &run_id);
-        failure.hint(format!(
-            "what was recorded is kept; go on with: probity run {suite} --resume {id}"
-        ))
+        let again = resume::command(args, &run_id);
+        failure.hint(format!("recorded results are kept; resume with: {again}"))
     })?;
-    porcelain.total_calls = outcome.used.calls;
     // Something was asked, so whatever fails now is no wrong input.
     let reported = context.report(&run_id, &outcome, wanted, porcelain);
     if is_empty_shard && reported.is_ok() {
@@ -178,6 +190,16 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         return Ok(Exit::Success);
     }
     reported.map_err(|failure| failure.exit(Exit::Aborted))
+}
+
+/// Calls that are written down beside the store before they are made.
+#[derive(Debug)]
+struct CallsOnDisk(probity_store::Ledger);
+
+impl Ledger for CallsOnDisk {
+    fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()> {
+        self.0.begun(lane, calls)
+    }
 }
 
 /// What is to come of a run beside its records.
@@ -232,12 +254,12 @@ impl Context<'_> {
         &self,
         lanes: &[PlannedLane],
         backends: &[Arc<Backend>],
-        surveyed: &[Surveyed],
+        scanned: &[ScannedRunner],
     ) -> Result<(), Failure> {
         let is_limited = |budget: &Budget| budget.max_cost_usd.is_some();
         let of_run = is_limited(&self.project.settings.budget);
         for lane in lanes {
-            if !of_run && !is_limited(&surveyed[lane.runner].runner.budget) {
+            if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
             let asked = std::iter::once(lane.backend).chain(lane.judge);
@@ -248,7 +270,7 @@ impl Context<'_> {
                 };
                 let name = &unknown.name;
                 return Err(Failure::new(format!(
-                    "`max_cost_usd` is set, and no price is known for the backend `{name}`{model}"
+                    "`max_cost_usd` is set, but no price is known for the backend `{name}`{model}"
                 ))
                 .hint(format!(
                     "give [backends.{name}] a `price = {{ input = 0.5, output = 1.5 }}` in dollars for \
@@ -313,15 +335,17 @@ impl Context<'_> {
         plan: Plan,
         recorder: Recorder,
         events: Option<EventsFile>,
-    ) -> Result<Outcome, Failure> {
-        let Self { project, args, .. } = self;
-        let progress = Progress::start(Style::of(args.quiet));
+        porcelain: &mut Porcelain,
+    ) -> Result<RunOutcome, Failure> {
+        let Self { project, args, store, .. } = self;
+        let progress = Progress::start(Style::of(args.quiet), Board::before(&plan));
         let (done, seen) = watch::channel(Done::before(&plan));
-        let sinks = Sinks { recorder, events, progress, done };
         let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
-        Farewell::of_run(args, self.store.to_owned(), planned, seen).prepare();
+        ForcedExit::of_run(args, store.to_path_buf(), planned, seen).prepare();
         let stopped = signals::run_begins();
-        let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
+        let store = store.to_path_buf();
+        let sinks = Sinks { recorder, store, events, progress, done, stopped: stopped.clone() };
+        let (sender, receiver) = events::channel(WAITING_EVENTS, WAITING_BYTES);
         let pump = thread::spawn(move || sinks.pump(receiver));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -334,21 +358,22 @@ impl Context<'_> {
             process::drained(grace + Duration::from_secs(1)).await;
             outcome
         });
-        signals::run_is_over();
         // Tasks that wait for a server that never answers are not waited for.
         runtime.shutdown_background();
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
+        signals::run_is_over();
+        let used = outcome.as_ref().map_or_else(|error| error.used, |outcome| outcome.used);
+        (porcelain.total_calls, porcelain.cost_usd) = (used.calls, used.cost_usd);
         written.map_err(|failure| failure.exit(Exit::Aborted))?;
-        outcome.map_err(|error| {
-            Failure::new("the run was given up").because(error).exit(Exit::Aborted)
-        })
+        outcome
+            .map_err(|error| Failure::new("the run was aborted").because(error).exit(Exit::Aborted))
     }
 
     /// Shows what the records say, and decides the exit code by them.
     fn report(
         &self,
         run_id: &str,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         wanted: Wanted,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
@@ -361,7 +386,6 @@ impl Context<'_> {
         }
         let mut view = reader.view(&run, project.settings.max_error_rate)?;
         super::consistency::add(&mut view, &reader, &run)?;
-        porcelain.cost_usd = outcome.used.cost_usd;
         porcelain.cases = view.lanes.iter().map(LaneReport::cases).sum();
         porcelain.planned = view.lanes.iter().map(LaneReport::planned).sum();
         porcelain.lanes(&outcome.lanes);
@@ -374,17 +398,37 @@ impl Context<'_> {
             porcelain.summarised = true;
             summary::write(store, &view, printer);
         }
-        if !args.quiet {
-            self.tell(&text::render(&view))?;
-        }
-        if !view.is_sound() && !args.quiet {
-            let suite = args.suite.display();
-            printer.note(&format!("go on with: probity run {suite} --resume {}", run.short()));
+        let exit = exit_of(&view, &args.gating);
+        let is_empty_shard = view.lanes.iter().all(|it| it.lane.planned == 0);
+        if !args.quiet && !is_empty_shard {
+            self.tell(&self.page(&reader, &run, &view, exit)?)?;
         }
         written?;
         let annotate = !args.quiet && !args.porcelain;
         GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
-        Ok(exit_of(&view, &args.gating))
+        Ok(exit)
+    }
+
+    /// What the terminal shows.
+    fn page(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        view: &RunView,
+        exit: Exit,
+    ) -> Result<String, Failure> {
+        let width = match self.args.porcelain {
+            true => Printer::err_width(),
+            false => Printer::width(),
+        };
+        // What a baseline says is more than what an earlier run does.
+        let since = match view.against {
+            Some(_) => None,
+            None => page::flips(reader, run)?,
+        };
+        let resume = resume::command(self.args, run.short());
+        let about = About { reader, run, view, exit: Some(exit), extent: Extent::Brief, width };
+        about.render_since(since.as_ref(), Some(&resume))
     }
 
     /// Shows a text: on standard output, unless that is for scripts.
@@ -406,10 +450,10 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
         let Lane { runner, backend, repeat, .. } = &lane.info;
         if let Some(recorded) = recorded.filter(|it| it < repeat) {
             let message = format!(
-                "{runner} on {backend}: {repeat} repeats are asked for, and the recording has {recorded}"
+                "{runner} on {backend}: {repeat} repeats are requested, but the recording has {recorded}"
             );
             return Err(Failure::new(message).hint(format!(
-                "ask for no more than were recorded: `--runs {}`",
+                "request at most as many as were recorded: `--runs {}`",
                 recorded.max(1)
             )));
         }
@@ -420,11 +464,11 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
     let judges = lanes.iter().any(|lane| lane.judge.is_some());
-    let compares = lanes.iter().any(|lane| lane.info.kind.compares());
+    let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),
-        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are kept"),
+        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are cached"),
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),

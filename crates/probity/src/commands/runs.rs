@@ -101,6 +101,6 @@ fn collect(keep: usize, place: &StoreArgs, printer: &Printer) -> Result<Exit, Fa
         removed += 1;
     }
     let texts = reader.compact()?;
-    printer.note(&format!("removed {removed} runs and {texts} texts that nothing needs any more"));
+    printer.note(&format!("removed {removed} runs and {texts} unused texts"));
     Ok(Exit::Success)
 }

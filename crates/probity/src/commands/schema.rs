@@ -11,7 +11,7 @@ mod names;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write as _};
 
 use clap::ValueEnum as _;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{cli::SchemaName, exit::Exit, failure::Failure, printer::Printer};
 
@@ -62,7 +62,32 @@ fn published(name: SchemaName) -> String {
     schema.insert("$defs".to_owned(), Value::Object(reached.into_iter().collect()));
     let mut schema = Value::Object(schema);
     names::fill_in(&mut schema);
+    match name {
+        SchemaName::Suite | SchemaName::Case | SchemaName::ClassifyInput => allow_own(&mut schema),
+        SchemaName::RunResult
+        | SchemaName::Evaluation
+        | SchemaName::Summary
+        | SchemaName::Event
+        | SchemaName::Baseline
+        | SchemaName::Comparison
+        | SchemaName::Classified => {}
+    }
     format!("{schema:#}\n")
+}
+
+/// Lets every object that people write have names of their own, which begin with `x-`.
+fn allow_own(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            parts.values_mut().for_each(allow_own);
+            if parts.get("additionalProperties") == Some(&Value::Bool(false)) {
+                let own = parts.entry("patternProperties").or_insert_with(|| json!({}));
+                own["^x-"] = json!(true);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(allow_own),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Every definition by its name.

@@ -2,17 +2,11 @@
 
 use std::fmt::Write as _;
 
-use probity_core::classification::Verdict;
-use probity_report::{explain, json::case_value, text};
+use probity_report::{explain, json::case_value, text::Extent};
 use probity_store::{Reader, RunRow};
 
-use super::{consistency, project::settings_alone, runs::open};
-use crate::{
-    cli::run::ShowArgs, exit::Exit, failure::Failure, printer::Printer, terminal::one_line,
-};
-
-/// Cases that are listed of a run; `--json` has them all.
-const LISTED: usize = 50;
+use super::{consistency, page::About, project::settings_alone, runs::open};
+use crate::{cli::run::ShowArgs, exit::Exit, failure::Failure, printer::Printer};
 
 pub(super) fn run(args: &ShowArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
@@ -33,38 +27,8 @@ fn show_run(reader: &Reader, run: &RunRow, args: &ShowArgs) -> Result<String, Fa
     let most = settings_alone(&args.place)?.max_error_rate;
     let mut view = reader.view(run, most)?;
     consistency::add(&mut view, reader, run)?;
-    let mut text = text::render(&view);
-    for lane in reader.lanes(run)? {
-        let (mut listed, mut more) = (Vec::new(), 0);
-        reader.cases(&lane, |case| {
-            match case.verdict {
-                Verdict::Pass => {}
-                Verdict::Fail | Verdict::Error | Verdict::Undecided if listed.len() < LISTED => {
-                    listed.push(case);
-                }
-                Verdict::Fail | Verdict::Error | Verdict::Undecided => more += 1,
-            }
-            Ok(())
-        })?;
-        if listed.is_empty() {
-            continue;
-        }
-        let title = format!("{} on {}", lane.lane.runner, lane.lane.backend);
-        let _ = writeln!(text, "\nnot passed: {}", one_line(&title, 80));
-        for case in &listed {
-            let id = one_line(&case.case_id, 32);
-            let _ = writeln!(
-                text,
-                "  {id:<32} {:<16} {}",
-                case.class.as_str(),
-                one_line(&case.why(), 90)
-            );
-        }
-        if more > 0 {
-            let _ = writeln!(text, "  and {more} more; --json has them all");
-        }
-    }
-    Ok(text)
+    let (extent, width) = (Extent::Full, Printer::width());
+    About { reader, run, view: &view, exit: None, extent, width }.render()
 }
 
 /// Every case as a JSON line.
@@ -99,7 +63,7 @@ fn show_case(reader: &Reader, run: &RunRow, id: &str, json: bool) -> Result<Stri
     }
     match text.is_empty() {
         false => Ok(text),
-        true => Err(Failure::new(format!("run `{}` has no result of a case `{id}`", run.short()))
+        true => Err(Failure::new(format!("run `{}` has no result for a case `{id}`", run.short()))
             .hint(format!("`probity show {} --json` lists all of them", run.short()))),
     }
 }

@@ -113,7 +113,8 @@ fn results_say_why_a_run_was_given_up() {
     let lane = &summary["runners"][0];
     assert_eq!(lane["reason"], ran.keys["FAIL_FAST_REASON"].as_str());
     assert_eq!((&lane["permanent"], &summary["suite_fail_fast"]), (&true.into(), &true.into()));
-    assert_eq!(summary["fail_fast_runners"], serde_json::json!(["one on fake"]));
+    assert_eq!(summary["fail_fast_runners"], serde_json::json!(["one"]));
+    assert_eq!(summary["fail_fast_backends"], serde_json::json!(["fake"]));
 }
 
 #[test]

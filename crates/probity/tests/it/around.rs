@@ -294,7 +294,7 @@ fn after_a_permanent_fail_fast_the_later_runners_of_that_backend_are_skipped() {
     run(&project, &[]).expect(3, &[("N_CASES", "23"), ("N_PLANNED", "40"), ("FAIL_FAST", "1")]);
     assert_eq!((bad.seen().asked, good.seen().asked), (3, 20));
     let shown = project.shown(&["show"]);
-    assert!(shown.contains("skipped: what it needs was given up before"), "{shown}");
+    assert!(shown.contains("skipped: a backend that it needs was given up"), "{shown}");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn an_error_about_the_key_is_never_green() {
     let project = project(50, &[("fake", &server)], "");
     let ran = run(&project, &[]);
     ran.expect(3, &[("N_CASES", "50"), ("FAIL_FAST", "0")]);
-    assert!(ran.err.contains("ask them again with --retry-errors"), "{}", ran.err);
+    assert!(ran.err.contains("ask them again: probity run --retry-errors"), "{}", ran.err);
 }
 
 #[test]
@@ -384,9 +384,9 @@ fn a_filter_that_names_nothing_is_refused() {
     let server = FakeServer::start(Script::default());
     let project = project(5, &[("fake", &server)], "");
     for (words, told) in [
-        (["--case", "case-1,nowhere"], "`--case nowhere` chooses no case"),
-        (["--tag", "tagged"], "`--tag tagged` chooses no case"),
-        (["--category", "safety"], "`--category safety` chooses no case"),
+        (["--case", "case-1,nowhere"], "`--case nowhere` matches no case"),
+        (["--tag", "tagged"], "`--tag tagged` matches no case"),
+        (["--category", "safety"], "`--category safety` matches no case"),
     ] {
         let ran = run(&project, &words);
         ran.expect(2, &[("TOTAL_CALLS", "0")]);
@@ -404,10 +404,10 @@ fn fields_of_another_kind_are_refused() {
     let ran = run(&project, &[]);
     ran.expect(2, &[("TOTAL_CALLS", "0")]);
     for told in [
-        "`command` means nothing for a backend of kind `openai`",
+        "`command` does not apply to a backend of kind `openai`",
         "`response_format` is \"json\" or a JSON Schema",
         "`extra_body` must not bring `messages`",
-        "`file` means nothing for a backend of kind `echo`",
+        "`file` does not apply to a backend of kind `echo`",
     ] {
         assert!(ran.err.contains(told), "{told}: {}", ran.err);
     }

@@ -280,9 +280,9 @@ fn a_variable_that_sets_nothing_is_warned_of() {
     };
     let (code, err) = shown("PROBITY_BUDGET_MAX_COST", "1".as_ref());
     assert_eq!(code, Some(0), "{err}");
-    insta::assert_snapshot!(err, @"
-    warning: the variable `PROBITY_BUDGET_MAX_COST` sets nothing; did you mean `PROBITY_BUDGET_MAX_COST_USD`?
-    warning: the variable `PROBITY_RETRY_MAXRETRIES` sets nothing; did you mean `PROBITY_RETRY_MAX_RETRIES`?
+    insta::assert_snapshot!(err, @r"
+    warning: the variable `PROBITY_BUDGET_MAX_COST` is not a setting; did you mean `PROBITY_BUDGET_MAX_COST_USD`?
+    warning: the variable `PROBITY_RETRY_MAXRETRIES` is not a setting; did you mean `PROBITY_RETRY_MAX_RETRIES`?
     ");
 }
 
@@ -296,7 +296,7 @@ fn a_setting_that_is_no_text_is_refused() {
         let output = project.command(words).env("PROBITY_STORE", value).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{err}");
-        assert!(err.contains("the value of the variable `PROBITY_STORE` is no UTF-8"), "{err}");
+        assert!(err.contains("the value of the variable `PROBITY_STORE` is not UTF-8"), "{err}");
     }
 }
 
@@ -333,16 +333,45 @@ fn a_cache_that_is_damaged_is_named_and_can_be_cleared() {
       caused by: database disk image is malformed
     hint: `probity cache clear` removes one that is damaged; `cache.path` names another place
     ");
-    let shown = project.shown(&["run", "--cache"]);
-    assert!(shown.contains("failed to open the cache `my.db`"), "{shown}");
     let shown = project.shown(&["cache", "clear"]);
     assert!(shown.contains("exit 0") && shown.contains("removed `my.db`"), "{shown}");
     run(&project, &["--cache"]).expect(0, &[("N_CASES", "2")]);
 
+    let mut bytes = std::fs::read(project.path("my.db")).unwrap();
+    bytes[100..4096].fill(7);
+    let project = project.file("my.db", bytes);
+    let ran = run(&project, &["--cache"]);
+    ran.expect(0, &[("N_CASES", "2")]);
+    assert!(ran.err.contains("was put aside as `my.db.damaged`"), "{}", ran.err);
+
     let project = project.file("probity.toml", suite("notes.txt"));
+    let shown = project.shown(&["run", "--cache"]);
+    assert!(shown.contains("failed to open the cache `notes.txt`"), "{shown}");
     let shown = project.shown(&["cache", "clear"]);
-    assert!(shown.contains("exit 2") && shown.contains("it may be no cache at all"), "{shown}");
+    assert!(shown.contains("exit 2") && shown.contains("it may not be a cache"), "{shown}");
     assert!(project.read("notes.txt").starts_with("no cache"));
+}
+
+#[test]
+fn damage_anywhere_in_a_cache_is_told_and_never_an_answer() {
+    const CASES: usize = 300;
+    let server = FakeServer::start(Script::default());
+    let project = project(CASES, &[("fake", &server)], "[cache]\npath = \"my.db\"\n");
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "300")]);
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
+    // One digit of one answer is another one.
+    let mut bytes = std::fs::read(project.path("my.db")).unwrap();
+    let at = bytes.windows(12).rposition(|it| it.starts_with(b"\"text\":\"12")).unwrap();
+    bytes[at + 8] = b'7';
+    let project = project.file("my.db", bytes);
+    let ran = run(&project, &["--cache"]);
+    ran.expect(0, &[("N_CASES", "300")]);
+    assert!(ran.err.contains("the cache `my.db` is damaged and was put aside"), "{}", ran.err);
+    assert!(stored(&project).iter().all(|case| case["verdict"] == "pass"));
+    assert!(project.path("my.db.damaged").exists());
+    // A new one takes its place.
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "300")]);
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
 }
 
 /// A server that answers everything, lists of models too, with one body.

@@ -45,7 +45,7 @@ fn a_regression_against_the_blessed_run_fails() {
         "40 judged in both: 39 passed, 29 pass now (-25.0 points), 11 worse, 1 fixed",
         "worse    case-3 ",
         "fixed    case-7",
-        "baseline FAIL 11 cases passed before and fail now, 0 may",
+        "baseline FAIL 11 cases passed before and fail now, 0 allowed",
         "baseline FAIL the rate fell by 25.0 points, more than 5",
     ] {
         assert!(ran.err.contains(told), "{told}\n{}", ran.err);
@@ -94,7 +94,7 @@ fn what_is_no_basis_is_neither_blessed_nor_compared() {
     let project = begin(&server);
     run(&project, &["--max-calls", "5", "-j", "1"]).expect(3, &[]);
     let shown = project.shown(&["bless"]);
-    assert!(shown.contains("is not whole, so it is not a baseline"), "{shown}");
+    assert!(shown.contains("is incomplete, so it cannot be a baseline"), "{shown}");
     run(&project, &["--limit", "5"]).expect(0, &[]);
     let shown = project.shown(&["bless"]);
     assert!(shown.contains("asked only some cases (--limit)"), "{shown}");
@@ -106,7 +106,7 @@ fn what_is_no_basis_is_neither_blessed_nor_compared() {
     assert!(ran.err.contains("5 results are planned, the baseline `main` has 40"), "{}", ran.err);
     let project = project.file("cases.jsonl", dataset(41));
     let ran = run(&project, &["--baseline", "main"]);
-    assert!(ran.err.contains("the dataset is not that of the baseline"), "{}", ran.err);
+    assert!(ran.err.contains("the dataset differs from that of the baseline"), "{}", ran.err);
     assert_eq!(server.seen().asked, asked, "nothing was paid for");
     run(&project, &["--baseline", "main", "--force"]).expect(0, &[]);
     fs::write(project.path("baselines/odd.json"), "{\"probity_baseline\": 1}").unwrap();
@@ -173,7 +173,7 @@ fn a_lane_of_the_baseline_that_is_not_run_is_refused() {
     let ran = run(&project, &["--baseline", "main", "--backend", "a"]);
     ran.expect(2, &[("TOTAL_CALLS", "0")]);
     assert!(
-        ran.err.contains("numbers on b is in the baseline `main`, and is not run"),
+        ran.err.contains("numbers on b is in the baseline `main`, but is not run"),
         "{}",
         ran.err
     );

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::{case::TestCase, runner::RunnerKind};
+use probity_core::{case::TestCase, kind::RunnerKind};
 use probity_load::{
     dataset::{self, Item},
     suite::Suite,

@@ -50,7 +50,7 @@ fn people_see_what_a_command_does_and_where() {
     different: they run the same programs on something else
       this: head -n 5 < f
       that: head -n 6 < f
-      option: `5` against `6`
+      option: `5` instead of `6`
     ");
     assert_snapshot!(project.shown(&["check", "command", "eval \"$x\""]), @r#"
     exit 0
@@ -69,11 +69,11 @@ fn people_see_what_a_command_does_and_where() {
     1 | echo 'a
       |      ^^ syntax error: unterminated single quote
     ");
-    assert_snapshot!(project.shown_with(&["check", "command", "--reply"], "Run `ls -la` or `ls -l .`.\n"), @"
+    assert_snapshot!(project.shown_with(&["check", "command", "--reply"], "Run `ls -la` or `ls -l .`.\n"), @r"
     exit 0
     --- out
     command: ls -la
-    taken out of: prose, inline_code
+    extracted from: prose, inline_code
     the first of 2 commands in the reply
 
     safe at level moderate (risk: safe)
@@ -119,7 +119,7 @@ fn one_answer_can_be_json() {
         "grep -P x < f",
         "grep -E x < f"
       ],
-      "difference": "option: `-P` against `-E`"
+      "difference": "option: `-P` instead of `-E`"
     }
     "#);
 }

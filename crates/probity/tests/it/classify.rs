@@ -72,7 +72,7 @@ fn broken_lines_are_reported_with_their_number_and_counted() {
     5 | {"id":"2"}
       | ^^^^^^^^^^
       |
-      = help: a call that brought nothing has `"raw_response": null`
+      = help: a call without a reply has `"raw_response": null`
 
     error[wrong-type]: field `raw_response` must be a string, not a number
      --> r.jsonl:6:31

@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use probity_core::kind::RunnerKind;
 use regex::Regex;
 
 const PAGES: [&str; 2] = ["CONTRIBUTING.md", "ARCHITECTURE.md"];
@@ -217,6 +218,61 @@ fn every_step_of_a_recipe_names_a_file() {
             assert!(quoted(step).any(|it| path_of(it).is_some()), "{name}: {step}");
         }
     }
+}
+
+/// The Rust files in a folder, by their paths from the root.
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
+        }
+    }
+}
+
+/// The kinds of runners that code which is no test names, in any of the enums that have a variant
+/// for each.
+fn kinds_in(text: &str) -> Vec<RunnerKind> {
+    let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
+    let named = regex(r"\b(?:RunnerKind|Evidence|Figures)::(\w+)");
+    let named = named.captures_iter(code).filter_map(|it| {
+        RunnerKind::ALL.into_iter().find(|kind| format!("{kind:?}") == it.extract::<1>().1[0])
+    });
+    named.collect()
+}
+
+#[test]
+fn a_kind_of_runner_is_named_in_its_modules_alone() {
+    let (core, run) = ("crates/probity-core/src/kind", "crates/probity-run/src/kind");
+    let mut files = Vec::new();
+    for folder in fs::read_dir(root().join("crates")).unwrap().map(Result::unwrap) {
+        sources(&folder.path().join("src"), &mut files);
+    }
+    let is_test = |it: &&String| it.ends_with("tests.rs") || it.contains("/tests/");
+    let others = files.iter().filter(|it| !it.starts_with(core) && !it.starts_with(run));
+    for file in others.filter(|it| !is_test(it) && !it.ends_with("report/src/sample.rs")) {
+        let named = kinds_in(&read(file));
+        assert!(named.is_empty(), "{file} names {named:?}: let it ask `KindSpec`, or a trait");
+    }
+    assert_eq!(kinds_in(&read(&format!("{run}.rs"))), RunnerKind::ALL, "the arms of `open`");
+    let docs = read("docs/suites.md") + &read("docs/skills.md");
+    for kind in RunnerKind::ALL {
+        for folder in [core, run] {
+            assert!(files.contains(&format!("{folder}/{kind}.rs")), "{kind} in {folder}");
+        }
+        assert!(docs.contains(&format!("`{kind}`")), "{kind} is in no document");
+    }
+}
+
+#[test]
+fn a_kind_is_found_wherever_it_stands() {
+    let found = kinds_in("if kind == RunnerKind::Program { Evidence::Activation(x) }");
+    assert_eq!(found, [RunnerKind::Program, RunnerKind::Activation]);
+    let not =
+        "RunnerKind::ALL; Evidence::parse; Kind::Program\n#[cfg(test)]\nmod t { Figures::Program }";
+    assert_eq!(kinds_in(not), []);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_sound_dataset_is_ok() {
     --- out
     cases.toml: ok, 3 cases, 1 warning, digest 40d31d62549afaa4
     --- err
-    warning[no-criterion]: 1 case states no criterion and will be undecided: free
+    warning[no-criterion]: 1 case has no criterion and will be undecided: free
     --> cases.toml
      = help: say when a reply is right, for example with `expected_response`
     ");
@@ -45,7 +45,7 @@ fn a_sound_dataset_is_ok() {
     --- out
     cases.toml: not ok, 3 cases, 1 error
     --- err
-    error[no-criterion]: the case at line 20 states no criterion (case `free`)
+    error[no-criterion]: the case at line 20 has no criterion (case `free`)
     --> cases.toml
      = help: say when a reply is right, for example with `expected_response`
     ");
@@ -333,7 +333,7 @@ fn a_large_dataset_is_read_line_by_line() {
           |
           = help: its first use is at many.jsonl:8
 
-    warning[no-criterion]: 50000 cases state no criterion and will be undecided: case-0, case-1, case-2, case-3, case-4, …
+    warning[no-criterion]: 50000 cases have no criterion and will be undecided: case-0, case-1, case-2, case-3, case-4, …
     --> many.jsonl
      = help: say when a reply is right, for example with `expected_response`
     "#);

@@ -210,7 +210,7 @@ fn a_bad_backend_is_answered_with_the_form() {
     27 | base_url = "http://h/#x"
        |            ^^^^^^^^^^^^^
        |
-       = help: leave out `#` and what comes after it; in a password it is `%23`
+       = help: remove `#` and everything after it; in a password, write `%23`
 
     error: no suite can be made with this backend
     "#);
@@ -241,7 +241,7 @@ fn long_context_comes_in_the_size_that_is_asked_for() {
     exit 2
     --- err
     error: `--size` and `--seed` are for the suite `long-context` only
-    hint: the other suites have one size
+    hint: other suites have a fixed size
     ");
 }
 
@@ -264,7 +264,7 @@ fn what_cannot_be_written_to_is_named() {
     assert_snapshot!(project.shown(&["init", "folder", "--force"]), @"
     exit 2
     --- err
-    error: `folder/cases.toml` is a folder, and a file is to be there
+    error: `folder/cases.toml` is a folder, but a file should be written there
     ");
 }
 

@@ -113,7 +113,7 @@ fn a_judge_that_cannot_be_read_is_no_failure_of_the_case_nor_of_a_backend() {
     let ran = run(&project(&server, &cases), &[]);
     // Each answer and three tries; nothing trips, and the run is degraded.
     ran.expect(3, &[("TOTAL_CALLS", "32"), ("N_CASES", "8"), ("FAIL_FAST", "0"), ("ABORTED", "1")]);
-    assert!(ran.err.contains("8 of 8 cases: 0 pass, 0 fail, 8 error"), "{}", ran.err);
+    assert!(ran.err.contains("8 of 8 cases: 0 passed, 0 failed, 8 errors"), "{}", ran.err);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_judge_is_asked_about_labelled_answers() {
         .file("pairs.jsonl", format!("{labels}\n{}", labels.to_string().replace("\"b\"", "\"a\"")));
     let project = project.file("probity.toml", suite(&server, "dataset = \"cases.jsonl\""));
     let unsaid = project.shown(&["judge", "agreement", "pairs.jsonl"]);
-    assert!(unsaid.contains("the suite does not say who judges"), "{unsaid}");
+    assert!(unsaid.contains("the suite names no judge"), "{unsaid}");
     let shown = project.run(&["judge", "agreement", "pairs.jsonl", "--judge", "judge", "--json"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!((&shown["labels"], &shown["table"]), (&json!(["a", "b"]), &json!([[0, 1], [0, 1]])));

@@ -45,7 +45,7 @@ fn what_is_wrong_with_a_template_of_the_runner_is_shown_in_the_suite() {
        |
        = help: a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and the case's `prompt_vars`
 
-    error: a dataset has errors, so nothing was run
+    error: the suite has errors, so nothing was run
     "#);
 }
 
@@ -84,7 +84,14 @@ fn names_that_nothing_reads_are_errors_of_a_run_and_warnings_of_validate() {
 
     error: the suite file `probity.toml` cannot be used
     ");
-    let project = echo(cases, "x-team = \"me\"\n");
+    // Every command that reads a suite refuses the same.
+    for words in [&["doctor"][..], &["config", "show", "probity.toml"], &["cache", "stats"]] {
+        let shown = project.shown(words);
+        assert!(shown.starts_with("exit 2\n"), "{words:?}: {shown}");
+        assert!(shown.contains("error[unknown-field]: unknown field `repaet`"), "{shown}");
+    }
+    let gates = "gates = { pass_rate = { pass = 0.9, x-why = \"\" }, x-own = 3 }";
+    let project = echo(cases, &format!("x-team = \"me\"\n{gates}\n"));
     insta::assert_snapshot!(project.shown(&["run"]), @r#"
     exit 2
     --- err
@@ -115,8 +122,8 @@ fn cases_that_nothing_decides_are_named_before_the_run() {
         .file("known.txt", "a\nb # gone\nc\n");
     let output = project.run(&["run", "--dry-run", "--stop-when-decided"]);
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
-    r: 2 cases state no criterion and will be undecided: n, t
-    r: 1 case has an `execution`, which nothing runs yet, and will be undecided: e
+    r: 2 cases have no criterion and will be undecided: n, t
+    r: 1 case has an `execution`, which this version does not run, and will be undecided: e
     warning: r: `known_failures` names 2 ids that no case has: b, c
     r on e: no gate can be decided early, so every case is asked
     ");
@@ -125,7 +132,7 @@ fn cases_that_nothing_decides_are_named_before_the_run() {
     --- out
     cases.jsonl: ok, 4 cases, 1 warning, digest a627baed5ed2791a
     --- err
-    warning[no-criterion]: 2 cases state no criterion and will be undecided: n, t
+    warning[no-criterion]: 2 cases have no criterion and will be undecided: n, t
     --> cases.jsonl
      = help: say when a reply is right, for example with `expected_response`
     ");

@@ -60,7 +60,7 @@ fn an_unknown_ending_is_refused_with_those_that_are_known() {
     let output = quiet(&mut project().command(&["report", "-o", "r.pdf"]));
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"
-    error: `r.pdf` has no ending that names a report
+    error: `r.pdf` does not have the suffix of a report format
     hint: reports end in .txt, .jsonl, .summary.json, .json, .csv, .md, .junit.xml, .xml, .html
     ");
 }

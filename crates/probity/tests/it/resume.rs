@@ -41,7 +41,8 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// The summary of the latest run without its name, and without the time that calls took.
 fn summary(project: &Project) -> String {
     let shown = project.shown(&["show"]);
-    let rest = shown.split_once("probity.toml").unwrap().1;
+    let (name, rest) = shown.split_once(" of probity.toml").unwrap();
+    let rest = rest.replace(name.rsplit_once('-').unwrap().1, "RUN");
     let lines: Vec<&str> = rest.lines().filter(|line| !line.contains("latency:")).collect();
     lines.join("\n")
 }
@@ -135,7 +136,7 @@ fn ctrl_c_cancels_saves_and_says_how_to_go_on() {
         let ran = Ran::of(&child.wait_with_output().unwrap());
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         ran.expect(3, &[("ABORTED", "1"), ("FAIL_FAST", "0"), ("N_CASES", "5")]);
-        assert!(ran.err.contains("go on with: probity run probity.toml --resume"), "{}", ran.err);
+        assert!(ran.err.contains("next: probity run probity.toml --resume"), "{}", ran.err);
         assert!(ran.err.contains("cases were cut off"), "{}", ran.err);
     }
 }
@@ -154,7 +155,7 @@ fn pids(project: &Project) -> Vec<u32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // A zombie has ended, whoever has not looked yet.
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
@@ -230,7 +231,7 @@ fn a_reordered_dataset_resumes_and_a_changed_case_is_asked_again() {
     project = project.file("cases.jsonl", lines.join("\n"));
     let ran = run(&project, &["--resume"]);
     ran.expect(0, &[("TOTAL_CALLS", "0"), ("N_CASES", "4")]);
-    assert!(ran.err.contains("6 results are of cases that are no longer there"), "{}", ran.err);
+    assert!(ran.err.contains("6 results belong to removed cases and do not count"), "{}", ran.err);
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn a_resumed_run_asks_the_cases_it_was_begun_with() {
     run(&project, &["--resume"]).expect(0, &[("N_PLANNED", "8"), ("N_CASES", "8")]);
     let ran = run(&project, &["--resume", "--limit", "9"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.err.contains("leave the filters out"), "{}", ran.err);
+    assert!(ran.err.contains("omit the filters"), "{}", ran.err);
 }
 
 #[test]
@@ -300,7 +301,7 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
     exit 2
     --- err
     error: the store cannot be used
-      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 4)
+      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 5)
     hint: update the program, or name another store with `--store PATH`
     ");
     assert_eq!(fs::read(&store).unwrap(), before);

@@ -361,7 +361,7 @@ fn a_dry_run_asks_nothing() {
     numbers on fake (openai, fake-small)
       3 of 10 cases, 2 times each: 6 calls, at most 24 with retries
       about 28 tokens in, up to 1536 out: no price is known
-    6 calls, up to $0.0000 plus what has no price
+    6 calls, up to $0.0000 plus calls without a known price
     ");
 }
 
@@ -495,4 +495,31 @@ fn the_stream_of_events_begins_and_ends_as_it_should() {
     assert_eq!((names[0], names[names.len() - 1]), ("run-started", "run-finished"));
     let count = |name: &str| names.iter().filter(|it| **it == name).count();
     assert_eq!((count("case-started"), count("case-finished"), count("lane-finished")), (5, 5, 1));
+}
+
+#[test]
+fn a_run_is_told_apart_from_the_last_one_that_asked_the_same() {
+    let (first, second) =
+        (FakeServer::start(Script::default()), FakeServer::start(wrong_about("7")));
+    let project = project(10, &[("fake", &first)], "");
+    let earlier = run(&project, &[]).err;
+    assert!(!earlier.contains("since run"), "{earlier}");
+    let short = earlier.split_once(" of ").unwrap().0.rsplit_once('-').unwrap().1;
+    let project = project.file("probity.toml", suite(&[("fake", &second)], ""));
+    let ran = run(&project, &[]);
+    for told in [
+        &format!("since run {short} of "),
+        "1 newly failing, 0 newly passing\n  newly failing  case-7\n",
+        &format!("probity compare {short} "),
+        "\n1 case failed\n  case-7  expected `7`, got `wrong`\n",
+    ] {
+        assert!(ran.err.contains(told), "{told}\n{}", ran.err);
+    }
+    // Other cases cannot be compared.
+    let project = project.file("cases.jsonl", dataset(9));
+    assert!(!run(&project, &[]).err.contains("since run"));
+}
+
+fn wrong_about(word: &str) -> Script {
+    Script::default().rule(Rule::new(When::prompt_contains(word), Answer::text("wrong")))
 }

@@ -1,5 +1,7 @@
 //! Scorers of one's own: scripts, programs that stay up, programs that are run for one reply.
 
+mod hostile;
+
 use probity_testkit::{Answer, FakeServer, Script};
 use serde_json::{Value, json};
 
@@ -385,4 +387,43 @@ fn a_program_is_run_for_one_reply() {
     );
     assert_eq!(of(&found, "fails")["reason"], "not enough");
     assert_eq!(of(&found, "table")["classification"]["scores"][1]["name"], "depth");
+}
+
+#[test]
+fn a_gate_may_name_a_score_that_only_a_scorer_knows() {
+    let server = server("Paris");
+    let dataset = [("case", javascript("({ pass: true, scores: { calm: 0.4 } })"))];
+    let project = project(&server, "", &dataset);
+    let text = project.read("probity.toml").replace(
+        "dataset = \"cases.jsonl\"\n",
+        "dataset = \"cases.jsonl\"\ngates = { \"score.calm\" = { min = 0.5 } }\n",
+    );
+    run(&project.file("probity.toml", text), &[]).expect(1, &[]);
+}
+
+#[test]
+fn an_answer_to_another_question_is_not_taken_for_one_to_this() {
+    let server = server("Paris");
+    let asked = |config: &Value| {
+        let assertion = json!({ "type": "python", "value": "len(output) > 3", "config": config });
+        [("case", asserting(&assertion))]
+    };
+    let project = project(&server, "", &asked(&json!({ "least": 1 })));
+    run(&project, &[]);
+    verdicts(&stored(&project), &[("case", "pass")]);
+    let project = project.file("cases.jsonl", cases(&asked(&json!({ "least": 2 }))));
+    project.shown(&["rescore", "latest"]);
+    let found = stored(&project);
+    verdicts(&found, &[("case", "error")]);
+    assert_eq!(of(&found, "case")["reason"], "another scorer was asked, or with another `config`");
+}
+
+#[test]
+fn a_scorer_is_given_the_whole_reply() {
+    let server = server("Paris");
+    let assertion = json!({ "type": "python", "value": "True", "extract": "last_number" });
+    let shown = project(&server, "", &[("case", asserting(&assertion))]).shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    assert!(shown.contains("take the answer out with `transform`"), "{shown}");
+    assert_eq!(server.seen().asked, 0);
 }

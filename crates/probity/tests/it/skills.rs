@@ -180,7 +180,7 @@ fn limits_take_some_of_each_and_a_skill_keeps_the_negatives() {
     assert_eq!(ids(&["--skill", "sql"]), ["chatty", "other", "quiet", "tempting"]);
     let wrong = run(&project, &["--skill", "nothing"]);
     wrong.expect(2, &[("N_PLANNED", "0")]);
-    assert!(wrong.err.contains("`--skill nothing` chooses no case"), "{}", wrong.err);
+    assert!(wrong.err.contains("`--skill nothing` matches no case"), "{}", wrong.err);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn generations_are_kept_apart_from_judgements() {
     run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "2")]);
     run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0"), ("N_CASES", "2")]);
     let output = project.run(&["cache", "clear", "--judgements"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("forgot 2 answers"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("removed 2 answers"));
     run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "2")]);
     // Another skill is another question.
     let project = project.file("skills/sql/SKILL.md", skill("Queries.", "SQL-BODY, new"));

@@ -44,6 +44,7 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             imported.note(id, format!("the file of assertion `{name}` is not read: left out"));
             continue;
         }
+        let value = markup_value(kind.test, value, id, imported);
         let members = match (kind.test, node.get("assert")) {
             (AssertionTest::AssertSet, Some(inner)) => read(inner, id, imported),
             (_, _) => Vec::new(),
@@ -53,7 +54,6 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             continue;
         }
         assertions.push(Assertion {
-            kind,
             value,
             weight: number("weight"),
             threshold: number("threshold"),
@@ -61,9 +61,46 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             config: node.get("config").map(Node::to_json).filter(|it| !it.is_null()),
             transform: text(node, "transform"),
             members,
+            ..Assertion::new(kind)
         });
     }
     assertions
+}
+
+/// The value of an assertion about XML, HTML or SQL: of all that promptfoo takes, only the dialect of SQL.
+fn markup_value(
+    test: AssertionTest,
+    value: Option<Value>,
+    id: &str,
+    imported: &mut Imported,
+) -> Option<Value> {
+    let is_sql = matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql);
+    let is_markup = matches!(
+        test,
+        AssertionTest::IsXml
+            | AssertionTest::ContainsXml
+            | AssertionTest::IsHtml
+            | AssertionTest::ContainsHtml
+    );
+    let value = match value {
+        Some(value) if is_sql || is_markup => value,
+        value => return value,
+    };
+    let named = value.get("databaseType").unwrap_or(&value).as_str().unwrap_or("");
+    let dialect = match named.to_lowercase().as_str() {
+        "mariadb" => Some("mysql".to_owned()),
+        "transactsql" => Some("mssql".to_owned()),
+        name @ ("bigquery" | "mysql" | "postgresql" | "snowflake" | "sqlite") => {
+            Some(name.to_owned())
+        }
+        _ => None,
+    };
+    let dialect = dialect.filter(|_| is_sql);
+    let has_more = value.as_object().is_some_and(|it| it.len() > 1);
+    if dialect.is_none() || has_more {
+        imported.note(id, format!("what `{test}` allows is not carried over"));
+    }
+    dialect.map(Value::String)
 }
 
 /// Fills a case's variables into the values of its assertions.

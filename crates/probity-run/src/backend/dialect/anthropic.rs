@@ -3,14 +3,14 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message, Part, Request, ToolCall},
+    request::{Image, Message, Need, Part, Request, Tool, ToolCall, ToolChoice, ToolResult},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, is_model, not_applied, put, same,
-    some_list, without_tail,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, is_model, not_applied, put,
+    same, some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -22,6 +22,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     bare_model: same,
     max_tokens: Some(1024),
     fields,
+    lacks: &[Need::ResponseFormat],
     encode,
     decode,
 };
@@ -38,15 +39,15 @@ fn stem(base: &str) -> String {
 }
 
 fn fields(wanted: &Wanted<'_>) -> Fields {
-    let config = wanted.config;
+    let Wanted { model, sampling, response_format, .. } = wanted;
     let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "max_tokens", config.max_tokens.or(SPEC.max_tokens));
-    put(&mut fields, "temperature", config.temperature);
-    put(&mut fields, "top_p", config.top_p);
-    put(&mut fields, "stop_sequences", some_list(&config.stop));
+    put(&mut fields, "model", *model);
+    put(&mut fields, "max_tokens", sampling.max_tokens.or(SPEC.max_tokens));
+    put(&mut fields, "temperature", sampling.temperature);
+    put(&mut fields, "top_p", sampling.top_p);
+    put(&mut fields, "stop_sequences", some_list(&sampling.stop));
     let unknown =
-        [("seed", config.seed.is_some()), ("response_format", config.response_format.is_some())];
+        [("seed", sampling.seed.is_some()), ("response_format", response_format.is_some())];
     (fields, not_applied(&unknown))
 }
 
@@ -55,7 +56,28 @@ fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
     put(&mut body, "system", request.system());
     let messages = request.conversation().iter().map(message).collect();
     body.insert("messages".to_owned(), Value::Array(messages));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        put(&mut body, "tool_choice", request.tool_choice.as_ref().map(tool_choice));
+    }
     Value::Object(body)
+}
+
+fn tool(Tool { name, description, parameters }: &Tool) -> Value {
+    let mut tool = json!({ "name": name, "input_schema": parameters });
+    if let Some(description) = description {
+        tool["description"] = Value::from(description.as_str());
+    }
+    tool
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!({ "type": "auto" }),
+        ToolChoice::None => json!({ "type": "none" }),
+        ToolChoice::Required => json!({ "type": "any" }),
+        ToolChoice::Tool(name) => json!({ "type": "tool", "name": name }),
+    }
 }
 
 fn message(said: &Message) -> Value {
@@ -68,6 +90,15 @@ fn message(said: &Message) -> Value {
         Part::ToolCall(ToolCall { id, name, arguments }) => {
             json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
         }
+        Part::ToolResult(ToolResult { id, name: _, content }) => {
+            json!({ "type": "tool_result", "tool_use_id": id, "content": &**content })
+        }
+        Part::Image(Image::Url(url)) => {
+            json!({ "type": "image", "source": { "type": "url", "url": &**url } })
+        }
+        Part::Image(Image::File(file)) => json!({ "type": "image", "source": {
+            "type": "base64", "media_type": file.kind, "data": base64(file),
+        }}),
     };
     json!({ "role": role, "content": said.content.iter().map(block).collect::<Vec<_>>() })
 }

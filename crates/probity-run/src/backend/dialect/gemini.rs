@@ -3,12 +3,14 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message, Part, Request, ToolCall},
+    request::{Image, Message, Part, Request, Tool, ToolCall, ToolChoice, ToolResult},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, is_model, put, some_list};
+use super::{
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, is_model, put, some_list,
+};
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
     key_header: KeyHeader::Named("x-goog-api-key"),
@@ -20,6 +22,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     bare_model: |name| name.strip_prefix("models/").unwrap_or(name),
     max_tokens: None,
     fields,
+    lacks: &[],
     encode,
     decode,
 };
@@ -42,16 +45,16 @@ fn resource(model: &str) -> String {
 }
 
 fn fields(wanted: &Wanted<'_>) -> Fields {
-    let config = wanted.config;
+    let Wanted { sampling, response_format, .. } = wanted;
     let mut generation = Map::new();
-    put(&mut generation, "temperature", config.temperature);
-    put(&mut generation, "topP", config.top_p);
-    put(&mut generation, "maxOutputTokens", config.max_tokens);
-    put(&mut generation, "seed", config.seed);
-    put(&mut generation, "stopSequences", some_list(&config.stop));
-    if let Some(format) = &config.response_format {
+    put(&mut generation, "temperature", sampling.temperature);
+    put(&mut generation, "topP", sampling.top_p);
+    put(&mut generation, "maxOutputTokens", sampling.max_tokens);
+    put(&mut generation, "seed", sampling.seed);
+    put(&mut generation, "stopSequences", some_list(&sampling.stop));
+    if let Some(format) = response_format {
         put(&mut generation, "responseMimeType", Some("application/json"));
-        put(&mut generation, "responseJsonSchema", Some(format.clone()).filter(Value::is_object));
+        put(&mut generation, "responseJsonSchema", format.schema().cloned());
     }
     let mut fields = Map::new();
     put(&mut fields, "generationConfig", (!generation.is_empty()).then_some(generation));
@@ -64,7 +67,30 @@ fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
     put(&mut body, "systemInstruction", system);
     let contents = request.conversation().iter().map(content).collect();
     body.insert("contents".to_owned(), Value::Array(contents));
+    if !request.tools.is_empty() {
+        let declared: Vec<Value> = request.tools.iter().map(declaration).collect();
+        put(&mut body, "tools", Some(json!([{ "functionDeclarations": declared }])));
+        put(&mut body, "toolConfig", request.tool_choice.as_ref().map(tool_config));
+    }
     Value::Object(body)
+}
+
+fn declaration(Tool { name, description, parameters }: &Tool) -> Value {
+    let mut tool = json!({ "name": name, "parametersJsonSchema": parameters });
+    if let Some(description) = description {
+        tool["description"] = Value::from(description.as_str());
+    }
+    tool
+}
+
+fn tool_config(choice: &ToolChoice) -> Value {
+    let calling = match choice {
+        ToolChoice::Auto => json!({ "mode": "AUTO" }),
+        ToolChoice::None => json!({ "mode": "NONE" }),
+        ToolChoice::Required => json!({ "mode": "ANY" }),
+        ToolChoice::Tool(name) => json!({ "mode": "ANY", "allowedFunctionNames": [name] }),
+    };
+    json!({ "functionCallingConfig": calling })
 }
 
 fn content(said: &Message) -> Value {
@@ -72,6 +98,13 @@ fn content(said: &Message) -> Value {
         Part::Text(text) => json!({ "text": &**text }),
         Part::ToolCall(ToolCall { id: _, name, arguments }) => {
             json!({ "functionCall": { "name": name, "args": arguments } })
+        }
+        Part::ToolResult(ToolResult { id: _, name, content }) => json!({
+            "functionResponse": { "name": name, "response": { "result": &**content } },
+        }),
+        Part::Image(Image::Url(url)) => json!({ "fileData": { "fileUri": &**url } }),
+        Part::Image(Image::File(file)) => {
+            json!({ "inlineData": { "mimeType": file.kind, "data": base64(file) } })
         }
     };
     let role = if is_model(said.role) { "model" } else { "user" };

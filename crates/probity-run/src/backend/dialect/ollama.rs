@@ -3,13 +3,14 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message as Said, Request, ToolCall},
+    request::{Image, Message as Said, Need, Request, ToolCall, ToolResult},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, put, some_list, without_tail,
+    Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, may_call, openai, put,
+    some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -22,6 +23,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     bare_model: |name| name.strip_suffix(":latest").unwrap_or(name),
     max_tokens: None,
     fields,
+    lacks: &[Need::ForcedCall, Need::ImageUrl],
     encode,
     decode,
 };
@@ -61,37 +63,43 @@ pub(super) fn address(value: &str) -> String {
 }
 
 fn fields(wanted: &Wanted<'_>) -> Fields {
-    let config = wanted.config;
+    let Wanted { model, sampling, response_format, .. } = wanted;
     let mut options = Map::new();
-    put(&mut options, "temperature", config.temperature);
-    put(&mut options, "top_p", config.top_p);
-    put(&mut options, "num_predict", config.max_tokens);
-    put(&mut options, "seed", config.seed);
-    put(&mut options, "stop", some_list(&config.stop));
+    put(&mut options, "temperature", sampling.temperature);
+    put(&mut options, "top_p", sampling.top_p);
+    put(&mut options, "num_predict", sampling.max_tokens);
+    put(&mut options, "seed", sampling.seed);
+    put(&mut options, "stop", some_list(&sampling.stop));
     let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
+    put(&mut fields, "model", *model);
     put(&mut fields, "stream", Some(false));
-    put(&mut fields, "format", config.response_format.clone());
+    put(&mut fields, "format", response_format.map(|it| json!(it)));
     put(&mut fields, "options", (!options.is_empty()).then_some(options));
     (fields, Vec::new())
 }
 
 fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let mut body = fields.clone();
-    let messages = request.messages.iter().map(message).collect();
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let chat = Chat {
+        message,
+        call: |ToolCall { id: _, name, arguments }| json!({ "function": { "name": name, "arguments": arguments } }),
+        result: |ToolResult { id: _, name, content }| json!({ "role": "tool", "tool_name": name, "content": &**content }),
+    };
+    let mut body = chat.body(fields, request);
+    if may_call(request) {
+        body.insert("tools".to_owned(), openai::tools(&request.tools));
+    }
     Value::Object(body)
 }
 
 fn message(said: &Said) -> Value {
     let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
-    let call = |call: &ToolCall| {
-        let ToolCall { id: _, name, arguments } = call;
-        json!({ "function": { "name": name, "arguments": arguments } })
-    };
-    let calls: Vec<Value> = said.tool_calls().map(call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = Value::Array(calls);
+    let images = said.images().filter_map(|it| match it {
+        Image::File(file) => Some(base64(file)),
+        Image::Url(_) => None,
+    });
+    let images: Vec<String> = images.collect();
+    if !images.is_empty() {
+        message["images"] = Value::from(images);
     }
     message
 }

@@ -3,14 +3,17 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message as Said, Request, ToolCall},
+    request::{
+        Message as Said, Part as Uttered, Request, ResponseFormat, Tool, ToolCall, ToolChoice,
+        ToolResult,
+    },
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, not_applied, put, same, some_list,
-    without_tail,
+    Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put,
+    same, some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -22,6 +25,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     bare_model: same,
     max_tokens: None,
     fields,
+    lacks: &[],
     encode,
     decode,
 };
@@ -29,20 +33,20 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
 const TAIL: &str = "/chat/completions";
 
 pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
-    let Wanted { config, limit, seed } = *wanted;
+    let Wanted { model, sampling, response_format, limit, seed } = wanted;
     let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "temperature", config.temperature);
-    put(&mut fields, "top_p", config.top_p);
-    put(&mut fields, limit, config.max_tokens);
+    put(&mut fields, "model", *model);
+    put(&mut fields, "temperature", sampling.temperature);
+    put(&mut fields, "top_p", sampling.top_p);
+    put(&mut fields, limit, sampling.max_tokens);
     if let Some(name) = seed {
-        put(&mut fields, name, config.seed);
+        put(&mut fields, name, sampling.seed);
     }
-    put(&mut fields, "stop", some_list(&config.stop));
-    let format = config.response_format.as_ref().map(|format| match format.as_str() {
-        Some("json") => json!({ "type": "json_object" }),
-        Some(_) | None => match format.get("type") {
-            Some(Value::String(kind)) if kind.starts_with("json_") => format.clone(),
+    put(&mut fields, "stop", some_list(&sampling.stop));
+    let format = response_format.map(|format| match format {
+        ResponseFormat::Json => json!({ "type": "json_object" }),
+        ResponseFormat::Schema(format) => match format.get("type") {
+            Some(Value::String(kind)) if kind.starts_with("json_") => (**format).clone(),
             Some(_) | None => json!({
                 "type": "json_schema",
                 "json_schema": { "name": "reply", "schema": format },
@@ -50,28 +54,60 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
         },
     });
     put(&mut fields, "response_format", format);
-    (fields, not_applied(&[("seed", seed.is_none() && config.seed.is_some())]))
+    (fields, not_applied(&[("seed", seed.is_none() && sampling.seed.is_some())]))
 }
 
 pub(super) fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let mut body = fields.clone();
-    let messages = request.messages.iter().map(message).collect();
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let chat = Chat {
+        message: |said| json!({ "role": said.role.as_str(), "content": content(said) }),
+        call: |call| {
+            let arguments = call.arguments.to_string();
+            let function = json!({ "name": call.name, "arguments": arguments });
+            json!({ "id": call.id, "type": "function", "function": function })
+        },
+        result: |ToolResult { id, name: _, content }| json!({ "role": "tool", "tool_call_id": id, "content": &**content }),
+    };
+    let mut body = chat.body(fields, request);
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), tools(&request.tools));
+        put(&mut body, "tool_choice", request.tool_choice.as_ref().map(tool_choice));
+    }
     Value::Object(body)
 }
 
-fn message(said: &Said) -> Value {
-    let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
-    let call = |call: &ToolCall| {
-        let arguments = call.arguments.to_string();
-        let function = json!({ "name": call.name, "arguments": arguments });
-        json!({ "id": call.id, "type": "function", "function": function })
+/// The tools that may be called, as Ollama has them, too.
+pub(super) fn tools(tools: &[Tool]) -> Value {
+    let tool = |Tool { name, description, parameters }: &Tool| {
+        let mut function = json!({ "name": name, "parameters": parameters });
+        if let Some(description) = description {
+            function["description"] = Value::from(description.as_str());
+        }
+        json!({ "type": "function", "function": function })
     };
-    let calls: Vec<Value> = said.tool_calls().map(call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = Value::Array(calls);
+    Value::Array(tools.iter().map(tool).collect())
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Tool(name) => json!({ "type": "function", "function": { "name": name } }),
     }
-    message
+}
+
+fn content(said: &Said) -> Value {
+    if said.images().next().is_none() {
+        return Value::from(said.joined());
+    }
+    let part = |part: &Uttered| match part {
+        Uttered::Text(text) => Some(json!({ "type": "text", "text": &**text })),
+        Uttered::Image(image) => {
+            Some(json!({ "type": "image_url", "image_url": { "url": image_url(image) } }))
+        }
+        Uttered::ToolCall(_) | Uttered::ToolResult(_) => None,
+    };
+    Value::Array(said.content.iter().filter_map(part).collect())
 }
 
 #[derive(Deserialize)]

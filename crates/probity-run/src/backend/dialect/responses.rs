@@ -3,13 +3,14 @@
 use probity_core::{
     record::Usage,
     reply::Reply,
-    request::{Message, Part, Request, ToolCall},
+    request::{Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolResult},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, not_applied, put, same, without_tail,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put, same,
+    without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -21,6 +22,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     bare_model: same,
     max_tokens: None,
     fields,
+    lacks: &[],
     encode,
     decode,
 };
@@ -28,22 +30,22 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
 const TAIL: &str = "/responses";
 
 fn fields(wanted: &Wanted<'_>) -> Fields {
-    let config = wanted.config;
+    let Wanted { model, sampling, response_format, .. } = wanted;
     let mut fields = Map::new();
-    put(&mut fields, "model", config.model.as_deref());
-    put(&mut fields, "temperature", config.temperature);
-    put(&mut fields, "top_p", config.top_p);
-    put(&mut fields, "max_output_tokens", config.max_tokens);
-    let format = config.response_format.as_ref().map(|format| match format.as_str() {
-        Some("json") => json!({ "format": { "type": "json_object" } }),
-        Some(_) | None => json!({
-            "format": { "type": "json_schema", "name": "reply", "schema": format },
+    put(&mut fields, "model", *model);
+    put(&mut fields, "temperature", sampling.temperature);
+    put(&mut fields, "top_p", sampling.top_p);
+    put(&mut fields, "max_output_tokens", sampling.max_tokens);
+    let format = response_format.map(|format| match format {
+        ResponseFormat::Json => json!({ "format": { "type": "json_object" } }),
+        ResponseFormat::Schema(schema) => json!({
+            "format": { "type": "json_schema", "name": "reply", "schema": schema },
         }),
     });
     put(&mut fields, "text", format);
     // Every case stands alone, and nobody looks at it again.
     put(&mut fields, "store", Some(false));
-    let unknown = [("seed", config.seed.is_some()), ("stop", !config.stop.is_empty())];
+    let unknown = [("seed", sampling.seed.is_some()), ("stop", !sampling.stop.is_empty())];
     (fields, not_applied(&unknown))
 }
 
@@ -52,13 +54,52 @@ fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
     put(&mut body, "instructions", request.system());
     let input = request.conversation().iter().flat_map(items).collect();
     body.insert("input".to_owned(), Value::Array(input));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        put(&mut body, "tool_choice", request.tool_choice.as_ref().map(tool_choice));
+    }
     Value::Object(body)
+}
+
+fn tool(Tool { name, description, parameters }: &Tool) -> Value {
+    // Without a word about it, it makes every parameter a required one.
+    let mut tool =
+        json!({ "type": "function", "name": name, "parameters": parameters, "strict": false });
+    if let Some(description) = description {
+        tool["description"] = Value::from(description.as_str());
+    }
+    tool
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Tool(name) => json!({ "type": "function", "name": name }),
+    }
 }
 
 /// A message, and the calls in it as items of their own.
 fn items(said: &Message) -> Vec<Value> {
+    let role = said.role.as_str();
+    if said.images().next().is_some() {
+        let block = |part: &Part| match part {
+            Part::Text(text) => Some(json!({ "type": "input_text", "text": &**text })),
+            Part::Image(image) => {
+                Some(json!({ "type": "input_image", "image_url": image_url(image) }))
+            }
+            Part::ToolCall(_) | Part::ToolResult(_) => None,
+        };
+        let content: Vec<Value> = said.content.iter().filter_map(block).collect();
+        return vec![json!({ "role": role, "content": content })];
+    }
     let item = |part: &Part| match part {
-        Part::Text(text) => json!({ "role": said.role.as_str(), "content": &**text }),
+        Part::Text(text) => json!({ "role": role, "content": &**text }),
+        Part::Image(image) => json!({ "role": role, "content": image_url(image) }),
+        Part::ToolResult(ToolResult { id, name: _, content }) => {
+            json!({ "type": "function_call_output", "call_id": id, "output": &**content })
+        }
         Part::ToolCall(ToolCall { id, name, arguments }) => json!({
             "type": "function_call", "call_id": id, "name": name,
             "arguments": arguments.to_string(),

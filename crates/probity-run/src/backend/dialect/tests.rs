@@ -1,3 +1,4 @@
+use probity_core::request::{Message, Part, Tool, ToolCall, ToolResult};
 use probity_load::suite::Way;
 use serde_json::json;
 
@@ -103,23 +104,21 @@ fn a_reply_without_text_is_a_reply_where_the_stop_reason_explains_it() {
     ));
 }
 
-fn config(kind: BackendKind) -> BackendConfig {
-    BackendConfig { model: Some("gpt-4o-mini".to_owned()), ..BackendConfig::new("b", kind) }
-}
-
-fn fields(config: &BackendConfig) -> Fields {
-    let service = service(config.kind);
-    (service.dialect.fields)(&Wanted { config, limit: "max_tokens", seed: service.seed })
+fn fields(kind: BackendKind, sampling: &Sampling, format: Option<&ResponseFormat>) -> Fields {
+    let service = service(kind);
+    (service.dialect.fields)(&Wanted {
+        model: Some("gpt-4o-mini"),
+        sampling: Cow::Borrowed(sampling),
+        response_format: format,
+        limit: "max_tokens",
+        seed: service.seed,
+    })
 }
 
 #[test]
 fn more_fields_are_added_and_none_is_lost() {
-    let config = BackendConfig {
-        max_tokens: Some(9),
-        temperature: Some(0.0),
-        ..config(BackendKind::Ollama)
-    };
-    let (mut fields, _) = fields(&config);
+    let sampling = Sampling { max_tokens: Some(9), temperature: Some(0.0), ..Sampling::default() };
+    let (mut fields, _) = fields(BackendKind::Ollama, &sampling, None);
     let Value::Object(more) = json!({ "options": { "num_ctx": 8192 }, "think": false }) else {
         unreachable!("it is one")
     };
@@ -135,14 +134,14 @@ fn more_fields_are_added_and_none_is_lost() {
 
 #[test]
 fn each_dialect_gets_its_own_names() {
+    let sampling = Sampling {
+        max_tokens: Some(9),
+        seed: Some(1),
+        stop: vec!["x".to_owned()],
+        ..Sampling::default()
+    };
     let of = |kind| {
-        let (fields, not_applied) = fields(&BackendConfig {
-            max_tokens: Some(9),
-            seed: Some(1),
-            stop: vec!["x".to_owned()],
-            response_format: Some(json!("json")),
-            ..config(kind)
-        });
+        let (fields, not_applied) = fields(kind, &sampling, Some(&ResponseFormat::Json));
         (Value::from(fields), not_applied)
     };
     let openai = json!({
@@ -159,4 +158,149 @@ fn each_dialect_gets_its_own_names() {
         "options": { "num_predict": 9, "seed": 1, "stop": ["x"] },
     });
     assert_eq!(of(BackendKind::Ollama), (ollama, vec![]));
+}
+
+/// A conversation with everything in it: an image, a call and what the tool came to.
+fn conversation() -> Request {
+    let image = Image::from_bytes("a.gif", b"GIF89a.".to_vec()).unwrap();
+    let call = ToolCall::with_text(Some("c1".to_owned()), "add".to_owned(), r#"{"a":1}"#);
+    let result =
+        ToolResult { id: Some("c1".to_owned()), name: "add".to_owned(), content: "2".into() };
+    let message = |role, content| Message { role, content };
+    Request {
+        tools: [Tool {
+            name: "add".to_owned(),
+            description: Some("adds".to_owned()),
+            parameters: json!({ "type": "object" }),
+        }]
+        .into(),
+        tool_choice: Some(ToolChoice::Tool("add".to_owned())),
+        ..Request::of(vec![
+            Message::text(Role::System, "be brief"),
+            message(Role::User, vec![Part::Text("see".into()), Part::Image(image)]),
+            message(Role::Assistant, vec![Part::ToolCall(call)]),
+            message(Role::Tool, vec![Part::ToolResult(result)]),
+            Message::text(Role::User, "so?"),
+        ])
+    }
+}
+
+fn body(kind: BackendKind) -> Value {
+    (service(kind).dialect.encode)(&Map::new(), &conversation())
+}
+
+/// `GIF89a.` in Base64.
+const GIF: &str = "R0lGODlhLg==";
+
+#[test]
+fn openai_gets_tools_images_and_results() {
+    let function =
+        json!({ "name": "add", "description": "adds", "parameters": { "type": "object" } });
+    let expected = json!({
+        "messages": [
+            { "role": "system", "content": "be brief" },
+            { "role": "user", "content": [
+                { "type": "text", "text": "see" },
+                { "type": "image_url", "image_url": { "url": format!("data:image/gif;base64,{GIF}") } },
+            ]},
+            { "role": "assistant", "content": "", "tool_calls": [
+                { "id": "c1", "type": "function", "function": { "name": "add", "arguments": "{\"a\":1}" } },
+            ]},
+            { "role": "tool", "tool_call_id": "c1", "content": "2" },
+            { "role": "user", "content": "so?" },
+        ],
+        "tools": [{ "type": "function", "function": function }],
+        "tool_choice": { "type": "function", "function": { "name": "add" } },
+    });
+    assert_eq!(body(BackendKind::Openai), expected);
+}
+
+#[test]
+fn anthropic_gets_tools_images_and_results() {
+    let expected = json!({
+        "system": "be brief",
+        "messages": [
+            { "role": "user", "content": [
+                { "type": "text", "text": "see" },
+                { "type": "image", "source": { "type": "base64", "media_type": "image/gif", "data": GIF } },
+            ]},
+            { "role": "assistant", "content": [
+                { "type": "tool_use", "id": "c1", "name": "add", "input": { "a": 1 } },
+            ]},
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "c1", "content": "2" },
+            ]},
+            { "role": "user", "content": "so?" },
+        ],
+        "tools": [{ "name": "add", "description": "adds", "input_schema": { "type": "object" } }],
+        "tool_choice": { "type": "tool", "name": "add" },
+    });
+    assert_eq!(body(BackendKind::Anthropic), expected);
+}
+
+#[test]
+fn gemini_gets_tools_images_and_results() {
+    let expected = json!({
+        "systemInstruction": { "parts": [{ "text": "be brief" }] },
+        "contents": [
+            { "role": "user", "parts": [
+                { "text": "see" },
+                { "inlineData": { "mimeType": "image/gif", "data": GIF } },
+            ]},
+            { "role": "model", "parts": [{ "functionCall": { "name": "add", "args": { "a": 1 } } }] },
+            { "role": "user", "parts": [
+                { "functionResponse": { "name": "add", "response": { "result": "2" } } },
+            ]},
+            { "role": "user", "parts": [{ "text": "so?" }] },
+        ],
+        "tools": [{ "functionDeclarations": [
+            { "name": "add", "description": "adds", "parametersJsonSchema": { "type": "object" } },
+        ]}],
+        "toolConfig": { "functionCallingConfig": { "mode": "ANY", "allowedFunctionNames": ["add"] } },
+    });
+    assert_eq!(body(BackendKind::Gemini), expected);
+}
+
+#[test]
+fn ollama_gets_tools_images_and_results() {
+    let function =
+        json!({ "name": "add", "description": "adds", "parameters": { "type": "object" } });
+    let expected = json!({
+        "messages": [
+            { "role": "system", "content": "be brief" },
+            { "role": "user", "content": "see", "images": [GIF] },
+            { "role": "assistant", "content": "", "tool_calls": [
+                { "function": { "name": "add", "arguments": { "a": 1 } } },
+            ]},
+            { "role": "tool", "tool_name": "add", "content": "2" },
+            { "role": "user", "content": "so?" },
+        ],
+        "tools": [{ "type": "function", "function": function }],
+    });
+    assert_eq!(body(BackendKind::Ollama), expected);
+    let needs: Vec<Need> = conversation().needs().collect();
+    let expected = [Need::Conversation, Need::Tools, Need::ForcedCall, Need::ImageFile];
+    assert_eq!(needs, expected);
+}
+
+#[test]
+fn responses_get_tools_images_and_results() {
+    let expected = json!({
+        "instructions": "be brief",
+        "input": [
+            { "role": "user", "content": [
+                { "type": "input_text", "text": "see" },
+                { "type": "input_image", "image_url": format!("data:image/gif;base64,{GIF}") },
+            ]},
+            { "type": "function_call", "call_id": "c1", "name": "add", "arguments": "{\"a\":1}" },
+            { "type": "function_call_output", "call_id": "c1", "output": "2" },
+            { "role": "user", "content": "so?" },
+        ],
+        "tools": [{
+            "type": "function", "name": "add", "description": "adds",
+            "parameters": { "type": "object" }, "strict": false,
+        }],
+        "tool_choice": { "type": "function", "name": "add" },
+    });
+    assert_eq!(body(BackendKind::OpenaiResponses), expected);
 }

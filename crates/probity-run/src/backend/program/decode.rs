@@ -21,7 +21,7 @@ pub(super) fn output(output: &Output, stdout: &str) -> Result<Reply, Undecoded> 
         Output::Text => Ok(plain(stdout)),
         Output::Json(pointer) => {
             let value: Value = serde_json::from_str(stdout.trim())
-                .map_err(|_| Undecoded::Shape("the output is no JSON"))?;
+                .map_err(|_| Undecoded::Shape("the output is not JSON"))?;
             if is_error(&value) {
                 return Err(Undecoded::Error);
             }

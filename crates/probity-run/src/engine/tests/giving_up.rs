@@ -106,7 +106,7 @@ async fn a_pause_that_does_not_fit_into_a_case_is_not_begun() {
             assert!(record.elapsed_ms <= 30_000, "{}", record.elapsed_ms);
             let error = record.error.as_ref().expect("it failed");
             assert_eq!(error.kind, ErrorKind::RateLimit, "{error}");
-            assert!(error.message.contains("longer than what is left"), "{error}");
+            assert!(error.message.contains("longer than the time left"), "{error}");
         }
     }
     assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());

@@ -33,9 +33,9 @@ fn chance_of_error(truth: Truth, threshold: Threshold, alpha: f64) -> f64 {
                 }
             }
             for (outcome, left, counts) in [
-                (Outcome::Passed, passed - p, (p + 1, f, e)),
-                (Outcome::Failed, failed - f, (p, f + 1, e)),
-                (Outcome::Error, errors - e, (p, f, e + 1)),
+                (Observation::Passed, passed - p, (p + 1, f, e)),
+                (Observation::Failed, failed - f, (p, f + 1, e)),
+                (Observation::Error, errors - e, (p, f, e + 1)),
             ] {
                 if left == 0 {
                     continue;
@@ -157,10 +157,10 @@ fn the_next_number_is_the_hardest_to_rule_out() {
 #[test]
 fn a_decision_stays() {
     let mut gate = Sequential::new(1000, Threshold::new(1, 2).unwrap(), 0.05).unwrap();
-    while gate.observe(Outcome::Passed) == Decided::Open {}
+    while gate.observe(Observation::Passed) == Decided::Open {}
     let counts = gate.counts();
     for _ in 0..2000 {
-        assert_eq!(gate.observe(Outcome::Failed), Decided::Pass);
+        assert_eq!(gate.observe(Observation::Failed), Decided::Pass);
     }
     assert_eq!(gate.counts(), counts);
 }
@@ -187,9 +187,9 @@ proptest! {
         if let Some(mut gate) = gate {
             for outcome in outcomes {
                 gate.observe(match outcome {
-                    0 => Outcome::Passed,
-                    1 => Outcome::Failed,
-                    _ => Outcome::Error,
+                    0 => Observation::Passed,
+                    1 => Observation::Failed,
+                    _ => Observation::Error,
                 });
             }
             prop_assert!(planned > 80 || gate.decision() != Decided::Open);

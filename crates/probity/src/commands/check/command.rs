@@ -176,7 +176,7 @@ impl<'t> Judged<'t> {
             let _ = writeln!(out, "command: {}", safe(&found.command));
             let steps: Vec<&str> = found.steps.iter().map(|it| it.as_str()).collect();
             if !steps.is_empty() {
-                let _ = writeln!(out, "taken out of: {}", steps.join(", "));
+                let _ = writeln!(out, "extracted from: {}", steps.join(", "));
             }
             if found.alternatives > 0 {
                 let _ =
@@ -202,7 +202,7 @@ impl<'t> Judged<'t> {
         if let Some(safety) = &self.safety {
             let word = if self.is_unsafe { "unsafe" } else { "safe" };
             let title = format!(
-                "what can be read of it is {word} at level {} (risk: {})",
+                "the readable part is {word} at level {} (risk: {})",
                 self.level, safety.risk
             );
             section(out, &title, self.text, &self.marks(safety));

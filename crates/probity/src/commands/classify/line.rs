@@ -4,8 +4,8 @@ use probity_core::{
     case::TestCase,
     classification::{Classification, Verdict},
     json::{Limits, parse_located},
+    kind::RunnerKind,
     located::Node,
-    runner::RunnerKind,
 };
 use probity_grade::{
     Compiler,
@@ -57,7 +57,7 @@ pub(super) fn classify_line(
     if !expectation.has_criteria() {
         tally.without_criteria += 1;
         if require_criteria {
-            let message = "the case states no criterion".to_owned();
+            let message = "the case has no criterion".to_owned();
             findings.error("no-criterion", &node.span, message);
             return Err(findings);
         }
@@ -69,16 +69,8 @@ pub(super) fn classify_line(
 
 /// What a case expects to be chosen, if it is about the choice of skills.
 fn routing(case: &TestCase, kind: Option<RunnerKind>) -> Option<RoutingExpectation> {
-    let names_skills = !case.routing.expected_skills.is_empty();
-    let is_routing = match kind {
-        Some(kind) => kind.has_skills() && !kind.compares(),
-        None => names_skills || case.routing.should_activate.is_some(),
-    };
-    let is_confusion = match kind {
-        Some(kind) => kind == RunnerKind::Confusion,
-        None => case.routing.group.is_some(),
-    };
-    is_routing.then(|| RoutingExpectation::new(case, is_confusion, None))
+    let kind = kind.or_else(|| RunnerKind::of_case(case))?;
+    Some(RoutingExpectation::new(case, kind.spec().choice?, None))
 }
 
 /// The line's own fields as they were written, then ours.

@@ -18,7 +18,7 @@ fn by_verdict(verdicts: Verdicts) -> Value {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     suites: BTreeMap<String, Suite>,
-    /// Results whose case states no criterion.
+    /// Results whose case has no criterion.
     pub(crate) without_criteria: u64,
     /// Lines that are no run result.
     pub(crate) broken: u64,

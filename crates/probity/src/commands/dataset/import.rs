@@ -34,7 +34,7 @@ pub(super) fn run(
     let cases = compilable(cases, folder, &mut notes);
     if cases.is_empty() {
         show_notes(&notes, printer);
-        return Err(Failure::new("no case could be carried over"));
+        return Err(Failure::new("no case could be converted"));
     }
     let mut writer = create(output, options.force, None)?;
     for case in &cases {

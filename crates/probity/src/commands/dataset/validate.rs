@@ -78,7 +78,7 @@ const SHOWN_IDS: usize = 5;
 /// One warning for all of them: most often it is the same slip in each.
 fn undecided_cases(file: &std::path::Path, count: usize, first: &[String]) -> Problem {
     let more = if count > first.len() { ", …" } else { "" };
-    let verb = if count == 1 { "states" } else { "state" };
+    let verb = if count == 1 { "has" } else { "have" };
     Problem {
         severity: Severity::Warning,
         code: "no-criterion",
@@ -98,7 +98,7 @@ fn no_criterion(file: &std::path::Path, line: usize, id: &str) -> Problem {
     Problem {
         severity: Severity::Error,
         code: "no-criterion",
-        message: format!("the case at line {line} states no criterion"),
+        message: format!("the case at line {line} has no criterion"),
         file: file.display().to_string().into(),
         place: None,
         case_id: Some(id.to_owned()),

@@ -53,7 +53,7 @@ fn split_url(text: &str) -> Result<(&str, Option<&str>), InvalidBackend> {
     }
     match text.rsplit_once('@') {
         Some((_, rest)) if rest.is_empty() || rest.contains(':') || rest == "localhost" => {
-            let message = format!("`{rest}` is no URL: it has to begin with http:// or https://");
+            let message = format!("`{rest}` is not a URL: it must begin with http:// or https://");
             Err(InvalidBackend(message))
         }
         Some(_) | None => Ok((text, None)),
@@ -176,9 +176,9 @@ mod tests {
         check("openai:m@http://", "`http://` names no server");
         check(
             "openai:m@localhost:8080",
-            "`localhost:8080` is no URL: it has to begin with http:// or https://",
+            "`localhost:8080` is not a URL: it must begin with http:// or https://",
         );
-        check("openai:m@", "`` is no URL: it has to begin with http:// or https://");
+        check("openai:m@", "`` is not a URL: it must begin with http:// or https://");
         check(
             "gpt:4",
             "`gpt` is not a kind of backend: they are openai, openai-responses, azure, anthropic, gemini, ollama, vllm, mlx, lmstudio, llamacpp, openrouter, groq, mistral, deepseek, together, fireworks, xai, cerebras, perplexity, nvidia, github-models, claude, codex, copilot, echo",

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use probity_core::{
     calibration::Label,
-    evidence::{Evidence, Pair},
+    evidence::Pair,
     json::{Limits, parse_located},
     located::{Node, NodeValue},
     problem::Source,
@@ -238,10 +238,7 @@ impl Stored {
             return None;
         }
         let evidence = case.classification.details.evidence.as_deref()?;
-        let (Evidence::Effectiveness(compared) | Evidence::SizeImpact(compared)) = evidence else {
-            return None;
-        };
-        let duel = compared.duels.iter().find(|it| it.pair.to_string() == self.pair)?;
+        let duel = evidence.duels().iter().find(|it| it.pair.to_string() == self.pair)?;
         let Some((answer, criterion)) = &self.points else {
             return duel.result().map(|it| Label::Name(it.as_str().to_owned()));
         };

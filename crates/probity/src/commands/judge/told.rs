@@ -12,7 +12,7 @@ pub(super) fn render(it: &Calibration) -> String {
     };
     let _ = writeln!(text, "{} answers judged by the judge and by {people}", it.compared);
     if it.unjudged > 0 {
-        let _ = writeln!(text, "  {} more without a usable word of the judge", it.unjudged);
+        let _ = writeln!(text, "  {} more without a usable answer of the judge", it.unjudged);
     }
     if it.unlabelled > 0 {
         let _ = writeln!(text, "  {} more without a label", it.unlabelled);

@@ -2,21 +2,53 @@
 
 use std::{path::Path, sync::Arc};
 
-use probity_core::record::{InputDigest, Kept};
+use probity_core::record::{CacheKind, InputDigest};
 use probity_run::backend::{Access, Answers, CacheAccess};
 use probity_store::Cache;
 
-use crate::{cli::run::RunArgs, clock, commands::project::Project, failure::Failure};
+use crate::{
+    cli::run::RunArgs, clock, commands::project::Project, failure::Failure, printer::Printer,
+};
 
+/// A cache that answers are kept in.
 #[derive(Debug)]
-struct StoredAnswers(Cache);
+pub(super) struct StoredAnswers(Cache);
+
+impl StoredAnswers {
+    /// Puts a cache aside that turned out to be damaged, and says so.
+    pub(super) fn tell_of_damage(&self, printer: &Printer) {
+        if self.0.is_damaged() {
+            // Nothing was read from it after that, whatever becomes of the file.
+            let _ = set_aside(self.0.path(), printer);
+        }
+    }
+}
+
+/// Whether it is out of the way now.
+fn set_aside(path: &Path, printer: &Printer) -> bool {
+    let shown = path.display();
+    match Cache::set_aside(path) {
+        Ok(Some(aside)) => {
+            printer.note(&format!(
+                "the cache `{shown}` is damaged and was put aside as `{}`: what it held is asked \
+                 for again",
+                aside.display()
+            ));
+            true
+        }
+        Ok(None) | Err(_) => {
+            printer.note(&format!("the cache `{shown}` is damaged: nothing is read from it"));
+            false
+        }
+    }
+}
 
 impl Answers for StoredAnswers {
-    fn get(&self, kept: Kept, key: InputDigest) -> Option<String> {
+    fn get(&self, kept: CacheKind, key: InputDigest) -> Option<String> {
         self.0.get(kept, key.0)
     }
 
-    fn put(&self, kept: Kept, key: InputDigest, answer: &str) {
+    fn put(&self, kept: CacheKind, key: InputDigest, answer: &str) {
         self.0.put(kept, key.0, answer, clock::now_ms());
     }
 }
@@ -48,8 +80,9 @@ pub(super) fn open_if_there(
     access: CacheAccess,
     has_generations: bool,
 ) -> Result<Option<Arc<dyn Answers>>, Failure> {
-    match Path::new(&project.settings.cache_path).exists() {
-        true => open(project, access, has_generations),
+    let path = Path::new(&project.settings.cache_path);
+    match path.exists() && is_wanted(access, has_generations) {
+        true => Ok(Some(Arc::new(StoredAnswers(Cache::open(path)?)))),
         false => Ok(None),
     }
 }
@@ -59,12 +92,20 @@ pub(super) fn open(
     project: &Project,
     access: CacheAccess,
     has_generations: bool,
-) -> Result<Option<Arc<dyn Answers>>, Failure> {
-    let wanted = access.answers != Access::default()
-        || (has_generations && access.generations != Access::default());
-    if !wanted {
+    printer: &Printer,
+) -> Result<Option<Arc<StoredAnswers>>, Failure> {
+    if !is_wanted(access, has_generations) {
         return Ok(None);
     }
-    let cache = Cache::open(Path::new(&project.settings.cache_path))?;
-    Ok(Some(Arc::new(StoredAnswers(cache))))
+    let path = Path::new(&project.settings.cache_path);
+    let cache = match Cache::open(path) {
+        Err(error) if error.is_damage() && set_aside(path, printer) => Cache::open(path),
+        outcome => outcome,
+    };
+    Ok(Some(Arc::new(StoredAnswers(cache?))))
+}
+
+fn is_wanted(access: CacheAccess, has_generations: bool) -> bool {
+    access.answers != Access::default()
+        || (has_generations && access.generations != Access::default())
 }

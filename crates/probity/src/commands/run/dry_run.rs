@@ -1,13 +1,25 @@
 //! What a run would ask, and what that would cost.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    path::Path,
+    sync::Arc,
+};
 
-use probity_core::runner::RunnerKind;
+use probity_core::{
+    dollars::dollars,
+    request::{Request, short},
+};
 use probity_load::settings::Settings;
 use probity_run::{
-    backend::{Answers, Backend, CacheAccess},
-    plan::{Calls, PlannedLane, Surveyed},
+    backend::{Answers, Backend, CacheAccess, Wire, http::Http},
+    plan::{Calls, PlannedLane, ScannedRunner},
 };
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{failure::Failure, output::OutputFile};
 
 /// Bytes of a token, roughly, in prose.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -18,7 +30,7 @@ const REPLY_TOKENS: u64 = 256;
 pub(super) struct Plan<'a> {
     pub(super) backends: &'a [Arc<Backend>],
     pub(super) lanes: &'a [PlannedLane],
-    pub(super) surveyed: &'a [Surveyed],
+    pub(super) scanned: &'a [ScannedRunner],
     pub(super) settings: &'a Settings,
     /// Answers of earlier runs.
     pub(super) cache: Option<&'a dyn Answers>,
@@ -40,26 +52,20 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
     let mut sums = Sums::default();
     let tries = plan.settings.retry.max_retries.saturating_add(1);
     for lane in plan.lanes {
-        match lane.info.kind {
-            RunnerKind::Program => {
-                sums.programs += 1;
-                let info = &lane.info;
-                let command = plan.surveyed[lane.runner].runner.command.join(" ");
-                let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
-            }
-            RunnerKind::Respond
-            | RunnerKind::Command
-            | RunnerKind::Activation
-            | RunnerKind::Confusion
-            | RunnerKind::Effectiveness
-            | RunnerKind::SizeImpact => plan.lane(&mut text, lane, tries, &mut sums),
+        if lane.info.kind.spec().is_external {
+            sums.programs += 1;
+            let info = &lane.info;
+            let command = plan.scanned[lane.runner].runner.command.join(" ");
+            let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
+        } else {
+            plan.lane(&mut text, lane, tries, &mut sums);
         }
     }
     let Sums { calls, cost, unpriced, programs } = sums;
-    let unknown = if unpriced { " plus what has no price" } else { "" };
+    let unknown = if unpriced { " plus calls without a known price" } else { "" };
     let programs = match programs {
         0 => String::new(),
-        count => format!(", and what {count} programs ask for themselves"),
+        count => format!(", plus the calls of {count} programs"),
     };
     let _ = writeln!(text, "{calls} calls, {}{unknown}{programs}", at_most(cost, tries));
     text
@@ -68,11 +74,11 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
 impl Plan<'_> {
     fn lane(&self, text: &mut String, lane: &PlannedLane, tries: u64, sums: &mut Sums) {
         let backend = &self.backends[lane.backend];
-        let runner = &self.surveyed[lane.runner];
+        let runner = &self.scanned[lane.runner];
         let info = &lane.info;
         let Calls { answers, judgements, fallbacks } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
-            Some(cache) if info.kind.compares() => lane.known_generations(backend, cache),
+            Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
@@ -99,8 +105,8 @@ impl Plan<'_> {
         }
         if let Some(judge) = &info.judge {
             let model = judge.model.as_deref().unwrap_or("its default model");
-            let kept = if known > 0 { format!(", {known} more are kept") } else { String::new() };
-            let at_most = if info.kind.compares() { "" } else { "at most " };
+            let kept = if known > 0 { format!(", {known} more are cached") } else { String::new() };
+            let at_most = if info.kind.spec().compares { "" } else { "at most " };
             let _ = writeln!(
                 text,
                 "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",
@@ -141,6 +147,61 @@ impl Plan<'_> {
     }
 }
 
+/// One request that would be sent.
+#[derive(Serialize)]
+struct Line<'a> {
+    runner: &'a str,
+    backend: &'a str,
+    case_id: &'a str,
+    /// How often it is sent.
+    repeat: u32,
+    #[serde(flatten, serialize_with = "short::serialize")]
+    request: &'a Request,
+    /// Where a server gets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// What a server gets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<Value>,
+}
+
+/// Writes what each case asks of each backend, a line each.
+pub(super) fn write_requests(
+    path: &Path,
+    lanes: &[PlannedLane],
+    backends: &[Arc<Backend>],
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        Failure::new(format!("failed to write the requests to `{}`", path.display())).because(error)
+    };
+    let mut file = OutputFile::create(path)?;
+    for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
+        let http = match &backends[lane.backend].wire {
+            Wire::Http(http) => Some(http),
+            Wire::Replay(_) | Wire::Program(_) | Wire::Echo => None,
+        };
+        let mut written = Ok(());
+        lane.requests(|case_id, request| {
+            let line = Line {
+                runner: &lane.info.runner,
+                backend: &lane.info.backend,
+                case_id,
+                repeat: lane.info.repeat,
+                request: &request,
+                url: http.map(Http::shown_url),
+                body: http.map(|it| it.body(&request)),
+            };
+            if written.is_ok() {
+                written = serde_json::to_writer(&mut file, &line)
+                    .map_err(io::Error::from)
+                    .and_then(|()| file.write_all(b"\n"));
+            }
+        });
+        written.map_err(failed)?;
+    }
+    file.finish()
+}
+
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn price(backend: &Backend, input: u64, output: u64) -> Option<f64> {
     let price = backend.price?;
@@ -148,11 +209,11 @@ fn price(backend: &Backend, input: u64, output: u64) -> Option<f64> {
 }
 
 /// What calls cost, and what they would if each of them had to be made again each time.
-fn at_most(dollars: f64, tries: u64) -> String {
+fn at_most(amount: f64, tries: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let all = dollars * tries as f64;
-    match dollars > 0.0 && tries > 1 {
-        true => format!("up to ${dollars:.4}, with all retries up to ${all:.4}"),
-        false => format!("up to ${dollars:.4}"),
+    let all = amount * tries as f64;
+    match amount > 0.0 && tries > 1 {
+        true => format!("up to {}, with all retries up to {}", dollars(amount), dollars(all)),
+        false => format!("up to {}", dollars(amount)),
     }
 }

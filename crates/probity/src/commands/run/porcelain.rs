@@ -1,6 +1,6 @@
 //! `KEY=VALUE` lines for scripts, on every path that a run can end on.
 
-use probity_core::{record::LaneStatus, visible::safe};
+use probity_core::{dollars, record::LaneStatus, visible::safe};
 use std::{fmt::Write as _, io::Write as _};
 
 use crate::{failure::Failure, printer::Printer};
@@ -43,7 +43,7 @@ impl Porcelain {
         let fail_fast = self.fail_fast.is_some();
         let lines = [
             ("TOTAL_CALLS", self.total_calls.to_string()),
-            ("COST_USD", format!("{:.4}", self.cost_usd)),
+            ("COST_USD", dollars::plain(self.cost_usd)),
             ("ABORTED", flag(self.aborted || fail_fast).to_string()),
             ("N_CASES", self.cases.to_string()),
             ("N_PLANNED", self.planned.to_string()),
@@ -89,6 +89,12 @@ mod tests {
         FAIL_FAST_PERMANENT=0
         RESULT_FILE=
         ");
+    }
+
+    #[test]
+    fn small_costs_are_not_nothing() {
+        let porcelain = Porcelain { cost_usd: 0.000_03, ..Porcelain::default() };
+        assert!(porcelain.render().contains("\nCOST_USD=0.00003\n"), "{}", porcelain.render());
     }
 
     #[test]

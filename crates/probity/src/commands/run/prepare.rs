@@ -1,16 +1,17 @@
 //! What is run on what: runners, their cases, the backends that are asked and those that judge.
 
-use std::{ffi::OsStr, sync::Arc};
+use std::sync::Arc;
 
-use probity_core::{problem::Problem, record::Selection, runner::RunnerKind};
+use probity_core::{
+    problem::{Problem, Severity},
+    record::Selection,
+};
 use probity_load::suite::{BackendConfig, RunnerConfig};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
-    foreign,
-    plan::{Choice, JudgeSeat, PlannedLane, Surveyed, Undecided, survey, survey_program},
-    redact::Redactor,
-    scorer::{Scorers, Surroundings},
+    plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
+    scorer::Scorers,
 };
 
 use super::{Context, selection, unknown_keys};
@@ -26,7 +27,7 @@ impl Context<'_> {
         let all = &project.suite.runners;
         if all.is_empty() {
             return Err(Failure::new(format!("the suite `{}` has no runners", project.name))
-                .hint("begin one with [[runners]]"));
+                .hint("add one with [[runners]]"));
         }
         for name in &selection.runners {
             if !all.iter().any(|runner| runner.name == *name) {
@@ -63,8 +64,7 @@ impl Context<'_> {
                 ..runner.clone()
             })
             .filter(|runner| {
-                let needs_none =
-                    runner.kind == RunnerKind::Program && selection.backends.is_empty();
+                let needs_none = runner.kind.spec().is_external && selection.backends.is_empty();
                 !runner.backends.is_empty() || needs_none
             })
             .collect();
@@ -73,20 +73,20 @@ impl Context<'_> {
                 "describe one under [backends.NAME], and name it in `backends` of a runner",
             ));
         }
-        let program = runners.iter().find(|it| it.kind == RunnerKind::Program);
+        let program = runners.iter().find(|it| it.kind.spec().is_external);
         if let Some(runner) = program.filter(|_| self.args.replay.is_some()) {
             let name = &runner.name;
             return Err(Failure::new(format!(
-                "runner `{name}` is a program, and a recording cannot stand for it"
+                "runner `{name}` is a program and cannot be replayed from a recording"
             ))
-            .hint("name the other runners behind the suite"));
+            .hint("name the other runners after the suite"));
         }
         if let Some(runner) =
             runners.iter().find(|it| it.min_pass.is_some_and(|least| least > it.repeat))
         {
             let RunnerConfig { name, repeat, .. } = runner;
             return Err(Failure::new(format!(
-                "runner `{name}` wants more answers to pass than the {repeat} that are asked for"
+                "runner `{name}` requires more answers to pass than the {repeat} that are asked"
             ))
             .hint("`min_pass` must not be more than --repeat"));
         }
@@ -94,52 +94,53 @@ impl Context<'_> {
     }
 
     /// Reads all datasets through. Every problem is shown before the first call.
-    pub(super) fn survey(
+    pub(super) fn scan(
         &self,
         runners: &[RunnerConfig],
         selection: &Selection,
-    ) -> Result<Vec<Surveyed>, Failure> {
+    ) -> Result<Vec<ScannedRunner>, Failure> {
         let Self { project, store, printer, .. } = self;
         let choice = Choice {
             unknown_keys: unknown_keys(self.args),
             ..selection::resolve(selection, store, project.settings.seed)?
         };
+        let site = project.site();
         let mut shown = printer.problems();
-        let mut report = |problem: Problem| shown.show(&problem);
-        let surveyed: Vec<Option<Surveyed>> = runners
+        let file = self.args.suite.display().to_string();
+        let mut is_of_suite = false;
+        let mut report = |problem: Problem| {
+            let is_error = problem.severity == Severity::Error;
+            is_of_suite |= is_error && *problem.file == *file;
+            shown.show(&problem);
+        };
+        let scanned: Vec<Option<ScannedRunner>> = runners
             .iter()
-            .map(|runner| match runner.kind {
-                RunnerKind::Program => {
-                    self.note_missing(runner);
-                    Some(survey_program(runner, self.program(runner), &choice))
+            .map(|runner| {
+                let scanned = scan(runner, &site, &choice, &mut report)?;
+                // What will come to nothing is worth a word before anything is paid for.
+                if let Some(warning) = &scanned.warning {
+                    printer.note(&format!("warning: {warning}"));
                 }
-                RunnerKind::Respond
-                | RunnerKind::Command
-                | RunnerKind::Activation
-                | RunnerKind::Confusion
-                | RunnerKind::Effectiveness
-                | RunnerKind::SizeImpact => {
-                    survey(runner, &project.suite.folder, project.rules, &choice, &mut report)
-                }
+                Some(scanned)
             })
             .collect();
         drop(shown);
-        surveyed
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was run"))
+        scanned.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            let what = if is_of_suite { "the suite" } else { "a dataset" };
+            Failure::new(format!("{what} has errors, so nothing was run"))
+        })
     }
 
     /// What people have to know of the cases before they are asked.
-    pub(super) fn tell_of_cases(&self, surveyed: &[Surveyed]) {
-        for Surveyed { runner, undecided, unknown_failures, .. } in surveyed {
+    pub(super) fn tell_of_cases(&self, scanned: &[ScannedRunner]) {
+        for ScannedRunner { runner, undecided, unknown_failures, .. } in scanned {
             let Undecided { without_criterion, without_sandbox } = undecided;
             let kinds = [
-                (without_criterion, "states no criterion", "state no criterion"),
+                (without_criterion, "has no criterion", "have no criterion"),
                 (
                     without_sandbox,
-                    "has an `execution`, which nothing runs yet,",
-                    "have an `execution`, which nothing runs yet,",
+                    "has an `execution`, which this version does not run,",
+                    "have an `execution`, which this version does not run,",
                 ),
             ];
             let name = &runner.name;
@@ -167,81 +168,42 @@ impl Context<'_> {
         }
     }
 
-    /// A program that is not there is worth a word before anything is paid for.
-    fn note_missing(&self, runner: &RunnerConfig) {
-        let path = self.project.environment.all().remove(OsStr::new("PATH"));
-        let folder = &self.project.suite.folder;
-        if let Err(why) = foreign::is_there(&runner.command, folder, path.as_deref()) {
-            let name = &runner.name;
-            self.printer.note(&format!("warning: runner `{name}` cannot be started: {why}"));
-        }
-    }
-
-    /// A runner that is a program.
-    fn program(&self, runner: &RunnerConfig) -> foreign::Program {
-        let project = self.project;
-        foreign::Program {
-            command: runner.command.clone(),
-            folder: std::path::absolute(project.suite.folder.join(".")).unwrap_or_default(),
-            env: project.environment.all(),
-            timeout: runner.timeout,
-            kill_grace: project.settings.timeouts.kill_grace,
-            runner: runner.name.clone(),
-            rules: project.rules,
-            redactor: self.redactor(),
-        }
-    }
-
     /// The programs of the suite that score replies.
     pub(super) fn scorers(&self) -> Scorers {
-        let project = self.project;
-        let surroundings = Surroundings {
-            folder: project.suite.folder.clone(),
-            variables: project.environment.all(),
-            kill_grace: project.settings.timeouts.kill_grace,
-            redactor: self.redactor(),
-        };
-        Scorers::new(&project.suite.scorers, surroundings)
-    }
-
-    /// Hides the keys that a program of ours can see: those that the suite names, and whatever looks
-    /// like one by its name.
-    fn redactor(&self) -> Redactor {
-        let mut redactor = Redactor::default();
-        let backends = &self.project.suite.backends;
-        let named: Vec<&str> = backends.iter().filter_map(|it| it.api_key_env.as_deref()).collect();
-        for (name, value) in self.project.environment.all() {
-            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            match named.contains(&&*name) {
-                true => redactor.add_key(&value),
-                false => redactor.add_variable(&name, &value),
-            }
-        }
-        redactor
+        Scorers::new(&self.project.suite.scorers, self.project.site())
     }
 
     /// Lays out which runner runs on which backend, and makes those ready.
     pub(super) fn lanes(
         &self,
-        surveyed: &[Surveyed],
+        scanned: &[ScannedRunner],
         selection: &Selection,
     ) -> Result<(Vec<PlannedLane>, Vec<Arc<Backend>>), Failure> {
         let mut bench = Bench::new(self)?;
         let mut lanes = Vec::new();
-        for (at, surveyed) in surveyed.iter().enumerate() {
-            let runner = &surveyed.runner;
-            if runner.kind == RunnerKind::Program && runner.backends.is_empty() {
+        for (at, scanned) in scanned.iter().enumerate() {
+            let runner = &scanned.runner;
+            if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
-                lanes.push(surveyed.lane(at, place, &bench.all[place], None));
+                lanes.push(scanned.lane(at, place, &bench.all[place], None));
             }
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
                 let place = bench.seat(&config.name, selection.model.as_deref())?;
-                let judge = match surveyed.needs_judge() {
+                if let Some(need) = scanned.lacking(&bench.all[place]) {
+                    let (runner, backend) = (&runner.name, &config.name);
+                    let kind = bench.all[place].kind_name();
+                    return Err(Failure::new(format!(
+                        "runner `{runner}` needs {need}, which backend `{backend}` of kind \
+                         `{kind}` does not have"
+                    ))
+                    .hint("choose other backends with `backends`, or leave such cases out"));
+                }
+                let judge = match scanned.needs_judge() {
                     true => Some(bench.judge(runner, &config.name, selection)?),
                     false => None,
                 };
-                lanes.push(surveyed.lane(at, place, &bench.all[place], judge.as_ref()));
+                lanes.push(scanned.lane(at, place, &bench.all[place], judge.as_ref()));
             }
         }
         for lane in &mut lanes {
@@ -310,7 +272,7 @@ impl<'c> Bench<'c> {
         })?;
         if !backend.not_applied.is_empty() {
             let (name, settings) = (&backend.name, backend.not_applied.join(", "));
-            printer.note(&format!("backend `{name}` cannot take {settings}: not applied"));
+            printer.note(&format!("backend `{name}` does not support {settings}: not applied"));
         }
         Ok(self.add(key, backend))
     }
@@ -365,14 +327,14 @@ pub(super) fn stages(lanes: &[PlannedLane], parallel: bool) -> Vec<Vec<usize>> {
 }
 
 /// A name that no case has is a slip of the pen, and the run would be another one.
-pub(super) fn refuse_unmet(surveyed: &[Surveyed]) -> Result<(), Failure> {
-    let unmet = surveyed.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
+pub(super) fn refuse_unmet(scanned: &[ScannedRunner]) -> Result<(), Failure> {
+    let unmet = scanned.iter().map(|it| &it.unmet).cloned().reduce(|mut all, next| {
         all.and(&next);
         all
     });
     match unmet.iter().flat_map(Unmet::iter).next() {
         None => Ok(()),
-        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` chooses no case"))
+        Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` matches no case"))
             .hint("`probity dataset stats FILE` lists what a dataset has")),
     }
 }

@@ -13,14 +13,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anstream::adapter::strip_str;
+use anstyle::{AnsiColor, Style as Colour};
 use probity_core::{
-    classification::{Class, Counts},
+    dollars::dollars,
     event::{CaseKey, Event, Stamped},
+    metrics::Verdicts,
     span::Span,
     visible::safe,
 };
+use probity_run::plan::Plan;
 
 use crate::{printer::Printer, terminal::one_line};
+
+const GOOD: Colour = AnsiColor::Green.on_default();
+const BAD: Colour = AnsiColor::Red.on_default();
+const SO_SO: Colour = AnsiColor::Yellow.on_default();
 
 /// How often the lines on a terminal are drawn.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -67,8 +75,8 @@ struct Shared {
 }
 
 impl Progress {
-    pub(super) fn start(style: Style) -> Self {
-        let board = Mutex::new(Board::new());
+    pub(super) fn start(style: Style, board: Board) -> Self {
+        let board = Mutex::new(board);
         let shared = Arc::new(Shared { style, board, over: Condvar::new() });
         let drawer = (style != Style::Quiet).then(|| {
             let shared = shared.clone();
@@ -90,6 +98,14 @@ impl Progress {
             // Nothing sensible can be done when standard error is gone.
             let _ = notes.iter().try_for_each(|note| writeln!(err, "{note}"));
         }
+    }
+
+    /// Says something that cannot wait, also to those who want no progress.
+    pub(super) fn note(&self, note: &str) {
+        let mut board = self.shared.board();
+        board.erase();
+        // Nothing sensible can be done when standard error is gone.
+        let _ = writeln!(io::stderr(), "{}", safe(note));
     }
 
     /// Takes the lines away.
@@ -130,7 +146,7 @@ impl Shared {
             match self.style {
                 Style::Live => board.draw(),
                 Style::Plain if board.started => {
-                    let _ = writeln!(io::stderr(), "{}", board.line());
+                    let _ = writeln!(io::stderr(), "{}", uncoloured(&board.line()));
                 }
                 Style::Plain | Style::Quiet => {}
             }
@@ -141,14 +157,17 @@ impl Shared {
 
 /// What is known of the run.
 #[derive(Debug)]
-struct Board {
+pub(super) struct Board {
     begun: Instant,
     started: bool,
     over: bool,
     planned: u64,
+    /// Cases that an earlier session brought to an end.
     done_before: u64,
+    /// Those of this session.
     done: u64,
-    counts: Counts,
+    /// How all of them came out.
+    verdicts: Verdicts,
     /// Cases in the works, since when.
     live: BTreeMap<CaseKey, Instant>,
     /// Cases that wait for their next try, until when.
@@ -163,7 +182,15 @@ struct Board {
 const WORTH_A_LINE: Duration = Duration::from_secs(10);
 
 impl Board {
-    fn new() -> Self {
+    /// What is known before the first call.
+    pub(super) fn before(plan: &Plan) -> Self {
+        let mut verdicts = Verdicts::default();
+        let done = plan.lanes.iter().flat_map(|lane| lane.done.verdicts());
+        done.for_each(|verdict| verdicts.add(verdict));
+        Self::new(verdicts)
+    }
+
+    fn new(verdicts: Verdicts) -> Self {
         Self {
             begun: Instant::now(),
             started: false,
@@ -171,7 +198,7 @@ impl Board {
             planned: 0,
             done_before: 0,
             done: 0,
-            counts: Counts::default(),
+            verdicts,
             live: BTreeMap::new(),
             backing_off: BTreeMap::new(),
             paused: BTreeMap::new(),
@@ -204,7 +231,7 @@ impl Board {
                 self.paused.insert(backend.clone(), now + length);
                 if length >= WORTH_A_LINE {
                     return Some(format!(
-                        "backend `{}` is left alone for {}: {}",
+                        "backend `{}` is paused for {}: {}",
                         safe(backend),
                         span(length),
                         one_line(reason, 200)
@@ -217,7 +244,7 @@ impl Board {
                 self.live.remove(&key);
                 self.backing_off.remove(&key);
                 self.done += 1;
-                self.counts.add(record.class);
+                self.verdicts.add(record.verdict);
                 self.cost_usd += record.cost_usd.unwrap_or(0.0);
                 self.tokens += record.usage.total();
             }
@@ -228,7 +255,7 @@ impl Board {
             Event::BackendTripped { backend, reason, permanent, .. } => {
                 let hope = if *permanent { "permanent" } else { "transient" };
                 return Some(format!(
-                    "backend `{}` is given up: the same error again and again ({hope}): {}",
+                    "backend `{}` is given up: the same {hope} error repeatedly: {}",
                     safe(backend),
                     one_line(reason, 200)
                 ));
@@ -243,66 +270,92 @@ impl Board {
 
     /// Everything in one line.
     fn line(&self) -> String {
-        let mut line = format!("{}/{} done", self.done + self.done_before, self.planned);
-        let classes = Class::ALL.into_iter().filter(|class| self.counts.get(*class) > 0);
-        for class in classes {
-            let _ = write!(line, ", {} {class}", self.counts.get(class));
+        format!("{}; {}", self.tally().join(", "), self.activity().join(", "))
+    }
+
+    /// How many are done, and how they came out.
+    fn tally(&self) -> Vec<String> {
+        let mut done = format!("{}/{} done", self.done + self.done_before, self.planned);
+        if self.done_before > 0 {
+            let _ = write!(done, " ({} before)", self.done_before);
         }
-        let _ = write!(line, "; {}", self.activity());
-        line
+        let Verdicts { pass, fail, error, undecided } = self.verdicts;
+        let errors = if error == 1 { "error" } else { "errors" };
+        let counts = [
+            (pass, GOOD, "passed"),
+            (fail, BAD, "failed"),
+            (error, SO_SO, errors),
+            (undecided, SO_SO, "undecided"),
+        ];
+        let some = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let told = some.map(|(count, colour, word)| format!("{colour}{count} {word}{colour:#}"));
+        std::iter::once(done).chain(told).collect()
     }
 
     /// What goes on now.
-    fn activity(&self) -> String {
+    fn activity(&self) -> Vec<String> {
         let now = Instant::now();
         let seconds = self.begun.elapsed().as_secs_f64();
         let waiting = self.backing_off.iter().filter(|(_, until)| **until > now);
         let next = waiting.clone().map(|(_, until)| *until - now).min();
         let waiting = waiting.count();
-        let mut text = format!("{} in flight", self.live.len().saturating_sub(waiting));
+        let mut parts = vec![format!("{} in flight", self.live.len().saturating_sub(waiting))];
         if let Some(next) = next {
-            let _ = write!(text, ", {waiting} backing off (next in {})", span(next));
+            parts.push(format!("{waiting} backing off (next in {})", span(next)));
         }
         for (backend, until) in self.paused.iter().filter(|(_, until)| **until > now) {
-            let _ = write!(text, ", {} paused for {}", safe(backend), span(*until - now));
+            parts.push(format!("{} paused for {}", one_line(backend, 40), span(*until - now)));
         }
         if let Some((key, since)) = self.live.iter().min_by_key(|(_, since)| **since)
             && since.elapsed() >= Duration::from_secs(5)
         {
-            let _ =
-                write!(text, ", oldest {} ({})", one_line(&key.case_id, 24), span(since.elapsed()));
+            let id = one_line(&key.case_id, 40);
+            parts.push(format!("oldest {id} ({})", span(since.elapsed())));
         }
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53 cases")]
         let rate = self.done as f64 / seconds.max(0.001);
         let left = self.planned.saturating_sub(self.done + self.done_before);
         if self.done > 0 {
-            let _ = write!(text, ", {rate:.1}/s");
+            parts.push(format!("{rate:.1}/s"));
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53 cases")]
             let eta = Duration::try_from_secs_f64(left as f64 / rate.max(1e-6)).unwrap_or_default();
-            let _ = write!(text, ", {} left", span(eta));
+            parts.push(format!("{} left", span(eta)));
         }
         if self.cost_usd > 0.0 {
-            let _ = write!(text, ", ${:.4}", self.cost_usd);
+            parts.push(dollars(self.cost_usd));
         } else if self.tokens > 0 {
-            let _ = write!(text, ", {} tokens", self.tokens);
+            parts.push(format!("{} tokens", self.tokens));
         }
-        text
+        parts
     }
 
-    /// Draws over what was drawn before.
+    /// The lines for a terminal so wide. What does not fit into one goes on in the next.
+    fn lines(&self, width: usize) -> Vec<String> {
+        let mut lines = vec![self.bar(width)];
+        lines.extend(wrapped(&self.tally(), width));
+        lines.extend(wrapped(&self.activity(), width));
+        lines
+    }
+
+    /// Draws over what was drawn before, in one go: nothing is taken away before its successor
+    /// is there.
     fn draw(&mut self) {
         if !self.started {
             return;
         }
-        let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-        let width = usize::from(width).max(20) - 1;
-        let line = self.line();
-        let (done, activity) = line.split_once("; ").unwrap_or((&line, ""));
-        let lines = [self.bar(width.min(60)), cut(done, width), cut(activity, width)];
-        self.erase();
+        // The last column is left free: some terminals begin a new line when it is written.
+        let lines = self.lines(Printer::err_width() - 1);
+        let mut text = match self.drawn {
+            0 => String::new(),
+            drawn => format!("\r\x1b[{drawn}A"),
+        };
+        for line in &lines {
+            let shown = if Printer::colours_err() { line.clone() } else { uncoloured(line) };
+            let _ = writeln!(text, "{shown}\x1b[K");
+        }
+        text.push_str("\x1b[J");
         let mut err = io::stderr().lock();
-        let _ = lines.iter().try_for_each(|line| writeln!(err, "{line}"));
-        let _ = err.flush();
+        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
         self.drawn = lines.len();
     }
 
@@ -326,11 +379,29 @@ impl Board {
     }
 }
 
-fn cut(text: &str, width: usize) -> String {
-    match text.char_indices().nth(width) {
-        Some((end, _)) => text[..end].to_owned(),
-        None => text.to_owned(),
+/// Parts in lines that are no wider than this, unless a single one is.
+fn wrapped(parts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let columns = |text: &str| uncoloured(text).chars().count();
+        match lines.last_mut() {
+            // A comma may follow.
+            Some(line) if columns(line) + columns(part) + 3 <= width => {
+                let _ = write!(line, ", {part}");
+            }
+            last => {
+                if let Some(line) = last {
+                    line.push(',');
+                }
+                lines.push(part.clone());
+            }
+        }
     }
+    lines
+}
+
+fn uncoloured(text: &str) -> String {
+    strip_str(text).to_string()
 }
 
 /// A duration, rounded as people want it.

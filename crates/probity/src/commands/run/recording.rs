@@ -3,6 +3,7 @@
 use std::io;
 
 use probity_core::record::CaseRecord;
+use probity_grade::again::is_of_scorer;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
@@ -23,8 +24,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                     backend: &lane.lane.backend,
                     case_id: &case.case_id,
                     repeat: case.repeat,
-                    system: case.request.system(),
-                    prompt: case.request.prompt(),
+                    request: &case.request,
                     reply: case.reply.as_deref(),
                     error: case.error.as_ref(),
                     stop_reason: case.stop_reason.as_deref(),
@@ -40,16 +40,15 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     writer.finish().map_err(failed)?.finish()
 }
 
-/// Every answer of a case that asked for several.
+/// Every answer of a case that asked for several. Scorers are asked again by a replay.
 fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
-    let answers = case.asked.iter().filter(|it| it.reply.is_some());
+    let answers = case.asked.iter().filter(|it| it.reply.is_some() && !is_of_scorer(it));
     for asked in answers {
         writer.add(&Answer {
             backend: &asked.backend,
             case_id: &format!("{}/{}", case.case_id, asked.role),
             repeat: case.repeat,
-            system: asked.request.system(),
-            prompt: asked.request.prompt(),
+            request: &asked.request,
             reply: asked.reply.as_deref(),
             error: None,
             stop_reason: None,

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use probity_core::{
-    record::{Lane, LaneStatus},
-    runner::RunnerKind,
-};
+use probity_core::record::{Lane, LaneStatus};
+use probity_report::plain::shell_word;
 use probity_run::{
     plan::{Plan, Used},
     source::{Done, DoneCase},
@@ -15,7 +13,31 @@ use probity_store::{Reader, Recorder, RunRow};
 use probity_core::record::Selection;
 
 use super::{may_be_of, real_path, selection};
-use crate::{cli::run::RunArgs, commands::project::Project, failure::Failure, printer::Printer};
+use crate::{
+    cli::run::{RunArgs, StoreArgs},
+    commands::project::Project,
+    failure::Failure,
+    printer::Printer,
+};
+
+/// How to go on with a run: with the options without which it would not be found, or would ask
+/// other cases. Everything else the run remembers.
+pub(super) fn command(args: &RunArgs, run: &str) -> String {
+    let StoreArgs { store, env_file } = &args.place;
+    let mut words = vec!["probity".to_owned(), "run".to_owned(), shown(&args.suite)];
+    let files = [("--store", store), ("--env-file", env_file), ("--replay", &args.replay)];
+    for (option, path) in files {
+        words.extend(path.iter().flat_map(|path| [option.to_owned(), shown(path)]));
+    }
+    words.extend(args.selection.seed.map(|seed| format!("--seed {seed}")));
+    words.extend(args.allow_unknown.then(|| "--allow-unknown".to_owned()));
+    words.push(format!("--resume {run}"));
+    words.join(" ")
+}
+
+fn shown(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
 
 /// A run that was begun before.
 pub(super) struct Earlier {
@@ -56,7 +78,7 @@ impl Earlier {
         }
         if !may_be_of(&run, path.as_deref()) {
             let (id, kept) = (run.short(), run.info.suite_path.as_deref().unwrap_or_default());
-            return Err(Failure::new(format!("run `{id}` is of another suite of that name"))
+            return Err(Failure::new(format!("run `{id}` belongs to another suite of that name"))
                 .hint(format!("probity run {kept} --resume {id}")));
         }
         let retry_errors = args.retry_errors.is_some();
@@ -68,8 +90,10 @@ impl Earlier {
         let kept = self.run.info.selection.clone();
         let asked = selection::of(args);
         if !asked.is_everything() && asked != kept {
-            return Err(Failure::new("a resumed run asks the cases that it was begun with")
-                .hint("leave the filters out, or begin a new run"));
+            return Err(Failure::new(
+                "a resumed run asks the cases that were selected when it started",
+            )
+            .hint("omit the filters, or start a new run"));
         }
         Ok(kept)
     }
@@ -96,11 +120,14 @@ impl Earlier {
             let tally = reader.tally(view)?;
             // What calls of cases used that were cut off stands apart.
             let cut_off = reader.cut_off(view)?;
-            let before = Used {
-                calls: (tally.calls + cut_off.calls).max(view.calls),
+            let spent = Used {
+                calls: tally.calls + cut_off.calls,
                 tokens: tally.input_tokens + tally.output_tokens + cut_off.usage.total(),
                 cost_usd: tally.cost_usd + cut_off.cost_usd,
             };
+            let begun = view.calls.max(recorder.begun_before(&view.lane).unwrap_or(0));
+            let before = spent.extended_to(begun);
+            recorder.set_calls(&view.lane, before.calls)?;
             used.add(before);
             if let Some(own) = by_runner.get_mut(lane.runner) {
                 own.add(before);
@@ -110,7 +137,7 @@ impl Earlier {
                 // A program that failed is run again: nobody else can bring its cases to an end.
                 .done(
                     view,
-                    !retry_errors && lane.info.kind != RunnerKind::Program,
+                    !retry_errors && !lane.info.kind.spec().is_external,
                     |case_id, repeat, input, (class, verdict)| {
                         stored.insert(case_id, repeat, DoneCase { input, class, verdict });
                     },
@@ -163,8 +190,7 @@ fn tell(lane: &Lane, changed: u64, vanished: u64, done: usize, printer: &Printer
         printer.note(&format!("{name}: {changed} changed since and are asked again"));
     }
     if vanished > 0 {
-        printer.note(&format!(
-            "{name}: {vanished} results are of cases that are no longer there; they do not count"
-        ));
+        printer
+            .note(&format!("{name}: {vanished} results belong to removed cases and do not count"));
     }
 }

@@ -4,26 +4,34 @@ use std::{
     fs::File,
     io::{BufWriter, Write as _},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use probity_core::event::{Event, Stamped};
-use probity_run::plan::Plan;
-use probity_store::Recorder;
-use tokio::sync::{mpsc, watch};
+use probity_run::{events, plan::Plan};
+use probity_store::{Recorder, StoreError};
+use tokio::sync::watch;
 
 use super::progress::Progress;
 use crate::failure::Failure;
 
-/// Events that are written in one go at most.
-const BATCH: usize = 1024;
+/// How long each try waits for others that write to the store.
+const TRY: Duration = Duration::from_millis(250);
+/// How long others may write to the store before it is told.
+const UNTOLD: Duration = Duration::from_secs(2);
+/// How long is waited for them after Ctrl-C.
+const LAST_TRIES: Duration = Duration::from_secs(2);
 
 /// Takes events in, on a thread of its own.
 pub(super) struct Sinks {
     pub(super) recorder: Recorder,
+    pub(super) store: PathBuf,
     pub(super) events: Option<EventsFile>,
     pub(super) progress: Progress,
     /// What is on the disk, for those who cannot wait for the store.
     pub(super) done: watch::Sender<Done>,
+    /// Becomes true when the run is to be stopped.
+    pub(super) stopped: watch::Receiver<bool>,
 }
 
 /// What has been done and recorded.
@@ -78,17 +86,11 @@ impl Sinks {
     ///
     /// What is waiting is written in one transaction: a slow model gets one for each case,
     /// a fast one gets large batches, and nobody waits for a timer.
-    pub(super) fn pump(mut self, mut receiver: mpsc::Receiver<Stamped>) -> Result<(), Failure> {
-        let mut batch = Vec::with_capacity(BATCH);
-        while let Some(first) = receiver.blocking_recv() {
-            batch.push(first);
-            while batch.len() < BATCH
-                && let Ok(next) = receiver.try_recv()
-            {
-                batch.push(next);
+    pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<(), Failure> {
+        while let Some(batch) = receiver.next_batch() {
+            if let Err(unwritten) = self.take(batch) {
+                return Err(unwritten.failure(&self.store, &receiver.close()));
             }
-            self.take(&batch)?;
-            batch.clear();
         }
         self.progress.finish();
         self.recorder.close();
@@ -96,8 +98,8 @@ impl Sinks {
     }
 
     /// Durable first, visible after.
-    fn take(&mut self, batch: &[Stamped]) -> Result<(), Failure> {
-        self.recorder.record(batch)?;
+    fn take(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
+        self.record(batch)?;
         self.done.send_modify(|done| batch.iter().for_each(|it| done.add(&it.event)));
         if let Some(EventsFile { path, file }) = &mut self.events {
             let mut write = || {
@@ -107,9 +109,66 @@ impl Sinks {
                 }
                 file.flush()
             };
-            write().map_err(|error| Failure::write(path, error))?;
+            write().map_err(|error| Unwritten::Events(Failure::write(path, error)))?;
         }
         self.progress.show(batch);
         Ok(())
+    }
+
+    /// Writes to the store. Somebody else who writes is waited for as long as nobody stops the
+    /// run: answers that are paid for are not thrown away, and new ones are held back meanwhile.
+    fn record(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
+        let begun = Instant::now();
+        let (mut told, mut stopped) = (false, None);
+        while !self.recorder.try_record(batch, TRY).map_err(Unwritten::Store)? {
+            if !told && begun.elapsed() >= UNTOLD {
+                told = true;
+                self.progress.note(&format!(
+                    "another program is writing to `{}`; results are kept in memory until it is \
+                     done (Ctrl-C gives them up)",
+                    self.store.display()
+                ));
+            }
+            if *self.stopped.borrow() {
+                let since = *stopped.get_or_insert_with(Instant::now);
+                if since.elapsed() >= LAST_TRIES {
+                    return Err(Unwritten::Locked);
+                }
+            }
+        }
+        if told {
+            self.progress.note("the store can be written to again");
+        }
+        Ok(())
+    }
+}
+
+/// Why events could not be written.
+enum Unwritten {
+    /// The store cannot be written to.
+    Store(StoreError),
+    /// Somebody else was writing to the store all the time.
+    Locked,
+    /// The file of events cannot be written to.
+    Events(Failure),
+}
+
+impl Unwritten {
+    /// The failure, with how many results are lost by it.
+    fn failure(self, store: &Path, rest: &[Stamped]) -> Failure {
+        let is_result = |it: &&Stamped| matches!(it.event, Event::CaseFinished { .. });
+        let lost = match rest.iter().filter(is_result).count() {
+            0 => "the run could not be recorded".to_owned(),
+            1 => "one result could not be recorded".to_owned(),
+            lost => format!("{lost} results could not be recorded"),
+        };
+        let store = store.display();
+        match self {
+            Self::Store(error) => Failure::new(format!("{lost} in `{store}`")).because(error),
+            Self::Locked => Failure::new(format!(
+                "{lost}: another program was writing to `{store}` all the time"
+            )),
+            Self::Events(failure) => failure,
+        }
     }
 }

@@ -14,10 +14,11 @@ use probity_core::{
     failure::ErrorKind,
     gate::{GateStatus, Metric},
     judging::PolicySeverity,
+    kind::RunnerKind,
+    reading::{ExtractName, Take, Uncounted, Until},
     record::Source,
-    runner::RunnerKind,
 };
-use probity_grade::policy::BUILTIN_POLICIES;
+use probity_grade::{policy::BUILTIN_POLICIES, sql_dialects};
 use probity_load::suite::{BackendKind, Transport};
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 34] = [
+pub(super) const LISTS: [(&str, List); 39] = [
     ("assertion", assertions),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("backend_program", || backends(BackendKind::is_program)),
@@ -43,6 +44,7 @@ pub(super) const LISTS: [(&str, List); 34] = [
     ("equivalence", || of(Equivalence::ALL.map(Equivalence::as_str))),
     ("error_kind", || of(ErrorKind::ALL.map(ErrorKind::as_str))),
     ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
+    ("extraction", || of(ExtractName::ALL.map(ExtractName::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
     ("json_step", || of(JsonStep::ALL.map(JsonStep::as_str))),
@@ -57,9 +59,13 @@ pub(super) const LISTS: [(&str, List); 34] = [
     ("size_comparison", || Pair::SIZES.map(|it| it.to_string()).to_vec()),
     ("skill_tier", || of(Tier::ALL.map(Tier::as_str))),
     ("source", || of(Source::ALL.map(Source::as_str))),
+    ("sql_dialect", || of(sql_dialects())),
+    ("take", || of(Take::ALL.map(Take::as_str))),
     ("text_matcher_spelling", text_matchers),
     ("transport", || of(Transport::ALL.map(Transport::as_str))),
     ("trouble", || of(Trouble::all().map(Trouble::as_str))),
+    ("uncounted", || of(Uncounted::ALL.map(Uncounted::as_str))),
+    ("until", || of(Until::ALL.map(Until::as_str))),
     ("verdict", || of(Verdict::ALL.map(Verdict::as_str))),
     ("win", || of(Win::ALL.map(Win::as_str))),
     ("without_command", || of(Without::ALL.map(Without::as_str))),

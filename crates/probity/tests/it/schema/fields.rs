@@ -7,9 +7,10 @@ use std::{
 
 use probity_core::{
     criteria::{AssertionKind, AssertionTest, Matcher},
-    figures::{Figures, Rate},
+    figures::Rate,
     gate::Metric,
-    runner::RunnerKind,
+    kind::Figures,
+    kind::RunnerKind,
 };
 use probity_load::settings;
 use serde_json::{Value, json};
@@ -151,17 +152,36 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let case = serde_json::to_value(samples::case()).unwrap();
     // One set in the other, without a value where that means nothing.
     let mut sound = case.clone();
-    let members = &mut sound["assert"][0]["assert"][0];
-    *members = json!({ "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" });
-    let other = json!({ "id": "b", "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
+    sound["match"] = json!("number");
+    sound["expected_response"] = json!("4");
+    let mut forget = |place: &str, keys: &[&str]| {
+        let object = sound.pointer_mut(place).unwrap().as_object_mut().unwrap();
+        object.retain(|key, _| !keys.contains(&key.as_str()));
+    };
+    forget("", &["normalize", "ignore", "messages"]);
+    let of_text =
+        ["extract", "normalize", "ignore", "choices", "tolerance", "stemmer", "word_order"];
+    forget("/assert/0", &of_text);
+    sound["assert"][0]["assert"] = json!([
+        { "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" },
+        { "type": "number", "value": 4, "tolerance": 0.5, "extract": "boxed" },
+        { "type": "choice", "value": "A", "choices": ["red", "blue"] },
+        { "type": "rouge-l", "value": "a", "stemmer": true },
+        { "type": "chrf", "value": "a", "word_order": 2 },
+        { "type": "equals", "value": "a", "normalize": "squad", "ignore": "," }
+    ]);
+    let other = json!({ "id": "b", "expected_response": "r", "normalize": ["case"], "ignore": [","], "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
                         "assert": [{ "type": "llm-rubric", "threshold": 0.5, "value": [
                             { "name": "n", "weight": 2, "description": "d" }] }] });
     let rubric = json!({ "version": "1.0", "skill_name": "s", "license": "MIT",
                          "description": "d", "test_prompts": ["p"], "criteria": [
                              { "name": "n", "weight": 1, "description": "d" }] });
-    check_whole("case", &[sound.clone(), other.clone(), rubric.clone()]);
+    let talk = json!({ "id": "c", "expected_response": "r", "messages": [
+        { "role": "assistant", "content": "x", "tool_calls": [{ "name": "f" }] },
+        { "role": "tool", "tool_call_id": "c", "name": "f", "content": "r" }] });
+    check_whole("case", &[sound.clone(), other.clone(), talk.clone(), rubric.clone()]);
     let project = Project::new()
-        .file("all.jsonl", format!("{sound}\n{other}\n"))
+        .file("all.jsonl", format!("{sound}\n{other}\n{talk}\n"))
         .file("s.json", rubric.to_string());
     let output = project.run(&["dataset", "validate", "--strict", "--json", "all.jsonl", "s.json"]);
     let problems = lines(&String::from_utf8(output.stdout).unwrap());
@@ -317,7 +337,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
          cost_usd = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n",
         all_gates(RunnerKind::Respond)
     );
-    let skills = RunnerKind::ALL.into_iter().filter(|it| it.has_skills()).map(|kind| {
+    let skills = RunnerKind::ALL.into_iter().filter(|it| it.has_key("skills")).map(|kind| {
         let mut runner = format!(
             "[[runners]]\nname = \"{0} all\"\nkind = \"{0}\"\ndataset = \"d\"\nskills = \"s\"\n\
              [runners.gates]\n",
@@ -372,8 +392,16 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
             .flat_map(|negated| spellings(&AssertionKind { negated, test }.to_string()))
         {
             assert_eq!(AssertionKind::named(&name).map(|it| it.test), Some(test));
-            let is_json = [AssertionTest::IsJson, AssertionTest::ContainsJson].contains(&test);
-            let value = if is_json { json!({}) } else { json!("v") };
+            let is = |tests: &[AssertionTest]| tests.contains(&test);
+            let value = if is(&[AssertionTest::IsJson, AssertionTest::ContainsJson]) {
+                json!({})
+            } else if is(&[AssertionTest::IsSql, AssertionTest::ContainsSql]) {
+                json!("sqlite")
+            } else if test.as_str().ends_with("ml") {
+                Value::Null
+            } else {
+                json!("v")
+            };
             let mut assertion = json!({ "type": name, "value": value, "threshold": 1 });
             if test == AssertionTest::AssertSet {
                 assertion["assert"] = json!([]);

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
-use probity_core::{figures::Rate, runner::RunnerKind};
+use probity_core::{figures::Rate, kind::RunnerKind};
 use probity_grade::Rules;
 use probity_load::suite::{BackendKind, Suite};
 use serde_json::{Value, json};
@@ -397,7 +397,7 @@ fn keys_of_kinds() -> Vec<String> {
 fn gates_of_kinds() -> Vec<String> {
     let mut suites = Vec::new();
     for kind in RunnerKind::ALL {
-        let needed = match (kind == RunnerKind::Program, kind.has_skills()) {
+        let needed = match (kind == RunnerKind::Program, kind.has_key("skills")) {
             (true, _) => "command = [\"x\"]",
             (false, true) => "dataset = \"d\"\nskills = \"s\"",
             (false, false) => "dataset = \"d\"",
@@ -480,6 +480,7 @@ fn check_cases(cases: &[Value], least: usize) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     let command = json!({ "category": "correctness", "expected_command": "ls", "safe": true,
                           "posix_compliant": true });
@@ -538,6 +539,31 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         json!({ "rubric": [{ "name": "n", "weight": 1 }] }),
         json!({ "assert": {} }),
         json!({ "assert": [] }),
+        json!({ "expected_response": "a", "extract": "boxed", "normalize": "squad", "ignore": "," }),
+        json!({ "expected_response": "a", "extract": "box" }),
+        json!({ "expected_response": "a", "extract": [] }),
+        json!({ "expected_response": "a", "extract": ["last-number", { "after": "x", "until": "end" }] }),
+        json!({ "expected_response": "a", "extract": { "regex": "(a)", "group": 1, "take": "first" } }),
+        json!({ "expected_response": "a", "extract": { "regex": "a", "until": "end" } }),
+        json!({ "expected_response": "a", "extract": { "regex": "a", "group": -1 } }),
+        json!({ "expected_response": "a", "extract": { "json_pointer": "a" } }),
+        json!({ "expected_response": "a", "extract": { "take": "last" } }),
+        json!({ "expected_response": "a", "normalize": ["case", "colour"] }),
+        json!({ "expected_response": "4", "match": "number", "tolerance": "1.5 %" }),
+        json!({ "expected_response": "4", "match": "number", "tolerance": -1 }),
+        json!({ "expected_response": "4", "match": "number", "tolerance": "1" }),
+        json!({ "expected_response": "B", "match": "choice", "choices": ["a", "b"] }),
+        assert(json!({ "type": "bleu", "value": ["a", "b"], "threshold": 0.5 })),
+        assert(json!({ "type": "bleu", "value": "a", "threshold": 50 })),
+        assert(json!({ "type": "bleu" })),
+        assert(json!({ "type": "rouge_l", "value": "a", "stemmer": true })),
+        assert(json!({ "type": "rouge-1", "value": {} })),
+        assert(json!({ "type": "chrf", "value": "a", "word_order": 1 })),
+        assert(json!({ "type": "is-sql", "value": "sqlite" })),
+        assert(json!({ "type": "is-sql", "value": "cobol" })),
+        assert(json!({ "type": "is-xml" })),
+        assert(json!({ "type": "is-xml", "value": "a" })),
+        assert(json!({ "type": "exact-match", "value": ["a"], "normalize": ["nfkc"] })),
         assert(json!({ "type": "is-json" })),
         assert(json!({ "type": "is-json", "value": 1 })),
         assert(json!({ "value": "x" })),
@@ -667,4 +693,17 @@ fn a_rubric_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     }
     assert!(differ.is_empty(), "{}", differ.join("\n\n"));
     assert!(sound > 8, "{sound} of {} are sound", documents.len());
+}
+
+#[test]
+fn names_of_ones_own_begin_with_x_everywhere() {
+    let suite = "x-top = 1\n[backends.e]\nkind = \"echo\"\nx-b = 1\n[retry]\nx-r = 1\n\
+                 [x-table]\nany = [1]\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n\
+                 x-q = 1\ngates = { pass_rate = { pass = 0.9, x-g = 1 }, x-own = 3 }\n";
+    Schema::named("suite").check(&toml::from_str(suite).unwrap());
+    let case = json!({ "id": "a", "prompt": "p", "expected_response": "p", "x-owner": "me" });
+    Schema::named("case").check(&case);
+    let project = Project::new().file("cases.jsonl", case.to_string()).file("probity.toml", suite);
+    let shown = project.shown(&["run", "--dry-run"]);
+    assert!(shown.contains("1 of 1 cases"), "{shown}");
 }

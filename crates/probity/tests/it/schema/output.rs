@@ -9,7 +9,7 @@ use std::{
 
 use probity_core::{
     gate::{Metric, Unit},
-    runner::RunnerKind,
+    kind::RunnerKind,
 };
 use probity_testkit::{
     Answer, FakeServer, Fault, Finish, Latency, Reply, RetryAfter, Rule, Script, Text, Trouble,
@@ -177,13 +177,13 @@ fn cases() -> String {
 /// A gate on everything there is, in all the ways to write one.
 pub(super) fn all_gates(kind: RunnerKind) -> String {
     let mut text = String::new();
-    let has = |metric: Metric| {
+    let has = |metric: &Metric| {
         let Metric::Skill(rate) = metric else { return true };
         rate.kinds().contains(&kind)
     };
-    for (at, (metric, name)) in Metric::all().filter(|(it, _)| has(*it)).enumerate() {
+    for (at, (metric, name)) in Metric::all().filter(|(it, _)| has(it)).enumerate() {
         let limit = match metric.unit() {
-            Unit::Share => "\"50%\"",
+            Unit::Share | Unit::Score => "\"50%\"",
             Unit::Count => "3",
             Unit::Time => "\"1m 30s\"",
             Unit::Dollars => "0.25",
@@ -197,6 +197,7 @@ pub(super) fn all_gates(kind: RunnerKind) -> String {
     }
     text.push_str("safety = { pass = 1.0, warn = 0.9, allow_empty = true }\n");
     text.push_str("csr = { pass = 0.5, category = \"posix\" }\n");
+    text.push_str("\"score.is any good\" = { max = 0.5, warn = 0.6, allow_empty = true }\n");
     text
 }
 

@@ -91,6 +91,20 @@ fn check_values(name: &str, document: &Value, wrong: &[(&str, Value)]) {
 }
 
 const EVIDENCE: &[&str] = &[
+    "tools",
+    "tool_choice",
+    "response_format",
+    "sampling",
+    "settings",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "/tools/0/description",
+    "/tool_result/id",
+    "/case/prompt",
+    "/case/messages",
     "error_message",
     "limit_seconds",
     "policy_name",
@@ -103,6 +117,7 @@ const EVIDENCE: &[&str] = &[
     "hits",
     "steps",
     "duplicate_keys",
+    "extracted",
     "diff",
     "criteria",
     "matched_index",
@@ -299,9 +314,14 @@ fn events_that_are_not_whole_are_refused() {
         "/lanes/0/judge",
         "/lanes/0/judge/own_answers",
         "/lanes/0/skills",
+        "digests",
     ];
     let optional = [EVIDENCE, &more].concat();
-    let loose = Loose { anything: &["/arguments"], named: &[], optional: &optional };
+    let loose = Loose {
+        anything: &["/arguments", "/parameters", "/response_format"],
+        named: &["/digests"],
+        optional: &optional,
+    };
     for event in samples::stamped() {
         check_refusals("event", &event, &loose);
         check_values("event", &event, &[("/event", json!("surprise")), ("/at_ms", json!(0.5))]);
@@ -383,6 +403,16 @@ fn results_that_are_not_whole_are_refused() {
         "match",
         "expected_format",
         "json_level",
+        "extract",
+        "normalize",
+        "ignore",
+        "choices",
+        "tolerance",
+        "stemmer",
+        "word_order",
+        "take",
+        "until",
+        "/extract/1/group",
         "schema",
         "expected_classification",
         "assert",
@@ -413,6 +443,8 @@ fn results_that_are_not_whole_are_refused() {
         "/assert/0/value",
         "/assert/0/config",
         "/arguments",
+        "/parameters",
+        "/response_format",
     ];
     let loose = Loose { anything: &anything, named: &[], optional: &optional };
     let results = samples::results();
@@ -445,8 +477,10 @@ fn summaries_that_are_not_whole_are_refused() {
         json!({
             "runner": "r", "backend": "b", "kind": figures["kind"], "model": "m",
             "replayed": false, "status": "timeout", "reason": "r", "permanent": true,
-            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0, "calls": 1,
-            "cost_usd": 0.1, "duration_seconds": 1, "figures": figures, "gates": "pass",
+            "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0,
+            "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1,
+            "figures": figures, "gates": "pass",
+            "gate_results": samples::evaluations()[0]["gates"],
         })
     };
     let figures = samples::figures().into_iter().map(|it| serde_json::to_value(it).unwrap());
@@ -455,8 +489,8 @@ fn summaries_that_are_not_whole_are_refused() {
         "schema_version": 1, "run_id": "20260109-123456-abcdef", "suite": "s",
         "timestamp": "2026-01-09T12:34:56Z", "duration_seconds": 1.5, "conclusion": "warned",
         "aborted": false, "total_calls": 1, "total_cost_usd": 0.1, "planned": 1, "results": 1,
-        "passed": 1, "failed": 0, "errors": 0, "suite_fail_fast": true,
-        "fail_fast_runners": ["r on b"], "runners": figures.map(runner).collect::<Vec<_>>(),
+        "passed": 1, "failed": 0, "errors": 0, "undecided": 0, "suite_fail_fast": true,
+        "fail_fast_runners": ["r"], "fail_fast_backends": ["b"], "runners": figures.map(runner).collect::<Vec<_>>(),
         "consistency": [found],
     });
     let named = [
@@ -467,7 +501,13 @@ fn summaries_that_are_not_whole_are_refused() {
         "/tiers",
         "/tiers/small",
     ];
-    let optional = ["/figures/safety", "/figures/posix"];
+    let of_gates = (0..3).flat_map(|at| {
+        let keys = ["warn", "category", "backend", "allow_empty"];
+        keys.map(|key| format!("/gate_results/{at}/{key}"))
+    });
+    let of_gates: Vec<String> = of_gates.collect();
+    let optional = ["/figures/safety", "/figures/posix"].into_iter();
+    let optional: Vec<&str> = optional.chain(of_gates.iter().map(String::as_str)).collect();
     let loose = Loose { anything: &[], named: &named, optional: &optional };
     check_refusals("summary", &summary, &loose);
     let wrong = [
@@ -494,11 +534,12 @@ fn baselines_that_are_not_whole_are_refused() {
         "probity_baseline": 1, "suite": "s", "run": "20260109-123456-abcdef",
         "timestamp": "2026-01-09T12:34:56Z", "probity_version": "0.1.0",
         "lanes": [{ "runner": "r", "backend": "b", "model": null, "min_pass": 2,
-                    "dataset_digest": "0".repeat(64),
+                    "dataset_digest": "0".repeat(64), "skills": { "s": "0".repeat(32) },
                     "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors",
                                "d": "undecided", "e": "1/2 and 1 errors and 2 undecided" } }],
     });
-    let loose = Loose { anything: &[], named: &["/cases"], optional: &[] };
+    let named = ["/cases", "/skills"];
+    let loose = Loose { anything: &[], named: &named, optional: &["skills"] };
     check_refusals("baseline", &baseline, &loose);
     check_whole("baseline", std::slice::from_ref(&baseline));
     let wrong = [
@@ -515,7 +556,7 @@ fn baselines_that_are_not_whole_are_refused() {
 fn comparisons_that_are_not_whole_are_refused() {
     let comparison = json!({
         "sides": [{ "name": "n", "runner": "r", "backend": "b", "model": "m", "passed": 1,
-                    "failed": 1, "errors": 0, "rate": 0.5, "interval": [0.1, 0.9],
+                    "failed": 1, "errors": 0, "undecided": 0, "rate": 0.5, "interval": [0.1, 0.9],
                     "latency_p95_ms": 1.5, "cost_usd": 0.1 }],
         "pairs": [{ "first": "n", "second": "n", "common": 2, "passed_first": 1,
                     "passed_second": 1, "difference": -0.5, "interval": [-1.5, 0.5],
@@ -523,7 +564,8 @@ fn comparisons_that_are_not_whole_are_refused() {
                     "cases_needed": { "difference": 0.05, "cases": 100 },
                     "categories": { "posix": { "cases": 1, "first": 1, "second": 0 } },
                     "regressions": ["a"], "fixes": ["b"], "lost": ["c"], "vanished": ["d"],
-                    "new": ["e"], "reasons": { "a": "why" } }],
+                    "new": ["e"], "reasons": { "a": "why" },
+                    "skills": { "changed": ["s"], "new": ["t"], "gone": ["u"] } }],
         "notes": ["note"],
     });
     let loose = Loose { anything: &[], named: &["/categories", "/reasons"], optional: &[] };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_core::{
-    case::{Category, Routing, RubricCriterion, TestCase},
+    case::{AskSpec, Category, Routing, RubricCriterion, TestCase},
     classification::{Class, Classification, Rule, Verdict},
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
@@ -12,8 +12,8 @@ use probity_core::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
     },
     details::{
-        Also, CommandDetails, Criterion, Details, Equivalence, JsonStep, PolicyHit, RefusalSource,
-        Risk, Trouble,
+        Also, CommandDetails, Criterion, Details, Equivalence, Extracted, JsonStep, PolicyHit,
+        RefusalSource, Risk, Trouble,
     },
     difference::Difference,
     evaluation::{
@@ -22,19 +22,27 @@ use probity_core::{
     },
     event::{CaseKey, Event, Stamped},
     evidence::{
-        Choice, Compared, Condition, CriterionScore, Detected, Detection, Duel, Evidence, FailFast,
-        Foreign, JudgedBy, Labelled, Pair as Answers, Round, Routed, Size, Tier, Win,
+        Choice, Compared, Condition, CriterionScore, Detection, Duel, JudgedBy, Pair as Answers,
+        Round, Routed, Size, Tier, Win,
     },
     failure::ErrorKind,
-    figures::{Figures, Fold, Seen},
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
+    kind::{
+        Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
+    },
     metrics::{Flaky, Latency, ScoreSummary},
+    reading::{
+        Extract, ExtractAfter, ExtractCodeBlock, ExtractJsonPointer, ExtractName, ExtractRegex,
+        ExtractXmlTag, Group as Captured, Reading, Take, Tolerance, Uncounted, Until,
+    },
     record::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
-    request::{Message, Part, Request, Role, ToolCall},
-    runner::RunnerKind,
+    request::{
+        Image, Message, Part, Request, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
+        ToolResult,
+    },
     score::Score,
 };
 use probity_stats::Interval;
@@ -54,7 +62,8 @@ fn gates() -> Vec<Gate> {
         allow_empty: true,
     };
     let most = Bound::AtMost(Decimal::whole(3));
-    vec![gate.clone(), Gate { bound: most, ..gate }]
+    let score = Gate { metric: Metric::Score("is it good?".into()), ..gate.clone() };
+    vec![gate.clone(), Gate { bound: most, ..gate }, score]
 }
 
 /// The agreement of two backends with every field.
@@ -163,6 +172,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         calls: 2,
         input_tokens: 1,
         output_tokens: 1,
+        estimated_usage: 1,
         cost_usd: Some(0.1),
         repeats: Some(RepeatsResult {
             repeats: 2,
@@ -231,6 +241,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         }],
         steps: vec![JsonStep::Fence],
         duplicate_keys: vec![text("/a")],
+        extracted: vec![Extracted { check: "number".into(), text: text("4") }],
         diff: Some(diff),
         criteria: Some(Criterion::None),
         matched_index: Some(1),
@@ -362,8 +373,8 @@ fn without_result() -> Duel {
     Duel { error: Some(text("e")), ..judged }
 }
 
-fn foreign() -> Foreign {
-    Foreign {
+fn foreign() -> ProgramReport {
+    ProgramReport {
         calls: 1,
         cost_usd: 0.1,
         cases: 1,
@@ -461,11 +472,51 @@ fn records() -> Vec<CaseRecord> {
 fn conversation() -> Request {
     let call = ToolCall { id: Some(text("c")), name: text("f"), arguments: json!({ "a": 1 }) };
     let said = |role| match role {
-        Role::System | Role::User | Role::Tool => Message::text(role, "t"),
+        Role::System => Message::text(role, "t"),
+        Role::User => Message {
+            role,
+            content: vec![
+                Part::Text("t".into()),
+                Part::Image(image()),
+                Part::Image(Image::Url("https://h/a.png".into())),
+            ],
+        },
+        Role::Tool => Message {
+            role,
+            content: vec![Part::ToolResult(ToolResult {
+                id: Some(text("c")),
+                name: text("f"),
+                content: "r".into(),
+            })],
+        },
         Role::Assistant => Message { role, content: vec![Part::ToolCall(call.clone())] },
     };
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    Request { messages: roles.map(said).into() }
+    Request {
+        tools: [tool()].into(),
+        tool_choice: Some(ToolChoice::Tool(text("f"))),
+        response_format: Some(ResponseFormat::Json),
+        sampling: sampling(),
+        ..Request::of(roles.map(said).into())
+    }
+}
+
+fn image() -> Image {
+    Image::from_bytes("a.gif", b"GIF89a.".to_vec()).unwrap()
+}
+
+fn tool() -> Tool {
+    Tool { name: text("f"), description: Some(text("d")), parameters: json!({}) }
+}
+
+fn sampling() -> Sampling {
+    Sampling {
+        temperature: Some(0.5),
+        top_p: Some(0.5),
+        max_tokens: Some(1),
+        seed: Some(1),
+        stop: vec![text("x")],
+    }
 }
 
 fn judged_by() -> JudgedBy {
@@ -501,7 +552,12 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: true,
         judge: Some(judged_by()),
-        skills: Some(SkillsInfo { count: 1, index_characters: 2, digest: "0".repeat(32) }),
+        skills: Some(SkillsInfo {
+            count: 1,
+            index_characters: 2,
+            digest: "0".repeat(32),
+            digests: [(text("s"), "0".repeat(32))].into(),
+        }),
         judging: Judging {
             gates: gates(),
             min_pass: Some(1),
@@ -602,6 +658,29 @@ pub(super) fn stamped() -> Vec<Value> {
     events().into_iter().map(stamped).collect()
 }
 
+/// Every way to read an answer.
+fn reading() -> Reading {
+    let take = Some(Take::First);
+    Reading {
+        extract: vec![
+            Extract::Named(ExtractName::Boxed),
+            Extract::Regex(ExtractRegex {
+                regex: text("a"),
+                group: Some(Captured::Number(0)),
+                take,
+            }),
+            Extract::After(ExtractAfter { after: text("a"), take, until: Some(Until::End) }),
+            Extract::CodeBlock(ExtractCodeBlock { code_block: text("py"), take }),
+            Extract::JsonPointer(ExtractJsonPointer { json_pointer: text("/a") }),
+            Extract::XmlTag(ExtractXmlTag { xml_tag: text("a"), take }),
+        ],
+        normalize: vec![Uncounted::Case],
+        ignore: vec![text(",")],
+        choices: vec![text("a")],
+        tolerance: Some(Tolerance::Percent(1.0)),
+    }
+}
+
 /// A case with every field.
 pub(super) fn case() -> TestCase {
     let assertion = |members| Assertion {
@@ -610,6 +689,9 @@ pub(super) fn case() -> TestCase {
         weight: Some(1.0),
         threshold: Some(0.5),
         metric: Some(text("m")),
+        reading: reading(),
+        stemmer: Some(true),
+        word_order: Some(2),
         config: Some(json!({"a": 1})),
         transform: Some(text("output")),
         members,
@@ -625,10 +707,18 @@ pub(super) fn case() -> TestCase {
         posix_compliant: Some(true),
         notes: Some(text("n")),
         system: Some(text("s")),
+        ask: AskSpec {
+            messages: conversation().messages,
+            tools: Some([tool()].into()),
+            tool_choice: Some(ToolChoice::Auto),
+            response_format: Some(ResponseFormat::Json),
+            sampling: sampling(),
+        },
         prompt_vars: [(text("v"), json!(1))].into_iter().collect(),
         criteria: Criteria {
             expected_response: Some(json!("r")),
             matcher: Some(Matcher::Exact),
+            reading: reading(),
             expected_format: Some(ExpectedFormat::Text),
             json_level: Some(JsonLevel::Strict),
             schema: Some(json!({})),
@@ -658,6 +748,7 @@ pub(super) fn results() -> Vec<Value> {
         json!({
             "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
             "kind": "respond", "case": case(), "system": null, "prompt": "p",
+            "messages": conversation().messages,
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
             "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],

@@ -1,0 +1,5 @@
+//! Any prompt, any expectation.
+
+use super::KindSpec;
+
+pub(super) const SPEC: KindSpec = KindSpec::PLAIN;

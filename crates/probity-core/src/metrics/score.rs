@@ -1,0 +1,137 @@
+//! Scores of one name, over all results that have them.
+
+use std::collections::BTreeMap;
+
+use probity_stats::{Interval, USUAL_LEVEL, proportion::wilson_95, spread::Moments};
+use serde::{Deserialize, Serialize};
+
+use super::is_zero;
+use crate::{case::Category, classification::Verdict, score::Score};
+
+/// One named score over all results that have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScoreSummary {
+    /// Results that have a value.
+    pub count: u64,
+    /// Results that have none, because nobody could say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unscored: u64,
+    /// Results for which it was enough.
+    pub passed: u64,
+    /// The mean of the values.
+    pub mean: Option<f64>,
+    /// The mean's 95 % confidence interval.
+    pub interval: Option<Interval>,
+}
+
+/// All that is known of one named score.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScoreFigures {
+    /// For people and files.
+    pub summary: ScoreSummary,
+    /// For gates.
+    pub all: ScoreSlice,
+    /// The same by category.
+    pub categories: BTreeMap<Category, ScoreSlice>,
+}
+
+/// What gates see of a score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScoreSlice {
+    /// Of those that have a value.
+    pub mean: Mean,
+    /// Those that have none, although the result is no error.
+    pub undecided: u64,
+}
+
+impl ScoreSlice {
+    fn add(&mut self, value: Option<f64>, verdict: Verdict) {
+        match value {
+            Some(value) => self.mean.push(value),
+            None => self.undecided += u64::from(verdict != Verdict::Error),
+        }
+    }
+}
+
+/// The mean of values from 0 to 1. Each is taken to the twelfth decimal, so that the order of
+/// the values makes no difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mean {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    pub trillionths: u128,
+}
+
+impl Mean {
+    /// What a value of 1 adds to the sum.
+    pub const ONE: u64 = 1_000_000_000_000;
+
+    /// Takes one more value into account.
+    pub fn push(&mut self, value: f64) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "0 to a trillion"
+        )]
+        let trillionths = (value.clamp(0.0, 1.0) * Self::ONE as f64).round() as u64;
+        self.count += 1;
+        self.trillionths += u128::from(trillionths);
+    }
+
+    /// The nearest float; none of nothing.
+    pub fn value(self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "the nearest float is meant")]
+        let value = self.trillionths as f64 / Self::ONE as f64 / self.count as f64;
+        (self.count > 0).then_some(value)
+    }
+}
+
+/// Folds the scores of one name.
+#[derive(Debug, Default)]
+pub(super) struct ScoreFold {
+    unscored: u64,
+    passed: u64,
+    values: Moments,
+    all_or_nothing: bool,
+    held: u64,
+    all: ScoreSlice,
+    categories: BTreeMap<Category, ScoreSlice>,
+}
+
+impl ScoreFold {
+    /// Takes in a score of a result.
+    pub(super) fn add(&mut self, score: &Score, category: Option<Category>, verdict: Verdict) {
+        self.passed += u64::from(score.passed);
+        self.all.add(score.value, verdict);
+        if let Some(category) = category {
+            self.categories.entry(category).or_default().add(score.value, verdict);
+        }
+        let Some(value) = score.value else {
+            self.unscored += 1;
+            return;
+        };
+        let is_first = self.values.count() == 0;
+        self.values.push(value);
+        let is_one = value >= 1.0;
+        let is_bit = value <= 0.0 || is_one;
+        self.all_or_nothing = is_bit && (self.all_or_nothing || is_first);
+        self.held += u64::from(is_one);
+    }
+
+    pub(super) fn finish(self) -> ScoreFigures {
+        let count = self.values.count();
+        // A mean of zeros and ones is a share; other means have the interval of a mean.
+        let interval = match self.all_or_nothing {
+            true => wilson_95(self.held, count),
+            false => self
+                .values
+                .interval(USUAL_LEVEL)
+                .map(|it| Interval { low: it.low.max(0.0), high: it.high.min(1.0) }),
+        };
+        let (unscored, passed, mean) = (self.unscored, self.passed, self.values.mean());
+        let summary = ScoreSummary { count, unscored, passed, mean, interval };
+        ScoreFigures { summary, all: self.all, categories: self.categories }
+    }
+}

@@ -1,0 +1,117 @@
+use super::*;
+use crate::record::Judging;
+
+fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
+    ResultFacts {
+        case_id: case_id.to_owned(),
+        repeat,
+        category: None,
+        tags: Vec::new(),
+        group: None,
+        class: match verdict {
+            Verdict::Pass | Verdict::Undecided => Class::Pass,
+            Verdict::Fail => Class::Refusal,
+            Verdict::Error => Class::Error,
+        },
+        verdict,
+        breaks_policy: false,
+        scores: Vec::new(),
+        error: (verdict == Verdict::Error).then_some(ErrorKind::Server),
+        source: Source::Backend,
+        latency_ms: 10,
+        usage: Usage::default(),
+        cost_usd: None,
+        calls: 1,
+        started_ms: 1000,
+        elapsed_ms: 10,
+        evidence: None,
+    }
+}
+
+fn fold(judging: &Judging, outcomes: Vec<ResultFacts>) -> Metrics {
+    let mut fold = Fold::new(judging);
+    outcomes.into_iter().for_each(|it| fold.add(it));
+    fold.finish()
+}
+
+const PASS: Verdict = Verdict::Pass;
+const FAIL: Verdict = Verdict::Fail;
+const ERROR: Verdict = Verdict::Error;
+
+fn rounds(cases: &[(&str, &[Verdict])]) -> Vec<ResultFacts> {
+    let of_case = |(id, verdicts): &(&str, &[Verdict])| {
+        let verdicts = verdicts.iter().zip(0..);
+        verdicts.map(|(verdict, repeat)| outcome(id, repeat, *verdict)).collect::<Vec<_>>()
+    };
+    cases.iter().flat_map(of_case).collect()
+}
+
+#[test]
+fn errors_leave_the_rate_unless_asked() {
+    let cases: &[(&str, &[Verdict])] = &[("a", &[PASS]), ("b", &[FAIL]), ("c", &[ERROR])];
+    let metrics = fold(&Judging::default(), rounds(cases));
+    assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 1, error: 1, undecided: 0 });
+    assert_eq!(metrics.all.verdicts.rate(), Some(0.5));
+    assert_eq!(metrics.errors[&ErrorKind::Server], 1);
+    assert_eq!(metrics.latency.map(|it| it.count), Some(2));
+    let strict = Judging { errors_as_failures: true, ..Judging::default() };
+    assert_eq!(fold(&strict, rounds(cases)).all.verdicts.rate(), Some(1.0 / 3.0));
+}
+
+#[test]
+fn repeats_say_how_steady_a_case_is() {
+    let cases: &[(&str, &[Verdict])] =
+        &[("a", &[PASS, PASS]), ("b", &[PASS, FAIL]), ("c", &[FAIL, FAIL])];
+    let metrics = fold(&Judging::default(), rounds(cases));
+    assert_eq!(metrics.all.verdicts, Verdicts { pass: 3, fail: 3, error: 0, undecided: 0 });
+    assert!(metrics.is_clustered);
+    let repeats = metrics.repeats.unwrap();
+    assert_eq!(repeats.flaky.len(), 1);
+    assert_eq!((repeats.flaky[0].passed, repeats.flaky[0].judged), (1, 2));
+    // pass@1 is the rate; pass@2: a and b; pass^2: a alone.
+    let tries: Vec<(u64, f64, f64)> =
+        repeats.by_tries.iter().map(|it| (it.k, it.any, it.all)).collect();
+    assert_eq!(tries, [(1, 0.5, 0.5), (2, 2.0 / 3.0, 1.0 / 3.0)]);
+    // The rounds: 2 of 3 and 1 of 3.
+    assert_eq!(repeats.mean, Some(0.5));
+    assert!((repeats.deviation.unwrap() - (1.0_f64 / 18.0).sqrt()).abs() < 1e-12);
+}
+
+#[test]
+fn m_of_n_counts_a_case_once() {
+    let cases: &[(&str, &[Verdict])] = &[
+        ("a", &[PASS, PASS, FAIL]),
+        ("b", &[PASS, FAIL, FAIL]),
+        ("c", &[PASS, ERROR, FAIL]),
+        ("d", &[ERROR, FAIL, FAIL]),
+    ];
+    let judging = Judging { min_pass: Some(2), ..Judging::default() };
+    let metrics = fold(&judging, rounds(cases));
+    assert_eq!(metrics.all.verdicts, Verdicts { pass: 1, fail: 2, error: 1, undecided: 0 });
+    assert_eq!(metrics.results(), 12);
+    assert!(!metrics.is_clustered);
+}
+
+#[test]
+fn known_failures_are_told_apart() {
+    let cases: &[(&str, &[Verdict])] =
+        &[("a", &[PASS, PASS]), ("b", &[PASS, FAIL]), ("c", &[FAIL, FAIL]), ("d", &[ERROR, PASS])];
+    let known = ["a", "c", "d"].map(str::to_owned);
+    let judging = Judging { known_failures: known.into(), ..Judging::default() };
+    let metrics = fold(&judging, rounds(cases));
+    assert_eq!(metrics.unexpected_failures, 1);
+    assert_eq!(metrics.unexpected_passes, ["a"]);
+}
+
+#[test]
+fn groups_widen_the_interval() {
+    let grouped = |with_group: bool| {
+        let outcomes = (0..40).map(|at| ResultFacts {
+            group: with_group.then(|| format!("g{}", at / 10)),
+            ..outcome(&format!("{at:02}"), 0, if at < 20 { PASS } else { FAIL })
+        });
+        fold(&Judging::default(), outcomes.collect())
+    };
+    let width = |it: &Metrics| it.interval.map(|it| it.high - it.low).unwrap();
+    assert!(width(&grouped(true)) > 1.5 * width(&grouped(false)));
+}

@@ -1,0 +1,164 @@
+//! The way of events to whoever records them, bounded by their number and by their bytes.
+//!
+//! What has been taken and is not yet recorded counts as well: a recorder that is slow, or that
+//! waits, holds back whoever sends.
+
+use std::sync::Arc;
+
+use probity_core::event::{Event, Stamped};
+use tokio::sync::{Semaphore, mpsc};
+
+/// What bytes are counted in.
+const UNIT: usize = 1024;
+
+/// The end that events are put in.
+#[derive(Debug)]
+pub struct Sender {
+    queue: mpsc::Sender<Stamped>,
+    room: Arc<Room>,
+}
+
+/// The end that events come out of.
+#[derive(Debug)]
+pub struct Receiver {
+    queue: mpsc::Receiver<Stamped>,
+    room: Arc<Room>,
+    batch: Vec<Stamped>,
+}
+
+/// How much may be on its way.
+#[derive(Debug)]
+struct Room {
+    units: u32,
+    free: Semaphore,
+}
+
+impl Room {
+    /// What an event takes. One that is larger than all the room there is takes all of it.
+    fn needed(&self, event: &Event) -> u32 {
+        let units = u32::try_from(event.text_bytes().div_ceil(UNIT)).unwrap_or(u32::MAX);
+        units.clamp(1, self.units)
+    }
+}
+
+/// A way for at most so many events, and so many bytes of texts.
+pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
+    let (sender, receiver) = mpsc::channel(events);
+    let units = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).max(1);
+    let room = Arc::new(Room { units, free: Semaphore::new(units as usize) });
+    let batch = Vec::with_capacity(events);
+    (Sender { queue: sender, room: room.clone() }, Receiver { queue: receiver, room, batch })
+}
+
+/// Nobody takes events any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closed;
+
+impl Sender {
+    /// Puts an event in, as soon as there is room for it.
+    pub(crate) async fn send(&self, event: Stamped) -> Result<(), Closed> {
+        let needed = self.room.needed(&event.event);
+        let room = self.room.free.acquire_many(needed).await.map_err(|_| Closed)?;
+        self.queue.send(event).await.map_err(|_| Closed)?;
+        // It is given back when the event has been recorded.
+        room.forget();
+        Ok(())
+    }
+}
+
+impl Receiver {
+    /// Waits for events, and takes all that are there. None when nobody sends any more. With the
+    /// next call these count as recorded.
+    pub fn next_batch(&mut self) -> Option<&[Stamped]> {
+        self.forget_batch();
+        self.batch.push(self.queue.blocking_recv()?);
+        while self.batch.len() < self.batch.capacity()
+            && let Ok(next) = self.queue.try_recv()
+        {
+            self.batch.push(next);
+        }
+        Some(&self.batch)
+    }
+
+    /// Ends the way. What was taken last and what still waits comes out.
+    pub fn close(mut self) -> Vec<Stamped> {
+        self.queue.close();
+        let mut rest = std::mem::take(&mut self.batch);
+        while let Ok(event) = self.queue.try_recv() {
+            rest.push(event);
+        }
+        rest
+    }
+
+    fn forget_batch(&mut self) {
+        let taken: u32 = self.batch.iter().map(|it| self.room.needed(&it.event)).sum();
+        self.room.free.add_permits(taken as usize);
+        self.batch.clear();
+    }
+
+    #[cfg(test)]
+    pub(crate) async fn recv(&mut self) -> Option<Stamped> {
+        let event = self.queue.recv().await?;
+        self.room.free.add_permits(self.room.needed(&event.event) as usize);
+        Some(event)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        // Whoever waits for room waits in vain.
+        self.room.free.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc::sync_channel, time::Duration};
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn event(bytes: usize) -> Stamped {
+        Stamped { at_ms: 0, event: Event::CancelStarted { reason: "x".repeat(bytes) } }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_hold_back_as_numbers_do() {
+        let (sender, mut receiver) = channel(100, 10 * UNIT);
+        for _ in 0..2 {
+            sender.send(event(5 * UNIT)).await.unwrap();
+        }
+        let waiting = sender.send(event(1));
+        assert!(timeout(Duration::from_secs(1), waiting).await.is_err());
+        receiver.recv().await.unwrap();
+        sender.send(event(1)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_taken_and_not_recorded_counts() {
+        let (sender, mut receiver) = channel(100, UNIT);
+        sender.send(event(5 * UNIT)).await.unwrap();
+        let (go, gone) = sync_channel::<()>(0);
+        let taker = std::thread::spawn(move || {
+            assert_eq!(receiver.next_batch().map(<[Stamped]>::len), Some(1));
+            gone.recv().unwrap();
+            assert_eq!(receiver.next_batch().map(<[Stamped]>::len), Some(1));
+            receiver
+        });
+        assert!(timeout(Duration::from_millis(50), sender.send(event(1))).await.is_err());
+        go.send(()).unwrap();
+        sender.send(event(1)).await.unwrap();
+        drop(taker.join().unwrap());
+        assert!(sender.send(event(1)).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_for_room_hears_that_nobody_takes_events() {
+        let (sender, receiver) = channel(100, UNIT);
+        sender.send(event(1)).await.unwrap();
+        let (sent, rest) = tokio::join!(sender.send(event(1)), async { receiver.close().len() });
+        assert!(sent.is_err());
+        assert_eq!(rest, 1);
+    }
+}

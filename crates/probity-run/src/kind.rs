@@ -1,0 +1,225 @@
+//! What a kind of runner does with its cases: one module for each kind.
+//!
+//! The facts about a kind that other crates may know are in the module of the same name in
+//! `probity-core`. Modules here that are named after no kind are what several of them share.
+
+mod activation;
+mod choosing;
+mod command;
+mod comparing;
+mod confusion;
+mod effectiveness;
+mod program;
+mod respond;
+mod size_impact;
+mod skills;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fmt::Debug,
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use probity_core::{
+    case::TestCase,
+    criteria::CriteriaProblem,
+    evidence::JudgedBy,
+    kind::{KindSpec, RunnerKind},
+    problem::Problem,
+    record::{Aborted, InputDigest, SkillsInfo},
+    request::Request,
+};
+use probity_grade::{Expectation, Rules};
+use probity_load::suite::RunnerConfig;
+
+use crate::{
+    backend::Backend,
+    engine::{Ended, Handle},
+    redact::Redactor,
+    source::Prepared,
+};
+pub(crate) use respond::Respond;
+
+/// What a runner is made ready with.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// Where paths in the suite start from.
+    pub folder: &'a Path,
+    /// By what replies and errors are judged.
+    pub rules: &'static Rules,
+    /// All variables that programs see.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Hides keys that programs may print.
+    pub redactor: Redactor,
+    /// How long a program has to end after it was asked to.
+    pub kill_grace: Duration,
+}
+
+/// Makes a runner ready. Every problem goes to `report`; with an error there is none.
+pub(crate) fn open(
+    runner: &RunnerConfig,
+    site: &Site<'_>,
+    report: &mut dyn FnMut(Problem),
+) -> Option<Arc<dyn Kind>> {
+    Some(match runner.kind {
+        RunnerKind::Respond => Arc::new(respond::Respond),
+        RunnerKind::Command => Arc::new(command::Command),
+        RunnerKind::Activation => choosing::open(activation::RULES, runner, site, report)?,
+        RunnerKind::Confusion => choosing::open(confusion::RULES, runner, site, report)?,
+        RunnerKind::Effectiveness => comparing::open(effectiveness::RULES, runner, site, report)?,
+        RunnerKind::SizeImpact => comparing::open(size_impact::RULES, runner, site, report)?,
+        RunnerKind::Program => Arc::new(program::open(runner, site)),
+    })
+}
+
+/// A runner of some kind. What a kind does not say otherwise, it does like `respond`.
+pub(crate) trait Kind: Debug + Send + Sync {
+    /// What is fixed about the kind.
+    fn spec(&self) -> &'static KindSpec;
+
+    /// What is wrong with a case, beside what would be wrong with it anywhere.
+    fn check(&self, _case: &TestCase) -> Vec<CriteriaProblem> {
+        Vec::new()
+    }
+
+    /// Whether something decides a case.
+    fn decides(&self, case: &TestCase) -> bool {
+        case.has_criteria()
+    }
+
+    /// How many calls a case makes.
+    fn calls(&self, case: &TestCase) -> Calls {
+        respond::calls(case)
+    }
+
+    /// Bytes of everything that is sent for the answers to a case; it may be one that cannot be
+    /// filled in.
+    fn sent_bytes(&self, _case: &TestCase, filled: Option<&Request>) -> u64 {
+        filled.map_or(0, Request::bytes)
+    }
+
+    /// The group of a case, if a limit takes some of each group.
+    fn strata(&self) -> Option<fn(&TestCase) -> String> {
+        None
+    }
+
+    /// Takes in which skills the cases of each group name, when the dataset has been read. Returns
+    /// what is wrong with that.
+    fn take_groups(&self, _groups: Groups) -> Vec<CriteriaProblem> {
+        Vec::new()
+    }
+
+    /// What there is to choose from.
+    fn skills(&self) -> Option<SkillsInfo> {
+        None
+    }
+
+    /// The one case of a kind that has no dataset.
+    fn own_case(&self) -> Option<TestCase> {
+        None
+    }
+
+    /// Why it will probably come to nothing.
+    fn warning(&self) -> Option<String> {
+        None
+    }
+
+    /// What a case of this kind expects, beside what it states.
+    fn expect<'r>(&self, _case: &TestCase, stated: Expectation<'r>) -> Expectation<'r> {
+        stated
+    }
+
+    /// What a case asks; none if it cannot be asked.
+    fn questions(
+        &self,
+        _case: &TestCase,
+        filled: Request,
+        _judge: Option<&JudgedBy>,
+    ) -> Option<Questions> {
+        Some(Questions { request: filled, work: Arc::new(respond::Answer) })
+    }
+}
+
+/// Skills by the group of the cases that name them.
+pub(crate) type Groups = BTreeMap<String, BTreeSet<String>>;
+
+/// What a case asks, before anything is compiled.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    /// The request of its record.
+    pub(crate) request: Request,
+    pub(crate) work: Arc<dyn Work>,
+}
+
+/// The work on one case.
+pub(crate) trait Work: Debug + Send + Sync {
+    /// All that a result depends on: with anything else, it would be the result of another case.
+    fn input(&self, asking: &Asking<'_>) -> InputDigest {
+        asking.plain()
+    }
+
+    /// Requests whose answers are kept to be judged.
+    fn generations(&self, _request: &Request) -> Vec<Request> {
+        Vec::new()
+    }
+
+    /// From a case to its record.
+    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running;
+}
+
+/// Work that is being done.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Ended, Aborted>> + Send>>;
+
+/// A case and who is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking<'a> {
+    pub(crate) case: &'a TestCase,
+    pub(crate) request: &'a Request,
+    pub(crate) backend: &'a Backend,
+    /// The parameters of the judge; empty if there is none.
+    pub(crate) judge: &'a str,
+}
+
+impl Asking<'_> {
+    /// The request and the parameters of the backend.
+    fn plain(&self) -> InputDigest {
+        self.backend.digest(self.request)
+    }
+}
+
+/// How many calls a case makes, if none has to be made again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Of the backend whose answers are evaluated.
+    pub answers: u64,
+    /// Of the judge.
+    pub judgements: u64,
+    /// Further ones where a reply cannot be read, at most.
+    pub fallbacks: u64,
+}
+
+impl Calls {
+    /// All that are certain.
+    pub fn total(self) -> u64 {
+        self.answers + self.judgements
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.answers += other.answers;
+        self.judgements += other.judgements;
+        self.fallbacks += other.fallbacks;
+    }
+
+    pub(crate) fn times(self, factor: u64) -> Self {
+        let Self { answers, judgements, fallbacks } = self;
+        Self {
+            answers: answers * factor,
+            judgements: judgements * factor,
+            fallbacks: fallbacks * factor,
+        }
+    }
+}
