@@ -352,10 +352,8 @@ impl Context<'_> {
     }
 
     fn scorer(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<Test> {
-        if let Scorer::Named(name) = &scorer
-            && let Err(why) = compiler.has_scorer(name)
-        {
-            return self.problem("value", "unknown-scorer", why);
+        if let Err((code, why)) = compiler.check_scorer(&scorer) {
+            return self.problem("value", code, why);
         }
         if !self.assertion.reading.extract.is_empty() {
             let message = "a scorer gets the whole reply: take the answer out with `transform`";

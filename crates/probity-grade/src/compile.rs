@@ -28,7 +28,7 @@ use crate::{
     routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
-    script::{self, CaseFacts, ScorerCall, ScorerInput, Script},
+    script::{self, CaseFacts, Scorer, ScorerCall, ScorerInput, Script},
 };
 
 /// The score of a case that says what its result is to be classified as.
@@ -393,13 +393,24 @@ impl<'r> Compiler<'r> {
         self.scorers.len() - 1
     }
 
-    /// Whether the suite has a scorer of that name.
-    pub(crate) fn has_scorer(&self, name: &str) -> Result<(), String> {
-        match &self.rules.scorers {
-            Some(known) if !known.contains(name) => {
-                Err(format!("the suite has no scorer `{name}`"))
-            }
-            Some(_) | None => Ok(()),
+    /// Whether the suite has that scorer, or the file of it is there; else a code and why not.
+    pub(crate) fn check_scorer(&self, scorer: &Scorer) -> Result<(), (&'static str, String)> {
+        match scorer {
+            Scorer::Named(name) => match &self.rules.scorers {
+                Some(known) if !known.contains(name) => {
+                    Err(("unknown-scorer", format!("the suite has no scorer `{name}`")))
+                }
+                Some(_) | None => Ok(()),
+            },
+            Scorer::Python(source) => match source.trim().strip_prefix("file://") {
+                Some(named) => {
+                    let scripts = self.rules.scripts.as_ref();
+                    let checked = scripts.map_or(Ok(()), |it| it.check_file(named));
+                    checked.map_err(|why| ("bad-script", why))
+                }
+                None => Ok(()),
+            },
+            Scorer::Exec(_) => Ok(()),
         }
     }
 

@@ -12,6 +12,9 @@ use crate::reply::Reply;
 pub trait Scripts: fmt::Debug + Send + Sync {
     /// Compiles a script, or the script in the file that `source` names with `file://`.
     fn compile(&self, source: &str) -> Result<Arc<dyn Script>, String>;
+
+    /// Whether a scorer may use the file that is named after `file://`.
+    fn check_file(&self, named: &str) -> Result<(), String>;
 }
 
 /// A script that can be run.

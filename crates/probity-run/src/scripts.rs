@@ -37,7 +37,7 @@ impl Scripts for JavaScript {
             None => probity_script::Script::inline(source),
             Some(named) => {
                 let (path, wanted) = split_name(named);
-                let files = read_files(&self.folder.join(path))?;
+                let files = read_files(&self.folder, path)?;
                 probity_script::Script::files(&files.texts, &files.entry, wanted)
             }
         };
@@ -45,6 +45,12 @@ impl Scripts for JavaScript {
             Ok(script) => Ok(Arc::new(Compiled(script))),
             Err(problem) => Err(format!("the script cannot be compiled: {problem}")),
         }
+    }
+
+    fn check_file(&self, named: &str) -> Result<(), String> {
+        let (path, _) = split_name(named);
+        let found = bounded::find_named(&self.folder, path);
+        found.map(drop).map_err(|error| format!("`{path}` cannot be used: {error}"))
     }
 }
 
@@ -71,8 +77,9 @@ struct Files {
     entry: String,
 }
 
-/// Reads a script and whatever it requires of its own folder.
-fn read_files(path: &Path) -> Result<Files, String> {
+/// Reads a script and whatever it requires of its own folder. `root` is where its path starts from.
+fn read_files(root: &Path, path: &str) -> Result<Files, String> {
+    let path = Path::new(path);
     let ending = path.extension().and_then(|it| it.to_str()).unwrap_or("");
     if !ENDINGS.contains(&ending) {
         return Err(format!(
@@ -82,17 +89,18 @@ fn read_files(path: &Path) -> Result<Files, String> {
         ));
     }
     let entry = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let own = path.parent().unwrap_or(Path::new(""));
+    let folder = root.join(own);
     let read = |name: &str| {
-        let path = folder.join(name);
-        bounded::read_text(&path, LARGEST_FILE)
-            .map_err(|error| format!("failed to read `{}`: {error}", path.display()))
+        let named = own.join(name).to_string_lossy().into_owned();
+        bounded::read_named_text(root, &named, LARGEST_FILE)
+            .map_err(|error| format!("failed to read `{}`: {error}", folder.join(name).display()))
     };
     let mut texts = BTreeMap::from([(entry.clone(), read(&entry)?)]);
     let mut unread = vec![entry.clone()];
     while let Some(name) = unread.pop() {
         for wanted in required(&texts[&name]) {
-            let Some(found) = resolve(folder, &name, &wanted) else { continue };
+            let Some(found) = resolve(&folder, &name, &wanted) else { continue };
             if texts.contains_key(&found) {
                 continue;
             }
@@ -154,6 +162,12 @@ mod tests {
         assert_eq!(run("file://own/a.js"), Ok(Value::from(3)));
         assert!(run("file://own/up.js").unwrap_err().contains("outside the folder"));
         assert!(run("file://own/none.js").unwrap_err().contains("failed to read"));
+        let outside = folder.path().join("up.js");
+        let scripts = JavaScript::of(&own);
+        let up = scripts.compile(&format!("file://{}", outside.display()));
+        assert!(up.unwrap_err().contains("outside the folder of the dataset or the suite"));
+        assert!(scripts.check_file("../up.js").unwrap_err().contains("outside the folder"));
+        assert!(scripts.check_file("a.js:named").is_ok());
         assert!(run("file://own/a.ts").unwrap_err().contains("not JavaScript"));
     }
 }

@@ -169,6 +169,8 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
         ("no-file", javascript("file://none.js")),
         ("typescript", javascript("file://score.ts")),
         ("unknown", asserting(&json!({ "type": "scorer", "value": "tone" }))),
+        ("no-python", asserting(&json!({ "type": "python", "value": "file://none.py:score" }))),
+        ("outside", javascript("file:///etc/secret.js")),
         ("transform", json!({ "expected_response": "x", "transform": "output +" })),
     ];
     let project = project(&server, "[scorers.length]\ncommand = [\"true\"]\n", &dataset);
@@ -179,6 +181,8 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
         "none.js",
         "is not JavaScript",
         "the suite has no scorer `tone`",
+        "`none.py` cannot be used",
+        "/etc/secret.js",
         "unexpected token",
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
