@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::inputs;
@@ -22,24 +22,29 @@ fn text_of(bytes: Vec<u8>) -> io::Result<String> {
 }
 
 /// The text of a file that a dataset names.
-pub(crate) fn read_named_text(folder: &Path, name: &str, most: u64) -> io::Result<String> {
+pub fn read_named_text(folder: &Path, name: &str, most: u64) -> io::Result<String> {
     text_of(read_named(folder, name, most)?)
 }
 
-/// The bytes of a file that a dataset in `folder` names. Datasets come from elsewhere: they may name
-/// regular files in their folder and in the working directory, and nothing else of this machine.
+/// The bytes of a file that a dataset in `folder` names.
 pub(crate) fn read_named(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
+    read_bytes(&find_named(folder, name)?, most)
+}
+
+/// The file that a dataset means. Datasets come from elsewhere: they may name regular files in
+/// `folder` and in the working directory, and nothing else of this machine.
+pub fn find_named(folder: &Path, name: &str) -> io::Result<PathBuf> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name).canonicalize()?;
     let within = |root: &Path| root.canonicalize().is_ok_and(|root| path.starts_with(root));
     if !within(folder) && !within(Path::new(".")) {
-        let message = "it is outside the folder of the dataset and the working directory";
+        let message = "it is outside the folder of the dataset or the suite, and outside the working directory";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     if !path.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    read_bytes(&path, most)
+    Ok(path)
 }
 
 /// The bytes of a file. One that is larger than `most` bytes is an error.

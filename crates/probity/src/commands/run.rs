@@ -164,6 +164,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         ledger: None,
         cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
+        scorers: context.scorers(),
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;

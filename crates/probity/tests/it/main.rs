@@ -32,6 +32,7 @@ mod results;
 mod resume;
 mod run;
 mod schema;
+mod scorers;
 mod scores;
 mod seed_types;
 mod signals;

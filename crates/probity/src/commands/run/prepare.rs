@@ -14,6 +14,7 @@ use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
     plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
+    scorer::Scorers,
 };
 
 use super::{Context, selection, unknown_keys};
@@ -170,6 +171,11 @@ impl Context<'_> {
                 ));
             }
         }
+    }
+
+    /// The programs of the suite that score replies.
+    pub(super) fn scorers(&self) -> Scorers {
+        Scorers::new(&self.project.suite.scorers, self.project.site())
     }
 
     /// Lays out which runner runs on which backend, and makes those ready.
