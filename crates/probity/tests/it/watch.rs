@@ -38,11 +38,22 @@ fn project(server: &FakeServer) -> Project {
         .file("second.jsonl", case("c", "say c"))
 }
 
-fn watch(project: &Project) -> Child {
+/// A watch that ends with its test, however that ends.
+struct Watch(Child);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn watch(project: &Project) -> Watch {
     let told = |name: &str| File::create(project.path(name)).unwrap();
     let mut command = project.command(&["run", "--watch"]);
     command.stdin(Stdio::null()).stdout(told("out.txt")).stderr(told("err.txt"));
-    command.spawn().unwrap()
+    Watch(command.spawn().unwrap())
 }
 
 /// Waits until files are watched again after so many runs.
@@ -50,9 +61,9 @@ fn wait_for_runs(project: &Project, count: usize) {
     wait_until("the run is over", || project.read("err.txt").matches("watching ").count() == count);
 }
 
-fn end(project: &Project, mut child: Child) -> (Option<i32>, String) {
-    signal("-INT", child.id());
-    (child.wait().unwrap().code(), project.read("err.txt"))
+fn end(project: &Project, mut watch: Watch) -> (Option<i32>, String) {
+    signal("-INT", watch.0.id());
+    (watch.0.wait().unwrap().code(), project.read("err.txt"))
 }
 
 #[test]
