@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, path::Path};
 
 use probity_core::{
-    case_outcome::Changes,
     classification::Verdict,
     event::{Event, Stamped, VERSION},
+    metrics::of_case,
     problem::UnknownKeys,
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
 };
@@ -174,32 +174,24 @@ impl Context<'_> {
             };
             let lanes = self.reader.lanes(origin)?;
             let Some(before) = lanes.iter().find(of_lane) else { continue };
-            let (was, is) =
-                (self.reader.case_outcomes(before)?, self.reader.case_outcomes(&after)?);
-            let Changes { regressions, fixes, .. } = Changes::between(&was, &is);
-            let flipped: Vec<(&String, Verdict, Verdict)> = is
-                .cases
-                .iter()
-                .filter_map(|(id, now)| {
-                    Some((id, was.verdict(was.cases.get(id)?), is.verdict(now)))
-                })
-                .filter(|(_, then, now)| then != now)
-                .collect();
+            let mut flips = Flips::default();
+            let least = [before.lane.judging.min_pass, after.lane.judging.min_pass];
+            self.reader.paired_verdicts([before, &after], |case_id, [was, is]| {
+                flips.add(case_id, of_case(&was, least[0]), of_case(&is, least[1]));
+            })?;
+            let Flips { count, regressions, fixes, first } = flips;
             let Lane { runner, backend, .. } = &after.lane;
             let _ = writeln!(
                 text,
-                "{runner} on {backend}: {} flipped ({} from pass to fail, {} from fail to pass)",
-                flipped.len(),
-                regressions.len(),
-                fixes.len()
+                "{runner} on {backend}: {count} flipped ({regressions} from pass to fail, {fixes} from fail to pass)",
             );
-            for (case_id, then, now) in flipped.iter().take(SHOWN) {
+            for (case_id, then, now) in &first {
                 let records = self.reader.case(&after, case_id)?;
                 let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
                 let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
                 let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
             }
-            let more = flipped.len().saturating_sub(SHOWN);
+            let more = count - first.len();
             if more > 0 {
                 let (then, now) = (origin.short(), run.short());
                 let _ = writeln!(
@@ -209,6 +201,30 @@ impl Context<'_> {
             }
         }
         Ok(text)
+    }
+}
+
+/// The cases whose verdict has changed.
+#[derive(Default)]
+struct Flips {
+    count: usize,
+    regressions: usize,
+    fixes: usize,
+    /// The first of them, with what they were and what they are.
+    first: Vec<(String, Verdict, Verdict)>,
+}
+
+impl Flips {
+    fn add(&mut self, case_id: &str, was: Verdict, is: Verdict) {
+        if was == is {
+            return;
+        }
+        self.count += 1;
+        self.regressions += usize::from((was, is) == (Verdict::Pass, Verdict::Fail));
+        self.fixes += usize::from((was, is) == (Verdict::Fail, Verdict::Pass));
+        if self.first.len() < SHOWN {
+            self.first.push((case_id.to_owned(), was, is));
+        }
     }
 }
 
