@@ -190,8 +190,9 @@ impl Context<'_> {
             }
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
-            AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
-            AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
+            AssertionTest::Latency => self.limit("milliseconds", Test::Latency),
+            AssertionTest::TimeToFirstToken => self.limit("milliseconds", Test::Ttft),
+            AssertionTest::Cost => self.limit("dollars", Test::Cost),
             AssertionTest::LlmRubric => self.rubric(compiler),
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }

@@ -123,6 +123,7 @@ pub(crate) enum Test {
     },
     FinishReason(String),
     Latency(f64),
+    Ttft(f64),
     Cost(f64),
     LlmRubric {
         number: usize,
@@ -225,6 +226,7 @@ impl Test {
             | Self::IsRefusal
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::LlmRubric { .. }
             | Self::Set { .. } => false,
@@ -288,6 +290,7 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::LlmRubric { .. }
             | Self::Set { .. } => {
@@ -378,6 +381,7 @@ impl Test {
                 })
             }
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
+            Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
             Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
                 Some(Ok(Assessment { score, reason })) => Checked {
