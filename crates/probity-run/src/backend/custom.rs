@@ -7,7 +7,7 @@ use std::{
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use probity_core::{
-    case::TestCase,
+    case::{Category, TestCase},
     failure::ErrorKind,
     record::{CallError, InputDigest, Usage},
     reply::Reply,
@@ -295,8 +295,7 @@ impl Custom {
         let text = match reply {
             None => String::from_utf8_lossy(body).into_owned(),
             Some(pointer) => match at(&answer, Some(pointer)) {
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
+                Some(found) => text_of(found),
                 None if answer.get("error").is_some_and(is_error) => return Err(Undecoded::Error),
                 None => return Err(Undecoded::Nothing(pointer.clone())),
             },
@@ -326,8 +325,7 @@ impl Custom {
             (_, Some(_)) => return Ok(()),
             (None, None) => own.clone(),
             (Some(pointer), None) => match at(answer, Some(pointer)) {
-                Some(Value::String(id)) => id.clone(),
-                Some(other) => other.to_string(),
+                Some(id) => text_of(id),
                 None => return Err(Undecoded::Nothing(pointer.clone())),
             },
         };
@@ -339,16 +337,18 @@ impl Custom {
     pub(super) fn error_in(&self, body: &str) -> Option<String> {
         let pointer = self.spec.error.as_deref()?;
         let answer: Value = serde_json::from_str(body).ok()?;
-        Some(match at(&answer, Some(pointer)).filter(|it| is_error(it))? {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
+        at(&answer, Some(pointer)).filter(|it| is_error(it)).map(text_of)
     }
 }
 
 /// What stands at a place.
 fn at<'v>(answer: &'v Value, pointer: Option<&str>) -> Option<&'v Value> {
     answer.pointer(pointer?).filter(|it| !it.is_null())
+}
+
+/// A text, or anything else as JSON.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
 /// Many servers send the field for errors with every answer.
@@ -370,7 +370,7 @@ fn case_vars(case: &TestCase) -> Vars {
     let mut vars = template::fill_values(&given).map(Cow::into_owned).unwrap_or_default();
     vars.insert("id".to_owned(), json!(case.id));
     vars.insert("tags".to_owned(), json!(case.tags));
-    vars.insert("category".to_owned(), json!(case.category.map(|it| it.as_str())));
+    vars.insert("category".to_owned(), json!(case.category.map(Category::as_str)));
     vars.insert("difficulty".to_owned(), json!(case.difficulty));
     vars
 }

@@ -60,7 +60,7 @@ pub(super) struct StreamSpec {
     /// How its events are told apart.
     pub(super) framing: Framing,
     /// The address that answers in this way.
-    pub(super) endpoint: fn(String) -> String,
+    pub(super) endpoint: fn(&str) -> String,
     /// Asks for it in a body, and for the count of tokens at the end where that has to be asked for.
     pub(super) ask: fn(&mut Map<String, Value>, bool),
     /// What puts the reply together.

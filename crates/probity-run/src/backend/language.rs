@@ -20,7 +20,7 @@ use super::{
 #[derive(Debug)]
 pub(super) enum Language {
     /// In a dialect that we know.
-    Dialect(Spoken),
+    Dialect(Box<Spoken>),
     /// As the suite describes it.
     Custom(Box<Custom>),
 }

@@ -272,8 +272,8 @@ impl BackendFactory<'_> {
         };
         let (fields, not_applied) = settings.fields(None);
         let kind = config.kind.as_str();
-        let url = if config.stream { (dialect.stream.endpoint)(url) } else { url };
-        let language = Language::Dialect(Spoken { settings, fields, url, models_url });
+        let url = if config.stream { (dialect.stream.endpoint)(&url) } else { url };
+        let language = Language::Dialect(Box::new(Spoken { settings, fields, url, models_url }));
         let http = HttpConfig { language, kind, headers, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let vendor = is_official.then_some(service.prices);

@@ -12,7 +12,7 @@ use probity_core::reply::Reply;
 
 pub(super) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Events,
-    endpoint: |url| url,
+    endpoint: str::to_owned,
     ask: |fields: &mut Map<String, Value>, _| {
         fields.insert("stream".to_owned(), json!(true));
     },
@@ -38,7 +38,7 @@ struct PartialBlock {
 
 /// Every kind of event; which of its fields there are depends on the type.
 #[derive(Deserialize)]
-struct Message {
+struct Piece {
     #[serde(default)]
     r#type: String,
     #[serde(default)]
@@ -100,7 +100,7 @@ fn append(text: &mut Option<String>, more: Option<String>) {
 
 impl Assembly for Pieces {
     fn take(&mut self, event: &Event) -> Result<Heard, Undecoded> {
-        let Message { r#type, index, message, content_block, delta, usage } =
+        let Piece { r#type, index, message, content_block, delta, usage } =
             serde_json::from_str(&event.data)
                 .map_err(|_| Undecoded::Shape("an event is not a piece of a message"))?;
         match (r#type.as_str(), delta, content_block) {

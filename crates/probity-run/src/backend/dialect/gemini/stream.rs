@@ -15,7 +15,7 @@ pub(super) const STREAM: StreamSpec = StreamSpec {
     open: || Box::<Pieces>::default(),
 };
 
-fn endpoint(url: String) -> String {
+fn endpoint(url: &str) -> String {
     let url = url.replace(":generateContent", ":streamGenerateContent");
     let joint = if url.contains('?') { '&' } else { '?' };
     format!("{url}{joint}alt=sse")

@@ -11,7 +11,7 @@ use probity_core::reply::Reply;
 
 pub(super) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Lines,
-    endpoint: |url| url,
+    endpoint: str::to_owned,
     ask: |fields: &mut Map<String, Value>, _| {
         fields.insert("stream".to_owned(), json!(true));
     },

@@ -12,7 +12,7 @@ use probity_core::reply::Reply;
 
 pub(crate) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Events,
-    endpoint: |url| url,
+    endpoint: str::to_owned,
     ask,
     open: || Box::<Pieces>::default(),
 };

@@ -12,7 +12,7 @@ use probity_core::reply::Reply;
 
 pub(super) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Events,
-    endpoint: |url| url,
+    endpoint: str::to_owned,
     ask: |fields: &mut Map<String, Value>, _| {
         fields.insert("stream".to_owned(), json!(true));
     },
@@ -28,7 +28,7 @@ struct Pieces {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct Piece {
     #[serde(default)]
     r#type: String,
     delta: Option<Value>,
@@ -42,7 +42,7 @@ impl Assembly for Pieces {
         if event.data.trim() == "[DONE]" {
             return Ok(Heard::End);
         }
-        let Message { r#type, delta, item, response } = serde_json::from_str(&event.data)
+        let Piece { r#type, delta, item, response } = serde_json::from_str(&event.data)
             .map_err(|_| Undecoded::Shape("an event is not a piece of a response"))?;
         match r#type.as_str() {
             "error" | "response.failed" => Err(Undecoded::Error),
@@ -56,7 +56,7 @@ impl Assembly for Pieces {
             }
             _ => {
                 let is_token = delta.is_some_and(|it| it.as_str().is_some_and(|it| !it.is_empty()));
-                Ok(Heard::any(is_token && r#type.ends_with(".delta")))
+                Ok(Heard::any(is_token && r#type.rsplit('.').next() == Some("delta")))
             }
         }
     }
