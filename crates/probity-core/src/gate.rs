@@ -275,15 +275,8 @@ impl Gate {
             Metric::PolicyHits => count(metrics.policy_hits),
             Metric::Flaky => count(metrics.repeats.as_ref().map_or(0, |it| it.flaky.len()) as u64),
             Metric::UnexpectedFailures => count(metrics.unexpected_failures),
-            Metric::Latency(quantile) => metrics.latency.map(|latency| {
-                Observed::Time(match quantile {
-                    Quantile::Mean => latency.mean,
-                    Quantile::P50 => latency.p50,
-                    Quantile::P95 => latency.p95,
-                    Quantile::P99 => latency.p99,
-                    Quantile::Max => latency.max,
-                })
-            }),
+            Metric::Latency(quantile) => metrics.latency.map(|it| Observed::Time(it.at(*quantile))),
+            Metric::Ttft(quantile) => metrics.ttft.map(|it| Observed::Time(it.at(*quantile))),
             Metric::CostUsd => (metrics.priced > 0).then_some(Observed::Dollars(metrics.cost_usd)),
             Metric::CostPerPass => (metrics.priced > 0 && verdicts.pass > 0).then(|| {
                 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]

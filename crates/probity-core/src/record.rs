@@ -115,6 +115,12 @@ pub struct CaseRecord {
     pub source: Source,
     /// How long the last call took.
     pub latency_ms: u64,
+    /// How long its first token took, where the reply was read while it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<u64>,
+    /// Tokens a second after the first, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
     /// Tokens over all calls.
     pub usage: Usage,
     /// Dollars over all calls; none where no price is known.

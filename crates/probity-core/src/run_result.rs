@@ -24,6 +24,8 @@ pub struct RunResult<'a> {
     pub stop_reason: Option<&'a str>,
     /// How long the call took.
     pub latency_ms: Option<f64>,
+    /// How long the first token took.
+    pub ttft_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
     /// Skills that were chosen when each was asked about, because the reply could not be read.

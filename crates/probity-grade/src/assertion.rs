@@ -211,6 +211,7 @@ impl Context<'_> {
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
             AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
+            AssertionTest::TimeToFirstToken => Some(Test::Ttft(self.threshold("milliseconds")?)),
             AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
             AssertionTest::LlmRubric => self.rubric(compiler),
             AssertionTest::Javascript => self.script(compiler),

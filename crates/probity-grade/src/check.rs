@@ -125,6 +125,7 @@ pub(crate) enum Test {
     },
     FinishReason(String),
     Latency(f64),
+    Ttft(f64),
     Cost(f64),
     LlmRubric {
         number: usize,
@@ -232,6 +233,7 @@ impl Test {
             | Self::IsRefusal
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::LlmRubric { .. }
             | Self::Scorer(_)
@@ -277,6 +279,7 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::LlmRubric { .. } => false,
         }
@@ -325,6 +328,7 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::LlmRubric { .. }
             | Self::Script(_)
@@ -417,6 +421,7 @@ impl Test {
                 })
             }
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
+            Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
             Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
                 Some(Ok(Assessment { score, reason })) => Checked {

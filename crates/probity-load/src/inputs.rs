@@ -65,8 +65,8 @@ impl Inputs {
         if touches(&self.shared) {
             return BTreeSet::new();
         }
-        let touched = self.runners.iter().filter(|(_, files)| touches(files));
-        touched.map(|(name, _)| name.clone()).collect()
+        let affected = self.runners.iter().filter(|(_, files)| touches(files));
+        affected.map(|(name, _)| name.clone()).collect()
     }
 
     /// Takes over what a later run has read; runners that it left out stay as they were.

@@ -14,7 +14,7 @@ use probity_core::{
     visible::safe,
 };
 
-use crate::plain::one_line;
+use crate::{plain::one_line, text::speed};
 
 const TITLE: Style = Style::new().bold();
 const MARK: Style = AnsiColor::Yellow.on_default();
@@ -183,6 +183,11 @@ fn calls(text: &mut String, record: &CaseRecord) {
     let (input, output) = (tokens(record.usage.input_tokens), tokens(record.usage.output_tokens));
     let estimated = if record.usage.estimated { " (estimated)" } else { "" };
     let cost = record.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.6}"));
+    if let Some(ttft) = record.ttft_ms {
+        let per_second = record.tokens_per_second.map(|it| format!(", then {}", speed(it)));
+        let first = format!("first token after {}{}", span(ttft), per_second.unwrap_or_default());
+        field(text, "stream", &first);
+    }
     field(text, "tokens", &format!("{input} in, {output} out{estimated}{cost}"));
     field(text, "calls", &record.calls.to_string());
     for failed in &record.failures {

@@ -144,6 +144,8 @@ pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
         "source": case.source,
         "started": time(case.started_ms),
         "latency_ms": case.latency_ms,
+        "ttft_ms": case.ttft_ms,
+        "tokens_per_second": case.tokens_per_second,
         "elapsed_ms": case.elapsed_ms,
         "usage": case.usage,
         "cost_usd": case.cost_usd,

@@ -235,5 +235,10 @@ pub fn millis(value: f64) -> String {
     }
 }
 
+/// How fast tokens came.
+pub(crate) fn speed(per_second: f64) -> String {
+    format!("{per_second:.1} tokens/s")
+}
+
 #[cfg(test)]
 mod tests;

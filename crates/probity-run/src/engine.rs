@@ -35,7 +35,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::Backend,
+    backend::{About, Backend},
     budget::{Ledger, Left, Meter, Used},
     clock::now_ms,
     decide::Seen,
@@ -418,7 +418,8 @@ impl Engine {
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
-        let handle = Handle::new(serial, subject, judge, self.shared.clone());
+        let about = About::new(case.case.clone());
+        let handle = Handle::new(serial, subject, judge, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

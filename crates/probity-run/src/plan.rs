@@ -118,7 +118,7 @@ impl PlannedLane {
     }
 
     /// What would be sent for each selected case, in the order of the dataset.
-    pub fn requests(&self, each: impl FnMut(&str, Request)) {
+    pub fn requests(&self, each: impl FnMut(&TestCase, Request)) {
         self.cases.requests(each);
     }
 

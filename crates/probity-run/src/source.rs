@@ -31,7 +31,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
-    backend::{Ask, Backend},
+    backend::{About, Ask, Backend},
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
@@ -399,8 +399,10 @@ impl Cases {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
                 if let Some(Questions { request, work }) = self.questions(case) {
+                    let about = About::new(Arc::new(case.clone()));
                     for request in work.generations(&request) {
-                        each(backend.cache_key(&Ask { request: &request, repeat }));
+                        let about = Some(&about);
+                        each(backend.cache_key(&Ask { request: &request, repeat, about }));
                     }
                 }
                 Ok(())
@@ -412,10 +414,10 @@ impl Cases {
     }
 
     /// What each selected case asks first.
-    pub(crate) fn requests(&self, mut each: impl FnMut(&str, Request)) {
+    pub(crate) fn requests(&self, mut each: impl FnMut(&TestCase, Request)) {
         let _ = self.reread(|case| {
             if let Some(Questions { request, work: _ }) = self.questions(case) {
-                each(&case.id, request);
+                each(case, request);
             }
             Ok(())
         });

@@ -147,10 +147,16 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE results ADD COLUMN asked_sum INTEGER;
     UPDATE results SET facts_sum = NULL, texts_sum = NULL;
     ",
+    // Times of replies that are read while they are written.
+    "
+    ALTER TABLE results ADD COLUMN ttft_ms INTEGER;
+    ALTER TABLE results ADD COLUMN tokens_per_second REAL;
+    UPDATE results SET facts_sum = NULL;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 5;
+const KNOWN: i64 = 6;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -66,6 +66,8 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         model: Some("m-1".to_owned()),
         source: Source::Cache,
         latency_ms: 12,
+        ttft_ms: Some(3),
+        tokens_per_second: Some(41.5),
         usage: Usage { input_tokens: Some(3), output_tokens: Some(4), ..Usage::default() },
         cost_usd: Some(0.25),
         calls: 2,
@@ -258,13 +260,16 @@ fn a_store_of_format_4_is_read_without_its_sums() {
     connection
         .execute_batch(
             "ALTER TABLE results DROP COLUMN asked_sum;
+             ALTER TABLE results DROP COLUMN ttft_ms;
+             ALTER TABLE results DROP COLUMN tokens_per_second;
              UPDATE results SET facts_sum = 1, texts_sum = 2; PRAGMA user_version = 4;",
         )
         .unwrap();
     drop(connection);
     let reader = Reader::open(&path).unwrap();
     let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
-    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [full()]);
+    let old = CaseRecord { ttft_ms: None, tokens_per_second: None, ..full() };
+    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [old]);
     assert!(reader.metrics(&lanes[0]).is_ok());
 }
 

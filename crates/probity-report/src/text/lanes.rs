@@ -2,7 +2,12 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{dollars::dollars, gate::percent, metrics::Verdicts, view::LaneReport};
+use probity_core::{
+    dollars::dollars,
+    gate::percent,
+    metrics::{Metrics, Verdicts},
+    view::LaneReport,
+};
 
 use super::{Extent, Page, TITLE, millis, shown_interval};
 use crate::plain::fitted;
@@ -39,6 +44,11 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
         columns.insert(2, models);
     }
     while width_of(&columns) > page.width && narrow(&mut columns) {}
+    for more in speeds(page) {
+        if width_of(&columns) + more.width() + GAP <= page.width {
+            columns.push(more);
+        }
+    }
     text.push('\n');
     let rows = page.run.lanes.len();
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}", line(&columns, None));
@@ -103,6 +113,21 @@ fn columns(page: &Page<'_>) -> Vec<Column> {
         }));
     }
     columns
+}
+
+/// What is known of streamed replies, for terminals that are wide enough.
+fn speeds(page: &Page<'_>) -> impl Iterator<Item = Column> {
+    let figures = |head: &'static str, of: fn(&Metrics) -> Option<String>| {
+        let cells: Vec<_> = page.run.lanes.iter().map(|it| of(&it.metrics)).collect();
+        cells.iter().any(Option::is_some).then(|| Column {
+            head,
+            cells: cells.into_iter().map(|it| it.unwrap_or_else(|| "-".to_owned())).collect(),
+            is_name: false,
+        })
+    };
+    let first = figures("first token", |it| it.ttft.map(|it| millis(it.p50)));
+    let speed = figures("tokens/s", |it| it.tokens_per_second.map(|it| format!("{it:.1}")));
+    first.into_iter().chain(speed)
 }
 
 fn names(head: &'static str, page: &Page<'_>, of: impl Fn(&LaneReport) -> String) -> Column {

@@ -72,6 +72,8 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             error: None,
             source: Source::Backend,
             latency_ms: 1,
+            ttft_ms: None,
+            tokens_per_second: None,
             usage: Usage::default(),
             cost_usd: None,
             calls: 1,

@@ -13,7 +13,7 @@ use probity_core::{
 };
 use probity_load::settings::Settings;
 use probity_run::{
-    backend::{Answers, Backend, CacheAccess, Wire, http::Http},
+    backend::{About, Answers, Ask, Backend, CacheAccess, http::Http},
     plan::{Calls, PlannedLane, ScannedRunner},
 };
 use serde::Serialize;
@@ -176,20 +176,20 @@ pub(super) fn write_requests(
     };
     let mut file = OutputFile::create(path)?;
     for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
-        let http = match &backends[lane.backend].wire {
-            Wire::Http(http) => Some(http),
-            Wire::Replay(_) | Wire::Program(_) | Wire::Echo => None,
-        };
+        let http = backends[lane.backend].http();
         let mut written = Ok(());
-        lane.requests(|case_id, request| {
+        lane.requests(|case, request| {
+            let about = About::new(Arc::new(case.clone()));
+            let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
             let line = Line {
                 runner: &lane.info.runner,
                 backend: &lane.info.backend,
-                case_id,
+                case_id: &case.id,
                 repeat: lane.info.repeat,
                 request: &request,
                 url: http.map(Http::shown_url),
-                body: http.map(|it| it.body(&request)),
+                // One that cannot be filled in was refused before.
+                body: http.and_then(|it| it.shown_body(&ask).ok()).filter(|it| !it.is_null()),
             };
             if written.is_ok() {
                 written = serde_json::to_writer(&mut file, &line)

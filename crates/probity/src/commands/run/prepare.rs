@@ -8,10 +8,10 @@ use probity_core::{
 };
 use probity_load::{
     inputs,
-    suite::{BackendConfig, RunnerConfig},
+    suite::{BackendConfig, BackendKind, RunnerConfig},
 };
 use probity_run::{
-    backend::{Backend, http},
+    backend::{About, Ask, Backend, http},
     filter::Unmet,
     plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
     scorer::Scorers,
@@ -211,6 +211,7 @@ impl Context<'_> {
                 lanes.push(scanned.lane(at, place, &bench.all[place], judge.as_ref()));
             }
         }
+        check_requests(&lanes, &bench.all)?;
         for lane in &mut lanes {
             lane.info.judging.errors_as_failures = self.project.settings.errors_as_failures;
             lane.info.judging.max_undecided = self.project.settings.max_undecided;
@@ -342,4 +343,32 @@ pub(super) fn refuse_unmet(scanned: &[ScannedRunner]) -> Result<(), Failure> {
         Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` matches no case"))
             .hint("`probity dataset stats FILE` lists what a dataset has")),
     }
+}
+
+/// A backend of kind `http` can be sent whatever a case brings, so every case has to bring it.
+fn check_requests(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(), Failure> {
+    for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
+        let backend = &backends[lane.backend];
+        let Some(http) = backend.http().filter(|_| backend.kind == Some(BackendKind::Http)) else {
+            continue;
+        };
+        let mut first = None;
+        lane.requests(|case, request| {
+            let about = About::new(Arc::new(case.clone()));
+            let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
+            if first.is_none()
+                && let Err(error) = http.shown_body(&ask)
+            {
+                first = Some((case.id.clone(), error));
+            }
+        });
+        if let Some((case_id, error)) = first {
+            let (name, message) = (&backend.name, error.message);
+            return Err(Failure::new(format!(
+                "case `{case_id}` cannot be sent to backend `{name}`: {message}"
+            ))
+            .hint("a case brings variables with `prompt_vars`"));
+        }
+    }
+    Ok(())
 }

@@ -228,9 +228,20 @@ seed = 1
 stop = ["END"]
 response_format = { type = "object" }
 extra_body = { cache = false }
+stream = true
 max_concurrency = 1
 timeout = "30s"
 price = { input = 1, output = 2 }
+[backends.custom]
+kind = "http"
+url = "http://127.0.0.1/{{ id }}"
+method = "PUT"
+headers = { x-session = "{{ session }}" }
+body = { question = "{{ prompt }}" }
+reply = "/answer"
+error = "/error"
+usage = { input_tokens = "/in", output_tokens = "/out", cached_tokens = "/cached", cost_usd = "/cost" }
+session = "/session"
 [backends.program]
 kind = "command"
 command = ["x"]

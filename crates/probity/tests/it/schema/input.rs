@@ -248,6 +248,22 @@ const BACKENDS: &[&str] = &[
     "kind = \"codex\"\noutput = \"text\"\noutput_pointer = \"/a\"",
     "kind = \"codex\"\noutput = \"xml\"",
     "kind = \"anthropic\"\nmodel = \"m\"\nextra_body = { seed = 1 }",
+    "kind = \"http\"",
+    "kind = \"http\"\nurl = \"http://h\"",
+    "kind = \"http\"\nurl = \"http://h\"\nmethod = \"DIG\"",
+    "kind = \"http\"\nurl = \"http://h\"\nmethod = \"GET\"",
+    "kind = \"http\"\nurl = \"http://h\"\nmethod = \"GET\"\nbody = {}",
+    "kind = \"http\"\nurl = \"http://h\"\nbase_url = \"http://h\"",
+    "kind = \"http\"\nurl = \"http://h\"\nextra_body = { a = 1 }",
+    "kind = \"http\"\nurl = \"http://h\"\nstream = true",
+    "kind = \"http\"\nurl = \"http://h\"\nreply = \"answer\"",
+    "kind = \"http\"\nurl = \"http://h\"\nreply = \"\"",
+    "kind = \"http\"\nurl = \"http://h\"\nbody = 1",
+    "kind = \"http\"\nurl = \"http://h\"\nbody = \"q={{ prompt }}\"\nheaders = { content-type = \"text/plain\" }",
+    "kind = \"http\"\nurl = \"http://h\"\nheaders = { a = 1 }",
+    "kind = \"http\"\nurl = \"http://h\"\nusage = { input_tokens = \"/a\", tokens = \"/b\" }",
+    "kind = \"http\"\nurl = \"http://h\"\nusage = { cost_usd = \"/a\" }\nsession = \"/s\"",
+    "kind = \"echo\"\nstream = true",
 ];
 
 /// Fields of a backend that has a kind and a model.
@@ -293,6 +309,10 @@ const SERVERS: &[&str] = &[
     "max_tokens = 1\nextra_body = { num_predict = 1 }",
     "response_format = \"json\"\nextra_body = { format = 1 }",
     "max_concurrency = 0",
+    "stream = true",
+    "stream = 1",
+    "url = \"http://h\"",
+    "session = \"/s\"",
 ];
 
 /// Fields of a runner that has a name and a dataset.
@@ -368,6 +388,8 @@ const GATES: &[&str] = &[
     "latency_p95 = 2.5",
     "latency_p95 = \"soon\"",
     "latency_p90 = 1",
+    "ttft_p95 = \"300ms\"",
+    "ttft_p90 = 1",
     "cost_usd = 0.25",
     "cost_usd = \"0.25\"",
     "cost_usd = \"25%\"",
@@ -574,6 +596,8 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         assert(json!({ "type": "contains-all", "value": [] })),
         assert(json!({ "type": "not_contains", "value": 1 })),
         assert(json!({ "type": "latency" })),
+        assert(json!({ "type": "time-to-first-token" })),
+        assert(json!({ "type": "time-to-first-token", "threshold": 5 })),
         assert(json!({ "type": "cost", "threshold": 1 })),
         assert(json!({ "type": "levenshtein", "value": "a", "threshold": 201 })),
         assert(json!({ "type": "word-count", "value": 3 })),

@@ -204,6 +204,8 @@ const OPTIONAL: &[&str] = &[
     "/figures/posix",
     "tool_version",
     "unscored",
+    "ttft_ms",
+    "tokens_per_second",
 ];
 
 #[test]
@@ -305,6 +307,8 @@ fn events_that_are_not_whole_are_refused() {
         "error",
         "stop_reason",
         "/record/cost_usd",
+        "/record/ttft_ms",
+        "/record/tokens_per_second",
         "failures",
         "warn",
         "category",
