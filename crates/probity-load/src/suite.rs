@@ -2,6 +2,7 @@
 
 mod backend;
 mod judging;
+mod prompt;
 mod runner;
 
 use std::{
@@ -11,7 +12,9 @@ use std::{
 
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
 pub(crate) use backend::{decode_response_format, decode_sampling};
-pub use runner::{RunnerConfig, WrittenAt};
+pub use prompt::{PromptConfig, Template, WrittenAt};
+pub(crate) use runner::Names;
+pub use runner::RunnerConfig;
 
 use crate::{
     bounded,

@@ -24,8 +24,8 @@ use probity_core::{
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{RunnerConfig, WrittenAt},
-    template::{self, TemplateError},
+    suite::{PromptConfig, RunnerConfig},
+    template::{self, BadMessage, TemplateError},
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -121,11 +121,8 @@ impl Done {
 pub(crate) struct Cases {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) kind: Arc<dyn Kind>,
-    pub(crate) system: Option<Arc<str>>,
-    pub(crate) prompt: Option<Arc<str>>,
-    /// Where both stand in the suite.
-    pub(crate) system_at: Option<WrittenAt>,
-    pub(crate) prompt_at: Option<WrittenAt>,
+    /// How they are asked.
+    pub(crate) prompt: Arc<PromptConfig>,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -148,10 +145,7 @@ impl Default for Cases {
         Self {
             paths: Vec::new(),
             kind: Arc::new(Respond),
-            system: None,
-            prompt: None,
-            system_at: None,
-            prompt_at: None,
+            prompt: Arc::default(),
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -180,26 +174,51 @@ pub(crate) enum Unfilled {
     /// One of its own templates is wrong, which the dataset was refused for.
     Case,
     /// A template of the runner is wrong.
-    Runner { key: &'static str, error: TemplateError },
+    Runner(Box<BadTemplate>),
+}
+
+/// A template of a runner that cannot be filled in.
+pub(crate) struct BadTemplate {
+    part: PromptPart,
+    text: Arc<str>,
+    error: TemplateError,
+}
+
+/// The templates of a runner, or of one of its variants.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PromptPart {
+    System,
+    Template,
+    /// One of the messages.
+    Message(usize),
+}
+
+impl BadTemplate {
+    /// What is wrong, at its place.
+    fn problem(&self, prompt: &PromptConfig, case_id: &str) -> Option<Problem> {
+        let at = match self.part {
+            PromptPart::System => &prompt.system.as_ref()?.at,
+            PromptPart::Template => &prompt.template.as_ref()?.at,
+            PromptPart::Message(at) => &prompt.messages.get(at)?.1,
+        };
+        let problem = at.problem(&self.text, &self.error);
+        Some(Problem { case_id: Some(case_id.to_owned()), ..problem })
+    }
 }
 
 impl Cases {
-    /// The cases of a runner; the digest is not known before they are read.
+    /// The cases of a runner as its first variant asks them; the digest is not known before they are
+    /// read.
     pub(crate) fn of(
         runner: &RunnerConfig,
         kind: Arc<dyn Kind>,
         folder: &Path,
         filter: Filter,
     ) -> Self {
-        let plain =
-            |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
         Self {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
             kind,
-            system: runner.system.as_deref().map(Arc::from),
-            prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
-            system_at: runner.system_at.clone(),
-            prompt_at: runner.prompt_at.clone(),
+            prompt: runner.prompts.first().cloned().unwrap_or_default(),
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -212,13 +231,21 @@ impl Cases {
         }
     }
 
-    /// Reads the dataset through, with every check.
+    /// The same cases, asked in another way.
+    pub(crate) fn asked_by(&self, prompt: &Arc<PromptConfig>) -> Self {
+        Self { prompt: prompt.clone(), ..self.clone() }
+    }
+
+    /// Reads the dataset through, with every check. The others ask the same cases in other ways, so
+    /// that one reading does for all.
     pub(crate) fn scan(
         &self,
+        others: &[Self],
         rules: &Rules,
         scores: &mut GatedScores,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
+        let ways = || std::iter::once(self).chain(others);
         let scores = RefCell::new(scores);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
@@ -232,24 +259,34 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
-            problems.extend(self.check_ask(case));
-            if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
-                templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
+            for (at, way) in ways().enumerate() {
+                if let Some(problem) = way.check_ask(case) {
+                    problems.push(problem);
+                    break;
+                }
+                if let Err(Unfilled::Runner(bad)) = way.fill_in(case) {
+                    let key = (at, bad.part);
+                    templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), bad));
+                }
             }
             problems
         };
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let mut summary = dataset::read(&paths, &check, &mut each);
         // A template of the runner is the same for every case, so it is told of once.
-        for (key, (case_id, error)) in templates.into_inner() {
-            summary.errors += 1;
-            let (at, text) = match key {
-                "system" => (&self.system_at, &self.system),
-                _ => (&self.prompt_at, &self.prompt),
+        let templates = templates.into_inner();
+        let mut told = Vec::new();
+        for ((at, _), (case_id, bad)) in templates {
+            let Some(problem) = ways().nth(at).and_then(|way| bad.problem(&way.prompt, &case_id))
+            else {
+                continue;
             };
-            if let (Some(at), Some(text)) = (at, text) {
-                let problem = at.problem(key, text, &error);
-                each(Item::Problem(Problem { case_id: Some(case_id), ..problem }));
+            // Instructions that several variants share are told of once, too.
+            let place = (problem.file.clone(), problem.place.clone());
+            if !told.contains(&place) {
+                told.push(place);
+                summary.errors += 1;
+                each(Item::Problem(problem));
             }
         }
         summary
@@ -259,21 +296,25 @@ impl Cases {
     pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
         // The braces in the arguments of a program are filled in for each backend.
         if self.kind.spec().is_external {
-            let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
+            let system = case.system.as_deref().map(Arc::from);
+            let system = system.or_else(|| self.prompt.system.as_ref().map(|it| it.text.clone()));
             return Ok(Request::new(system, case.prompt.as_str()));
         }
         let given = case.vars();
         let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
         let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
-        let said = match messages.is_empty() {
-            true => self.fill_prompt(case, &vars)?,
-            false => self.fill_conversation(case, &vars)?,
+        let said = if !self.prompt.messages.is_empty() {
+            self.fill_messages(case, &vars)?
+        } else if messages.is_empty() {
+            self.fill_prompt(case, &vars)?
+        } else {
+            self.fill_conversation(case, &vars)?
         };
         Ok(Request {
             tools: tools.clone().unwrap_or_default(),
             tool_choice: tool_choice.clone(),
             response_format: response_format.clone(),
-            sampling: sampling.clone(),
+            sampling: sampling.or(&self.prompt.sampling),
             ..said
         })
     }
@@ -281,9 +322,34 @@ impl Cases {
     /// The conversation of a case. Instructions go before it if it does not begin with some.
     fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let messages = template::fill_messages(&case.ask.messages, vars);
-        let mut messages = messages.map_err(|_| Unfilled::Case)?;
+        self.instructed(messages.map_err(|_| Unfilled::Case)?, case, vars, "")
+    }
+
+    /// The conversation of the variant, around the case's own prompt.
+    fn fill_messages(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        let seen = seen_by_runner(case, vars, &own);
+        let messages = template::fill_messages(self.prompt.conversation(), &seen);
+        let messages = messages.map_err(|BadMessage { message, text, error }| {
+            Unfilled::Runner(Box::new(BadTemplate {
+                part: PromptPart::Message(message),
+                text,
+                error,
+            }))
+        })?;
+        self.instructed(messages, case, vars, &own)
+    }
+
+    /// A conversation, after instructions if it does not begin with some.
+    fn instructed(
+        &self,
+        mut messages: Vec<Message>,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<Request, Unfilled> {
         if messages.first().is_some_and(|it| it.role != Role::System)
-            && let Some(system) = self.fill_system(case, vars, "")?
+            && let Some(system) = self.fill_system(case, vars, prompt)?
         {
             messages.insert(0, Message::text(Role::System, system));
         }
@@ -292,8 +358,8 @@ impl Cases {
 
     fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
-        let prompt = match &self.prompt {
-            Some(outer) => Some(of_runner("prompt", outer, case, vars, &own)?),
+        let prompt = match &self.prompt.template {
+            Some(outer) => Some(of_runner(PromptPart::Template, &outer.text, case, vars, &own)?),
             None => None,
         };
         let system = self.fill_system(case, vars, &own)?;
@@ -313,32 +379,37 @@ impl Cases {
         }
         // Instructions with an index in them are filled in with that.
         let has_index = self.kind.spec().choice.is_some();
-        match &self.system {
+        match self.prompt.system.as_ref().map(|it| &it.text) {
             Some(system) if !has_index && template::is_template(system) => {
-                Ok(Some(of_runner("system", system, case, vars, prompt)?.into()))
+                Ok(Some(of_runner(PromptPart::System, system, case, vars, prompt)?.into()))
             }
-            system => Ok(system.clone()),
+            system => Ok(system.cloned()),
         }
     }
 
     /// What keeps this runner from asking a case, whatever the case is about.
     fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        if case.ask.messages.is_empty() {
-            return None;
-        }
-        let message = if self.prompt.is_some() {
-            "the runner has a `prompt`, which a case with `messages` has no place for"
-        } else if self.kind.spec().keys.contains(&"skills") {
-            "a case about skills has a `prompt`, and no `messages`"
-        } else {
-            return None;
+        let PromptConfig { variant, template, messages, .. } = &*self.prompt;
+        let has_messages = !case.ask.messages.is_empty();
+        let (key, message) = match variant {
+            None if has_messages && template.is_some() => {
+                let message =
+                    "the runner has a `prompt`, which a case with `messages` has no place for";
+                ("messages", message.to_owned())
+            }
+            Some(name) if has_messages && (template.is_some() || !messages.is_empty()) => {
+                ("messages", format!("variant `{name}` has no place for a case with `messages`"))
+            }
+            Some(name) if case.system.is_some() && self.prompt.begins_with_system() => {
+                ("system", format!("variant `{name}` has no place for a case with `system`"))
+            }
+            None if has_messages && self.kind.spec().keys.contains(&"skills") => {
+                ("messages", "a case about skills has a `prompt`, and no `messages`".to_owned())
+            }
+            None | Some(_) => return None,
         };
-        Some(CriteriaProblem {
-            path: vec![Step::Key("messages")],
-            code: "bad-case",
-            message: message.to_owned(),
-            help: None,
-        })
+        let path = vec![Step::Key(key)];
+        Some(CriteriaProblem { path, code: "bad-case", message, help: None })
     }
 
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
@@ -454,12 +525,19 @@ impl Cases {
 
 /// A template of the runner, which sees the fields of the case.
 fn of_runner(
-    key: &'static str,
-    text: &str,
+    part: PromptPart,
+    text: &Arc<str>,
     case: &TestCase,
     vars: &Vars,
     prompt: &str,
 ) -> Result<String, Unfilled> {
+    template::render(text, &seen_by_runner(case, vars, prompt)).map_err(|error| {
+        Unfilled::Runner(Box::new(BadTemplate { part, text: text.clone(), error }))
+    })
+}
+
+/// The variables of a case, and its fields.
+fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
     let mut vars = vars.clone();
     vars.insert("id".to_owned(), Value::from(case.id.as_str()));
     vars.insert("prompt".to_owned(), Value::from(prompt));
@@ -470,7 +548,7 @@ fn of_runner(
     if let Some(difficulty) = &case.difficulty {
         vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
     }
-    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+    vars
 }
 
 /// Reads cases for one lane.

@@ -237,6 +237,13 @@ impl Http {
         }
     }
 
+    /// Those of some settings of a request that it cannot take.
+    pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        let request = Request { sampling: sampling.clone(), ..Request::default() };
+        let (_, ignored) = self.settings.fields(Some(&request));
+        sampling.names().filter(|it| ignored.contains(it)).collect()
+    }
+
     /// What the server cannot be told.
     pub fn lacks(&self) -> &'static [Need] {
         self.settings.dialect.lacks

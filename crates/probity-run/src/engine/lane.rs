@@ -69,6 +69,7 @@ impl LaneState {
             judge,
             runner,
             calls: _,
+            prompt_bytes: _,
             timeout,
             cases,
             done,

@@ -39,3 +39,4 @@ mod skill_changes;
 mod skills;
 mod suites;
 mod unkind;
+mod variants;

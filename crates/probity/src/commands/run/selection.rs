@@ -45,6 +45,7 @@ pub(super) fn of(args: &RunArgs) -> Selection {
         repeat,
         runners: args.runners.clone(),
         backends: args.backends.clone(),
+        variants: args.variants.clone(),
         skill,
         group,
         model: args.model.clone(),
