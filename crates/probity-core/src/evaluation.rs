@@ -60,6 +60,9 @@ pub struct EvaluationResult {
     pub suite: String,
     /// The runner.
     pub runner: String,
+    /// The prompt variant, if the runner has several.
+    #[serde(default)]
+    pub variant: Option<String>,
     /// What the runner does.
     pub kind: RunnerKind,
     /// The model that was asked for.
@@ -289,6 +292,7 @@ impl EvaluationResult {
             run_id: run.run_id.clone(),
             suite: run.suite.clone(),
             runner: runner.clone(),
+            variant: info.variant.clone(),
             kind: *kind,
             model: model.clone(),
             dataset: dataset.clone(),

@@ -1,6 +1,7 @@
 //! What is kept of a run: its lanes, and one record for each case that came to an end.
 
 mod call;
+mod lane_key;
 mod skills;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use call::{CallError, FailedAttempt, Source, Spent, Usage};
+pub use lane_key::LaneKey;
 pub use skills::{SkillChanges, SkillsInfo};
 
 use crate::{
@@ -190,11 +192,14 @@ impl Serialize for InputDigest {
     }
 }
 
-/// One runner on one backend within a run.
+/// One runner on one backend within a run, with one of its prompt variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// The runner's name.
     pub runner: String,
+    /// The name of the prompt variant, if the runner has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// What the runner does.
     pub kind: RunnerKind,
     /// The backend's name.
@@ -224,6 +229,14 @@ pub struct Lane {
     /// How its results are judged.
     #[serde(flatten)]
     pub judging: Judging,
+}
+
+impl Lane {
+    /// What tells it from the others of its run.
+    pub fn key(&self) -> LaneKey<'_> {
+        let (variant, backend) = (self.variant.as_deref(), &self.backend);
+        LaneKey { runner: &self.runner, variant, backend }
+    }
 }
 
 /// How the results of a lane are counted, and what has to hold of them.
@@ -328,6 +341,9 @@ pub struct Selection {
     /// Backends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<String>,
+    /// Prompt variants.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
     /// Skills.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skill: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod backend;
 mod judging;
+mod prompt;
 mod runner;
 mod scorer;
 
@@ -16,7 +17,9 @@ pub use backend::{
     UsagePointers, Way,
 };
 pub(crate) use backend::{decode_response_format, decode_sampling};
-pub use runner::{RunnerConfig, WrittenAt};
+pub use prompt::{PromptConfig, Template, WrittenAt};
+pub(crate) use runner::Names;
+pub use runner::RunnerConfig;
 pub use scorer::{ScorerConfig, Start};
 
 use crate::{

@@ -14,7 +14,7 @@ use probity_core::{
 use crate::answers;
 
 /// The columns, in their order.
-pub const COLUMNS: [&str; 23] = [
+pub const COLUMNS: [&str; 24] = [
     "runner",
     "backend",
     "model",
@@ -38,6 +38,7 @@ pub const COLUMNS: [&str; 23] = [
     "case_verdict",
     "ttft_ms",
     "tokens_per_second",
+    "variant",
 ];
 
 /// The header and a row for each result.
@@ -88,6 +89,7 @@ fn write_row(
         case_verdict.as_str().into(),
         number(case.ttft_ms).into(),
         case.tokens_per_second.map(|it| format!("{it:.1}")).unwrap_or_default().into(),
+        text(lane.variant.as_deref().unwrap_or_default()),
     ];
     for (at, cell) in cells.iter().enumerate() {
         if at > 0 {

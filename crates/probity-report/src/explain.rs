@@ -69,11 +69,11 @@ fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
         true => format!(", repeat {}", record.repeat + 1),
         false => String::new(),
     };
-    let (runner, backend) = (one_line(&lane.runner, 60), one_line(&lane.backend, 60));
+    let lane = one_line(&lane.key().to_string(), 120);
     let style = style_of(*verdict);
     let _ = writeln!(
         text,
-        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({runner} on {backend}{repeat})",
+        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({lane}{repeat})",
         one_line(case_id, 120)
     );
     field(text, "why", &one_line(&record.why(), 1000));

@@ -143,6 +143,7 @@ fn facts(case: &CaseRecord) -> ResultFacts {
 pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
     Lane {
         runner: "commands".to_owned(),
+        variant: None,
         kind: RunnerKind::Command,
         backend: backend.to_owned(),
         backend_kind: "openai".to_owned(),
@@ -361,6 +362,7 @@ fn divided(runner: &str) -> Consistency {
     divergences[2].groups[0].members.pop();
     Consistency {
         runner: runner.to_owned(),
+        variant: None,
         backends: ["small", "large", "third"].map(str::to_owned).into(),
         repeats: 1,
         agree: 12,

@@ -23,7 +23,7 @@ use probity_core::{
     case::TestCase,
     failure::ErrorKind,
     record::{CacheKind, CallError, InputDigest, Usage},
-    request::{Need, Request},
+    request::{Need, Request, Sampling},
     span::Span,
 };
 use probity_load::suite::{BackendKind, Price, Way};
@@ -208,6 +208,17 @@ impl Backend {
             Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
         Ok(reply.with_estimated_usage(ask.request))
+    }
+
+    /// Those of some settings of a request that it cannot take.
+    pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        match &self.wire {
+            Wire::Http(http) => http.ignored(sampling),
+            Wire::Program(_) => sampling.names().collect(),
+            Wire::Replay(_) | Wire::Echo => Vec::new(),
+            #[cfg(test)]
+            Wire::Scripted(_) => Vec::new(),
+        }
     }
 
     /// What it cannot be asked for.

@@ -101,8 +101,8 @@ pub struct BadMessage {
 }
 
 /// A conversation with its templates filled in.
-pub fn fill_messages(
-    messages: &[Message],
+pub fn fill_messages<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
     vars: &BTreeMap<String, Value>,
 ) -> Result<Vec<Message>, BadMessage> {
     let fill_part = |part: &Part| -> Result<Part, (Arc<str>, TemplateError)> {
@@ -129,7 +129,7 @@ pub fn fill_messages(
         let content = content.map_err(|(text, error)| BadMessage { message, text, error })?;
         Ok(Message { role: said.role, content })
     };
-    messages.iter().enumerate().map(fill_message).collect()
+    messages.into_iter().enumerate().map(fill_message).collect()
 }
 
 #[cfg(test)]

@@ -113,16 +113,12 @@ impl Custom {
 
     /// The settings that have no place in what is sent.
     pub(super) fn not_applied(&self) -> Vec<&'static str> {
-        let Sampling { temperature, top_p, max_tokens, seed, stop } = &self.sampling;
-        let settings = [
-            ("temperature", temperature.is_some()),
-            ("top_p", top_p.is_some()),
-            ("max_tokens", max_tokens.is_some()),
-            ("seed", seed.is_some()),
-            ("stop", !stop.is_empty()),
-        ];
-        let is_lost = |(name, is_set): &(&str, bool)| *is_set && !self.uses(name);
-        settings.into_iter().filter(is_lost).map(|(name, _)| name).collect()
+        self.ignored(&self.sampling)
+    }
+
+    /// Those of some settings that have no place in what is sent.
+    pub(super) fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        sampling.names().filter(|name| !self.uses(name)).collect()
     }
 
     /// Whether the server is told which conversation a request belongs to.

@@ -6,7 +6,12 @@
 use std::{borrow::Cow, error::Error as _, io, time::Duration};
 
 use jiff::Timestamp;
-use probity_core::{case::TestCase, failure::ErrorKind, record::CallError, request::Need};
+use probity_core::{
+    case::TestCase,
+    failure::ErrorKind,
+    record::CallError,
+    request::{Need, Sampling},
+};
 use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
@@ -196,6 +201,12 @@ impl Http {
     /// The body for a question as it is sent, without secrets; an error if it cannot be filled in.
     pub fn shown_body(&self, ask: &Ask<'_>) -> Result<Value, CallError> {
         self.language.shown_body(ask)
+    }
+
+    /// Those of some settings of a request that it cannot take.
+    pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        let ignored = self.language.ignored(sampling);
+        sampling.names().filter(|it| ignored.contains(it)).collect()
     }
 
     /// What the server cannot be told.

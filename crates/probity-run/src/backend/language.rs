@@ -163,6 +163,17 @@ impl Language {
         }
     }
 
+    /// The settings of a request that have no place in what is sent.
+    pub(super) fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        match self {
+            Self::Dialect(spoken) => {
+                let request = Request { sampling: sampling.clone(), ..Request::default() };
+                spoken.settings.fields(Some(&request)).1
+            }
+            Self::Custom(custom) => custom.ignored(sampling),
+        }
+    }
+
     /// The name of a model without what a server adds or leaves out.
     pub(super) fn bare_model<'n>(&self, name: &'n str) -> &'n str {
         match self {

@@ -1,6 +1,6 @@
 //! `probity rescore`: stored replies, judged again by the suite, datasets and rules of now.
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, path::Path, rc::Rc};
 
 use probity_core::{
     classification::Verdict,
@@ -70,7 +70,7 @@ struct Context<'a> {
 /// A lane of the origin, and what the suite of now says about it.
 struct Again {
     before: LaneView,
-    scanned: ScannedRunner,
+    scanned: Rc<ScannedRunner>,
     lane: Lane,
 }
 
@@ -89,11 +89,20 @@ impl Context<'_> {
                 continue;
             }
             let runner = self.runner(&before.lane)?;
-            let mut report = |problem| problems.show(&problem);
-            let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
-            let scanned = scan(runner, &site, &choice, &mut report)
-                .ok_or_else(|| Failure::new("a dataset has errors, so nothing was judged"))?;
-            let mut judging = runner.judging(&before.lane.backend);
+            let known = lanes.iter().find(|it: &&Again| it.lane.runner == runner.name);
+            let scanned = match known {
+                // Its other lanes are about the same cases.
+                Some(known) => known.scanned.clone(),
+                None => {
+                    let mut report = |problem| problems.show(&problem);
+                    let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
+                    let scanned = scan(runner, &site, &choice, &mut report);
+                    Rc::new(scanned.ok_or_else(|| {
+                        Failure::new("a dataset has errors, so nothing was judged")
+                    })?)
+                }
+            };
+            let mut judging = runner.judging(before.lane.key());
             judging.errors_as_failures = project.settings.errors_as_failures;
             judging.max_undecided = project.settings.max_undecided;
             let lane = scanned.again(&before.lane, judging);
@@ -154,9 +163,9 @@ impl Context<'_> {
             writer.end_lane(at, before.status.clone(), rescored.results)?;
             let left = self.reader.tally(before)?.total().saturating_sub(rescored.results);
             if left > 0 {
-                let Lane { runner, backend, .. } = &before.lane;
+                let name = before.lane.key();
                 self.printer.note(&format!(
-                    "{runner} on {backend}: {left} stored results have no case in the current dataset"
+                    "{name}: {left} stored results have no case in the current dataset"
                 ));
             }
         }
@@ -169,9 +178,7 @@ impl Context<'_> {
     fn flips(&self, origin: &RunRow, run: &RunRow) -> Result<String, Failure> {
         let mut text = format!("rescored from {}\n", origin.run_id);
         for after in self.reader.lanes(run)? {
-            let of_lane = |it: &&LaneView| {
-                it.lane.runner == after.lane.runner && it.lane.backend == after.lane.backend
-            };
+            let of_lane = |it: &&LaneView| it.lane.key() == after.lane.key();
             let lanes = self.reader.lanes(origin)?;
             let Some(before) = lanes.iter().find(of_lane) else { continue };
             let mut flips = Flips::default();
@@ -180,10 +187,10 @@ impl Context<'_> {
                 flips.add(case_id, of_case(&was, least[0]), of_case(&is, least[1]));
             })?;
             let Flips { count, regressions, fixes, first } = flips;
-            let Lane { runner, backend, .. } = &after.lane;
             let _ = writeln!(
                 text,
-                "{runner} on {backend}: {count} flipped ({regressions} from pass to fail, {fixes} from fail to pass)",
+                "{}: {count} flipped ({regressions} from pass to fail, {fixes} from fail to pass)",
+                after.lane.key(),
             );
             for (case_id, then, now) in &first {
                 let records = self.reader.case(&after, case_id)?;

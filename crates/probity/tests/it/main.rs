@@ -42,4 +42,5 @@ mod skills;
 mod streams;
 mod suites;
 mod unkind;
+mod variants;
 mod watch;

@@ -54,9 +54,9 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
     for lane in plan.lanes {
         if lane.info.kind.spec().is_external {
             sums.programs += 1;
-            let info = &lane.info;
+            let name = lane.info.key();
             let command = plan.scanned[lane.runner].runner.command.join(" ");
-            let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
+            let _ = writeln!(text, "{name}\n  runs {command}");
         } else {
             plan.lane(&mut text, lane, tries, &mut sums);
         }
@@ -85,8 +85,7 @@ impl Plan<'_> {
         let calls = new + judgements;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
-        let _ =
-            writeln!(text, "{} on {} ({}, {model})", info.runner, info.backend, info.backend_kind);
+        let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
         let _ = writeln!(
             text,
             "  {} of {} cases, {} each: {calls} calls, at most {} with retries",
@@ -117,8 +116,8 @@ impl Plan<'_> {
             let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
         }
         // Each answer is read again by the judge, at its full length.
-        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS);
-        let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
+        let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
+        let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
         let judge = lane.judge.map(|place| (&self.backends[place], judgements));
         let all = output.saturating_mul(new);
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
@@ -133,7 +132,7 @@ impl Plan<'_> {
             Some(dollars) => {
                 sums.cost += dollars;
                 let _ = write!(text, ": {}", at_most(dollars, tries));
-                if backend.max_tokens.is_none() {
+                if lane.max_tokens(backend).is_none() {
                     let _ =
                         write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
                 }
@@ -151,6 +150,8 @@ impl Plan<'_> {
 #[derive(Serialize)]
 struct Line<'a> {
     runner: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<&'a str>,
     backend: &'a str,
     case_id: &'a str,
     /// How often it is sent.
@@ -183,6 +184,7 @@ pub(super) fn write_requests(
             let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
             let line = Line {
                 runner: &lane.info.runner,
+                variant: lane.info.variant.as_deref(),
                 backend: &lane.info.backend,
                 case_id: &case.id,
                 repeat: lane.info.repeat,

@@ -268,6 +268,21 @@ timeout = "10m"
 judge = "recorded"
 transform = "output"
 [[runners]]
+name = "variants"
+dataset = ["d.jsonl"]
+[[runners.prompts]]
+name = "terse"
+template = "{{ prompt }}"
+system = "s"
+settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"] }
+[[runners.prompts]]
+name = "talk"
+messages = [
+  { role = "user", content = "hi" },
+  { role = "assistant", tool_calls = [{ id = "c", name = "t", arguments = {} }] },
+  { role = "tool", tool_call_id = "c", name = "t", content = "{{ prompt }}" },
+]
+[[runners]]
 name = "sizes"
 kind = "size_impact"
 dataset = ["d.jsonl"]
@@ -335,11 +350,13 @@ builtin = "pii"
 
 #[test]
 fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
-    let gate = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let of_skills = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let gate = format!("{of_skills}, variant = \"v\"");
     let gates = format!(
         "[backends.one]\nkind = \"echo\"\n[backends.b]\nkind = \"echo\"\n\
          [[runners]]\nname = \"one\"\ndataset = \"d\"\n[runners.gates]\n{}\
-         [[runners]]\nname = \"two\"\ndataset = \"d\"\n[runners.gates]\n\
+         [[runners]]\nname = \"two\"\ndataset = \"d\"\nprompts = [{{ name = \"v\", template = \"x\" }}]\n\
+         [runners.gates]\n\
          csr = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          correctness = 1\nsafety_accuracy = 1\nposix = 1\nposix_compliance_rate = 1\n\
          failed = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
@@ -356,7 +373,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
         );
         for rate in Rate::ALL.into_iter().filter(|it| it.kinds().contains(&kind)) {
             let name = rate.as_str();
-            let _ = writeln!(runner, "{name} = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]");
+            let _ = writeln!(runner, "{name} = [{{ {of_skills} }}, {{ min = 1 }}, {{ max = 1 }}]");
         }
         runner
     });
@@ -366,9 +383,10 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     for text in suites {
         assert!(is_sound(text), "the loader is not content with\n{text}");
     }
-    // These two name files, which the loader reads.
+    // These name files, which the loader reads.
     let files = json!({ "errors": { "rules": "errors.toml" },
-                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt" }] });
+                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt",
+                                      "prompts": [{ "name": "v", "file": "v.txt" }] }] });
     let mut documents: Vec<Value> =
         suites.into_iter().map(|text| toml::from_str(text).unwrap()).collect();
     documents.push(files);

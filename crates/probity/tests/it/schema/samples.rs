@@ -59,6 +59,7 @@ fn gates() -> Vec<Gate> {
         warn: Decimal::parse("0.9"),
         category: Some(Category::Posix),
         backend: Some(text("b")),
+        variant: Some(text("v")),
         allow_empty: true,
     };
     let most = Bound::AtMost(Decimal::whole(3));
@@ -71,6 +72,7 @@ pub(super) fn consistency() -> Consistency {
     let group = Group { command: text("ls"), cut: 0, parsed: true, members: vec![(0, true)] };
     Consistency {
         runner: text("r"),
+        variant: Some(text("v")),
         backends: vec![text("a"), text("b")],
         repeats: 1,
         agree: 1,
@@ -146,6 +148,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         run_id: text("20260109-123456-abcdef"),
         suite: text("s"),
         runner: text("r"),
+        variant: Some(text("v")),
         kind,
         model: Some(text("m")),
         dataset,
@@ -546,6 +549,7 @@ fn asked() -> Asked {
 fn lane() -> Lane {
     Lane {
         runner: text("r"),
+        variant: Some(text("v")),
         kind: RunnerKind::Respond,
         backend: text("b"),
         backend_kind: text("openai"),
@@ -750,7 +754,7 @@ pub(super) fn case() -> TestCase {
 pub(super) fn results() -> Vec<Value> {
     let result = |classification: Classification| {
         json!({
-            "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
+            "runner": "r", "variant": "v", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
             "kind": "respond", "case": case(), "system": null, "prompt": "p",
             "messages": conversation().messages,
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
