@@ -149,7 +149,7 @@ fn the_time_to_the_first_token_is_recorded_shown_and_gated() {
     assert_eq!(result["ttft_ms"]["p50"].as_f64(), case["ttft_ms"].as_f64(), "{result}");
     assert!(result["tokens_per_second"].is_f64(), "{result}");
     assert!(project.read("page.html").contains("Time to first token"));
-    assert!(project.read("cases.csv").contains(",ttft_ms,tokens_per_second\r\n"));
+    assert!(project.read("cases.csv").contains(",ttft_ms,tokens_per_second,variant\r\n"));
     let shown = project.shown(&["show", "latest", "a"]);
     assert!(shown.contains("first token after "), "{shown}");
     // What was recorded is judged again in the same way.
