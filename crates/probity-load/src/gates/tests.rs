@@ -73,6 +73,7 @@ fn every_metric_is_seen() {
         policy_hits: 2,
         unexpected_failures: 1,
         latency: Some(latency),
+        ttft: Some(Latency { count: 9, mean: 6.0, p50: 7.0, p95: 8.0, p99: 9.0, max: 10.0 }),
         cost_usd: 0.5,
         priced: 10,
         input_tokens: 100,

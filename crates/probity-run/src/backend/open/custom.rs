@@ -40,9 +40,9 @@ impl BackendFactory<'_> {
         let origin = origin.trim_end_matches('/').to_owned();
         let parsed = address::parse(&origin).ok_or_else(|| bad_url(&spec.url))?;
         address::add_secrets(&parsed, &mut redactor);
-        if let Some(query) = spec.url.split_once('?').filter(|(path, _)| !path.contains("{{")) {
-            let fixed = query.1.split('&').filter(|it| !template::is_template(it));
-            fixed.for_each(|it| redactor.add(it.split_once('=').map_or(it, |(_, value)| value)));
+        let query = spec.url.split_once('?').map_or("", |(_, query)| query);
+        for pair in query.split('&').filter(|it| !template::is_template(it)) {
+            redactor.add(pair.split_once('=').map_or(pair, |(_, value)| value));
         }
         self.hide_proxies(&mut redactor);
         let mut headers = HeaderMap::new();
