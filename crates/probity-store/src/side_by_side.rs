@@ -101,10 +101,8 @@ impl<'s> Cases<'s> {
     fn next_result(&mut self) -> rusqlite::Result<Option<(String, Verdict)>> {
         let Some(row) = self.rows.next()? else { return Ok(None) };
         let Name(verdict) = row.get(1)?;
-        let verdict = match verdict {
-            Verdict::Error if self.errors_as_failures => Verdict::Fail,
-            verdict => verdict,
-        };
+        let is_failure = self.errors_as_failures && verdict == Verdict::Error;
+        let verdict = if is_failure { Verdict::Fail } else { verdict };
         Ok(Some((row.get(0)?, verdict)))
     }
 

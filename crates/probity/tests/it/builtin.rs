@@ -228,11 +228,9 @@ fn an_answer_in_the_form_that_was_asked_for_passes_its_question_and_no_other() {
     let cases = cases(&project, "qa");
     let key = |id: &str| {
         let case = cases.iter().find(|it| it.id == id).unwrap();
-        match case.criteria.expected_response.as_ref().unwrap() {
-            Value::Array(any) => any[0].as_str().unwrap().to_owned(),
-            Value::String(text) => text.clone(),
-            number => number.to_string(),
-        }
+        let expected = case.criteria.expected_response.as_ref().unwrap();
+        let first = expected.get(0).unwrap_or(expected);
+        first.as_str().map_or_else(|| first.to_string(), ToOwned::to_owned)
     };
     let said = |id: &str, answer: &str| match id.contains("-extract-") {
         true => format!("I read it twice, 7 lines.\n<answer>{answer}.</answer>"),
