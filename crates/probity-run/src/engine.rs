@@ -295,19 +295,6 @@ impl Engine {
         self.events.send(stamped).await.map_err(|_| Halt::Unheard)
     }
 
-    /// Begins the lanes of a stage, except those whose backend was given up before.
-    fn open(&mut self, stage: &[usize]) {
-        for &at in stage {
-            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
-            let lane = &mut self.lanes[at];
-            match given_up {
-                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
-                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
-                None => lane.open(self.backends[lane.backend].backend.clone(), self.rules),
-            }
-        }
-    }
-
     /// Tells of the lanes that have just ended.
     async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Halt> {
         for &at in stage {

@@ -1,34 +1,34 @@
 //! Cases as they are asked: read from the dataset while the run goes on.
 //!
-//! A dataset is never in memory as a whole. It is read once to check it, and then once
-//! for each lane and repeat, by a thread that stays a few cases ahead of the calls.
+//! A dataset is never in memory as a whole. It is read once to check it, and then once for each
+//! repeat on each backend, by a thread that stays a few cases ahead of the calls.
+
+mod feed;
+mod fill;
 
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
 };
 
 use probity_core::{
-    case::{AskSpec, Category, TestCase},
+    case::{Category, TestCase},
     classification::{Class, Verdict},
     criteria::CriteriaProblem,
     evidence::JudgedBy,
-    located::Step,
-    problem::Problem,
     record::InputDigest,
-    request::{Message, Request, Role},
+    request::Request,
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
     suite::{PromptConfig, RunnerConfig},
-    template::{self, BadMessage, TemplateError},
 };
-use serde_json::Value;
-use tokio::sync::mpsc;
+
+pub(crate) use feed::feed;
+use fill::Unfilled;
 
 use crate::{
     backend::{Ask, Backend},
@@ -37,9 +37,6 @@ use crate::{
     gated::GatedScores,
     kind::{Asking, Kind, Questions, Respond, Work},
 };
-
-/// Cases that are read ahead of the calls.
-const AHEAD: usize = 256;
 
 /// A case that is ready to be asked.
 #[derive(Debug)]
@@ -166,46 +163,6 @@ pub(crate) struct Judge {
     pub(crate) by: JudgedBy,
 }
 
-/// Values for the variables of templates.
-type Vars = BTreeMap<String, Value>;
-
-/// Why a case cannot be asked.
-pub(crate) enum Unfilled {
-    /// One of its own templates is wrong, which the dataset was refused for.
-    Case,
-    /// A template of the runner is wrong.
-    Runner(Box<BadTemplate>),
-}
-
-/// A template of a runner that cannot be filled in.
-pub(crate) struct BadTemplate {
-    part: PromptPart,
-    text: Arc<str>,
-    error: TemplateError,
-}
-
-/// The templates of a runner, or of one of its variants.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum PromptPart {
-    System,
-    Template,
-    /// One of the messages.
-    Message(usize),
-}
-
-impl BadTemplate {
-    /// What is wrong, at its place.
-    fn problem(&self, prompt: &PromptConfig, case_id: &str) -> Option<Problem> {
-        let at = match self.part {
-            PromptPart::System => &prompt.system.as_ref()?.at,
-            PromptPart::Template => &prompt.template.as_ref()?.at,
-            PromptPart::Message(at) => &prompt.messages.get(at)?.1,
-        };
-        let problem = at.problem(&self.text, &self.error);
-        Some(Problem { case_id: Some(case_id.to_owned()), ..problem })
-    }
-}
-
 impl Cases {
     /// The cases of a runner as its first variant asks them; the digest is not known before they are
     /// read.
@@ -292,138 +249,18 @@ impl Cases {
         summary
     }
 
-    /// What a case asks, with its templates filled in.
-    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
-        // The braces in the arguments of a program are filled in for each backend.
-        if self.kind.spec().is_external {
-            let system = case.system.as_deref().map(Arc::from);
-            let system = system.or_else(|| self.prompt.system.as_ref().map(|it| it.text.clone()));
-            return Ok(Request::new(system, case.prompt.as_str()));
-        }
-        let given = case.vars();
-        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
-        let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
-        let said = if !self.prompt.messages.is_empty() {
-            self.fill_messages(case, &vars)?
-        } else if messages.is_empty() {
-            self.fill_prompt(case, &vars)?
-        } else {
-            self.fill_conversation(case, &vars)?
-        };
-        Ok(Request {
-            tools: tools.clone().unwrap_or_default(),
-            tool_choice: tool_choice.clone(),
-            response_format: response_format.clone(),
-            sampling: sampling.or(&self.prompt.sampling),
-            ..said
-        })
-    }
-
-    /// The conversation of a case. Instructions go before it if it does not begin with some.
-    fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let messages = template::fill_messages(&case.ask.messages, vars);
-        self.instructed(messages.map_err(|_| Unfilled::Case)?, case, vars, "")
-    }
-
-    /// The conversation of the variant, around the case's own prompt.
-    fn fill_messages(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
-        let seen = seen_by_runner(case, vars, &own);
-        let messages = template::fill_messages(self.prompt.conversation(), &seen);
-        let messages = messages.map_err(|BadMessage { message, text, error }| {
-            Unfilled::Runner(Box::new(BadTemplate {
-                part: PromptPart::Message(message),
-                text,
-                error,
-            }))
-        })?;
-        self.instructed(messages, case, vars, &own)
-    }
-
-    /// A conversation, after instructions if it does not begin with some.
-    fn instructed(
-        &self,
-        mut messages: Vec<Message>,
-        case: &TestCase,
-        vars: &Vars,
-        prompt: &str,
-    ) -> Result<Request, Unfilled> {
-        if messages.first().is_some_and(|it| it.role != Role::System)
-            && let Some(system) = self.fill_system(case, vars, prompt)?
-        {
-            messages.insert(0, Message::text(Role::System, system));
-        }
-        Ok(Request::of(messages))
-    }
-
-    fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
-        let prompt = match &self.prompt.template {
-            Some(outer) => Some(of_runner(PromptPart::Template, &outer.text, case, vars, &own)?),
-            None => None,
-        };
-        let system = self.fill_system(case, vars, &own)?;
-        Ok(Request::new(system, prompt.unwrap_or(own)))
-    }
-
-    /// The instructions of the case, else those of the runner.
-    fn fill_system(
-        &self,
-        case: &TestCase,
-        vars: &Vars,
-        prompt: &str,
-    ) -> Result<Option<Arc<str>>, Unfilled> {
-        if let Some(system) = &case.system {
-            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
-            return Ok(Some(filled.into()));
-        }
-        // Instructions with an index in them are filled in with that.
-        let has_index = self.kind.spec().choice.is_some();
-        match self.prompt.system.as_ref().map(|it| &it.text) {
-            Some(system) if !has_index && template::is_template(system) => {
-                Ok(Some(of_runner(PromptPart::System, system, case, vars, prompt)?.into()))
-            }
-            system => Ok(system.cloned()),
-        }
-    }
-
-    /// What keeps this runner from asking a case, whatever the case is about.
-    fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        let PromptConfig { variant, template, messages, .. } = &*self.prompt;
-        let has_messages = !case.ask.messages.is_empty();
-        let (key, message) = match variant {
-            None if has_messages && template.is_some() => {
-                let message =
-                    "the runner has a `prompt`, which a case with `messages` has no place for";
-                ("messages", message.to_owned())
-            }
-            Some(name) if has_messages && (template.is_some() || !messages.is_empty()) => {
-                ("messages", format!("variant `{name}` has no place for a case with `messages`"))
-            }
-            Some(name) if case.system.is_some() && self.prompt.begins_with_system() => {
-                ("system", format!("variant `{name}` has no place for a case with `system`"))
-            }
-            None if has_messages && self.kind.spec().keys.contains(&"skills") => {
-                ("messages", "a case about skills has a `prompt`, and no `messages`".to_owned())
-            }
-            None | Some(_) => return None,
-        };
-        let path = vec![Step::Key(key)];
-        Some(CriteriaProblem { path, code: "bad-case", message, help: None })
-    }
-
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
-        case: &TestCase,
+        case: &Arc<TestCase>,
         repeat: u32,
         backend: &Backend,
-        compiler: &mut Compiler<'static>,
+        stated: Expectation<'static>,
     ) -> Option<Prepared> {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let expectation = self.kind.expect(case, compiler.compile(case).ok()?);
+        let expectation = self.kind.expect(case, stated);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -432,7 +269,7 @@ impl Cases {
             input,
             expectation,
             work,
-            case: Arc::new(case.clone()),
+            case: case.clone(),
             request,
         })
     }
@@ -488,142 +325,6 @@ impl Cases {
                 Ok(())
             });
         }
-    }
-
-    /// Reads the cases that are still to be asked, in a thread of its own.
-    pub(crate) fn feed(
-        self,
-        backend: Arc<Backend>,
-        done: Done,
-        rules: &'static Rules,
-    ) -> mpsc::Receiver<Fed> {
-        let (sender, receiver) = mpsc::channel(AHEAD);
-        #[cfg(test)]
-        if !self.given.is_empty() {
-            let mut compiler = Compiler::new(rules);
-            for (repeat, case) in
-                (0..self.repeat).flat_map(|it| self.given.iter().map(move |c| (it, c)))
-            {
-                let mut prepared = self.prepare(case, repeat, &backend, &mut compiler).unwrap();
-                prepared.place = sender.max_capacity() as u64 - sender.capacity() as u64;
-                sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
-            }
-            return receiver;
-        }
-        thread::spawn(move || {
-            let compiler = Compiler::new(rules);
-            let feeder = Feeder { cases: &self, backend, done, compiler, sender, place: 0 };
-            // Whoever stopped wanting cases knows why.
-            let _ = match self.shuffle {
-                None => feeder.in_order(),
-                Some(seed) => feeder.in_random_order(seed),
-            };
-        });
-        receiver
-    }
-}
-
-/// A template of the runner, which sees the fields of the case.
-fn of_runner(
-    part: PromptPart,
-    text: &Arc<str>,
-    case: &TestCase,
-    vars: &Vars,
-    prompt: &str,
-) -> Result<String, Unfilled> {
-    template::render(text, &seen_by_runner(case, vars, prompt)).map_err(|error| {
-        Unfilled::Runner(Box::new(BadTemplate { part, text: text.clone(), error }))
-    })
-}
-
-/// The variables of a case, and its fields.
-fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
-    let mut vars = vars.clone();
-    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-    vars.insert("prompt".to_owned(), Value::from(prompt));
-    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-    if let Some(category) = case.category {
-        vars.insert("category".to_owned(), Value::from(category.as_str()));
-    }
-    if let Some(difficulty) = &case.difficulty {
-        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
-    }
-    vars
-}
-
-/// Reads cases for one lane.
-struct Feeder<'c> {
-    cases: &'c Cases,
-    backend: Arc<Backend>,
-    done: Done,
-    compiler: Compiler<'static>,
-    sender: mpsc::Sender<Fed>,
-    /// Of the next case.
-    place: u64,
-}
-
-impl Feeder<'_> {
-    /// In the order of the dataset, one repeat after the other, and never all in memory.
-    fn in_order(mut self) -> Result<(), Stopped> {
-        let cases = self.cases;
-        for repeat in 0..cases.repeat {
-            cases.reread(|case| self.feed(case, repeat)).map_err(|error| self.broken(error))?;
-        }
-        Ok(())
-    }
-
-    /// In an order that chance draws of all cases and repeats: they are in memory for that.
-    fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
-        let cases = self.cases;
-        let mut all: Vec<TestCase> = Vec::new();
-        let read = cases.reread(|case| {
-            all.push(case.clone());
-            Ok(())
-        });
-        read.map_err(|error| self.broken(error))?;
-        let mut order: Vec<(InputDigest, usize, u32)> = Vec::new();
-        for (at, case) in all.iter().enumerate() {
-            for repeat in 0..cases.repeat {
-                let parts =
-                    [b"order", &seed.to_le_bytes()[..], case.id.as_bytes(), &repeat.to_le_bytes()];
-                order.push((InputDigest::of(parts), at, repeat));
-            }
-        }
-        order.sort_unstable();
-        for (_, at, repeat) in order {
-            self.feed(&all[at], repeat)?;
-        }
-        Ok(())
-    }
-
-    /// Hands a case over, unless it is done.
-    fn feed(&mut self, case: &TestCase, repeat: u32) -> Result<(), Stopped> {
-        let Self { cases, backend, done, compiler, sender, place } = self;
-        let Some(mut prepared) = cases.prepare(case, repeat, backend, compiler) else {
-            return Ok(());
-        };
-        prepared.place = *place;
-        *place += 1;
-        let fed = match done.get(&prepared.case_id, repeat) {
-            Some(DoneCase { input, class, verdict }) if input == prepared.input => {
-                if !cases.tells_known {
-                    return Ok(());
-                }
-                let Prepared { place, category, .. } = prepared;
-                Fed::Known(Seen { place, category, class, verdict })
-            }
-            Some(_) | None => Fed::Case(Box::new(prepared)),
-        };
-        sender.blocking_send(fed).map_err(|_| Stopped)
-    }
-
-    /// Says that the dataset cannot be read on.
-    fn broken(&self, error: Reread) -> Stopped {
-        if let Reread::Changed = error {
-            let message = "the dataset changed while it was being run".to_owned();
-            let _ = self.sender.blocking_send(Fed::Broken(message));
-        }
-        Stopped
     }
 }
 

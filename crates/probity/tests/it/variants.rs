@@ -91,7 +91,7 @@ fn readable(text: &str) -> String {
         ("run `[0-9a-z]{6}`", "run `RUN`"),
         ("[0-9.]+m?s\\b", "TIME"),
         (" +TIME", " TIME"),
-        ("p50 +p95", "p50 p95"),
+        (" +p50 +p95", " p50 p95"),
     ] {
         let pattern = regex::Regex::new(pattern).unwrap();
         readable = pattern.replace_all(&readable, shown).into_owned();
