@@ -33,6 +33,7 @@ pub mod reply;
 pub mod request;
 pub mod run_result;
 pub mod score;
+pub mod scored;
 mod serial;
 pub mod span;
 pub mod view;

@@ -10,6 +10,7 @@ use probity_core::{
     json::Limits,
     located::Step,
     reading::{Reading, Tolerance},
+    run_result::RunResult,
     score::ROUTING,
 };
 use probity_text::{choice, number, pattern};
@@ -23,9 +24,11 @@ use crate::{
     difference::Extra,
     json::Wanted,
     reading::Reader,
+    reply::Reply,
     routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
+    script::{self, CaseFacts, Scorer, ScorerCall, ScorerInput, Script},
 };
 
 /// The score of a case that says what its result is to be classified as.
@@ -48,6 +51,10 @@ pub struct Expectation<'r> {
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
     pub(crate) rubrics: Vec<Vec<RubricCriterion>>,
+    pub(crate) scorers: Vec<ScorerCall>,
+    pub(crate) transform: Option<Arc<dyn Script>>,
+    /// What scripts and scorers are told of the case, where it has some.
+    pub(crate) facts: Option<Arc<CaseFacts>>,
     /// Whether only a sandbox could say if the reply is right.
     pub(crate) needs_sandbox: bool,
 }
@@ -111,7 +118,35 @@ impl Expectation<'_> {
         &self.rubrics
     }
 
-    /// The names of all scores that a reply can get.
+    /// The programs that have to be asked, one for each assertion that names one.
+    pub fn scorers(&self) -> &[ScorerCall] {
+        &self.scorers
+    }
+
+    /// What each of these is given, or why it cannot be asked.
+    pub fn scorer_inputs(&self, result: &RunResult<'_>) -> Vec<Result<ScorerInput, String>> {
+        let (Some(facts), Some(text)) = (self.facts.as_deref(), result.raw_response) else {
+            return Vec::new();
+        };
+        let reply = Reply::new(text, result, self.rules).of(Some(facts));
+        let made = self.transform.as_ref().map(|it| script::transform(&**it, facts, &reply));
+        let input = |call: &ScorerCall| {
+            let made = made.clone().transpose()?;
+            let made_text = made.as_ref().map(script::text_of);
+            let reply = match (&made, &made_text) {
+                (Some(made), Some(text)) => &reply.made_into(made, text),
+                (_, _) => &reply,
+            };
+            let output = match &call.transform {
+                Some(script) => script::transform(&**script, facts, reply)?,
+                None => reply.output().into_owned(),
+            };
+            Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
+        };
+        self.scorers.iter().map(input).collect()
+    }
+
+    /// The names of all scores that a reply can get, but for those that a scorer makes up.
     pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
         let format = self.format.map(|_| self.format_criterion().as_str());
         let comparison = self.comparison.as_ref().map(|it| it.matcher.as_str());
@@ -121,6 +156,11 @@ impl Expectation<'_> {
         let commands = self.command.iter().flat_map(CommandExpectation::score_names);
         let assertions = self.assertions.iter().map(CompiledAssertion::name);
         plain.chain(commands).map(Cow::Borrowed).chain(assertions)
+    }
+
+    /// Whether a reply may get scores whose names only a scorer knows.
+    pub fn names_scores(&self) -> bool {
+        self.assertions.iter().any(CompiledAssertion::names_scores)
     }
 
     /// What decides whether the reply has the right form.
@@ -146,10 +186,12 @@ pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
     schemas: BTreeMap<String, Arc<Schema>>,
-    /// Those of the case that is being compiled.
+    scripts: BTreeMap<String, Arc<dyn Script>>,
+    /// Those of the case that is being compiled, and so are the rest.
     rubrics: Vec<Vec<RubricCriterion>>,
-    /// Those of the case that is being compiled.
     choices: Vec<String>,
+    scorers: Vec<ScorerCall>,
+    has_scripts: bool,
 }
 
 impl<'r> Compiler<'r> {
@@ -159,8 +201,11 @@ impl<'r> Compiler<'r> {
             rules,
             regexes: BTreeMap::new(),
             schemas: BTreeMap::new(),
+            scripts: BTreeMap::new(),
             rubrics: Vec::new(),
             choices: Vec::new(),
+            scorers: Vec::new(),
+            has_scripts: false,
         }
     }
 
@@ -176,6 +221,7 @@ impl<'r> Compiler<'r> {
             expected_classification,
             assertions,
             threshold,
+            transform,
         } = &case.criteria;
         let mut problems = Vec::new();
         self.choices.clone_from(&case.criteria.reading.choices);
@@ -192,6 +238,15 @@ impl<'r> Compiler<'r> {
             }
         });
         self.rubrics.clear();
+        self.scorers.clear();
+        self.has_scripts = false;
+        let transform = transform.as_ref().and_then(|source| match self.script(source) {
+            Ok(script) => Some(script),
+            Err(why) => {
+                problems.push(problem("transform", "bad-script", why));
+                None
+            }
+        });
         let mut compiled = Vec::with_capacity(assertions.len());
         for (index, assertion) in assertions.iter().enumerate() {
             let path = [Step::Key("assert"), Step::Index(index)];
@@ -220,6 +275,10 @@ impl<'r> Compiler<'r> {
             command: CommandExpectation::of(case),
             routing: None,
             rubrics: std::mem::take(&mut self.rubrics),
+            facts: (self.has_scripts || !self.scorers.is_empty())
+                .then(|| Arc::new(CaseFacts::new(case))),
+            scorers: std::mem::take(&mut self.scorers),
+            transform,
             needs_sandbox: case.execution.is_some(),
         })
     }
@@ -326,6 +385,48 @@ impl<'r> Compiler<'r> {
     pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
         self.rubrics.push(criteria);
         self.rubrics.len() - 1
+    }
+
+    /// Remembers a scorer that has to be asked, and says under which number.
+    pub(crate) fn scorer(&mut self, call: ScorerCall) -> usize {
+        self.scorers.push(call);
+        self.scorers.len() - 1
+    }
+
+    /// Whether the suite has that scorer, or the file of it is there; else a code and why not.
+    pub(crate) fn check_scorer(&self, scorer: &Scorer) -> Result<(), (&'static str, String)> {
+        match scorer {
+            Scorer::Named(name) => match &self.rules.scorers {
+                Some(known) if !known.contains(name) => {
+                    Err(("unknown-scorer", format!("the suite has no scorer `{name}`")))
+                }
+                Some(_) | None => Ok(()),
+            },
+            Scorer::Python(source) => match source.trim().strip_prefix("file://") {
+                Some(named) => {
+                    let scripts = self.rules.scripts.as_ref();
+                    let checked = scripts.map_or(Ok(()), |it| it.check_file(named));
+                    checked.map_err(|why| ("bad-script", why))
+                }
+                None => Ok(()),
+            },
+            Scorer::Exec(_) => Ok(()),
+        }
+    }
+
+    /// A script, compiled once.
+    pub(crate) fn script(&mut self, source: &str) -> Result<Arc<dyn Script>, String> {
+        self.has_scripts = true;
+        if let Some(script) = self.scripts.get(source) {
+            return Ok(script.clone());
+        }
+        let scripts = self.rules.scripts.as_ref().ok_or("scripts cannot be used here")?;
+        let script = scripts.compile(source)?;
+        if self.scripts.len() >= KEPT {
+            self.scripts.clear();
+        }
+        self.scripts.insert(source.to_owned(), script.clone());
+        Ok(script)
     }
 
     /// A regular expression, compiled once.

@@ -4,6 +4,7 @@ mod backend;
 mod judging;
 mod prompt;
 mod runner;
+mod scorer;
 
 use std::{
     path::{Path, PathBuf},
@@ -15,6 +16,7 @@ pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use prompt::{PromptConfig, Template, WrittenAt};
 pub(crate) use runner::Names;
 pub use runner::RunnerConfig;
+pub use scorer::{ScorerConfig, Start};
 
 use crate::{
     bounded,
@@ -40,6 +42,8 @@ pub struct Suite {
     pub runners: Vec<RunnerConfig>,
     /// Who judges answers, for runners that do not say so.
     pub judge: JudgeConfig,
+    /// Programs that score replies, in file order.
+    pub scorers: Vec<ScorerConfig>,
     /// Whether runners run at the same time.
     pub parallel: bool,
     /// A file with prices of models, relative to `folder`.
@@ -144,7 +148,7 @@ fn decode(
 ) -> Suite {
     const KNOWN: &[&str] = &[
         "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
-        "prices", "gates", "judge", "parallel",
+        "prices", "gates", "judge", "parallel", "scorers",
     ];
     let File { name, text, folder } = *file;
     let known: Vec<&str> =
@@ -156,6 +160,7 @@ fn decode(
     let (json, errors) = (fields.get("json"), fields.get("errors"));
     let (backends, runners) = (fields.get("backends"), fields.get("runners"));
     let shell = fields.get("shell");
+    let scorers = fields.get("scorers");
     let mut fields = fields;
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
@@ -196,6 +201,7 @@ fn decode(
         backends,
         runners: runners.unwrap_or_default(),
         judge,
+        scorers: scorers.map(|node| scorer::decode(node, findings)).unwrap_or_default(),
         parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),

@@ -53,6 +53,9 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
         (None, Some(error)) => block(&mut text, "error", &error.to_string()),
         (None, None) => {}
     }
+    if let Some(made) = &record.classification.details.transformed {
+        block(&mut text, "transformed", made);
+    }
     for asked in &record.asked {
         question(&mut text, record, asked);
     }

@@ -7,7 +7,8 @@ use probity_core::{
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{Assessment, RunError, RunResult},
 };
-use probity_grade::classify;
+use probity_grade::{Expectation, classify, script::ScorerInput};
+use serde_json::Value;
 
 use crate::{
     backend::{Backend, Reply},
@@ -44,6 +45,8 @@ pub(crate) struct Received<'a> {
     pub(crate) chosen: Option<&'a [String]>,
     /// What a judge made of the reply.
     pub(crate) assessments: &'a [Result<Assessment, String>],
+    /// What scorers returned.
+    pub(crate) scored: &'a [Result<Value, String>],
 }
 
 /// Says what a case came to.
@@ -53,11 +56,37 @@ pub(crate) fn classify_reply(
     spent: &Spent,
     received: Received<'_>,
 ) -> Classification {
-    let Received { reply, error, chosen, assessments } = received;
+    with_result(case, backend, spent, received, classify)
+}
+
+/// What each scorer of a case is given, or why it cannot be asked.
+pub(crate) fn scorer_inputs(
+    case: &Prepared,
+    backend: &Backend,
+    spent: &Spent,
+    reply: &Reply,
+) -> Vec<Result<ScorerInput, String>> {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, backend, spent, received, |expectation, result| {
+        expectation.scorer_inputs(result)
+    })
+}
+
+/// Looks at all that is known of a case.
+fn with_result<T>(
+    case: &Prepared,
+    backend: &Backend,
+    spent: &Spent,
+    received: Received<'_>,
+    judge: impl FnOnce(&Expectation<'_>, &RunResult<'_>) -> T,
+) -> T {
+    let Received { reply, error, chosen, assessments, scored } = received;
     let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
+        prompt: Some(case.request.prompt()),
+        backend: Some(&backend.name),
         raw_response: answer.as_deref(),
         error: error.map(|error| RunError {
             message: &error.message,
@@ -74,8 +103,9 @@ pub(crate) fn classify_reply(
         cost_usd: spent.cost_usd,
         chosen,
         assessments,
+        scored,
     };
-    classify(&case.expectation, &result)
+    judge(&case.expectation, &result)
 }
 
 /// Makes the record of a case.

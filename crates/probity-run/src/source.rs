@@ -16,7 +16,7 @@ use std::{
 use probity_core::{
     case::{Category, TestCase},
     classification::{Class, Verdict},
-    criteria::CriteriaProblem,
+    criteria::{Criteria, CriteriaProblem},
     evidence::JudgedBy,
     record::InputDigest,
     request::Request,
@@ -24,7 +24,7 @@ use probity_core::{
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{PromptConfig, RunnerConfig},
+    suite::{PromptConfig, RunnerConfig, WrittenAt},
 };
 
 pub(crate) use feed::feed;
@@ -120,6 +120,9 @@ pub(crate) struct Cases {
     pub(crate) kind: Arc<dyn Kind>,
     /// How they are asked.
     pub(crate) prompt: Arc<PromptConfig>,
+    /// What is checked of a reply, of cases that do not say so, and where that stands.
+    pub(crate) transform: Option<String>,
+    pub(crate) transform_at: Option<WrittenAt>,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -143,6 +146,8 @@ impl Default for Cases {
             paths: Vec::new(),
             kind: Arc::new(Respond),
             prompt: Arc::default(),
+            transform: None,
+            transform_at: None,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -176,6 +181,8 @@ impl Cases {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
+            transform: runner.transform.clone(),
+            transform_at: runner.transform_at.clone(),
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -230,6 +237,14 @@ impl Cases {
         };
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let mut summary = dataset::read(&paths, &check, &mut each);
+        if let (Some(transform), Some(at)) = (&self.transform, &self.transform_at) {
+            let criteria = Criteria { transform: Some(transform.clone()), ..Criteria::default() };
+            let alone = TestCase { criteria, ..TestCase::default() };
+            for problem in compiler.into_inner().compile(&alone).err().unwrap_or_default() {
+                summary.errors += 1;
+                each(Item::Problem(at.script_problem(&problem.message)));
+            }
+        }
         // A template of the runner is the same for every case, so it is told of once.
         let templates = templates.into_inner();
         let mut told = Vec::new();
@@ -344,8 +359,11 @@ impl Cases {
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let summary = dataset::reread(&paths, &unwanted, &mut |item| {
-            let Item::Case(at) = item else { return };
+            let Item::Case(mut at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
+                if at.case.criteria.transform.is_none() {
+                    at.case.criteria.transform.clone_from(&self.transform);
+                }
                 unwanted.set(each(&at.case).is_err());
             }
         });

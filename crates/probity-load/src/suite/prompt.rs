@@ -45,7 +45,7 @@ pub struct Template {
     pub at: WrittenAt,
 }
 
-/// Where a template stands.
+/// Where a template or a script stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenAt {
     /// What it is, such as "`prompt` of the runner".
@@ -56,6 +56,19 @@ pub struct WrittenAt {
 }
 
 impl WrittenAt {
+    /// What is wrong with the script that stands there.
+    pub fn script_problem(&self, message: &str) -> Problem {
+        Problem {
+            severity: Severity::Error,
+            code: "bad-script",
+            message: format!("{} cannot be used: {message}", self.what),
+            file: self.file.clone(),
+            place: Some(Source::file(&self.source).place(&self.span)),
+            case_id: None,
+            help: None,
+        }
+    }
+
     /// What is wrong with the template that stands there.
     pub fn problem(&self, template: &str, error: &TemplateError) -> Problem {
         let Self { what, file, source, span } = self;
@@ -289,7 +302,7 @@ fn is_plain_prompt(template: &str) -> bool {
 }
 
 impl Surroundings<'_> {
-    fn place(&self, node: &Node, what: String) -> WrittenAt {
+    pub(super) fn place(&self, node: &Node, what: String) -> WrittenAt {
         let Self { file, source, .. } = *self;
         WrittenAt { what, file: file.clone(), source: source.clone(), span: node.span.clone() }
     }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    JudgeConfig, PromptConfig,
+    JudgeConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
     prompt,
 };
@@ -40,6 +40,8 @@ pub struct RunnerConfig {
     pub system: Option<String>,
     /// How its cases are asked: its variants, or one way without a name.
     pub prompts: Vec<Arc<PromptConfig>>,
+    /// JavaScript that makes what is checked out of a reply, for cases that bring none.
+    pub transform: Option<String>,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -64,6 +66,8 @@ pub struct RunnerConfig {
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
+    /// Where its `transform` stands in the suite.
+    pub transform_at: Option<WrittenAt>,
 }
 
 impl RunnerConfig {
@@ -174,6 +178,7 @@ fn decode_runner(
         "judge",
         "swap",
         "command",
+        "transform",
     ];
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
@@ -212,6 +217,7 @@ fn decode_runner(
         kind,
         dataset: fields.texts("dataset"),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
+        transform: fields.text("transform"),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())
@@ -231,6 +237,9 @@ fn decode_runner(
         judge: judge.or_else(|| surroundings.judge.backend.clone()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
+        transform_at: fields
+            .get("transform")
+            .map(|node| surroundings.place(node, "`transform` of the runner".to_owned())),
         prompts,
         backends,
     };
@@ -297,8 +306,17 @@ fn uses_index(system: &str) -> bool {
 /// Keys that a kind of runner needs, and those that would do nothing.
 fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const NEEDED: &[&str] = &["dataset", "skills", "command"];
-    const OF_SOME: &[&str] =
-        &["dataset", "prompt", "prompts", "skills", "companion_bytes", "judge", "swap", "command"];
+    const OF_SOME: &[&str] = &[
+        "dataset",
+        "prompt",
+        "prompts",
+        "skills",
+        "companion_bytes",
+        "judge",
+        "swap",
+        "command",
+        "transform",
+    ];
     let own = kind.spec().keys;
     let is_missing = |key: &str| {
         let value = node.get(key).map(|it| &it.value);

@@ -11,6 +11,7 @@ use probity_core::{
     run_result::Assessment,
 };
 use probity_grade::{again::rubric_role, judge};
+use serde_json::Value;
 
 use super::{Asking, Calls, Kind, Running, Work};
 use crate::{
@@ -42,7 +43,20 @@ fn rubrics_in(assertions: &[Assertion]) -> u64 {
     assertions.iter().map(of).sum()
 }
 
-/// Asks once, and a judge about the answer where the case wants one.
+/// Whether the assertions of a case ask anybody: a judge, or a scorer outside of the process.
+fn asks_others(assertions: &[Assertion]) -> bool {
+    assertions.iter().any(|it| {
+        let others = [
+            AssertionTest::LlmRubric,
+            AssertionTest::Scorer,
+            AssertionTest::Python,
+            AssertionTest::Exec,
+        ];
+        others.contains(&it.kind.test) || asks_others(&it.members)
+    })
+}
+
+/// Asks once; scorers and a judge about the answer where the case wants them.
 #[derive(Debug)]
 pub(super) struct Answer;
 
@@ -50,7 +64,7 @@ impl Work for Answer {
     fn input(&self, asking: &Asking<'_>) -> InputDigest {
         let plain = asking.plain();
         let assertions = &asking.case.criteria.assertions;
-        if rubrics_in(assertions) == 0 {
+        if !asks_others(assertions) {
             return plain;
         }
         let asserted = serde_json::to_string(assertions).unwrap_or_default();
@@ -63,7 +77,8 @@ impl Work for Answer {
 }
 
 async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let judged = !case.expectation.rubrics().is_empty();
+    let rubrics = case.expectation.rubrics().len();
+    let judged = rubrics > 0 || !case.expectation.scorers().is_empty();
     let query = Query {
         target: Target::Subject,
         role: "answer",
@@ -79,25 +94,47 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let received = Received { reply: Some(&reply), ..Received::default() };
+    let scored = score(&case, &reply, &mut handle).await;
+    let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
     let classification =
         grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     // A reply that fails without the judge is not worth a call.
-    if classification.details.reason != Some(Trouble::Unjudged) {
+    if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
-    let mut assessments = Vec::with_capacity(case.expectation.rubrics().len());
-    for at in 0..case.expectation.rubrics().len() {
+    let mut assessments = Vec::with_capacity(rubrics);
+    for at in 0..rubrics {
         match assess(&case, at, &reply, &mut handle).await {
             Ok(assessed) => assessments.push(assessed),
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
-    let received =
-        Received { reply: Some(&reply), assessments: &assessments, ..Received::default() };
+    let received = Received {
+        reply: Some(&reply),
+        assessments: &assessments,
+        scored: &scored,
+        ..Received::default()
+    };
     let classification =
         grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
     Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Asks the scorers of a case, one after the other.
+async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Result<Value, String>> {
+    let calls = case.expectation.scorers();
+    if calls.is_empty() {
+        return Vec::new();
+    }
+    let inputs = grade::scorer_inputs(case, &handle.subject.backend, handle.spent(), reply);
+    let mut scored = Vec::with_capacity(calls.len());
+    for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
+        scored.push(match input {
+            Ok(input) => handle.score(number, call, &input).await,
+            Err(why) => Err(why),
+        });
+    }
+    scored
 }
 
 /// Asks the judge about one rubric of a case.

@@ -3,6 +3,7 @@
 use std::io;
 
 use probity_core::record::CaseRecord;
+use probity_grade::again::is_of_scorer;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
@@ -39,9 +40,9 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     writer.finish().map_err(failed)?.finish()
 }
 
-/// Every answer of a case that asked for several.
+/// Every answer of a case that asked for several. Scorers are asked again by a replay.
 fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
-    let answers = case.asked.iter().filter(|it| it.reply.is_some());
+    let answers = case.asked.iter().filter(|it| it.reply.is_some() && !is_of_scorer(it));
     for asked in answers {
         writer.add(&Answer {
             backend: &asked.backend,

@@ -255,6 +255,7 @@ budget = { max_cost_usd = 1, max_calls = 1, max_tokens = 1 }
 gates = false
 timeout = "10m"
 judge = "recorded"
+transform = "output"
 [[runners]]
 name = "variants"
 dataset = ["d.jsonl"]
@@ -282,6 +283,15 @@ swap = false
 name = "foreign"
 kind = "program"
 command = ["x"]
+[scorers.one]
+command = ["x"]
+workers = 2
+timeout = "10s"
+env = ["X"]
+[scorers.two]
+python = "x.py"
+[scorers.three]
+node = "x.mjs"
 [refusal]
 phrases = ["no"]
 allow = ["never mind"]

@@ -125,6 +125,7 @@ const EVIDENCE: &[&str] = &[
     "/scores/0/value",
     "estimated",
     "command",
+    "transformed",
     "partial_reply",
     "also",
     "alternatives",
@@ -420,6 +421,7 @@ fn results_that_are_not_whole_are_refused() {
         "expected_classification",
         "assert",
         "threshold",
+        "transform",
         "tags",
         "difficulty",
         "platform",
@@ -434,6 +436,7 @@ fn results_that_are_not_whole_are_refused() {
         "value",
         "/assert/0/weight",
         "/assert/0/metric",
+        "config",
     ];
     let optional = [EVIDENCE, &of_case].concat();
     let anything = [
@@ -442,6 +445,7 @@ fn results_that_are_not_whole_are_refused() {
         "/schema",
         "/execution",
         "/assert/0/value",
+        "/assert/0/config",
         "/arguments",
         "/parameters",
         "/response_format",
