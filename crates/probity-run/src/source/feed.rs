@@ -169,3 +169,70 @@ impl Taker {
         sender.blocking_send(fed).map_err(|_| Stopped)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use probity_core::request::Sampling;
+    use probity_load::{
+        dataset::{self, Item},
+        suite::PromptConfig,
+    };
+
+    use super::*;
+
+    /// The lanes of two variants of a runner that asks a thousand cases.
+    fn fed(folder: &std::path::Path) -> Vec<mpsc::Receiver<Fed>> {
+        let path = folder.join("cases.jsonl");
+        let case = |at: usize| format!("{{\"id\":\"case-{at}\",\"prompt\":\"p\"}}\n");
+        std::fs::write(&path, (0..1000).map(case).collect::<String>()).unwrap();
+        let read = dataset::read(&[&path], &|_| Vec::new(), &mut |_: Item| {});
+        let lane = |temperature: f64| {
+            let sampling = Sampling { temperature: Some(temperature), ..Sampling::default() };
+            let cases = Cases {
+                paths: vec![path.clone()],
+                prompt: Arc::new(PromptConfig { sampling, ..PromptConfig::default() }),
+                repeat: 1,
+                digest: read.digest.to_string(),
+                ..Cases::default()
+            };
+            (cases, Done::default())
+        };
+        feed(vec![lane(0.0), lane(1.0)], Arc::new(Backend::nobody("b")), &RULES)
+    }
+
+    static RULES: std::sync::LazyLock<Rules> = std::sync::LazyLock::new(Rules::default);
+
+    fn next(receiver: &mut mpsc::Receiver<Fed>) -> Option<Prepared> {
+        match receiver.blocking_recv()? {
+            Fed::Case(prepared) => Some(*prepared),
+            Fed::Known(_) | Fed::Broken(_) => panic!("a case"),
+        }
+    }
+
+    #[test]
+    fn variants_get_the_same_cases_of_one_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lanes = fed(folder.path());
+        for _ in 0..1000 {
+            let [cold, hot] = [0, 1].map(|at| next(&mut lanes[at]).unwrap());
+            assert!(Arc::ptr_eq(&cold.case, &hot.case));
+            assert_ne!(cold.input, hot.input);
+            assert_eq!((cold.place, cold.request.sampling.temperature), (hot.place, Some(0.0)));
+        }
+        assert!(lanes.iter_mut().all(|it| next(it).is_none()));
+    }
+
+    #[test]
+    fn a_variant_that_wants_no_more_cases_does_not_hold_up_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lanes = fed(folder.path());
+        let mut other = lanes.remove(1);
+        assert!(next(&mut lanes[0]).is_some());
+        drop(lanes);
+        let mut count = 0;
+        while next(&mut other).is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 1000);
+    }
+}
