@@ -183,8 +183,8 @@ mod tests {
     /// The lanes of two variants of a runner that asks a thousand cases.
     fn fed(folder: &std::path::Path) -> Vec<mpsc::Receiver<Fed>> {
         let path = folder.join("cases.jsonl");
-        let line = |at: usize| format!("{{\"id\":\"case-{at}\",\"prompt\":\"p\"}}\n");
-        std::fs::write(&path, (0..1000).map(line).collect::<String>()).unwrap();
+        let case = |at: usize| format!("{{\"id\":\"case-{at}\",\"prompt\":\"p\"}}\n");
+        std::fs::write(&path, (0..1000).map(case).collect::<String>()).unwrap();
         let read = dataset::read(&[&path], &|_| Vec::new(), &mut |_: Item| {});
         let lane = |temperature: f64| {
             let sampling = Sampling { temperature: Some(temperature), ..Sampling::default() };
