@@ -50,6 +50,25 @@ pub struct Criteria {
 }
 
 impl Criteria {
+    /// Puts the choices into an order. Keys that are letters follow; those that are texts stay.
+    pub(crate) fn arrange_choices(&mut self, order: &[usize]) {
+        let before = std::mem::take(&mut self.reading.choices);
+        self.reading.choices = order.iter().map(|at| before[*at].clone()).collect();
+        let moved = |key: &Value| -> Option<Value> {
+            let key = key.as_str()?.trim();
+            let [letter] = key.as_bytes() else { return None };
+            let is_text = before.iter().any(|it| it.trim() == key);
+            let at = usize::from(letter.to_ascii_uppercase().checked_sub(b'A')?);
+            let place = order.iter().position(|it| *it == at).filter(|_| !is_text)?;
+            let letter = char::from(b'A' + u8::try_from(place).ok()?);
+            Some(Value::from(letter.to_string()))
+        };
+        if let Some(key) = self.expected_response.as_ref().and_then(moved) {
+            self.expected_response = Some(key);
+        }
+        move_keys(&mut self.assertions, &moved);
+    }
+
     /// Whether nothing is asked of a reply.
     pub fn is_empty(&self) -> bool {
         let Self {
@@ -84,6 +103,18 @@ pub struct CriteriaProblem {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+}
+
+/// Moves the keys of assertions about the choices of their case.
+fn move_keys(assertions: &mut [Assertion], moved: &impl Fn(&Value) -> Option<Value>) {
+    for assertion in assertions {
+        let of_case =
+            assertion.kind.test == AssertionTest::Choice && assertion.reading.choices.is_empty();
+        if let Some(key) = assertion.value.as_ref().filter(|_| of_case).and_then(moved) {
+            assertion.value = Some(key);
+        }
+        move_keys(&mut assertion.members, moved);
+    }
 }
 
 impl CriteriaProblem {

@@ -58,7 +58,7 @@ pub struct KindSpec {
 impl KindSpec {
     /// One question a case, one answer, judged by what the case states.
     const PLAIN: Self = Self {
-        keys: &["dataset", "prompt", "prompts", "judge", "transform"],
+        keys: &["dataset", "prompt", "prompts", "judge", "assert"],
         gates: Vec::new,
         rates: &[],
         choice: None,

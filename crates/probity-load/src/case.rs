@@ -5,7 +5,9 @@ mod decode;
 mod fields;
 mod reading;
 
-pub(crate) use ask::{image_at, messages_of, settings_of};
-pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, is_case_field, of_result};
+pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
+pub(crate) use decode::{
+    CASE_FIELDS, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
+};
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};

@@ -1,6 +1,7 @@
 //! The suite file: what to run, against what, and how to judge it.
 
 mod backend;
+mod defaults;
 mod judging;
 mod prompt;
 mod runner;
@@ -17,6 +18,7 @@ pub use backend::{
     UsagePointers, Way,
 };
 pub(crate) use backend::{decode_response_format, decode_sampling};
+pub use defaults::CaseDefaults;
 pub use prompt::{PromptConfig, Template, WrittenAt};
 pub(crate) use runner::Names;
 pub use runner::RunnerConfig;

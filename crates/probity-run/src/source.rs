@@ -16,7 +16,7 @@ use std::{
 use probity_core::{
     case::{Category, TestCase},
     classification::{Class, Verdict},
-    criteria::{Criteria, CriteriaProblem},
+    criteria::CriteriaProblem,
     evidence::JudgedBy,
     record::InputDigest,
     request::Request,
@@ -24,7 +24,7 @@ use probity_core::{
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{PromptConfig, RunnerConfig, WrittenAt},
+    suite::{CaseDefaults, PromptConfig, RunnerConfig},
 };
 
 pub(crate) use feed::feed;
@@ -120,9 +120,8 @@ pub(crate) struct Cases {
     pub(crate) kind: Arc<dyn Kind>,
     /// How they are asked.
     pub(crate) prompt: Arc<PromptConfig>,
-    /// What is checked of a reply, of cases that do not say so, and where that stands.
-    pub(crate) transform: Option<String>,
-    pub(crate) transform_at: Option<WrittenAt>,
+    /// What they have in common.
+    pub(crate) defaults: Arc<CaseDefaults>,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -146,8 +145,7 @@ impl Default for Cases {
             paths: Vec::new(),
             kind: Arc::new(Respond),
             prompt: Arc::default(),
-            transform: None,
-            transform_at: None,
+            defaults: Arc::default(),
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -181,8 +179,7 @@ impl Cases {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
-            transform: runner.transform.clone(),
-            transform_at: runner.transform_at.clone(),
+            defaults: runner.defaults.clone(),
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -209,9 +206,17 @@ impl Cases {
         scores: &mut GatedScores,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
+        let mut compiler = Compiler::new(rules);
+        // What is wrong for every case is told of once, and no case is looked at.
+        let problems = compiler.compile(&self.defaults.alone()).err().unwrap_or_default();
+        let problems = problems.into_iter().filter_map(|it| self.defaults.problem(it));
+        let errors = problems.map(Item::Problem).map(&mut each).count();
+        if errors > 0 {
+            return dataset::Summary { errors, ..dataset::Summary::default() };
+        }
         let ways = || std::iter::once(self).chain(others);
         let scores = RefCell::new(scores);
-        let compiler = RefCell::new(Compiler::new(rules));
+        let compiler = RefCell::new(compiler);
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = match compiler.borrow_mut().compile(case) {
@@ -236,15 +241,8 @@ impl Cases {
             problems
         };
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        let mut summary = dataset::read(&paths, &check, &mut each);
-        if let (Some(transform), Some(at)) = (&self.transform, &self.transform_at) {
-            let criteria = Criteria { transform: Some(transform.clone()), ..Criteria::default() };
-            let alone = TestCase { criteria, ..TestCase::default() };
-            for problem in compiler.into_inner().compile(&alone).err().unwrap_or_default() {
-                summary.errors += 1;
-                each(Item::Problem(at.script_problem(&problem.message)));
-            }
-        }
+        let complete = |case: &mut TestCase| self.defaults.apply(case);
+        let mut summary = dataset::read_completed(&paths, &complete, &check, &mut each);
         // A template of the runner is the same for every case, so it is told of once.
         let templates = templates.into_inner();
         let mut told = Vec::new();
@@ -360,12 +358,10 @@ impl Cases {
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        let summary = dataset::reread(&paths, &unwanted, &mut |item| {
-            let Item::Case(mut at) = item else { return };
+        let complete = |case: &mut TestCase| self.defaults.apply(case);
+        let summary = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
+            let Item::Case(at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
-                if at.case.criteria.transform.is_none() {
-                    at.case.criteria.transform.clone_from(&self.transform);
-                }
                 unwanted.set(each(&at.case).is_err());
             }
         });

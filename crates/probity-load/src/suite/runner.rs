@@ -3,9 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    JudgeConfig, PromptConfig, WrittenAt,
+    CaseDefaults, JudgeConfig, PromptConfig,
     backend::{BackendConfig, decode_timeout, is_plain},
-    prompt,
+    defaults, prompt,
 };
 use crate::{
     bounded,
@@ -40,8 +40,8 @@ pub struct RunnerConfig {
     pub system: Option<String>,
     /// How its cases are asked: its variants, or one way without a name.
     pub prompts: Vec<Arc<PromptConfig>>,
-    /// JavaScript that makes what is checked out of a reply, for cases that bring none.
-    pub transform: Option<String>,
+    /// What its cases have in common.
+    pub defaults: Arc<CaseDefaults>,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -66,8 +66,6 @@ pub struct RunnerConfig {
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
-    /// Where its `transform` stands in the suite.
-    pub transform_at: Option<WrittenAt>,
 }
 
 impl RunnerConfig {
@@ -178,9 +176,9 @@ fn decode_runner(
         "judge",
         "swap",
         "command",
-        "transform",
     ];
-    let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
+    let known: Vec<&str> = KNOWN.iter().chain(defaults::KEYS).copied().collect();
+    let mut fields = Fields::new(node, "a runner", &known, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
         None => Some(RunnerKind::default()),
@@ -217,7 +215,7 @@ fn decode_runner(
         kind,
         dataset: fields.texts("dataset"),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
-        transform: fields.text("transform"),
+        defaults: defaults::decode(&mut fields, surroundings),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())
@@ -237,9 +235,6 @@ fn decode_runner(
         judge: judge.or_else(|| surroundings.judge.backend.clone()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
-        transform_at: fields
-            .get("transform")
-            .map(|node| surroundings.place(node, "`transform` of the runner".to_owned())),
         prompts,
         backends,
     };
@@ -306,17 +301,8 @@ fn uses_index(system: &str) -> bool {
 /// Keys that a kind of runner needs, and those that would do nothing.
 fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const NEEDED: &[&str] = &["dataset", "skills", "command"];
-    const OF_SOME: &[&str] = &[
-        "dataset",
-        "prompt",
-        "prompts",
-        "skills",
-        "companion_bytes",
-        "judge",
-        "swap",
-        "command",
-        "transform",
-    ];
+    const OF_SOME: &[&str] =
+        &["dataset", "prompt", "prompts", "skills", "companion_bytes", "judge", "swap", "command"];
     let own = kind.spec().keys;
     let is_missing = |key: &str| {
         let value = node.get(key).map(|it| &it.value);
@@ -331,7 +317,11 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         };
         fields.findings().error_with_help("missing-field", &node.span, message, help.to_owned());
     }
-    for key in OF_SOME.iter().filter(|key| !own.contains(key) && node.get(key).is_some()) {
+    // Cases whose answers are judged by what they say are completed.
+    let (completes, about_cases) = (own.contains(&"assert"), defaults::KEYS.iter());
+    let unknown = OF_SOME.iter().filter(|key| !own.contains(key));
+    let unknown = unknown.chain(about_cases.filter(|_| !completes));
+    for key in unknown.filter(|key| node.get(key).is_some()) {
         let span = fields.span(key);
         let message = format!("a runner of kind `{}` has no `{key}`", kind.as_str());
         fields.findings().error("unknown-field", &span, message);

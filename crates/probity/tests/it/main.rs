@@ -14,6 +14,7 @@ mod cli;
 mod consistency;
 mod contributing;
 mod dataset;
+mod defaults;
 mod dialects;
 mod gates;
 mod hardship;

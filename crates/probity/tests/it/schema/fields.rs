@@ -267,6 +267,19 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 transform = "output"
+assert = [{ type = "contains", value = "a" }]
+match = "exact"
+threshold = 0.5
+extract = "boxed"
+normalize = "squad"
+ignore = ["a"]
+expected_format = "json_object"
+json_level = "strict"
+prompt_vars = { a = 1 }
+tools = [{ name = "t" }]
+tool_choice = "auto"
+response_format = "json"
+shuffle_choices = 1
 [[runners]]
 name = "variants"
 dataset = ["d.jsonl"]
