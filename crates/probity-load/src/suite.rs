@@ -169,8 +169,20 @@ fn decode(
     findings: &mut Findings,
 ) -> Suite {
     const KNOWN: &[&str] = &[
-        "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
-        "prices", "gates", "judge", "parallel", "scorers",
+        "version",
+        "policies",
+        "refusal",
+        "json",
+        "errors",
+        "shell",
+        "backends",
+        "runners",
+        "prices",
+        "gates",
+        "judge",
+        "parallel",
+        "scorers",
+        "allow_code",
     ];
     let File { name, text, folder } = *file;
     let known: Vec<&str> =
@@ -187,6 +199,7 @@ fn decode(
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
     let parallel = fields.boolean("parallel").unwrap_or(false);
+    let allow_code = fields.boolean("allow_code").unwrap_or(false);
     for table in settings::TABLES {
         if let Some(node) = root.get(table) {
             // Only for its warnings about unknown names.
@@ -197,6 +210,7 @@ fn decode(
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
     let surroundings = runner::Surroundings {
+        allow_code,
         only_judges: runner::only_judges(runners, judge.backend.as_deref(), &backends),
         backends: &backends,
         gates: root.get("gates"),

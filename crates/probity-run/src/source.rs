@@ -32,6 +32,7 @@ use fill::Unfilled;
 
 use crate::{
     backend::{About, Ask, Backend},
+    consent,
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
@@ -122,6 +123,8 @@ pub(crate) struct Cases {
     pub(crate) prompt: Arc<PromptConfig>,
     /// What they have in common.
     pub(crate) defaults: Arc<CaseDefaults>,
+    /// Whether they may bring code that runs outside of the sandbox of scripts.
+    pub(crate) allow_code: bool,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -146,6 +149,7 @@ impl Default for Cases {
             kind: Arc::new(Respond),
             prompt: Arc::default(),
             defaults: Arc::default(),
+            allow_code: false,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -180,6 +184,7 @@ impl Cases {
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
             defaults: runner.defaults.clone(),
+            allow_code: runner.allow_code,
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -228,6 +233,11 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
+            if !self.allow_code {
+                let all = &case.criteria.assertions;
+                let own = all.len().saturating_sub(self.defaults.assertions());
+                consent::refuse(&all[..own], &mut problems);
+            }
             for (at, way) in ways().enumerate() {
                 if let Some(problem) = way.check_ask(case) {
                     problems.push(problem);

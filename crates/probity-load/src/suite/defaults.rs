@@ -90,6 +90,11 @@ impl CaseDefaults {
         }
     }
 
+    /// How many of the assertions of a case are not its own.
+    pub fn assertions(&self) -> usize {
+        self.criteria.assertions.len()
+    }
+
     /// What can be checked without a case: assertions and transform.
     pub fn alone(&self) -> TestCase {
         let Criteria { assertions, transform, .. } = self.criteria.clone();

@@ -42,6 +42,8 @@ pub struct RunnerConfig {
     pub prompts: Vec<Arc<PromptConfig>>,
     /// What its cases have in common.
     pub defaults: Arc<CaseDefaults>,
+    /// Whether cases may bring code that runs outside of the sandbox of scripts.
+    pub allow_code: bool,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -103,6 +105,8 @@ impl RunnerConfig {
 
 /// What runners are read with.
 pub(super) struct Surroundings<'a> {
+    /// Whether cases may bring code, for runners that do not say so.
+    pub(super) allow_code: bool,
     pub(super) backends: &'a [BackendConfig],
     /// Those of them that are named as judges, and nowhere else.
     pub(super) only_judges: Vec<&'a str>,
@@ -176,6 +180,7 @@ fn decode_runner(
         "judge",
         "swap",
         "command",
+        "allow_code",
     ];
     let known: Vec<&str> = KNOWN.iter().chain(defaults::KEYS).copied().collect();
     let mut fields = Fields::new(node, "a runner", &known, findings)?;
@@ -216,6 +221,7 @@ fn decode_runner(
         dataset: fields.texts("dataset"),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
         defaults: defaults::decode(&mut fields, surroundings),
+        allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())

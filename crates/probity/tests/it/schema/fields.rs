@@ -212,6 +212,7 @@ const EVERYTHING: &str = r#"
 version = "1"
 prices = "prices.toml"
 parallel = true
+allow_code = true
 [judge]
 backend = "server"
 swap = true
@@ -280,6 +281,7 @@ tools = [{ name = "t" }]
 tool_choice = "auto"
 response_format = "json"
 shuffle_choices = 1
+allow_code = true
 [[runners]]
 name = "variants"
 dataset = ["d.jsonl"]
