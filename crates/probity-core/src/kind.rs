@@ -58,7 +58,17 @@ pub struct KindSpec {
 impl KindSpec {
     /// One question a case, one answer, judged by what the case states.
     const PLAIN: Self = Self {
-        keys: &["dataset", "prompt", "judge", "transform"],
+        keys: &[
+            "dataset",
+            "prompt",
+            "judge",
+            "judges",
+            "combine",
+            "judge_repeats",
+            "structured",
+            "rubric_prompt",
+            "transform",
+        ],
         gates: Vec::new,
         rates: &[],
         choice: None,

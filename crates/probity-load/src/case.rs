@@ -3,9 +3,11 @@
 mod ask;
 mod decode;
 mod fields;
+mod judging;
 mod reading;
 
 pub(crate) use ask::image_at;
 pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, is_case_field, of_result};
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
+pub(crate) use judging::rubric_prompt;

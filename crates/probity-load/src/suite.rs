@@ -2,6 +2,7 @@
 
 mod backend;
 mod judging;
+mod panel;
 mod runner;
 mod scorer;
 
@@ -12,6 +13,7 @@ use std::{
 
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
 pub(crate) use backend::{decode_response_format, decode_sampling};
+pub use panel::PanelConfig;
 pub use runner::{RunnerConfig, WrittenAt};
 pub use scorer::{ScorerConfig, Start};
 
@@ -52,10 +54,10 @@ pub struct Suite {
 }
 
 /// Who judges answers, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgeConfig {
-    /// The backend that is asked; none for the backend whose answers are judged.
-    pub backend: Option<String>,
+    /// Who is asked.
+    pub panel: PanelConfig,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
 }
@@ -172,7 +174,7 @@ fn decode(
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
     let surroundings = runner::Surroundings {
-        only_judges: runner::only_judges(runners, judge.backend.as_deref(), &backends),
+        only_judges: runner::only_judges(runners, &judge.panel.judges, &backends),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
@@ -207,12 +209,14 @@ fn decode(
 }
 
 fn decode_judge(node: &Node, backends: &[BackendConfig], findings: &mut Findings) -> JudgeConfig {
-    let Some(mut fields) = Fields::new(node, "`judge`", &["backend", "swap"], findings) else {
+    const KNOWN: &[&str] =
+        &["backend", "backends", "swap", "combine", "repeats", "structured", "rubric_prompt"];
+    let Some(mut fields) = Fields::new(node, "`judge`", KNOWN, findings) else {
         return JudgeConfig::default();
     };
-    let backend = fields.text("backend");
-    runner::check_backend(backend.as_deref(), "backend", backends, &mut fields);
-    JudgeConfig { backend, swap: fields.boolean("swap").unwrap_or(false) }
+    let usual = PanelConfig::default();
+    let panel = panel::decode(&panel::Keys::OF_SUITE, backends, &usual, &mut fields);
+    JudgeConfig { panel, swap: fields.boolean("swap").unwrap_or(false) }
 }
 
 /// A suite of a later kind is not guessed at.

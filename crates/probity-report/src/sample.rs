@@ -135,6 +135,7 @@ fn facts(case: &CaseRecord) -> ResultFacts {
         started_ms: case.started_ms,
         elapsed_ms: case.elapsed_ms,
         evidence: None,
+        judged: Vec::new(),
     }
 }
 
@@ -151,6 +152,7 @@ pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: Judging { gates: Gate::defaults(RunnerKind::Command), ..Judging::default() },
     }

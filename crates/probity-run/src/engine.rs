@@ -50,7 +50,7 @@ use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
 pub(crate) use handle::{Handle, Query, Target, Unanswered};
-pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
+pub(crate) use task::{Ended, JudgeCall, ask_judge, failed, failed_with, finish};
 
 /// What a run came to in this session.
 #[derive(Clone, Debug, PartialEq)]
@@ -406,10 +406,11 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let LaneState { backend, judge, .. } = self.lanes[at];
-        let (subject, judge) = (party(backend), judge.map(party));
+        let backend = self.lanes[at].backend;
+        let subject = party(backend);
+        let judges: Vec<BackendRef> = self.lanes[at].judges.iter().copied().map(party).collect();
         self.backends[backend].pacer.begin_case();
-        if let Some(judge) = judge.as_ref().filter(|it| it.at != backend) {
+        for judge in judges.iter().filter(|it| it.at != backend) {
             self.backends[judge.at].pacer.enter();
         }
         self.permit(at, backend)?;
@@ -418,7 +419,7 @@ impl Engine {
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
-        let handle = Handle::new(serial, subject, judge, self.shared.clone());
+        let handle = Handle::new(serial, subject, judges, self.shared.clone());
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

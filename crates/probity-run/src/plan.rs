@@ -72,8 +72,8 @@ pub struct PlannedLane {
     pub info: Lane,
     /// Its place in the list of backends.
     pub backend: usize,
-    /// The place of the one who judges its answers.
-    pub judge: Option<usize>,
+    /// The places of those who judge its answers.
+    pub judges: Vec<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
@@ -325,7 +325,11 @@ pub fn scan(
     }
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
+    let Sums { cases: selected, categories, prompt_bytes, mut calls, undecided, needs } = chosen;
+    if !runner.kind.spec().compares {
+        calls.judgements *=
+            runner.panel.judges.len().max(1) as u64 * u64::from(runner.panel.repeats);
+    }
     cases.has_undecided = !undecided.is_empty();
     Some(ScannedRunner {
         runner: runner.clone(),
@@ -456,17 +460,18 @@ impl ScannedRunner {
         runner: usize,
         backend: usize,
         asked: &Backend,
-        judge: Option<&JudgeSeat>,
+        judges: &[JudgeSeat],
     ) -> PlannedLane {
-        let judge = judge.filter(|_| self.needs_judge());
-        let by = judge.map(|seat| JudgedBy {
+        let judges = if self.needs_judge() { judges } else { &[] };
+        let by = |seat: &JudgeSeat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
             own_answers: seat.place == backend || seat.backend.is_same_model(asked),
-        });
+        };
+        let panel: Vec<JudgedBy> = judges.iter().map(by).collect();
         let mut cases = self.cases.clone();
-        cases.judge =
-            judge.zip(by.clone()).map(|(seat, by)| Judge { backend: seat.backend.clone(), by });
+        let backends = judges.iter().map(|it| it.backend.clone()).collect();
+        cases.judge = panel.first().cloned().map(|by| Judge { backends, by });
         PlannedLane {
             info: Lane {
                 runner: self.runner.name.clone(),
@@ -479,12 +484,13 @@ impl ScannedRunner {
                 planned: self.selected * u64::from(self.runner.repeat),
                 repeat: self.runner.repeat,
                 replayed: asked.is_replay(),
-                judge: by,
+                judge: panel.first().cloned(),
+                judges: if panel.len() > 1 { panel } else { Vec::new() },
                 skills: self.skills.clone(),
                 judging: self.runner.judging(&asked.name),
             },
             backend,
-            judge: judge.map(|seat| seat.place),
+            judges: judges.iter().map(|seat| seat.place).collect(),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
             // A program that runs once keeps to its limit itself, and says what it had done by then.

@@ -59,7 +59,7 @@ pub fn rescore<E>(
                 return Ok(());
             }
             let Ok(stated) = compiler.compile(case) else { return Ok(()) };
-            let expectation = scanned.cases().kind.expect(case, stated);
+            let expectation = scanned.cases().expect(case, stated);
             let case = Arc::new(case.clone());
             for record in stored {
                 rescored.results += 1;

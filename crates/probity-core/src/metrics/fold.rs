@@ -13,6 +13,7 @@ use super::{Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, float, score:
 use crate::{
     classification::Verdict,
     kind,
+    opinion::JudgeFold,
     record::{Judging, Source},
 };
 
@@ -34,6 +35,7 @@ pub struct Fold<'j> {
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
     figures: kind::Fold,
+    judges: JudgeFold,
     /// By name.
     scores: BTreeMap<String, ScoreFold>,
 }
@@ -59,6 +61,7 @@ impl<'j> Fold<'j> {
             rounds: Vec::new(),
             tries: BTreeMap::new(),
             figures: kind::Fold::default(),
+            judges: JudgeFold::default(),
         }
     }
 
@@ -74,6 +77,7 @@ impl<'j> Fold<'j> {
             }
         }
         self.count(&outcome);
+        outcome.judged.drain(..).for_each(|it| self.judges.add(&it));
         if let Some(evidence) = &outcome.evidence {
             let ResultFacts { case_id, verdict, .. } = &outcome;
             self.figures.add(kind::Seen { case_id, verdict: *verdict, evidence });
@@ -183,6 +187,7 @@ impl<'j> Fold<'j> {
         let Self { judging, mut metrics, mut latencies, groups, lone, has_groups, .. } = self;
         metrics.latency = latency(&mut latencies);
         metrics.figures = self.figures.finish();
+        metrics.judges = self.judges.finish();
         metrics.scores =
             self.scores.into_iter().map(|(name, fold)| (name, fold.finish())).collect();
         let Verdicts { pass, .. } = metrics.all.verdicts;
