@@ -72,9 +72,10 @@ impl CompiledAssertion {
         let (name, kind) = (self.name(), self.kind.name());
         told.extracted.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
         // Those of the members of a set have their own names.
-        let own = |it: JudgedCheck| match self.check.test {
-            Test::Set { .. } => it,
-            _ => JudgedCheck { check: name.clone(), ..it },
+        let is_set = matches!(self.check.test, Test::Set { .. });
+        let own = |it: JudgedCheck| match is_set {
+            true => it,
+            false => JudgedCheck { check: name.clone(), ..it },
         };
         told.judged.extend(judged.into_iter().map(own));
         told.named.extend(named.into_iter().map(|(name, value)| Score {
@@ -143,13 +144,7 @@ impl Context<'_> {
     fn test(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
         let contains = |needles, need, letters| Test::Contains { needles, need, letters };
         match self.assertion.kind.test {
-            AssertionTest::Equals => match &self.assertion.value {
-                Some(Value::String(text)) => {
-                    Some(Test::Equals { any: vec![text.clone()], ends: Ends::Kept })
-                }
-                Some(value) => Some(Test::EqualsJson(value.clone())),
-                None => self.wrong("a value"),
-            },
+            AssertionTest::Equals => self.equals(),
             AssertionTest::ExactMatch => {
                 Some(Test::Equals { any: self.any_text()?, ends: Ends::Trimmed })
             }
@@ -242,6 +237,16 @@ impl Context<'_> {
                 self.scorer(scorer, compiler)
             }
             AssertionTest::AssertSet => Some(self.set(compiler)),
+        }
+    }
+
+    fn equals(&mut self) -> Option<Test> {
+        match &self.assertion.value {
+            Some(Value::String(text)) => {
+                Some(Test::Equals { any: vec![text.clone()], ends: Ends::Kept })
+            }
+            Some(value) => Some(Test::EqualsJson(value.clone())),
+            None => self.wrong("a value"),
         }
     }
 

@@ -82,43 +82,60 @@ impl Site<'_> {
     }
 
     fn form(&mut self) -> Option<Form> {
-        Some(match self.assertion.kind.test {
-            AssertionTest::Factuality => {
-                let scores = self.assertion.judging.scores.clone();
-                if scores.values().any(|it| !(0.0..=1.0).contains(it)) {
-                    let message = "a score must be from 0 to 1".to_owned();
-                    return self.problem("scores", "out-of-range", message);
-                }
-                Form::Factuality { reference: self.telling()?, scores }
+        let test = self.assertion.kind.test;
+        for (without_value, form) in [
+            (AssertionTest::ContextRelevance, Form::ContextRelevance),
+            (AssertionTest::ContextFaithfulness, Form::ContextFaithfulness),
+            (AssertionTest::AnswerRelevance, Form::AnswerRelevance),
+        ] {
+            if test == without_value {
+                return self.without_value(form);
             }
-            AssertionTest::ClosedQa => Form::ClosedQa { criterion: self.telling()? },
-            AssertionTest::GEval => {
-                let criteria = self.assertion.value.as_ref().and_then(texts_of);
-                let Some(criteria) = criteria.filter(|it| !it.is_empty()) else {
-                    return self.wrong("a text, or a list of texts");
-                };
-                Form::GEval { criteria, steps: self.assertion.judging.steps.clone() }
+        }
+        if test == AssertionTest::Factuality {
+            self.factuality()
+        } else if test == AssertionTest::ClosedQa {
+            Some(Form::ClosedQa { criterion: self.telling()? })
+        } else if test == AssertionTest::GEval {
+            self.g_eval()
+        } else if test == AssertionTest::ContextRecall {
+            Some(Form::ContextRecall { reference: self.telling()? })
+        } else if test == AssertionTest::ContextPrecision {
+            let is_stated = self.assertion.value.is_some();
+            let reference = if is_stated { Some(self.telling()?) } else { None };
+            Some(Form::ContextPrecision { reference })
+        } else {
+            self.rubric()
+        }
+    }
+
+    fn rubric(&mut self) -> Option<Form> {
+        match self.assertion.value.as_ref().and_then(judge::rubric_of) {
+            Some(criteria) => Some(Form::Rubric(criteria)),
+            None => self.wrong(
+                "a text, or a list of criteria with `name`, `description` and maybe `weight`, each \
+                 name once",
+            ),
+        }
+    }
+
+    fn factuality(&mut self) -> Option<Form> {
+        let scores = self.assertion.judging.scores.clone();
+        if scores.values().any(|it| !(0.0..=1.0).contains(it)) {
+            let message = "a score must be from 0 to 1".to_owned();
+            return self.problem("scores", "out-of-range", message);
+        }
+        Some(Form::Factuality { reference: self.telling()?, scores })
+    }
+
+    fn g_eval(&mut self) -> Option<Form> {
+        let criteria = self.assertion.value.as_ref().and_then(texts_of);
+        match criteria.filter(|it| !it.is_empty()) {
+            Some(criteria) => {
+                Some(Form::GEval { criteria, steps: self.assertion.judging.steps.clone() })
             }
-            AssertionTest::ContextRecall => Form::ContextRecall { reference: self.telling()? },
-            AssertionTest::ContextPrecision => {
-                let stated = self.assertion.value.is_some();
-                let reference = if stated { Some(self.telling()?) } else { None };
-                Form::ContextPrecision { reference }
-            }
-            AssertionTest::ContextRelevance => self.without_value(Form::ContextRelevance)?,
-            AssertionTest::ContextFaithfulness => self.without_value(Form::ContextFaithfulness)?,
-            AssertionTest::AnswerRelevance => self.without_value(Form::AnswerRelevance)?,
-            _ => {
-                let criteria = self.assertion.value.as_ref().and_then(judge::rubric_of);
-                let Some(criteria) = criteria else {
-                    return self.wrong(
-                        "a text, or a list of criteria with `name`, `description` and maybe \
-                         `weight`, each name once",
-                    );
-                };
-                Form::Rubric(criteria)
-            }
-        })
+            None => self.wrong("a text, or a list of texts"),
+        }
     }
 
     /// A text that says something.

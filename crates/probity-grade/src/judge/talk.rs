@@ -153,7 +153,7 @@ impl Interview for Talk<'_> {
         if self.own.is_some() {
             return form::own_schema();
         }
-        let of_rubric = || self.question(|it| it.schema()).unwrap_or_default();
+        let of_rubric = || self.question(|it| Some(it.schema())).flatten().unwrap_or_default();
         form::schema(&self.inquiry.form).unwrap_or_else(of_rubric)
     }
 
