@@ -62,7 +62,7 @@ impl Inputs {
     /// The runners that some files are part of. None of them means all.
     pub fn touched_by(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<String> {
         let has_changed = |files: &Files| changed.iter().any(|it| files.contains_key(it));
-        if touches(&self.shared) {
+        if has_changed(&self.shared) {
             return BTreeSet::new();
         }
         let touched = self.runners.iter().filter(|(_, files)| has_changed(files));

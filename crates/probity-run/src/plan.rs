@@ -17,7 +17,7 @@ use probity_core::{
 use probity_load::{
     dataset::{DigestBuilder, Item},
     settings::{Budget, Settings},
-    suite::RunnerConfig,
+    suite::{PanelConfig, RunnerConfig},
 };
 
 use crate::{
@@ -325,11 +325,7 @@ pub fn scan(
     }
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, mut calls, undecided, needs } = chosen;
-    if !runner.kind.spec().compares {
-        calls.judgements *=
-            runner.panel.judges.len().max(1) as u64 * u64::from(runner.panel.repeats);
-    }
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
     cases.has_undecided = !undecided.is_empty();
     Some(ScannedRunner {
         runner: runner.clone(),
@@ -337,7 +333,7 @@ pub fn scan(
         categories,
         total: summary.cases as u64,
         prompt_bytes,
-        calls,
+        calls: with_panel(calls, runner),
         unmet,
         undecided,
         needs,
@@ -347,6 +343,16 @@ pub fn scan(
         skills: kind.skills(),
         cases,
     })
+}
+
+/// The calls, where every judge is asked as often as the suite wants. Pairs have one judge, asked once.
+fn with_panel(calls: Calls, runner: &RunnerConfig) -> Calls {
+    let PanelConfig { judges, repeats, .. } = &runner.panel;
+    let times = match runner.kind.spec().compares {
+        true => 1,
+        false => judges.len().max(1) as u64 * u64::from(*repeats),
+    };
+    Calls { judgements: calls.judgements * times, ..calls }
 }
 
 /// The scan of a runner that has one case and no dataset: what it asks is its own affair.
