@@ -304,19 +304,20 @@ impl<'c> Bench<'c> {
         asked: &str,
         selection: &Selection,
     ) -> Result<Vec<JudgeSeat>, Failure> {
-        let named = &runner.panel.judges;
-        if named.len() > 1 && selection.judge_model.is_some() {
+        let panel = &runner.panel.judges;
+        if panel.len() > 1 && selection.judge_model.is_some() {
             let message = format!("runner `{}` has several judges", runner.name);
             return Err(Failure::new(message).hint("--judge-model is for one; leave it out"));
         }
-        let itself = named.is_empty();
+        let itself = panel.is_empty();
         let model = selection.judge_model.as_ref().or(selection.model.as_ref().filter(|_| itself));
-        let names = if itself { vec![asked] } else { named.iter().map(String::as_str).collect() };
+        let asked_judges =
+            if itself { vec![asked] } else { panel.iter().map(String::as_str).collect() };
         let seat = |name: &str| {
             let place = self.seat(name, model.map(String::as_str))?;
             Ok(JudgeSeat { place, backend: self.all[place].clone() })
         };
-        names.into_iter().map(seat).collect()
+        asked_judges.into_iter().map(seat).collect()
     }
 }
 

@@ -122,7 +122,7 @@ fn passages_of_a_context_are_judged_by_number() {
     let ordered = json!({ "type": "context-precision", "value": "r", "context": ["a", "b", "c"] });
     let (found, ..) = ask(&ordered, &said.to_string());
     let value = found["classification"]["scores"][0]["value"].as_f64().unwrap();
-    assert!((value - (0.5 + 2.0 / 3.0) / 2.0).abs() < 1e-9, "{value}");
+    assert!((value - f64::midpoint(0.5, 2.0 / 3.0)).abs() < 1e-9, "{value}");
     assert_eq!(found["verdict"], "fail");
     // One that is left out is not guessed.
     let short = json!({ "passages": [passage(1, "yes"), passage(2, "yes")] });
