@@ -3,6 +3,7 @@
 mod ask;
 mod decode;
 mod fields;
+mod judging;
 mod reading;
 
 pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
@@ -11,3 +12,4 @@ pub(crate) use decode::{
 };
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
+pub(crate) use judging::rubric_prompt;

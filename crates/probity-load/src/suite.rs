@@ -3,6 +3,7 @@
 mod backend;
 mod defaults;
 mod judging;
+mod panel;
 mod prompt;
 mod runner;
 mod scorer;
@@ -19,6 +20,7 @@ pub use backend::{
 };
 pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use defaults::CaseDefaults;
+pub use panel::PanelConfig;
 pub use prompt::{PromptConfig, Template, WrittenAt};
 pub(crate) use runner::Names;
 pub use runner::RunnerConfig;
@@ -61,10 +63,10 @@ pub struct Suite {
 }
 
 /// Who judges answers, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgeConfig {
-    /// The backend that is asked; none for the backend whose answers are judged.
-    pub backend: Option<String>,
+    /// Who is asked.
+    pub panel: PanelConfig,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
 }
@@ -211,7 +213,7 @@ fn decode(
     let judge = judge.unwrap_or_default();
     let surroundings = runner::Surroundings {
         allow_code,
-        only_judges: runner::only_judges(runners, judge.backend.as_deref(), &backends),
+        only_judges: runner::only_judges(runners, &judge.panel.judges, &backends),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
@@ -246,12 +248,14 @@ fn decode(
 }
 
 fn decode_judge(node: &Node, backends: &[BackendConfig], findings: &mut Findings) -> JudgeConfig {
-    let Some(mut fields) = Fields::new(node, "`judge`", &["backend", "swap"], findings) else {
+    const KNOWN: &[&str] =
+        &["backend", "backends", "swap", "combine", "repeats", "structured", "rubric_prompt"];
+    let Some(mut fields) = Fields::new(node, "`judge`", KNOWN, findings) else {
         return JudgeConfig::default();
     };
-    let backend = fields.text("backend");
-    runner::check_backend(backend.as_deref(), "backend", backends, &mut fields);
-    JudgeConfig { backend, swap: fields.boolean("swap").unwrap_or(false) }
+    let usual = PanelConfig::default();
+    let panel = panel::decode(&panel::Keys::OF_SUITE, backends, &usual, &mut fields);
+    JudgeConfig { panel, swap: fields.boolean("swap").unwrap_or(false) }
 }
 
 /// A suite of a later kind is not guessed at.

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use probity_core::{
     classification::Classification,
+    opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
-    run_result::{Assessment, RunError, RunResult},
+    run_result::{RunError, RunResult},
 };
-use probity_grade::{Expectation, classify, script::ScorerInput};
+use probity_grade::{
+    Expectation, classify,
+    judge::{Inquiry, Shown},
+    script::ScorerInput,
+};
 use serde_json::Value;
 
 use crate::{
@@ -43,8 +48,8 @@ pub(crate) struct Received<'a> {
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
     pub(crate) chosen: Option<&'a [String]>,
-    /// What a judge made of the reply.
-    pub(crate) assessments: &'a [Result<Assessment, String>],
+    /// What judges made of the reply.
+    pub(crate) assessments: &'a [Assessment],
     /// What scorers returned.
     pub(crate) scored: &'a [Result<Value, String>],
 }
@@ -69,6 +74,20 @@ pub(crate) fn scorer_inputs(
     let received = Received { reply: Some(reply), ..Received::default() };
     with_result(case, backend, spent, received, |expectation, result| {
         expectation.scorer_inputs(result)
+    })
+}
+
+/// What a judge is shown of a reply, or why it cannot be asked.
+pub(crate) fn shown(
+    case: &Prepared,
+    backend: &Backend,
+    spent: &Spent,
+    reply: &Reply,
+    inquiry: &Inquiry,
+) -> Result<Shown, String> {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, backend, spent, received, |expectation, result| {
+        expectation.shown(inquiry, result)
     })
 }
 

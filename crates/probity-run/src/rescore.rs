@@ -64,7 +64,7 @@ pub fn rescore<E>(
                 case.arrange_choices_as(&record.case.criteria.reading.choices);
             }
             let Ok(stated) = compiler.compile(&case) else { return Ok(()) };
-            let expectation = scanned.cases().kind.expect(&case, stated);
+            let expectation = scanned.cases().expect(&case, stated);
             let case = Arc::new(case);
             for record in stored {
                 rescored.results += 1;

@@ -24,7 +24,7 @@ use probity_core::{
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{CaseDefaults, PromptConfig, RunnerConfig},
+    suite::{CaseDefaults, PanelConfig, PromptConfig, RunnerConfig},
 };
 
 pub(crate) use feed::feed;
@@ -36,7 +36,7 @@ use crate::{
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Work},
+    kind::{Asking, Kind, Questions, Respond, Work, assess::check_prompts},
 };
 
 /// A case that is ready to be asked.
@@ -50,6 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) request: Request,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
+    /// How answers are judged.
+    pub(crate) panel: Arc<PanelConfig>,
     pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
@@ -128,6 +130,8 @@ pub(crate) struct Cases {
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
+    /// How answers are judged.
+    pub(crate) panel: Arc<PanelConfig>,
     /// Who judges.
     pub(crate) judge: Option<Judge>,
     /// Draws the order in which cases are asked; none for the order of the dataset.
@@ -153,6 +157,7 @@ impl Default for Cases {
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
+            panel: Arc::default(),
             judge: None,
             shuffle: None,
             tells_known: false,
@@ -166,8 +171,23 @@ impl Default for Cases {
 /// Who judges the answers of a lane.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
-    pub(crate) backend: Arc<Backend>,
+    pub(crate) backends: Vec<Arc<Backend>>,
+    /// The first of them.
     pub(crate) by: JudgedBy,
+}
+
+impl Judge {
+    /// All that an opinion depends on beside what is asked. One judge who is asked once has nothing but
+    /// its parameters, as in version 0.1.
+    fn parameters(&self, panel: &PanelConfig) -> String {
+        let all: Vec<&str> = self.backends.iter().map(|it| it.parameters.as_str()).collect();
+        let PanelConfig { judges: _, combine, repeats, structured, rubric_prompt } = panel;
+        let usual = PanelConfig { judges: panel.judges.clone(), ..PanelConfig::default() };
+        match (all.as_slice(), *panel == usual) {
+            ([only], true) => (*only).to_owned(),
+            (_, _) => format!("{all:?} {combine} {repeats} {structured:?} {rubric_prompt:?}"),
+        }
+    }
 }
 
 impl Cases {
@@ -188,6 +208,7 @@ impl Cases {
             repeat: runner.repeat,
             filter,
             digest: String::new(),
+            panel: Arc::new(runner.panel.clone()),
             judge: None,
             shuffle: None,
             tells_known: false,
@@ -233,6 +254,7 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
+            problems.extend(check_prompts(case, &self.panel));
             if !self.allow_code {
                 let all = &case.criteria.assertions;
                 let own = all.len().saturating_sub(self.defaults.assertions());
@@ -272,6 +294,11 @@ impl Cases {
         summary
     }
 
+    /// What a case expects.
+    pub(crate) fn expect<'r>(&self, case: &TestCase, stated: Expectation<'r>) -> Expectation<'r> {
+        self.kind.expect(case, stated.with_combine(self.panel.combine))
+    }
+
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
@@ -283,7 +310,7 @@ impl Cases {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let expectation = self.kind.expect(case, stated);
+        let expectation = self.expect(case, stated);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -291,6 +318,7 @@ impl Cases {
             category: case.category,
             input,
             expectation,
+            panel: self.panel.clone(),
             work,
             case: case.clone(),
             request,
@@ -305,9 +333,9 @@ impl Cases {
 
     /// What is asked with which parameters: answers to anything else are no answers.
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
-        let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
+        let judge = self.judge.as_ref().map(|it| it.parameters(&self.panel)).unwrap_or_default();
         let Questions { request, work } = questions;
-        work.input(&Asking { case, request, backend, judge })
+        work.input(&Asking { case, request, backend, judge: &judge })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.

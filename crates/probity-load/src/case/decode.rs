@@ -13,6 +13,7 @@ use probity_core::{
 
 use super::{
     Fields, Findings, ask,
+    judging::judge_options,
     reading::{READING_FIELDS, reading},
 };
 
@@ -343,7 +344,7 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 16] = [
         "type",
         "value",
         "weight",
@@ -354,6 +355,12 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         "stemmer",
         "word_order",
         "assert",
+        "context",
+        "context_transform",
+        "query",
+        "steps",
+        "scores",
+        "rubric_prompt",
     ];
     let known: Vec<&str> = KNOWN.into_iter().chain(READING_FIELDS).collect();
     let mut fields = Fields::new(node, "an assertion", &known, findings)?;
@@ -374,6 +381,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     let (config, transform) = (fields.json("config"), fields.text("transform"));
     let (reading, stemmer) = (reading(&mut fields), fields.boolean("stemmer"));
     let word_order = fields.count("word_order", 0..=2).and_then(|it| u8::try_from(it).ok());
+    let judging = judge_options(&mut fields);
     let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
         (true, Some(inner)) if depth < DEEPEST_SET => {
             assertions(inner, depth + 1, fields.findings())
@@ -396,7 +404,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         (false, None) => Vec::new(),
     };
     let stated = Assertion { value, weight, threshold, metric, ..Assertion::new(kind) };
-    Some(Assertion { reading, stemmer, word_order, config, transform, members, ..stated })
+    Some(Assertion { reading, stemmer, word_order, config, transform, judging, members, ..stated })
 }
 
 fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {

@@ -3,9 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    CaseDefaults, JudgeConfig, PromptConfig,
+    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig,
     backend::{BackendConfig, decode_timeout, is_plain},
-    defaults, prompt,
+    defaults, panel, prompt,
 };
 use crate::{
     bounded,
@@ -62,8 +62,8 @@ pub struct RunnerConfig {
     pub skills: Vec<String>,
     /// Bytes of a skill's companions that a model is shown.
     pub companion_bytes: u64,
-    /// The backend that judges answers; none for the backend whose answers they are.
-    pub judge: Option<String>,
+    /// Who judges answers.
+    pub panel: PanelConfig,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
@@ -178,6 +178,11 @@ fn decode_runner(
         "skills",
         "companion_bytes",
         "judge",
+        "judges",
+        "combine",
+        "judge_repeats",
+        "structured",
+        "rubric_prompt",
         "swap",
         "command",
         "allow_code",
@@ -206,8 +211,12 @@ fn decode_runner(
         Some(_) | None => decode_backends(node, surroundings, &mut fields),
     };
     let (name, kind) = (name?, kind?);
-    let judge = fields.text("judge");
-    check_backend(judge.as_deref(), "judge", surroundings.backends, &mut fields);
+    let (usual, known) = (&surroundings.judge.panel, surroundings.backends);
+    let panel = panel::decode(&panel::Keys::OF_RUNNER, known, usual, &mut fields);
+    if kind.spec().compares && panel.judges.len() > 1 {
+        let message = "pairs of answers have one judge: name it with `judge`".to_owned();
+        fields.findings().error("bad-value", &node.span, message);
+    }
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
@@ -238,7 +247,7 @@ fn decode_runner(
         companion_bytes: fields
             .count("companion_bytes", 1..=1 << 30)
             .unwrap_or(skill::COMPANION_BYTES),
-        judge: judge.or_else(|| surroundings.judge.backend.clone()),
+        panel,
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
         prompts,
@@ -307,8 +316,21 @@ fn uses_index(system: &str) -> bool {
 /// Keys that a kind of runner needs, and those that would do nothing.
 fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const NEEDED: &[&str] = &["dataset", "skills", "command"];
-    const OF_SOME: &[&str] =
-        &["dataset", "prompt", "prompts", "skills", "companion_bytes", "judge", "swap", "command"];
+    const OF_SOME: &[&str] = &[
+        "dataset",
+        "prompt",
+        "prompts",
+        "skills",
+        "companion_bytes",
+        "judge",
+        "judges",
+        "combine",
+        "judge_repeats",
+        "structured",
+        "rubric_prompt",
+        "swap",
+        "command",
+    ];
     let own = kind.spec().keys;
     let is_missing = |key: &str| {
         let value = node.get(key).map(|it| &it.value);
@@ -390,7 +412,7 @@ fn decode_known_failures(
 /// them are, they have to judge each other.
 pub(super) fn only_judges<'a>(
     runners: Option<&Node>,
-    judge: Option<&str>,
+    of_suite: &[String],
     backends: &'a [BackendConfig],
 ) -> Vec<&'a str> {
     let items = match runners.map(|node| &node.value) {
@@ -399,22 +421,26 @@ pub(super) fn only_judges<'a>(
     };
     let judges = |name: &str| {
         let own = items.iter().filter_map(|it| it.get("judge")?.as_str());
-        judge.into_iter().chain(own).any(|it| it == name)
+        of_suite.iter().map(String::as_str).chain(own).any(|it| it == name)
+            || lists(items, "judges").any(|it| it == name)
     };
-    let is_named = |name: &str| {
-        let lists = items.iter().filter_map(|it| match &it.get("backends")?.value {
-            NodeValue::Array(names) => Some(names.iter()),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Object(_) => None,
-        });
-        lists.flatten().any(|it| it.as_str() == Some(name))
-    };
+    let is_named = |name: &str| lists(items, "backends").any(|it| it == name);
     let all = backends.iter().map(|backend| backend.name.as_str());
     let only: Vec<&str> = all.filter(|name| judges(name) && !is_named(name)).collect();
     if only.len() < backends.len() { only } else { Vec::new() }
+}
+
+/// The texts of all lists of a name.
+fn lists<'n>(items: &'n [Node], key: &'static str) -> impl Iterator<Item = &'n str> {
+    let lists = items.iter().filter_map(move |it| match &it.get(key)?.value {
+        NodeValue::Array(names) => Some(names.iter()),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Object(_) => None,
+    });
+    lists.flatten().filter_map(Node::as_str)
 }
 
 /// The backends that a runner names; if it names none, all that are more than judges.
