@@ -306,6 +306,7 @@ fn an_evaluation_that_is_not_whole_is_refused() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of fields")]
 fn events_that_are_not_whole_are_refused() {
     let more = [
         "variant",

@@ -116,6 +116,7 @@ pub(super) fn evaluations() -> Vec<Value> {
     all.collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "every field of a large type")]
 fn evaluation(figures: &Figures) -> EvaluationResult {
     let kind = match figures {
         Figures::Activation(_) => RunnerKind::Activation,
