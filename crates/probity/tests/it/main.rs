@@ -44,3 +44,4 @@ mod suites;
 mod unkind;
 mod variants;
 mod watch;
+mod yaml_suites;
