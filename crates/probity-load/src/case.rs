@@ -3,6 +3,7 @@
 mod ask;
 mod decode;
 mod fields;
+mod id;
 mod reading;
 
 pub(crate) use ask::{image_at, messages_of, settings_of};

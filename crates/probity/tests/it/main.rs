@@ -22,6 +22,7 @@ mod http;
 mod init;
 mod judge;
 mod loading;
+mod made_ids;
 mod metrics;
 mod pipes;
 mod project;
