@@ -114,11 +114,9 @@ fn without_a_suite_all_names_are_told() {
 
 #[test]
 fn mistakes_are_shown_where_they_stand() {
-    let project = Project::new()
-        .file("cases.jsonl", CASES)
-        .file(
-            "fields.yaml",
-            "version: 1
+    let project = Project::new().file("cases.jsonl", CASES).file(
+        "fields.yaml",
+        "version: 1
 backends:
   b:
     kind: opnai
@@ -134,11 +132,7 @@ runners:
       {{ promt }}
 retry: { max_retries: many }
 ",
-        )
-        .file("syntax.yaml", "backends:\n  b: [echo\nrunners: []\n")
-        .file("twice.yaml", "backends:\n  b: { kind: echo }\n  b: { kind: echo }\n")
-        .file("merge.yaml", "backends:\n  b:\n    <<: echo\n")
-        .file("list.yaml", "- name: r\n");
+    );
     assert_snapshot!(project.shown(&["run", "fields.yaml"]), @r"
     exit 2
     --- err
@@ -190,6 +184,15 @@ retry: { max_retries: many }
 
     error: the suite file `fields.yaml` cannot be used
     ");
+}
+
+#[test]
+fn what_is_no_yaml_of_a_suite_is_refused() {
+    let project = Project::new()
+        .file("syntax.yaml", "backends:\n  b: [echo\nrunners: []\n")
+        .file("twice.yaml", "backends:\n  b: { kind: echo }\n  b: { kind: echo }\n")
+        .file("merge.yaml", "backends:\n  b:\n    <<: echo\n")
+        .file("list.yaml", "- name: r\n");
     assert_snapshot!(project.shown(&["run", "syntax.yaml"]), @r"
     exit 2
     --- err
