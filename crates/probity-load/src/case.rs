@@ -3,6 +3,7 @@
 mod ask;
 mod decode;
 mod fields;
+mod id;
 mod judging;
 mod reading;
 

@@ -35,7 +35,7 @@ use crate::{
 use probity_core::{
     criteria::CriteriaProblem,
     judging::RuleConfig,
-    located::Node,
+    located::{Node, NodeValue},
     problem::{Problem, Severity as ProblemSeverity, Source},
 };
 
@@ -95,8 +95,8 @@ impl Suite {
     ) -> (Option<Self>, Vec<Problem>) {
         let source = Source::file(text);
         let mut findings = Findings::default();
-        let suite = match dataset::parse_toml(text) {
-            Ok(root) => {
+        let suite = match tree(text, Path::new(&**file), &mut findings) {
+            Some(root) => {
                 let origin = |at| Origin::File(file.to_string(), source.line(at));
                 let suite =
                     decode(&root, &File { name: file, text, folder }, &origin, &mut findings);
@@ -106,11 +106,7 @@ impl Suite {
                 }
                 suite
             }
-            Err(error) => {
-                let span = error.span().unwrap_or_default();
-                findings.error("toml", &span, error.message().replace('\n', "; "));
-                Self::default()
-            }
+            None => Self::default(),
         };
         let usable = !findings.any_error();
         let mut problems: Vec<Problem> =
@@ -125,6 +121,59 @@ impl Suite {
     }
 }
 
+/// The names that a suite file has where none is given, the first one first.
+pub const USUAL_FILES: [&str; 3] = ["probity.toml", "probity.yaml", "probity.yml"];
+
+/// The suite file of the working directory: the first that exists of [`USUAL_FILES`], or else
+/// the first of them.
+pub fn usual_file() -> &'static Path {
+    let mut files = USUAL_FILES.iter().map(Path::new);
+    files.find(|path| path.exists()).unwrap_or(Path::new(USUAL_FILES[0]))
+}
+
+/// What a suite file says, in TOML unless its name says YAML.
+fn tree(text: &str, file: &Path, findings: &mut Findings) -> Option<Node> {
+    if dataset::Format::of_path(file) != Some(dataset::Format::Yaml) {
+        let error = match dataset::parse_toml(text) {
+            Ok(root) => return Some(root),
+            Err(error) => error,
+        };
+        let span = error.span().unwrap_or_default();
+        findings.error("toml", &span, error.message().replace('\n', "; "));
+        return None;
+    }
+    let root = match dataset::parse_yaml(text) {
+        Ok(root) => root,
+        Err(error) => {
+            findings.error("yaml", &error.span, error.message);
+            return None;
+        }
+    };
+    refuse_repeated(&root, findings);
+    (!findings.any_error()).then(|| without_empty(root))
+}
+
+/// Names of YAML tables that stand there twice; TOML's parser refuses them by itself.
+fn refuse_repeated(node: &Node, findings: &mut Findings) {
+    // Only for its errors.
+    if let NodeValue::Object(entries) = &node.value {
+        let _ = Fields::open(node, "a table", findings);
+        entries.iter().for_each(|entry| refuse_repeated(&entry.node, findings));
+    }
+    node.items().iter().for_each(|item| refuse_repeated(item, findings));
+}
+
+/// The suite without the parts that are empty, such as `gates:` with nothing but comments below.
+fn without_empty(mut root: Node) -> Node {
+    match &mut root.value {
+        NodeValue::Object(entries) => entries.retain(|it| it.node.value != NodeValue::Null),
+        // A file without anything in it is an empty suite, as in TOML.
+        NodeValue::Null => root.value = NodeValue::Object(Vec::new()),
+        NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) | NodeValue::Array(_) => {}
+    }
+    root
+}
+
 /// Shows nothing of a line with a key in it but what a problem is about.
 fn hide_keys(problems: &mut [Problem]) {
     let line = |it: &Problem| it.place.as_ref().map(|place| place.line);
@@ -137,7 +186,7 @@ fn hide_keys(problems: &mut [Problem]) {
         place.source.truncate(place.highlight.end);
         let (before, shown) = place.source.split_at(place.highlight.start);
         // A value that stands before may be a key as well.
-        if before.contains(['"', '\'']) {
+        if before.contains(['"', '\'', ':']) {
             let blank = " ".repeat(before.chars().count());
             place.highlight = blank.len()..blank.len() + shown.len();
             place.source = blank + shown;

@@ -281,8 +281,12 @@ impl<'a> Intake<'a> {
         let span = node.get("id").map_or_else(|| node.span.clone(), |id| id.span.clone());
         let line = source.line(span.start);
         if let Some(first) = self.ids.as_mut().and_then(|ids| ids.claim(id, line)) {
-            let message = format!("id `{id}` is already taken");
-            let help = format!("its first use is at {first}");
+            let (which, then) = match node.get("id") {
+                Some(_) => ("", ""),
+                None => (", made of what is asked,", "; give one of the two another `id`"),
+            };
+            let message = format!("id `{id}`{which} is already taken");
+            let help = format!("its first use is at {first}{then}");
             findings.error_with_help("duplicate-id", &span, message, help);
         }
     }
