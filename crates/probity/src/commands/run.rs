@@ -115,12 +115,16 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let scanned = context.scan(&runners, &selection)?;
-    if earlier.is_none() {
+    // The options were checked when all was run that they are about.
+    let is_part = !args.touched.is_empty();
+    if earlier.is_none() && !is_part {
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
     let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
-    refuse_idle(args, &lanes, project.settings.cache.is_some())?;
+    if !is_part {
+        refuse_idle(args, &lanes, project.settings.cache.is_some())?;
+    }
     context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
     context.decide_early(&mut lanes)?;
@@ -233,7 +237,8 @@ impl Context<'_> {
     /// anything is asked.
     fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {
         let Some(name) = &self.args.baseline else { return Ok(None) };
-        let against = Against::load(name, &self.project.settings, self.args.force)?;
+        let mut against = Against::load(name, &self.project.settings, self.args.force)?;
+        against.keep_runners(&self.args.touched);
         against.refuse_unlike(lanes.iter().map(|lane| &lane.info))?;
         Ok(Some(against))
     }
