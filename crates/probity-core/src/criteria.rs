@@ -209,6 +209,13 @@ impl Assertion {
     }
 }
 
+/// promptfoo's names for what we call otherwise.
+const OTHER_NAMES: [(&str, AssertionTest); 3] = [
+    ("rouge-n", AssertionTest::Rouge1),
+    ("is-valid-openai-tools-call", AssertionTest::ValidToolCalls),
+    ("is-valid-openai-function-call", AssertionTest::ValidToolCalls),
+];
+
 /// What an assertion asserts, possibly turned round by `not-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssertionKind {
@@ -235,8 +242,10 @@ impl AssertionKind {
             None => (false, name),
         };
         let named = AssertionTest::ALL.into_iter().find(|it| same_name(it.as_str(), rest));
-        // promptfoo's name for it.
-        let test = named.or_else(|| same_name("rouge-n", rest).then_some(AssertionTest::Rouge1))?;
+        let test = named.or_else(|| {
+            let other = OTHER_NAMES.iter().find(|(other, _)| same_name(other, rest));
+            other.map(|(_, test)| *test)
+        })?;
         Some(Self { negated, test })
     }
 }
@@ -332,6 +341,18 @@ named_enum! {
         Cost = "cost",
         /// A judge gives the reply at least `threshold` for the value: a rubric, or a list of criteria.
         LlmRubric = "llm-rubric",
+        /// The tools of the value are called, each with its arguments.
+        ToolCalled = "tool-called",
+        /// The tools of the value are called in this order.
+        ToolsInOrder = "tools-in-order",
+        /// The number of calls: exactly the value, or between its `min` and `max`.
+        ToolCount = "tool-count",
+        /// A tool is called, and every call names a tool of the case and has arguments that it takes.
+        ValidToolCalls = "valid-tool-calls",
+        /// The perplexity of the reply is at most `threshold`.
+        Perplexity = "perplexity",
+        /// One divided by one more than the perplexity is at least `threshold`.
+        PerplexityScore = "perplexity-score",
         /// The members hold, all of them or a weighted share of `threshold`.
         AssertSet = "assert-set",
     }

@@ -1,6 +1,6 @@
 //! What came back for one case.
 
-use crate::failure::ErrorKind;
+use crate::{conversation::Exchange, failure::ErrorKind};
 
 /// What came back for one case: a reply, an error, or neither.
 ///
@@ -20,6 +20,8 @@ pub struct RunResult<'a> {
     pub latency_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
+    /// Every reply of a conversation in order; none where only the last one is known.
+    pub exchanges: &'a [Exchange<'a>],
     /// Skills that were chosen when each was asked about, because the reply could not be read.
     pub chosen: Option<&'a [String]>,
     /// What a judge made of the reply, for each rubric of the case; or why that is not known.

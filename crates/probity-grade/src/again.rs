@@ -9,7 +9,7 @@ use probity_core::{
 
 use crate::{
     classify::classify,
-    compile::Expectation,
+    compile::{Expectation, Rubric},
     judge::{self, Question},
     routing::says_yes,
 };
@@ -89,7 +89,8 @@ fn assessments(
     known: Known<'_>,
 ) -> Vec<Result<Assessment, String>> {
     let reply = result.raw_response.unwrap_or_default();
-    let read = |(number, criteria): (usize, &Vec<_>)| {
+    let read = |(number, rubric): (usize, &Rubric)| {
+        let criteria = &rubric.criteria;
         let role = rubric_role(number);
         let said = known.asked.iter().rfind(|it| it.role == role).and_then(|it| it.reply.as_ref());
         let said = said.ok_or("no judge was asked")?;

@@ -1,5 +1,7 @@
 //! Assertions of a case, compiled once and asked often.
 
+mod tools;
+
 use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
@@ -46,6 +48,11 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
+    /// Whether the case gives its score a name.
+    pub(crate) fn is_named(&self) -> bool {
+        self.metric.is_some()
+    }
+
     /// What its score is reported under.
     pub(crate) fn name(&self) -> Cow<'static, str> {
         self.metric.clone().map_or_else(|| self.kind.name(), Into::into)
@@ -59,7 +66,8 @@ impl CompiledAssertion {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
             (true, Some(_)) if passed => {
-                (Some(0.0), false, Some(format!("`{}` holds", self.kind.test)))
+                let why = reason.map(|it| format!(": {it}")).unwrap_or_default();
+                (Some(0.0), false, Some(format!("`{}` holds{why}", self.kind.test)))
             }
             (true, Some(_)) => (Some(1.0), true, None),
         };
@@ -142,24 +150,8 @@ impl Context<'_> {
             AssertionTest::ContainsHtml => self.markup(Markup::ContainsHtml),
             AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
             AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
-            AssertionTest::Number => {
-                let texts = self.any_text()?;
-                let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
-                match numbers {
-                    Ok(numbers) => Some(Test::Numbers(numbers)),
-                    Err(why) => self.problem("value", "bad-assertion", why),
-                }
-            }
-            AssertionTest::Choice => {
-                let keys = self.any_text()?;
-                let own = &self.assertion.reading.choices;
-                let choices =
-                    if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
-                match compile::choices(&keys, choices) {
-                    Ok(choices) => Some(Test::Choices(choices)),
-                    Err(why) => self.problem("value", "bad-assertion", why),
-                }
-            }
+            AssertionTest::Number => self.number(),
+            AssertionTest::Choice => self.choice(compiler),
             AssertionTest::TokenF1 => self.similarity(Metric::TokenF1),
             AssertionTest::Rouge1 => self.similarity(Metric::RougeN(1, self.words())),
             AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
@@ -175,23 +167,21 @@ impl Context<'_> {
             },
             AssertionTest::EditSimilarity => self.similarity(Metric::Edit),
             AssertionTest::IsRefusal => Some(Test::IsRefusal),
-            AssertionTest::Levenshtein => {
-                let edits = self.assertion.threshold.unwrap_or(DEFAULT_EDITS);
-                if !(0.0..=MOST_EDITS).contains(&edits) {
-                    let message = format!("the threshold must be from 0 to {MOST_EDITS} edits");
-                    return self.problem("threshold", "out-of-range", message);
-                }
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "it was just checked"
-                )]
-                Some(Test::Levenshtein { expected: self.text()?, edits: edits as usize })
-            }
+            AssertionTest::Levenshtein => self.levenshtein(),
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
-            AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
-            AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
+            AssertionTest::Latency => Some(Test::Latency(self.threshold(" in milliseconds")?)),
+            AssertionTest::Cost => Some(Test::Cost(self.threshold(" in dollars")?)),
+            AssertionTest::ToolCalled => self.called(compiler),
+            AssertionTest::ToolsInOrder => self.in_order(compiler),
+            AssertionTest::ToolCount => self.tool_count(),
+            AssertionTest::ValidToolCalls => self.valid_calls(compiler),
+            AssertionTest::Perplexity => {
+                Some(Test::Perplexity(self.threshold(", the highest perplexity")?))
+            }
+            AssertionTest::PerplexityScore => {
+                Some(Test::PerplexityScore(self.threshold(", the lowest score")?))
+            }
             AssertionTest::LlmRubric => self.rubric(compiler),
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }
@@ -229,6 +219,39 @@ impl Context<'_> {
             Some(true) => Words::Stemmed,
             Some(false) | None => Words::AsWritten,
         }
+    }
+
+    fn number(&mut self) -> Option<Test> {
+        let texts = self.any_text()?;
+        let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
+        match numbers {
+            Ok(numbers) => Some(Test::Numbers(numbers)),
+            Err(why) => self.problem("value", "bad-assertion", why),
+        }
+    }
+
+    fn choice(&mut self, compiler: &Compiler<'_>) -> Option<Test> {
+        let keys = self.any_text()?;
+        let own = &self.assertion.reading.choices;
+        let choices = if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
+        match compile::choices(&keys, choices) {
+            Ok(choices) => Some(Test::Choices(choices)),
+            Err(why) => self.problem("value", "bad-assertion", why),
+        }
+    }
+
+    fn levenshtein(&mut self) -> Option<Test> {
+        let edits = self.assertion.threshold.unwrap_or(DEFAULT_EDITS);
+        if !(0.0..=MOST_EDITS).contains(&edits) {
+            let message = format!("the threshold must be from 0 to {MOST_EDITS} edits");
+            return self.problem("threshold", "out-of-range", message);
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it was just checked"
+        )]
+        Some(Test::Levenshtein { expected: self.text()?, edits: edits as usize })
     }
 
     fn similarity(&mut self, metric: Metric) -> Option<Test> {
@@ -332,6 +355,12 @@ impl Context<'_> {
     }
 
     fn word_count(&mut self) -> Option<Test> {
+        let (least, most) = self.range()?;
+        Some(Test::WordCount { least, most })
+    }
+
+    /// A number, or the numbers from `min` to `max`.
+    fn range(&mut self) -> Option<(usize, usize)> {
         let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
         let (least, most) = match &self.assertion.value {
             Some(Value::Object(range)) => (
@@ -342,18 +371,14 @@ impl Context<'_> {
             Some(value) => (count(value), count(value)),
             None => (None, None),
         };
-        match (least, most) {
-            (Some(least), Some(most)) => Some(Test::WordCount { least, most }),
-            (Some(_) | None, Some(_) | None) => {
-                self.wrong("a number, or a table with `min` and `max`")
-            }
-        }
+        let range = least.zip(most);
+        range.or_else(|| self.wrong("a number, or a table with `min` and `max`"))
     }
 
-    fn threshold(&mut self, unit: &str) -> Option<f64> {
+    fn threshold(&mut self, what: &str) -> Option<f64> {
         let stated = self.assertion.threshold;
         stated.or_else(|| {
-            let message = format!("`{}` needs a `threshold` in {unit}", self.assertion.kind);
+            let message = format!("`{}` needs a `threshold`{what}", self.assertion.kind);
             self.problem("threshold", "missing-field", message)
         })
     }

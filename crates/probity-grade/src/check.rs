@@ -4,6 +4,7 @@ mod answer;
 mod distance;
 mod markup;
 mod similarity;
+mod tools;
 
 use std::{ops::Range, sync::Arc};
 
@@ -23,6 +24,7 @@ use serde_json::Value;
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
 pub(crate) use similarity::{Metric, Similarity};
+pub(crate) use tools::{ToolTest, WantedCall, known_fields};
 
 use crate::{
     assertion::CompiledAssertion,
@@ -124,6 +126,11 @@ pub(crate) enum Test {
     FinishReason(String),
     Latency(f64),
     Cost(f64),
+    Tools(ToolTest),
+    /// The perplexity is at most this.
+    Perplexity(f64),
+    /// One divided by one more than the perplexity is at least this.
+    PerplexityScore(f64),
     LlmRubric {
         number: usize,
         least: f64,
@@ -226,6 +233,9 @@ impl Test {
             | Self::FinishReason(_)
             | Self::Latency(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
+            | Self::PerplexityScore(_)
             | Self::LlmRubric { .. }
             | Self::Set { .. } => false,
             Self::Equals { .. }
@@ -289,6 +299,9 @@ impl Test {
             | Self::FinishReason(_)
             | Self::Latency(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
+            | Self::PerplexityScore(_)
             | Self::LlmRubric { .. }
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
@@ -379,6 +392,9 @@ impl Test {
             }
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
+            Self::Tools(asked) => asked.check(&reply.tool_calls()),
+            Self::Perplexity(most) => at_most(reply.perplexity(), *most, "perplexity"),
+            Self::PerplexityScore(least) => perplexity_score(reply.perplexity(), *least),
             Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
                 Some(Ok(Assessment { score, reason })) => Checked {
                     value: Some(score.clamp(0.0, 1.0)),
@@ -507,6 +523,15 @@ fn at_most(measured: Option<f64>, most: f64, what: &str) -> Checked {
         Some(measured) => Checked::of(measured <= most, || format!("{what} is {measured}")),
         None => Checked::fails(format!("no {what} was recorded")),
     }
+}
+
+fn perplexity_score(perplexity: Option<f64>, least: f64) -> Checked {
+    let Some(perplexity) = perplexity else {
+        return Checked::fails("no perplexity was recorded".to_owned());
+    };
+    let score = 1.0 / (1.0 + perplexity);
+    let checked = Checked::of(score >= least, || format!("perplexity is {perplexity}"));
+    Checked { value: Some(score), ..checked }
 }
 
 /// The vendors' words for why a model stopped, in one vocabulary.

@@ -10,6 +10,7 @@ use probity_core::{
     json::Limits,
     located::Step,
     reading::{Reading, Tolerance},
+    request::Tool,
     score::ROUTING,
 };
 use probity_text::{choice, number, pattern};
@@ -47,9 +48,22 @@ pub struct Expectation<'r> {
     pub(crate) expected: Option<Class>,
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
-    pub(crate) rubrics: Vec<Vec<RubricCriterion>>,
+    pub(crate) rubrics: Vec<Rubric>,
     /// Whether only a sandbox could say if the reply is right.
     pub(crate) needs_sandbox: bool,
+    /// What is asked of the answer to each turn of a conversation.
+    pub(crate) turns: Vec<Self>,
+    /// How many turns answer calls of tools: from the first one on.
+    pub(crate) answered_turns: usize,
+}
+
+/// What a judge has to look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rubric {
+    /// The turn whose answer it is about, from 1; none if that is the last one.
+    pub turn: Option<u32>,
+    /// What is looked at.
+    pub criteria: Vec<RubricCriterion>,
 }
 
 /// The comparison with the expected response.
@@ -106,8 +120,8 @@ impl Expectation<'_> {
         self.routing.as_ref()
     }
 
-    /// What a judge has to look at, one list of criteria for each `llm-rubric`.
-    pub fn rubrics(&self) -> &[Vec<RubricCriterion>] {
+    /// What a judge has to look at, one rubric for each `llm-rubric`.
+    pub fn rubrics(&self) -> &[Rubric] {
         &self.rubrics
     }
 
@@ -120,7 +134,20 @@ impl Expectation<'_> {
         let plain = [format, comparison, expected, routing].into_iter().flatten();
         let commands = self.command.iter().flat_map(CommandExpectation::score_names);
         let assertions = self.assertions.iter().map(CompiledAssertion::name);
-        plain.chain(commands).map(Cow::Borrowed).chain(assertions)
+        let turns = self.turns.iter().zip(1..).flat_map(|(it, turn)| it.names_in_turn(turn));
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions).chain(turns)
+    }
+
+    /// The names of all scores that the answer to a turn can get.
+    fn names_in_turn(&self, turn: u32) -> Vec<Cow<'static, str>> {
+        let is_named = |name: &Cow<'_, str>| {
+            self.assertions.iter().any(|it| it.is_named() && it.name() == *name)
+        };
+        let names = self.score_names().map(|name| match is_named(&name) {
+            true => name,
+            false => in_turn(turn, &name).into(),
+        });
+        names.collect()
     }
 
     /// What decides whether the reply has the right form.
@@ -128,8 +155,13 @@ impl Expectation<'_> {
         if self.schema.is_some() { Criterion::Schema } else { Criterion::ExpectedFormat }
     }
 
-    /// Whether anything is asked of a reply.
+    /// Whether anything is asked of a reply, or of the answer to a turn.
     pub fn has_criteria(&self) -> bool {
+        self.has_own_criteria() || self.turns.iter().any(Self::has_own_criteria)
+    }
+
+    /// Whether anything is asked of the last reply.
+    pub(crate) fn has_own_criteria(&self) -> bool {
         self.comparison.is_some()
             || self.format.is_some()
             || self.schema.is_some()
@@ -147,9 +179,13 @@ pub struct Compiler<'r> {
     regexes: BTreeMap<String, Arc<Regex>>,
     schemas: BTreeMap<String, Arc<Schema>>,
     /// Those of the case that is being compiled.
-    rubrics: Vec<Vec<RubricCriterion>>,
-    /// Those of the case that is being compiled.
+    rubrics: Vec<Rubric>,
+    /// Those of the case or the turn that is being compiled.
     choices: Vec<String>,
+    /// Those of the case that is being compiled.
+    tools: Arc<[Tool]>,
+    /// The turn that is being compiled, from 1.
+    turn: Option<u32>,
 }
 
 impl<'r> Compiler<'r> {
@@ -161,11 +197,44 @@ impl<'r> Compiler<'r> {
             schemas: BTreeMap::new(),
             rubrics: Vec::new(),
             choices: Vec::new(),
+            tools: Arc::default(),
+            turn: None,
         }
     }
 
     /// Compiles the criteria of a case, or says everything that is wrong with them.
     pub fn compile(&mut self, case: &TestCase) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
+        let mut problems = Vec::new();
+        self.tools = case.ask.tools.clone().unwrap_or_default();
+        self.rubrics.clear();
+        self.turn = None;
+        let stated = self.stated(&case.criteria, &[], &mut problems);
+        let mut turns = Vec::with_capacity(case.conversation.turns.len());
+        for (at, turn) in case.conversation.turns.iter().enumerate() {
+            self.turn = u32::try_from(at + 1).ok();
+            let path = [Step::Key("turns"), Step::Index(at)];
+            turns.push(self.stated(&turn.criteria, &path, &mut problems));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Expectation {
+            command: CommandExpectation::of(case),
+            rubrics: std::mem::take(&mut self.rubrics),
+            needs_sandbox: case.execution.is_some(),
+            turns,
+            answered_turns: case.conversation.answered_turns(),
+            ..stated
+        })
+    }
+
+    /// What a case or a turn says about its reply. `path` leads to it from the case.
+    fn stated(
+        &mut self,
+        criteria: &Criteria,
+        path: &[Step<'static>],
+        problems: &mut Vec<CriteriaProblem>,
+    ) -> Expectation<'r> {
         let Criteria {
             expected_response,
             matcher: _,
@@ -176,29 +245,29 @@ impl<'r> Compiler<'r> {
             expected_classification,
             assertions,
             threshold,
-        } = &case.criteria;
-        let mut problems = Vec::new();
-        self.choices.clone_from(&case.criteria.reading.choices);
-        let comparison = self.comparison(expected_response.as_ref(), &case.criteria);
+        } = criteria;
+        let within = |problem: CriteriaProblem| CriteriaProblem {
+            path: path.iter().copied().chain(problem.path).collect(),
+            ..problem
+        };
+        self.choices.clone_from(&criteria.reading.choices);
+        let comparison = self.comparison(expected_response.as_ref(), criteria);
         let comparison = comparison.unwrap_or_else(|problem| {
-            problems.push(problem);
+            problems.push(within(problem));
             None
         });
         let schema = schema.as_ref().and_then(|schema| match self.schema(schema) {
             Ok(schema) => Some(schema),
             Err(message) => {
-                problems.push(problem("schema", "bad-schema", message));
+                problems.push(within(problem("schema", "bad-schema", message)));
                 None
             }
         });
-        self.rubrics.clear();
         let mut compiled = Vec::with_capacity(assertions.len());
         for (index, assertion) in assertions.iter().enumerate() {
-            let path = [Step::Key("assert"), Step::Index(index)];
-            compiled.extend(assertion::compile(assertion, &path, self, &mut problems));
-        }
-        if !problems.is_empty() {
-            return Err(problems);
+            let own = [Step::Key("assert"), Step::Index(index)];
+            let path: Vec<_> = path.iter().copied().chain(own).collect();
+            compiled.extend(assertion::compile(assertion, &path, self, problems));
         }
         let needs_json =
             schema.is_some() || comparison.as_ref().is_some_and(CompiledMatch::needs_json);
@@ -208,7 +277,7 @@ impl<'r> Compiler<'r> {
             Some(ExpectedFormat::JsonArray) => Some(Wanted::Array),
             Some(ExpectedFormat::Text) | None => needs_json.then_some(Wanted::Any),
         };
-        Ok(Expectation {
+        Expectation {
             rules: self.rules,
             comparison,
             format,
@@ -217,11 +286,13 @@ impl<'r> Compiler<'r> {
             assertions: compiled,
             threshold: *threshold,
             expected: *expected_classification,
-            command: CommandExpectation::of(case),
+            command: None,
             routing: None,
-            rubrics: std::mem::take(&mut self.rubrics),
-            needs_sandbox: case.execution.is_some(),
-        })
+            rubrics: Vec::new(),
+            needs_sandbox: false,
+            turns: Vec::new(),
+            answered_turns: 0,
+        }
     }
 
     fn comparison(
@@ -317,14 +388,19 @@ impl<'r> Compiler<'r> {
         Ok(Some(CompiledMatch { matcher, check, alternatives }))
     }
 
-    /// The choices of the case that is being compiled.
+    /// The tools of the case that is being compiled.
+    pub(crate) fn tools(&self) -> Arc<[Tool]> {
+        self.tools.clone()
+    }
+
+    /// The choices of the case or the turn that is being compiled.
     pub(crate) fn choices(&self) -> &[String] {
         &self.choices
     }
 
     /// Remembers what a judge has to look at, and says under which number.
     pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
-        self.rubrics.push(criteria);
+        self.rubrics.push(Rubric { turn: self.turn, criteria });
         self.rubrics.len() - 1
     }
 
@@ -354,6 +430,11 @@ impl<'r> Compiler<'r> {
         self.schemas.insert(key, validator.clone());
         Ok(validator)
     }
+}
+
+/// Something about the answer to a turn.
+pub(crate) fn in_turn(turn: u32, what: &str) -> String {
+    format!("turn {turn}: {what}")
 }
 
 /// What is meant by an expected response without a matcher.

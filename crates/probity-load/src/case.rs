@@ -1,6 +1,7 @@
 //! Reads cases, and every other table of a user's file, from located trees.
 
 mod ask;
+mod conversation;
 mod decode;
 mod fields;
 mod reading;

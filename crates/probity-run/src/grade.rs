@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use probity_core::{
     classification::Classification,
+    conversation::exchanges,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{Assessment, RunError, RunResult},
 };
 use probity_grade::classify;
 
-use crate::{
-    backend::{Backend, Reply},
-    source::Prepared,
-};
+use crate::{backend::Reply, engine::Handle, source::Prepared};
 
 /// All that the calls of a case came to.
 #[derive(Debug, Default)]
@@ -49,11 +47,12 @@ pub(crate) struct Received<'a> {
 /// Says what a case came to.
 pub(crate) fn classify_reply(
     case: &Prepared,
-    backend: &Backend,
-    spent: &Spent,
+    handle: &Handle,
     received: Received<'_>,
 ) -> Classification {
     let Received { reply, error, chosen, assessments } = received;
+    let (backend, spent) = (&handle.subject.backend, handle.spent());
+    let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
@@ -72,6 +71,7 @@ pub(crate) fn classify_reply(
         stop_reason: reply.and_then(|reply| reply.stop_reason.as_deref()),
         latency_ms: Some(millis(spent.latency) as f64),
         cost_usd: spent.cost_usd,
+        exchanges: &exchanges,
         chosen,
         assessments,
     };

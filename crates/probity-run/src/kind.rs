@@ -136,11 +136,11 @@ pub(crate) trait Kind: Debug + Send + Sync {
     /// What a case asks; none if it cannot be asked.
     fn questions(
         &self,
-        _case: &TestCase,
+        case: &TestCase,
         filled: Request,
         _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        Some(Questions { request: filled, work: Arc::new(respond::Answer) })
+        respond::questions(case, filled)
     }
 }
 
@@ -200,6 +200,8 @@ pub struct Calls {
     pub judgements: u64,
     /// Further ones where a reply cannot be read, at most.
     pub fallbacks: u64,
+    /// Further ones where the model calls tools, at most.
+    pub steps: u64,
 }
 
 impl Calls {
@@ -212,14 +214,16 @@ impl Calls {
         self.answers += other.answers;
         self.judgements += other.judgements;
         self.fallbacks += other.fallbacks;
+        self.steps += other.steps;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, fallbacks } = self;
+        let Self { answers, judgements, fallbacks, steps } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
             fallbacks: fallbacks * factor,
+            steps: steps * factor,
         }
     }
 }

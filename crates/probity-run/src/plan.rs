@@ -394,7 +394,10 @@ impl Sums {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
             prompt_bytes: kind.sent_bytes(case, request.as_ref()),
-            needs: request.iter().flat_map(Request::needs).collect(),
+            needs: {
+                let talk = (!case.conversation.is_one_question()).then_some(Need::Conversation);
+                request.iter().flat_map(Request::needs).chain(talk).collect()
+            },
             calls: kind.calls(case),
             undecided: Undecided::of(case, kind),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use probity_core::{
     case::TestCase,
     classification::{Classification, Verdict},
+    conversation::exchanges,
     record::CaseRecord,
     run_result::{RunError, RunResult},
 };
@@ -87,6 +88,7 @@ fn again(
     case: &Arc<TestCase>,
     classify: impl FnOnce(&RunResult<'_>, Known<'_>) -> (Classification, Verdict),
 ) -> CaseRecord {
+    let exchanges = exchanges(&record.asked);
     let limit = record.classification.details.limit_seconds.as_ref().map(ToString::to_string);
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
@@ -103,6 +105,7 @@ fn again(
         stop_reason: record.stop_reason.as_deref(),
         latency_ms: Some(record.latency_ms as f64),
         cost_usd: record.cost_usd,
+        exchanges: &exchanges,
         ..RunResult::default()
     };
     let known = Known {

@@ -265,7 +265,8 @@ impl Cases {
         let given = case.vars();
         let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
         let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
-        let said = match messages.is_empty() {
+        let has_prompt = messages.is_empty() && case.conversation.turns.is_empty();
+        let said = match has_prompt {
             true => self.fill_prompt(case, &vars)?,
             false => self.fill_conversation(case, &vars)?,
         };
@@ -280,7 +281,9 @@ impl Cases {
 
     /// The conversation of a case. Instructions go before it if it does not begin with some.
     fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let messages = template::fill_messages(&case.ask.messages, vars);
+        let first = case.conversation.turns.first().map(|it| Message::user(it.user.clone()));
+        let messages: Vec<Message> = case.ask.messages.iter().cloned().chain(first).collect();
+        let messages = template::fill_messages(&messages, vars);
         let mut messages = messages.map_err(|_| Unfilled::Case)?;
         if messages.first().is_some_and(|it| it.role != Role::System)
             && let Some(system) = self.fill_system(case, vars, "")?
@@ -323,22 +326,24 @@ impl Cases {
 
     /// What keeps this runner from asking a case, whatever the case is about.
     fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        if case.ask.messages.is_empty() {
-            return None;
-        }
-        let message = if self.prompt.is_some() {
-            "the runner has a `prompt`, which a case with `messages` has no place for"
-        } else if self.kind.spec().keys.contains(&"skills") {
-            "a case about skills has a `prompt`, and no `messages`"
+        let fields = [
+            ("turns", !case.conversation.turns.is_empty()),
+            ("messages", !case.ask.messages.is_empty()),
+            ("tool_results", case.conversation.tool_results.is_some()),
+        ];
+        let key = fields.into_iter().find(|it| it.1)?.0;
+        let spec = self.kind.spec();
+        let message = if self.prompt.is_some() && key != "tool_results" {
+            format!("the runner has a `prompt`, which a case with `{key}` has no place for")
+        } else if spec.keys.contains(&"skills") {
+            format!("a case about skills has a `prompt`, and no `{key}`")
+        } else if spec.is_external {
+            format!("a program is given a `prompt`, and no `{key}`")
         } else {
             return None;
         };
-        Some(CriteriaProblem {
-            path: vec![Step::Key("messages")],
-            code: "bad-case",
-            message: message.to_owned(),
-            help: None,
-        })
+        let path = vec![Step::Key(key)];
+        Some(CriteriaProblem { path, code: "bad-case", message, help: None })
     }
 
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.

@@ -147,10 +147,19 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE results ADD COLUMN asked_sum INTEGER;
     UPDATE results SET facts_sum = NULL, texts_sum = NULL;
     ",
+    // What a conversation is made of. Sums of before are over less, so they go.
+    "
+    ALTER TABLE asked ADD COLUMN turn INTEGER;
+    ALTER TABLE asked ADD COLUMN tool_calls TEXT;
+    ALTER TABLE asked ADD COLUMN reasoning TEXT;
+    ALTER TABLE asked ADD COLUMN stop_reason TEXT;
+    ALTER TABLE asked ADD COLUMN logprobs TEXT;
+    UPDATE results SET asked_sum = NULL;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 5;
+const KNOWN: i64 = 6;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,8 @@ use probity_core::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus,
         RunInfo, RunStatus, Source, Spent, Usage,
     },
-    request::Request,
+    reply::{Logprobs, TokenLogprob},
+    request::{Request, ToolCall},
     score::Score,
 };
 use probity_store::{NewRun, Reader, Recorder, StoreError};
@@ -181,7 +182,12 @@ fn full() -> CaseRecord {
         role: "judge".to_owned(),
         backend: "j".to_owned(),
         request: Request::new(Some("be fair".into()), "which?"),
+        turn: Some(2),
         reply: Some("this".to_owned()),
+        tool_calls: vec![ToolCall::new(Some("c".to_owned()), "f".to_owned(), 1.into())],
+        reasoning: Some("hm".to_owned()),
+        stop_reason: Some("stop".to_owned()),
+        logprobs: Some(Logprobs(vec![TokenLogprob { token: "t".to_owned(), logprob: -0.5 }])),
         error: None,
         model: Some("j-1".to_owned()),
         source: Source::Backend,

@@ -36,7 +36,7 @@ mod server;
 mod state;
 mod wire;
 
-pub use answer::{Answer, Fault, Finish, Reply, RetryAfter, Text, Trouble};
+pub use answer::{Answer, Call, Fault, Finish, Reply, RetryAfter, Text, Trouble};
 pub use route::Dialect;
 pub use script::{Latency, Limits, Rate, Record, Rule, Script, When};
 pub use seen::{Received, Seen};

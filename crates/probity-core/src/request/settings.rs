@@ -24,6 +24,9 @@ pub struct Sampling {
     /// Texts that end a reply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
+    /// Whether to tell how likely each token of the reply was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<bool>,
 }
 
 impl Sampling {
@@ -40,6 +43,7 @@ impl Sampling {
             top_p: self.top_p.or(other.top_p),
             max_tokens: self.max_tokens.or(other.max_tokens),
             seed: self.seed.or(other.seed),
+            logprobs: self.logprobs.or(other.logprobs),
             stop: if self.stop.is_empty() { &other.stop } else { &self.stop }.clone(),
         }
     }

@@ -440,6 +440,7 @@ fn not_applied(tool: Tool, config: &BackendConfig) -> Vec<&'static str> {
         ("max_tokens", config.sampling.max_tokens.is_some()),
         ("seed", config.sampling.seed.is_some()),
         ("stop", !config.sampling.stop.is_empty()),
+        ("logprobs", config.sampling.logprobs == Some(true)),
         ("response_format", config.response_format.is_some()),
         ("extra_body", config.extra_body.is_some()),
         ("headers_env", !config.headers_env.is_empty()),

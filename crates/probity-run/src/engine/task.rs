@@ -113,6 +113,7 @@ pub(crate) async fn ask_judge(
         let query = Query {
             target: Target::Judge,
             role,
+            turn: None,
             kept: CacheKind::Judgement,
             request: &request,
             repeat,
@@ -159,8 +160,7 @@ pub(crate) fn failed_with(
         Unanswered::Aborted(reason) => return Err(reason),
     };
     let received = Received { reply: reply.as_ref(), error: Some(&error), ..Received::default() };
-    let mut classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let mut classification = grade::classify_reply(&case, &handle, received);
     if let Some(evidence) = evidence {
         classification = classification.with_evidence(evidence);
     }
@@ -185,10 +185,12 @@ fn finish_with(
     classification: Classification,
 ) -> Ended {
     let mut account = handle.finish();
-    // The one question of a case stands in its record.
+    // The one question of a case stands in its record, unless there is more to its answer.
     if let [only] = account.asked.as_slice()
         && only.request == case.request
-        && only.error.is_none()
+        && (only.error.is_none() || only.turn.is_some())
+        && only.tool_calls.is_empty()
+        && only.logprobs.is_none()
     {
         account.asked.clear();
     }

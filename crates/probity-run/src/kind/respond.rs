@@ -1,21 +1,25 @@
-//! Any prompt, any expectation: one question, one answer.
+//! Any prompt, any expectation: one question, or a conversation.
 
-use std::sync::Arc;
+mod talk;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::TestCase,
     criteria::{Assertion, AssertionTest},
     details::Trouble,
     kind::{KindSpec, RunnerKind},
-    record::{Aborted, CacheKind, InputDigest},
+    record::{Aborted, InputDigest},
+    request::{Message, Request},
     run_result::Assessment,
 };
 use probity_grade::{again::rubric_role, judge};
+use probity_load::template;
+use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Running, Work};
+use super::{Asking, Calls, Kind, Questions, Running, Work};
 use crate::{
-    backend::Reply,
-    engine::{Ended, Handle, Query, Target, Unanswered, ask_judge, failed, finish},
+    engine::{Ended, Handle, Unanswered, ask_judge, failed, finish},
     grade::{self, Received},
     source::Prepared,
 };
@@ -29,9 +33,16 @@ impl Kind for Respond {
     }
 }
 
-/// One answer, and one judgement for each rubric.
+/// One answer for each turn, and one judgement for each rubric.
 pub(super) fn calls(case: &TestCase) -> Calls {
-    Calls { answers: 1, judgements: rubrics_in(&case.criteria.assertions), fallbacks: 0 }
+    let spec = &case.conversation;
+    let turns = spec.turns.iter().map(|it| rubrics_in(&it.criteria.assertions));
+    Calls {
+        answers: spec.turn_count() as u64,
+        judgements: rubrics_in(&case.criteria.assertions) + turns.sum::<u64>(),
+        steps: spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
+        ..Calls::default()
+    }
 }
 
 /// How many judgements the assertions of a case ask for.
@@ -42,76 +53,103 @@ fn rubrics_in(assertions: &[Assertion]) -> u64 {
     assertions.iter().map(of).sum()
 }
 
-/// Asks once, and a judge about the answer where the case wants one.
+/// What a case asks; none if it cannot be filled in, which the scan would have noticed.
+pub(super) fn questions(case: &TestCase, filled: Request) -> Option<Questions> {
+    let given = case.vars();
+    let vars = template::fill_values(&given).ok()?;
+    let further = case.conversation.turns.iter().skip(1);
+    let further: Vec<Message> = further.map(|it| Message::user(it.user.clone())).collect();
+    let further = template::fill_messages(&further, &vars).ok()?;
+    // Only what tools say is filled in later.
+    let vars = match case.conversation.tool_results {
+        Some(_) => vars.into_owned(),
+        None => BTreeMap::new(),
+    };
+    Some(Questions { request: filled, work: Arc::new(Answer { further, vars }) })
+}
+
+/// Asks until the user and the tools have nothing more to say, and then a judge about the answers
+/// where the case wants one.
 #[derive(Debug)]
-pub(super) struct Answer;
+struct Answer {
+    /// What the user says after the first question.
+    further: Vec<Message>,
+    /// Values for what tools say.
+    vars: BTreeMap<String, Value>,
+}
 
 impl Work for Answer {
     fn input(&self, asking: &Asking<'_>) -> InputDigest {
-        let plain = asking.plain();
-        let assertions = &asking.case.criteria.assertions;
-        if rubrics_in(assertions) == 0 {
-            return plain;
+        let mut input = asking.plain();
+        let spec = &asking.case.conversation;
+        if !spec.is_one_question() {
+            let said = (&self.further, &spec.tool_results, spec.steps(), &self.vars);
+            let said = serde_json::to_string(&said).unwrap_or_default();
+            input = InputDigest::of([&input.0[..], b"conversation", said.as_bytes()]);
         }
-        let asserted = serde_json::to_string(assertions).unwrap_or_default();
-        InputDigest::of([&plain.0[..], asking.judge.as_bytes(), asserted.as_bytes()])
+        let turns = spec.turns.iter().map(|it| &it.criteria.assertions);
+        let asserted: Vec<&Vec<Assertion>> =
+            [&asking.case.criteria.assertions].into_iter().chain(turns).collect();
+        if asserted.iter().all(|it| rubrics_in(it) == 0) {
+            return input;
+        }
+        let asserted = match asserted.as_slice() {
+            [only] => serde_json::to_string(only),
+            several => serde_json::to_string(several),
+        };
+        let asserted = asserted.unwrap_or_default();
+        InputDigest::of([&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()])
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
-        Box::pin(answer(case, handle))
+        Box::pin(async move { answer(&self, case, handle).await })
     }
 }
 
-async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let judged = !case.expectation.rubrics().is_empty();
-    let query = Query {
-        target: Target::Subject,
-        role: "answer",
-        kept: CacheKind::Answer,
-        request: &case.request,
-        repeat: case.repeat,
-    };
-    let answered = match judged {
-        true => handle.query(query).await,
-        false => handle.ask(&query).await,
-    };
-    let reply = match answered {
+async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+    let talk = talk::Talk { case: &case, further: &work.further, vars: &work.vars };
+    let reply = match talk.hold(&mut handle).await {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
     let received = Received { reply: Some(&reply), ..Received::default() };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let classification = grade::classify_reply(&case, &handle, received);
     // A reply that fails without the judge is not worth a call.
     if classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
     let mut assessments = Vec::with_capacity(case.expectation.rubrics().len());
     for at in 0..case.expectation.rubrics().len() {
-        match assess(&case, at, &reply, &mut handle).await {
+        match assess(&case, at, &mut handle).await {
             Ok(assessed) => assessments.push(assessed),
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
     let received =
         Received { reply: Some(&reply), assessments: &assessments, ..Received::default() };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let classification = grade::classify_reply(&case, &handle, received);
     Ok(finish(case, handle, Some(reply), classification))
 }
 
-/// Asks the judge about one rubric of a case.
+/// Asks the judge about one rubric of a case. Of a conversation it sees all that was said before.
 async fn assess(
     case: &Prepared,
     at: usize,
-    reply: &Reply,
     handle: &mut Handle,
 ) -> Result<Result<Assessment, String>, Unanswered> {
-    let criteria = &case.expectation.rubrics()[at];
-    let answer = reply.answer();
-    let answers = [&*answer];
-    let task = case.request.prompt();
-    let question = judge::Question { task, criteria, answers: &answers };
+    let rubric = &case.expectation.rubrics()[at];
+    let is_about =
+        |turn: Option<u32>| turn.is_some() && rubric.turn.is_none_or(|it| turn == Some(it));
+    let Some(asked) = handle.asked().iter().rfind(|it| is_about(it.turn)) else {
+        return Ok(Err("the turn was not reached".to_owned()));
+    };
+    let answer = asked.reply.clone().unwrap_or_default();
+    let task = match asked.request == case.request {
+        true => case.request.prompt().to_owned(),
+        false => asked.request.shown().into_owned(),
+    };
+    let answers = [answer.as_str()];
+    let question = judge::Question { task: &task, criteria: &rubric.criteria, answers: &answers };
     let judged = ask_judge(&question, &rubric_role(at), case.repeat, handle).await?;
-    Ok(judged.map(|(judgement, _)| judge::assessment(criteria, judgement)))
+    Ok(judged.map(|(judgement, _)| judge::assessment(&rubric.criteria, judgement)))
 }

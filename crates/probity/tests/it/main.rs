@@ -38,4 +38,5 @@ mod signals;
 mod skill_changes;
 mod skills;
 mod suites;
+mod talk;
 mod unkind;

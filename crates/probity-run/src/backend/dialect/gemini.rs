@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, is_model, put, some_list,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, is_model, not_applied, put,
+    some_list,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -58,7 +59,7 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     }
     let mut fields = Map::new();
     put(&mut fields, "generationConfig", (!generation.is_empty()).then_some(generation));
-    (fields, Vec::new())
+    (fields, not_applied(&[("logprobs", sampling.logprobs == Some(true))]))
 }
 
 fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
@@ -96,8 +97,12 @@ fn tool_config(choice: &ToolChoice) -> Value {
 fn content(said: &Message) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": &**text }),
-        Part::ToolCall(ToolCall { id: _, name, arguments }) => {
-            json!({ "functionCall": { "name": name, "args": arguments } })
+        Part::ToolCall(ToolCall { id: _, name, arguments, opaque }) => {
+            let mut part = json!({ "functionCall": { "name": name, "args": arguments } });
+            if let Some(signature) = opaque {
+                part["thoughtSignature"] = signature.clone();
+            }
+            part
         }
         Part::ToolResult(ToolResult { id: _, name, content }) => json!({
             "functionResponse": { "name": name, "response": { "result": &**content } },
@@ -143,6 +148,8 @@ struct Block {
     #[serde(default)]
     thought: bool,
     function_call: Option<Call>,
+    /// What it wants to get back with the call.
+    thought_signature: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -191,7 +198,8 @@ fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
             true => thoughts.extend(part.text),
             false => text.extend(part.text),
         }
-        let call = |Call { id, name, args }| ToolCall { id, name, arguments: args };
+        let opaque = part.thought_signature;
+        let call = |Call { id, name, args }| ToolCall { id, name, arguments: args, opaque };
         tool_calls.extend(part.function_call.map(call));
     }
     // It says "STOP" then.

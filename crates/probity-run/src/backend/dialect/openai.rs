@@ -2,7 +2,7 @@
 
 use probity_core::{
     record::Usage,
-    reply::Reply,
+    reply::{Logprobs, Reply},
     request::{
         Message as Said, Part as Uttered, Request, ResponseFormat, Tool, ToolCall, ToolChoice,
         ToolResult,
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put,
-    same, some_list, without_tail,
+    same, some_list, tokens, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -43,6 +43,7 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
         put(&mut fields, name, sampling.seed);
     }
     put(&mut fields, "stop", some_list(&sampling.stop));
+    put(&mut fields, "logprobs", sampling.logprobs);
     let format = response_format.map(|format| match format {
         ResponseFormat::Json => json!({ "type": "json_object" }),
         ResponseFormat::Schema(format) => match format.get("type") {
@@ -123,6 +124,7 @@ struct Answer {
 struct Choice {
     message: Option<Message>,
     finish_reason: Option<String>,
+    logprobs: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -202,6 +204,8 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         return Err(Undecoded::Error);
     }
     let choice = choices.into_iter().next().ok_or(Undecoded::Shape("it has no `choices`"))?;
+    let logprobs = choice.logprobs.as_ref().and_then(|it| it.get("content"));
+    let logprobs = Logprobs::of(logprobs.map(tokens).unwrap_or_default());
     let message = choice.message.ok_or(Undecoded::Shape("its choice has no `message`"))?;
     let Message { content, refusal, tool_calls, function_call, reasoning_content, reasoning } =
         message;
@@ -229,6 +233,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
         text,
         tool_calls,
         reasoning,
+        logprobs,
         stop_reason,
         model,
         usage,
@@ -271,7 +276,7 @@ fn tool_call(call: Call) -> ToolCall {
     let Call { id, function: Function { name, arguments } } = call;
     match arguments {
         Some(Value::String(text)) => ToolCall::with_text(id, name, &text),
-        arguments => ToolCall { id, name, arguments: arguments.unwrap_or_default() },
+        arguments => ToolCall::new(id, name, arguments.unwrap_or_default()),
     }
 }
 

@@ -76,7 +76,7 @@ impl Plan<'_> {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, fallbacks } = lane.calls;
+        let Calls { answers, judgements, fallbacks, steps } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
@@ -97,7 +97,7 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * judgements).saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -112,6 +112,9 @@ impl Plan<'_> {
                 "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",
                 new, judge.backend
             );
+        }
+        if steps > 0 {
+            let _ = writeln!(text, "  up to {steps} more where tools are called");
         }
         if fallbacks > 0 {
             let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");

@@ -25,6 +25,9 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                     repeat: case.repeat,
                     request: &case.request,
                     reply: case.reply.as_deref(),
+                    tool_calls: &[],
+                    reasoning: case.reasoning.as_deref(),
+                    logprobs: None,
                     error: case.error.as_ref(),
                     stop_reason: case.stop_reason.as_deref(),
                     model: case.model.as_deref(),
@@ -41,16 +44,23 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
 
 /// Every answer of a case that asked for several.
 fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
-    let answers = case.asked.iter().filter(|it| it.reply.is_some());
-    for asked in answers {
+    for asked in &case.asked {
+        // The error that the case ended in is that of its last question.
+        let error = case.error.as_ref().filter(|_| asked.error.is_some());
+        if asked.reply.is_none() && error.is_none() {
+            continue;
+        }
         writer.add(&Answer {
             backend: &asked.backend,
             case_id: &format!("{}/{}", case.case_id, asked.role),
             repeat: case.repeat,
             request: &asked.request,
             reply: asked.reply.as_deref(),
-            error: None,
-            stop_reason: None,
+            tool_calls: &asked.tool_calls,
+            reasoning: asked.reasoning.as_deref(),
+            logprobs: asked.logprobs.as_ref(),
+            error,
+            stop_reason: asked.stop_reason.as_deref(),
             model: asked.model.as_deref(),
             latency_ms: asked.latency_ms,
             usage: asked.usage,

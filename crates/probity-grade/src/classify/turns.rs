@@ -1,0 +1,165 @@
+//! Judges the turns of a conversation, each like a case of its own.
+
+use probity_core::{
+    classification::{Classification, Rule, Verdict},
+    conversation::Exchange,
+    details::{Details, Extracted, PolicyHit, Trouble},
+    difference::{AssertionDifference, Difference},
+    run_result::RunResult,
+    score::Score,
+};
+
+use super::{Facts, Fired, classify};
+use crate::compile::{Expectation, in_turn};
+
+/// The score of a conversation in which the model did not stop calling tools.
+const MAX_STEPS: &str = "max-steps";
+/// The score of a turn that was not reached.
+const REACHED: &str = "reached";
+
+/// Judges the answer to each turn, and whether the model came to an answer at all.
+pub(super) fn judge(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    judge_steps(expectation, result.exchanges, fired, facts);
+    if expectation.turns.is_empty() {
+        return;
+    }
+    if result.exchanges.is_empty() {
+        facts.unjudged = Some("the conversation was not recorded".to_owned());
+        return;
+    }
+    let is_judged = |at: usize, turn: &Expectation<'_>| {
+        // The last reply is judged already where the case asks something of it.
+        let is_last = at + 1 == expectation.turns.len();
+        turn.has_own_criteria() || !(is_last && expectation.has_own_criteria())
+    };
+    for (at, (turn, number)) in expectation.turns.iter().zip(1..).enumerate() {
+        if is_judged(at, turn) {
+            let is_last = at + 1 == expectation.turns.len();
+            Judge { turn, number, is_last }.judge(result, fired, facts);
+        }
+    }
+}
+
+/// Says so where a turn ends with calls that were to be answered.
+fn judge_steps(
+    expectation: &Expectation<'_>,
+    exchanges: &[Exchange<'_>],
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    for (turn, _) in (1..).zip(0..expectation.answered_turns) {
+        let said = of_turn(exchanges, turn);
+        if said.last().is_none_or(|it| it.tool_calls.is_empty()) {
+            continue;
+        }
+        let why = format!("the model still calls tools after {} steps", said.len());
+        let why = if expectation.turns.is_empty() { why } else { in_turn(turn, &why) };
+        // What else does not hold is often for want of an answer.
+        facts.scores.insert(0, Score::new(MAX_STEPS, Some(why.clone())));
+        fired.push(mismatch(MAX_STEPS.to_owned(), why));
+    }
+}
+
+fn mismatch(assertion: String, evidence: String) -> Fired {
+    let difference = AssertionDifference { assertion, score: 0.0 };
+    let diff = Some(Difference::Assertion(difference));
+    let details = Details { diff, ..Details::default() };
+    Fired { rule: Rule::Mismatch, evidence, details }
+}
+
+/// A turn that is being judged.
+struct Judge<'e, 'r> {
+    turn: &'e Expectation<'r>,
+    number: u32,
+    is_last: bool,
+}
+
+impl Judge<'_, '_> {
+    fn judge(&self, result: &RunResult<'_>, fired: &mut Vec<Fired>, facts: &mut Facts) {
+        let said = of_turn(result.exchanges, self.number);
+        let Some(last) = said.last() else {
+            if self.turn.has_own_criteria() {
+                let why = in_turn(self.number, "it was not reached");
+                facts
+                    .scores
+                    .push(self.score(Score::new(REACHED, Some("it was not reached".to_owned()))));
+                fired.push(mismatch(REACHED.to_owned(), why));
+            }
+            return;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
+        let own = RunResult {
+            raw_response: Some(last.reply),
+            stop_reason: last.stop_reason,
+            latency_ms: Some(said.iter().map(|it| it.latency_ms).sum::<u64>() as f64),
+            cost_usd: said.iter().map(|it| it.cost_usd).sum(),
+            exchanges: said,
+            assessments: result.assessments,
+            ..RunResult::default()
+        };
+        let judged = classify(self.turn, &own);
+        let verdict = self.turn.verdict(&judged);
+        let Classification { rule, scores, details } = judged;
+        let Details { hits, extracted, error_details, reason, .. } = &details;
+        facts.hits.extend(hits.iter().map(|it| self.hit(it)));
+        facts.extracted.extend(extracted.iter().map(|it| Extracted {
+            check: in_turn(self.number, &it.check).into(),
+            text: it.text.clone(),
+        }));
+        if *reason == Some(Trouble::Unjudged) {
+            let why = error_details.as_deref().unwrap_or("it could not be judged");
+            facts.unjudged = Some(in_turn(self.number, why));
+        } else if verdict == Verdict::Fail && (self.turn.has_own_criteria() || rule == Rule::Policy)
+        {
+            fired.push(self.fired(rule, details));
+        }
+        // A turn without a criterion decides nothing.
+        if self.turn.has_own_criteria() {
+            facts.scores.extend(scores.into_iter().map(|it| self.score(it)));
+        }
+    }
+
+    fn fired(&self, rule: Rule, details: Details) -> Fired {
+        // Another class was expected than that of a right answer.
+        let rule = if rule == Rule::Pass { Rule::Mismatch } else { rule };
+        let details = match rule == Rule::Mismatch {
+            true => mismatch(String::new(), String::new()).details,
+            false => Details {
+                span: details.span.filter(|_| self.is_last),
+                hits: Vec::new(),
+                extracted: Vec::new(),
+                also: Vec::new(),
+                criteria: None,
+                ..details
+            },
+        };
+        let details = Details { turn: Some(self.number), ..details };
+        Fired { rule, evidence: in_turn(self.number, rule.as_str()), details }
+    }
+
+    /// A score under a name that tells its turn, unless the case names it. Marks are for the last
+    /// reply, which is the one that is shown with them.
+    fn score(&self, score: Score) -> Score {
+        let Score { name, kind, reason, span, .. } = score;
+        let name = if name == kind { in_turn(self.number, &name).into() } else { name };
+        let reason = reason.map(|it| in_turn(self.number, &it));
+        Score { name, kind, reason, span: span.filter(|_| self.is_last), ..score }
+    }
+
+    fn hit(&self, hit: &PolicyHit) -> PolicyHit {
+        let span = if self.is_last { hit.span.clone() } else { 0..0 };
+        PolicyHit { span, ..hit.clone() }
+    }
+}
+
+/// The replies of a turn: turns follow each other.
+fn of_turn<'e, 'a>(exchanges: &'e [Exchange<'a>], turn: u32) -> &'e [Exchange<'a>] {
+    let start = exchanges.partition_point(|it| it.turn < turn);
+    let rest = &exchanges[start..];
+    &rest[..rest.partition_point(|it| it.turn == turn)]
+}
