@@ -210,7 +210,7 @@ impl Assertion {
 }
 
 /// promptfoo's names for what we call otherwise.
-const OTHER_NAMES: [(&str, AssertionTest); 3] = [
+pub const OTHER_NAMES: [(&str, AssertionTest); 3] = [
     ("rouge-n", AssertionTest::Rouge1),
     ("is-valid-openai-tools-call", AssertionTest::ValidToolCalls),
     ("is-valid-openai-function-call", AssertionTest::ValidToolCalls),

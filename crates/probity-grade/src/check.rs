@@ -393,7 +393,10 @@ impl Test {
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
             Self::Tools(asked) => asked.check(&reply.tool_calls()),
-            Self::Perplexity(most) => at_most(reply.perplexity(), *most, "perplexity"),
+            Self::Perplexity(most) => match reply.perplexity() {
+                None => without_logprobs(),
+                perplexity => at_most(perplexity, *most, "perplexity"),
+            },
             Self::PerplexityScore(least) => perplexity_score(reply.perplexity(), *least),
             Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
                 Some(Ok(Assessment { score, reason })) => Checked {
@@ -525,9 +528,16 @@ fn at_most(measured: Option<f64>, most: f64, what: &str) -> Checked {
     }
 }
 
+/// That nobody recorded them is no fault of the model.
+fn without_logprobs() -> Checked {
+    Checked::unjudged(
+        "no log probabilities were recorded; `logprobs = true` asks for them".to_owned(),
+    )
+}
+
 fn perplexity_score(perplexity: Option<f64>, least: f64) -> Checked {
     let Some(perplexity) = perplexity else {
-        return Checked::fails("no perplexity was recorded".to_owned());
+        return without_logprobs();
     };
     let score = 1.0 / (1.0 + perplexity);
     let checked = Checked::of(score >= least, || format!("perplexity is {perplexity}"));

@@ -60,8 +60,8 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
         (None, Some(error)) => block(&mut text, "error", &error.to_string()),
         (None, None) => {}
     }
-    // What belongs to the conversation stands there.
-    let beside = record.asked.iter().filter(|it| !is_conversation || it.turn.is_none());
+    // What belongs to the conversation stands above.
+    let beside = record.asked.iter().filter(|it| it.turn.is_none());
     for asked in beside {
         question(&mut text, record, asked);
     }
@@ -114,7 +114,7 @@ fn scores(text: &mut String, scores: &[Score]) {
     if scores.is_empty() {
         return;
     }
-    let name = |score: &Score| match score.name == score.kind {
+    let name = |score: &Score| match score.name.ends_with(&*score.kind) {
         true => one_line(&score.name, 40),
         false => one_line(&format!("{} ({})", score.name, score.kind), 40),
     };

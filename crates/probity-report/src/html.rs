@@ -37,8 +37,8 @@ const MOST_LABEL: usize = 200;
 const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
-const STYLE_DIGEST: &str = "4om3Xbi+A72v7AvaJ10tVTLE8zcg1sOuDG1HZTwBKYY=";
-const SCRIPT_DIGEST: &str = "LeZyBElKdpcVViScHqm1YRtHePra2R9y13eoYH21N78=";
+const STYLE_DIGEST: &str = "URNKpg10uU9m2pDwbxPd2Xq9tUFyLYso5OZRqlNZ0PU=";
+const SCRIPT_DIGEST: &str = "gyXeUsI1RrFEGPaJA3vPW26ovXFrTjENMZYdNZO8uhg=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {

@@ -163,3 +163,96 @@ fn of_turn<'e, 'a>(exchanges: &'e [Exchange<'a>], turn: u32) -> &'e [Exchange<'a
     let rest = &exchanges[start..];
     &rest[..rest.partition_point(|it| it.turn == turn)]
 }
+
+#[cfg(test)]
+mod tests {
+    use probity_core::{case::TestCase, request::ToolCall};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Compiler, Rules};
+
+    fn case() -> TestCase {
+        let case = json!({
+            "id": "c",
+            "turns": [
+                { "user": "a", "assert": [{ "type": "tool-called", "value": "f" }] },
+                { "user": "b" },
+                { "user": "c", "schema": { "type": "object" } },
+            ],
+            "tool_results": [],
+            "assert": [
+                { "type": "tools-in-order", "value": ["f", { "name": "g", "arguments": { "a": 1 } }] },
+                { "type": "perplexity", "threshold": 2 },
+            ],
+        });
+        serde_json::from_value(case).unwrap()
+    }
+
+    #[derive(Clone, Debug)]
+    struct Said {
+        turn: u32,
+        reply: String,
+        calls: Vec<ToolCall>,
+    }
+
+    fn said() -> impl Strategy<Value = Said> {
+        let arguments =
+            prop_oneof![Just("{}".to_owned()), Just("{\"a\":1}".to_owned()), "\\PC{0,20}"];
+        let call = ("[fgh]", arguments)
+            .prop_map(|(name, arguments)| ToolCall::with_text(None, name, &arguments));
+        let calls = prop::collection::vec(call, 0..3);
+        (0_u32..5, "\\PC{0,40}", calls).prop_map(|(turn, reply, calls)| Said { turn, reply, calls })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn any_conversation_is_judged_the_same_every_time(
+            said in prop::collection::vec(said(), 0..6),
+            last in prop::option::of("\\PC{0,40}"),
+        ) {
+            let exchanges: Vec<Exchange<'_>> = said
+                .iter()
+                .map(|it| Exchange {
+                    turn: it.turn,
+                    reply: &it.reply,
+                    tool_calls: &it.calls,
+                    stop_reason: None,
+                    logprobs: None,
+                    latency_ms: 1,
+                    cost_usd: None,
+                })
+                .collect();
+            let rules = Rules::default();
+            let expectation = Compiler::new(&rules).compile(&case()).unwrap();
+            let result = RunResult {
+                raw_response: last.as_deref(),
+                exchanges: &exchanges,
+                ..RunResult::default()
+            };
+            let once = classify(&expectation, &result);
+            prop_assert_eq!(&once, &classify(&expectation, &result));
+            // No turn has logprobs, so that nothing can pass.
+            prop_assert_ne!(expectation.verdict(&once), Verdict::Pass);
+        }
+    }
+
+    #[test]
+    fn turns_are_found_by_their_numbers() {
+        let exchange = |turn| Exchange {
+            turn,
+            reply: "",
+            tool_calls: &[],
+            stop_reason: None,
+            logprobs: None,
+            latency_ms: 0,
+            cost_usd: None,
+        };
+        let all = [1, 1, 2, 4].map(exchange);
+        let counts = [1, 2, 3, 4, 5].map(|turn| of_turn(&all, turn).len());
+        assert_eq!(counts, [2, 1, 0, 1, 0]);
+    }
+}

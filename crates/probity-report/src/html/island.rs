@@ -152,9 +152,8 @@ impl Island {
         put("started", probity_core::evaluation::time(case.started_ms).into());
         put("model", case.model.as_deref().map_or(Value::Null, text));
         put("stop", case.stop_reason.as_deref().map_or(Value::Null, text));
-        let is_conversation = case.is_conversation();
         put("prompt", text(&case.request.shown()));
-        if is_conversation {
+        if case.is_conversation() {
             let said = case.utterances();
             let said = said.iter().filter(|it| it.message.role != Role::System);
             put("conversation", said.map(|it| spoken(it, cap)).collect());
@@ -178,7 +177,7 @@ impl Island {
             map.insert("system".to_owned(), value);
         }
         // What belongs to the conversation stands there.
-        let asked = case.asked.iter().filter(|it| !is_conversation || it.turn.is_none());
+        let asked = case.asked.iter().filter(|it| it.turn.is_none());
         let asked: Vec<Value> = asked.map(|it| self.asked(it)).collect();
         if !asked.is_empty() {
             map.insert("asked".to_owned(), asked.into());

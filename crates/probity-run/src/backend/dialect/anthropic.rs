@@ -204,6 +204,25 @@ mod tests {
     }
 
     #[test]
+    fn thoughts_go_back_before_the_call_that_they_led_to() {
+        let blocks = json!([
+            { "type": "thinking", "thinking": "hm", "signature": "sig" },
+            { "type": "redacted_thinking", "data": "xx" },
+            { "type": "text", "text": "I look." },
+            { "type": "tool_use", "id": "t1", "name": "f", "input": { "a": 1 } },
+        ]);
+        let body = json!({ "content": blocks, "stop_reason": "tool_use" }).to_string();
+        let reply = decode(body.as_bytes()).unwrap();
+        let call = reply.tool_calls[0].clone();
+        let content = vec![Part::Text("I look.".into()), Part::ToolCall(call)];
+        let said = Message { role: probity_core::request::Role::Assistant, content };
+        assert_eq!(message(&said)["content"], blocks);
+        // Without a signature there is nothing to give back.
+        let plain = br#"{"content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"t","name":"f","input":{}}]}"#;
+        assert_eq!(decode(plain).unwrap().tool_calls[0].opaque, None);
+    }
+
+    #[test]
     fn a_message_is_read() {
         let body = br#"{"type":"message","model":"m","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2,"cache_read_input_tokens":4}}"#;
         let reply = decode(body).unwrap();

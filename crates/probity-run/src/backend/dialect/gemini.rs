@@ -236,7 +236,19 @@ fn usage(usage: TokenUsage) -> Usage {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::request::Role;
+
     use super::*;
+
+    #[test]
+    fn a_signature_goes_back_with_its_call() {
+        let part = r#"{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}"#;
+        let body = format!(r#"{{"candidates":[{{"content":{{"parts":[{part}]}}}}]}}"#);
+        let call = decode(body.as_bytes()).unwrap().tool_calls.remove(0);
+        let said = Message { role: Role::Assistant, content: vec![Part::ToolCall(call)] };
+        let expected: Value = serde_json::from_str(part).unwrap();
+        assert_eq!(content(&said)["parts"][0], expected);
+    }
 
     #[test]
     fn system_stands_beside_the_contents() {

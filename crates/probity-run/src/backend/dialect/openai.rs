@@ -339,6 +339,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_list_of_tokens_does_not_spoil_a_reply() {
+        let read = |logprobs: &str| {
+            let body = format!(
+                r#"{{"choices":[{{"message":{{"content":"ab"}},"logprobs":{logprobs}}}]}}"#
+            );
+            decode(body.as_bytes()).unwrap().logprobs.map_or(0, |it| it.0.len())
+        };
+        assert_eq!(
+            read(
+                r#"{"content":[{"token":"a","logprob":-0.1},{"token":"b","logprob":-9999.0,"bytes":null}]}"#
+            ),
+            2
+        );
+        for other in [
+            "null",
+            "{}",
+            r#"{"content":null}"#,
+            r#"{"content":[{"token":1}, "x"]}"#,
+            "3",
+            r#"{"tokens":["a"]}"#,
+        ] {
+            assert_eq!(read(other), 0, "{other}");
+        }
+    }
+
+    #[test]
     fn reasoning_stands_apart() {
         for message in [
             r#"{"content":"4","reasoning_content":"hm"}"#,

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put, same,
-    tokens, without_tail,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, is_model, not_applied,
+    put, same, tokens, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -98,6 +98,10 @@ fn items(said: &Message) -> Vec<Value> {
         return vec![json!({ "role": role, "content": content })];
     }
     let item = |part: &Part| match part {
+        // Some servers take what the model said only with its type.
+        Part::Text(text) if is_model(said.role) => {
+            json!({ "type": "message", "role": role, "content": &**text })
+        }
         Part::Text(text) => json!({ "role": role, "content": &**text }),
         Part::Image(image) => json!({ "role": role, "content": image_url(image) }),
         Part::ToolResult(ToolResult { id, name: _, content }) => {
