@@ -32,6 +32,12 @@ if ! cargo nextest --version >/dev/null 2>&1; then
   step 'installing cargo-nextest'
   cargo install cargo-nextest --locked
 fi
+# Scorers are tested in both.
+if ! command -v python3 >/dev/null || ! command -v node >/dev/null; then
+  step 'installing Python and Node'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq python3 nodejs
+fi
 # The browser and the model are driven by Python.
 if [ $quick = false ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
   step 'installing Python'

@@ -44,6 +44,9 @@ pub struct Criteria {
     /// Weighted share of the assertions that must hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// JavaScript that makes what is checked out of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transform: Option<String>,
 }
 
 impl Criteria {
@@ -59,6 +62,7 @@ impl Criteria {
             expected_classification,
             assertions,
             threshold: _,
+            transform: _,
         } = self;
         expected_response.is_none()
             && matcher.is_none()
@@ -187,6 +191,12 @@ pub struct Assertion {
     /// `chrf`: the longest run of words that counts; 0 for chrF, 2 for chrF++.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_order: Option<u8>,
+    /// What a script or a scorer is told beside the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Value>,
+    /// JavaScript that makes what this assertion checks out of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transform: Option<String>,
     /// The members of an `assert-set`.
     #[serde(rename = "assert", default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Self>,
@@ -204,6 +214,8 @@ impl Assertion {
             reading: Reading::default(),
             stemmer: None,
             word_order: None,
+            config: None,
+            transform: None,
             members: Vec::new(),
         }
     }
@@ -353,6 +365,14 @@ named_enum! {
         Perplexity = "perplexity",
         /// One divided by one more than the perplexity is at least `threshold`.
         PerplexityScore = "perplexity-score",
+        /// JavaScript, in the value or in a file that it names, finds the reply good enough.
+        Javascript = "javascript",
+        /// The scorer of the suite that the value names finds the reply good enough.
+        Scorer = "scorer",
+        /// Python, in the value or in a file that it names, finds the reply good enough.
+        Python = "python",
+        /// The program in the value, run for this reply alone, finds it good enough.
+        Exec = "exec",
         /// The members hold, all of them or a weighted share of `threshold`.
         AssertSet = "assert-set",
     }

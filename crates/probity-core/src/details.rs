@@ -73,6 +73,9 @@ pub struct Details {
     /// What a skill runner found out.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "serial::through_tree")]
     pub evidence: Option<Box<Evidence>>,
+    /// What a transform made of the reply, which is what was checked; cut to a bounded size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transformed: Option<String>,
     /// There was a reply beside the error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial_reply: bool,
@@ -104,7 +107,7 @@ pub enum Trouble {
     Crash,
     /// The vendor blocked the request or the reply.
     Blocked,
-    /// A judge had to say whether the reply is right, and could not.
+    /// A judge or a scorer had to say whether the reply is right, and could not.
     Unjudged,
     /// An external runner failed.
     Program,

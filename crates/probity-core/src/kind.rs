@@ -55,7 +55,7 @@ pub struct KindSpec {
 impl KindSpec {
     /// One question a case, one answer, judged by what the case states.
     const PLAIN: Self = Self {
-        keys: &["dataset", "prompt", "judge"],
+        keys: &["dataset", "prompt", "judge", "transform"],
         gates: Vec::new,
         rates: &[],
         choice: None,

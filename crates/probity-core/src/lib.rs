@@ -34,6 +34,7 @@ pub mod reply;
 pub mod request;
 pub mod run_result;
 pub mod score;
+pub mod scored;
 mod serial;
 pub mod span;
 pub mod view;

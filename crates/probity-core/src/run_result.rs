@@ -1,5 +1,7 @@
 //! What came back for one case.
 
+use serde_json::Value;
+
 use crate::{conversation::Exchange, failure::ErrorKind};
 
 /// What came back for one case: a reply, an error, or neither.
@@ -8,6 +10,10 @@ use crate::{conversation::Exchange, failure::ErrorKind};
 /// their text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult<'a> {
+    /// The prompt that was sent.
+    pub prompt: Option<&'a str>,
+    /// The name of the backend that answered.
+    pub backend: Option<&'a str>,
     /// The reply as it came.
     pub raw_response: Option<&'a str>,
     /// Why there is no reply, or none that can be trusted.
@@ -26,6 +32,8 @@ pub struct RunResult<'a> {
     pub chosen: Option<&'a [String]>,
     /// What a judge made of the reply, for each rubric of the case; or why that is not known.
     pub assessments: &'a [Result<Assessment, String>],
+    /// What each scorer of the case returned; or why that is not known.
+    pub scored: &'a [Result<Value, String>],
 }
 
 /// What a judge made of a reply.

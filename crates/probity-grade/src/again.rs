@@ -7,11 +7,14 @@ use probity_core::{
     run_result::{Assessment, RunResult},
 };
 
+use serde_json::Value;
+
 use crate::{
     classify::classify,
     compile::{Expectation, Rubric},
     judge::{self, Question},
     routing::says_yes,
+    script::{self, ScorerCall},
 };
 
 /// What is known of a result beside its reply.
@@ -59,8 +62,10 @@ fn by_reply(
 ) -> Classification {
     let chosen = chosen(known.asked);
     let assessments = assessments(expectation, result, known);
+    let scored = scored(expectation, known.asked);
     let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
-    classify(expectation, &RunResult { chosen, assessments, ..result.clone() })
+    let (scored, prompt) = (scored.as_slice(), Some(known.prompt));
+    classify(expectation, &RunResult { prompt, chosen, assessments, scored, ..result.clone() })
 }
 
 /// The role of a question about one skill.
@@ -71,6 +76,33 @@ pub fn fallback_role(skill: &str) -> String {
 /// The role of a question to a judge about one rubric, which counts from 0.
 pub fn rubric_role(number: usize) -> String {
     format!("judge rubric {}", number + 1)
+}
+
+/// The role of a question to a scorer, which counts from 0.
+pub fn scorer_role(number: usize) -> String {
+    format!("scorer {}", number + 1)
+}
+
+/// Whether a question went to a scorer and not to a backend.
+pub fn is_of_scorer(asked: &Asked) -> bool {
+    asked.role.starts_with("scorer ")
+}
+
+/// What the scorers of the case said when they were asked.
+fn scored(expectation: &Expectation<'_>, asked: &[Asked]) -> Vec<Result<Value, String>> {
+    let read = |(number, call): (usize, &ScorerCall)| {
+        let role = scorer_role(number);
+        let found = asked.iter().rfind(|it| it.role == role).ok_or("the scorer was not asked")?;
+        if found.request.prompt() != call.question() {
+            return Err("another scorer was asked, or with another `config`".to_owned());
+        }
+        match (&found.reply, &found.error) {
+            (Some(reply), _) => script::stored(reply),
+            (None, Some(error)) => Err(error.clone()),
+            (None, None) => Err("the scorer gave no answer".to_owned()),
+        }
+    };
+    expectation.scorers().iter().enumerate().map(read).collect()
 }
 
 /// Skills that were chosen when each was asked about; none if they were not.

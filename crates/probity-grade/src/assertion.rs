@@ -15,14 +15,15 @@ use serde_json::Value;
 
 use crate::{
     check::{
-        Check, Checked, Ends, Letters, Markup, Metric, Need, Similarity, SqlDialect, Test,
-        finish_reason,
+        AskedScorer, Check, Checked, Ends, Letters, Markup, Metric, Need, Scripted, Similarity,
+        SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler},
     judge,
     reading::Reader,
     reply::Reply,
     schema::Schema,
+    script::{self, Scorer, ScorerCall, Script},
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
@@ -38,6 +39,7 @@ pub(crate) struct CompiledAssertion {
     kind: AssertionKind,
     weight: f64,
     metric: Option<String>,
+    transform: Option<Arc<dyn Script>>,
     check: Check,
 }
 
@@ -53,15 +55,19 @@ impl CompiledAssertion {
         self.metric.is_some()
     }
 
+    /// Whether its score brings others whose names only a scorer knows.
+    pub(crate) fn names_scores(&self) -> bool {
+        self.check.test.names_scores()
+    }
+
     /// What its score is reported under.
     pub(crate) fn name(&self) -> Cow<'static, str> {
         self.metric.clone().map_or_else(|| self.kind.name(), Into::into)
     }
 
-    /// What it comes to for a reply. What it takes out of the reply is told as well.
-    pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Vec<Extracted>) -> Score {
-        let checked = self.check.check(reply, None);
-        let Checked { value, passed, reason, span, extracted, .. } = checked;
+    /// What it comes to for a reply. What else there is to tell of it is told as well.
+    pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Told) -> Score {
+        let Checked { value, passed, reason, span, extracted, named, .. } = self.checked(reply);
         let (value, passed, reason) = match (self.kind.negated, value) {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
@@ -72,8 +78,32 @@ impl CompiledAssertion {
             (true, Some(_)) => (Some(1.0), true, None),
         };
         let (name, kind) = (self.name(), self.kind.name());
-        told.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
+        told.extracted.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
+        told.named.extend(named.into_iter().map(|(name, value)| Score {
+            name: name.into(),
+            value: Some(value.clamp(0.0, 1.0)),
+            ..Score::new(kind.clone(), None).reported()
+        }));
         Score { name, kind, value, passed, weight: self.weight, reason, span }
+    }
+
+    fn checked(&self, reply: &Reply<'_, '_>) -> Checked {
+        let (Some(script), Some(facts)) = (&self.transform, reply.facts) else {
+            return self.check.check(reply, None);
+        };
+        // A scorer was asked about what the transform made.
+        if matches!(self.check.test, Test::Scorer(_)) {
+            return self.check.check(reply, None);
+        }
+        match script::transform(&**script, facts, reply) {
+            Ok(made) => {
+                let text = script::text_of(&made);
+                let checked = self.check.check(&reply.made_into(&made, &text), None);
+                // Its places are in another text than the reply.
+                Checked { span: None, ..checked }
+            }
+            Err(why) => Checked::unjudged(why),
+        }
     }
 }
 
@@ -84,13 +114,22 @@ pub(crate) fn compile(
     compiler: &mut Compiler<'_>,
     problems: &mut Vec<CriteriaProblem>,
 ) -> Option<CompiledAssertion> {
-    let mut context = Context { assertion, path, problems };
+    let mut context = Context { assertion, path, problems, transform: None };
+    let transform = match &assertion.transform {
+        None => None,
+        Some(source) => match compiler.script(source) {
+            Ok(script) => Some(script),
+            Err(why) => return context.problem("transform", "bad-script", why),
+        },
+    };
+    context.transform.clone_from(&transform);
     let test = context.test(compiler)?;
     let check = context.check(test, compiler)?;
     Some(CompiledAssertion {
         kind: assertion.kind,
         weight: assertion.weight.unwrap_or(1.0),
         metric: assertion.metric.clone(),
+        transform,
         check,
     })
 }
@@ -99,6 +138,7 @@ struct Context<'c> {
     assertion: &'c Assertion,
     path: &'c [Step<'static>],
     problems: &'c mut Vec<CriteriaProblem>,
+    transform: Option<Arc<dyn Script>>,
 }
 
 impl Context<'_> {
@@ -157,14 +197,7 @@ impl Context<'_> {
             AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
             AssertionTest::RougeL => self.similarity(Metric::RougeL(self.words())),
             AssertionTest::Bleu => self.similarity(Metric::Bleu),
-            AssertionTest::Chrf => match self.assertion.word_order {
-                None | Some(0) => self.similarity(Metric::Chrf(Variant::Characters)),
-                Some(2) => self.similarity(Metric::Chrf(Variant::WithWords)),
-                Some(_) => {
-                    let message = "`word_order` is 0 for chrF and 2 for chrF++".to_owned();
-                    self.problem("word_order", "out-of-range", message)
-                }
-            },
+            AssertionTest::Chrf => self.chrf(),
             AssertionTest::EditSimilarity => self.similarity(Metric::Edit),
             AssertionTest::IsRefusal => Some(Test::IsRefusal),
             AssertionTest::Levenshtein => self.levenshtein(),
@@ -183,6 +216,19 @@ impl Context<'_> {
                 Some(Test::PerplexityScore(self.threshold(", the lowest score")?))
             }
             AssertionTest::LlmRubric => self.rubric(compiler),
+            AssertionTest::Javascript => self.script(compiler),
+            AssertionTest::Scorer => {
+                let scorer = Scorer::Named(self.text()?);
+                self.scorer(scorer, compiler)
+            }
+            AssertionTest::Python => {
+                let scorer = Scorer::Python(self.text()?);
+                self.scorer(scorer, compiler)
+            }
+            AssertionTest::Exec => {
+                let scorer = Scorer::Exec(self.command()?);
+                self.scorer(scorer, compiler)
+            }
             AssertionTest::AssertSet => Some(self.set(compiler)),
         }
     }
@@ -254,6 +300,17 @@ impl Context<'_> {
         Some(Test::Levenshtein { expected: self.text()?, edits: edits as usize })
     }
 
+    fn chrf(&mut self) -> Option<Test> {
+        match self.assertion.word_order {
+            None | Some(0) => self.similarity(Metric::Chrf(Variant::Characters)),
+            Some(2) => self.similarity(Metric::Chrf(Variant::WithWords)),
+            Some(_) => {
+                let message = "`word_order` is 0 for chrF and 2 for chrF++".to_owned();
+                self.problem("word_order", "out-of-range", message)
+            }
+        }
+    }
+
     fn similarity(&mut self, metric: Metric) -> Option<Test> {
         let least = self.assertion.threshold.unwrap_or(metric.default_least());
         if !(0.0..=1.0).contains(&least) {
@@ -301,6 +358,52 @@ impl Context<'_> {
             );
         };
         Some(Test::LlmRubric { number: compiler.rubric(criteria), least })
+    }
+
+    fn script(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let source = self.text()?;
+        let Assertion { config, threshold, .. } = self.assertion;
+        match compiler.script(&source) {
+            Ok(script) => Some(Test::Script(Scripted {
+                script,
+                config: config.clone(),
+                threshold: *threshold,
+            })),
+            Err(why) => self.problem("value", "bad-script", why),
+        }
+    }
+
+    fn scorer(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<Test> {
+        if let Err((code, why)) = compiler.check_scorer(&scorer) {
+            return self.problem("value", code, why);
+        }
+        if !self.assertion.reading.extract.is_empty() {
+            let message = "a scorer gets the whole reply: take the answer out with `transform`";
+            return self.problem("extract", "bad-assertion", message.to_owned());
+        }
+        let (config, transform) = (self.assertion.config.clone(), self.transform.clone());
+        let turn = compiler.turn();
+        let number = compiler.scorer(ScorerCall { scorer, config, turn, transform });
+        Some(Test::Scorer(AskedScorer { number, threshold: self.assertion.threshold }))
+    }
+
+    /// A program and its arguments; a text is a program without any.
+    fn command(&mut self) -> Option<Vec<String>> {
+        let words = match &self.assertion.value {
+            Some(Value::String(program)) => vec![program.clone()],
+            Some(Value::Array(items)) => {
+                let words: Option<_> =
+                    items.iter().map(|it| it.as_str().map(ToOwned::to_owned)).collect();
+                words.unwrap_or_default()
+            }
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+                Vec::new()
+            }
+        };
+        match words.first().is_some_and(|it| !it.trim().is_empty()) {
+            true => Some(words),
+            false => self.wrong("a program, or a list of a program and its arguments"),
+        }
     }
 
     fn set(&mut self, compiler: &mut Compiler<'_>) -> Test {

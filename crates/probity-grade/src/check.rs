@@ -3,6 +3,7 @@
 mod answer;
 mod distance;
 mod markup;
+mod scored;
 mod similarity;
 mod tools;
 
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
+pub(crate) use scored::{AskedScorer, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
 pub(crate) use tools::{ToolTest, WantedCall, known_fields};
 
@@ -135,6 +137,8 @@ pub(crate) enum Test {
         number: usize,
         least: f64,
     },
+    Script(Scripted),
+    Scorer(AskedScorer),
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -176,6 +180,8 @@ pub(crate) struct Checked {
     pub(crate) index: Option<usize>,
     /// The bytes of the reply that it is about.
     pub(crate) span: Option<Range<usize>>,
+    /// Further scores, by name, which decide nothing.
+    pub(crate) named: Vec<(String, f64)>,
     /// What was taken out of the reply to look at.
     pub(crate) extracted: Option<String>,
 }
@@ -189,6 +195,7 @@ impl Checked {
             difference: None,
             index: None,
             span: None,
+            named: Vec::new(),
             extracted: None,
         }
     }
@@ -203,7 +210,7 @@ impl Checked {
     }
 
     /// Somebody has to say, and has not.
-    fn unjudged(why: String) -> Self {
+    pub(crate) fn unjudged(why: String) -> Self {
         Self { value: None, passed: false, reason: Some(why), ..Self::holds() }
     }
 
@@ -237,6 +244,7 @@ impl Test {
             | Self::Perplexity(_)
             | Self::PerplexityScore(_)
             | Self::LlmRubric { .. }
+            | Self::Scorer(_)
             | Self::Set { .. } => false,
             Self::Equals { .. }
             | Self::EqualsJson(_)
@@ -251,7 +259,39 @@ impl Test {
             | Self::Choices(_)
             | Self::Similarity(_)
             | Self::Levenshtein { .. }
-            | Self::WordCount { .. } => true,
+            | Self::WordCount { .. }
+            | Self::Script(_) => true,
+        }
+    }
+
+    /// Whether its scores may have names that only a scorer knows.
+    pub(crate) fn names_scores(&self) -> bool {
+        match self {
+            Self::Script(_) | Self::Scorer(_) => true,
+            Self::Set { members, .. } => members.iter().any(CompiledAssertion::names_scores),
+            Self::Equals { .. }
+            | Self::EqualsJson(_)
+            | Self::Json { .. }
+            | Self::Contains { .. }
+            | Self::StartsWith(_)
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::IsRefusal
+            | Self::Levenshtein { .. }
+            | Self::WordCount { .. }
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
+            | Self::PerplexityScore(_)
+            | Self::LlmRubric { .. } => false,
         }
     }
 
@@ -303,6 +343,8 @@ impl Test {
             | Self::Perplexity(_)
             | Self::PerplexityScore(_)
             | Self::LlmRubric { .. }
+            | Self::Script(_)
+            | Self::Scorer(_)
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
@@ -409,9 +451,20 @@ impl Test {
                 Some(Err(why)) => Checked::unjudged(why.clone()),
                 None => Checked::unjudged("no judge was asked".to_owned()),
             },
+            Self::Script(script) => script.check(reply),
+            Self::Scorer(scorer) => scorer.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }
+}
+
+/// What there is to tell of assertions beside their own scores.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// What they took out of the reply.
+    pub(crate) extracted: Vec<Extracted>,
+    /// Further scores of scorers, which decide nothing.
+    pub(crate) named: Vec<Score>,
 }
 
 /// What assertions came to, together.
@@ -419,8 +472,7 @@ pub(crate) struct Together {
     pub(crate) passed: bool,
     pub(crate) value: f64,
     pub(crate) scores: Vec<Score>,
-    /// What the assertions took out of the reply.
-    pub(crate) extracted: Vec<Extracted>,
+    pub(crate) told: Told,
     /// Why the judge's part is not known; it is then taken to hold.
     pub(crate) unjudged: Option<String>,
 }
@@ -431,8 +483,8 @@ pub(crate) fn evaluate(
     threshold: Option<f64>,
     reply: &Reply<'_, '_>,
 ) -> Together {
-    let mut extracted = Vec::new();
-    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply, &mut extracted)).collect();
+    let mut told = Told::default();
+    let scores: Vec<Score> = assertions.iter().map(|it| it.score(reply, &mut told)).collect();
     let value_of = |it: &Score| it.value.unwrap_or(1.0);
     let weight: f64 = scores.iter().map(|it| it.weight).sum();
     let weighted: f64 = scores.iter().map(|it| it.weight * value_of(it)).sum();
@@ -442,18 +494,20 @@ pub(crate) fn evaluate(
         None => scores.iter().all(|it| it.passed || it.value.is_none() || !it.is_required()),
     };
     let unjudged = scores.iter().find(|it| it.value.is_none()).and_then(|it| it.reason.clone());
-    Together { passed, value, scores, extracted, unjudged }
+    Together { passed, value, scores, told, unjudged }
 }
 
 fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, '_>) -> Checked {
-    let Together { passed, value, scores, unjudged, .. } = evaluate(members, threshold, reply);
+    let Together { passed, value, scores, told, unjudged } = evaluate(members, threshold, reply);
     if let Some(why) = unjudged.filter(|_| passed) {
         return Checked::unjudged(why);
     }
     let failing = scores.iter().find(|it| !it.passed).filter(|_| !passed);
     let reason = failing
         .map(|it| format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold")));
-    Checked { value: Some(value), passed, reason, ..Checked::holds() }
+    let named = told.named.into_iter();
+    let named = named.filter_map(|it| Some((it.name.into_owned(), it.value?))).collect();
+    Checked { value: Some(value), passed, reason, named, ..Checked::holds() }
 }
 
 fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {

@@ -1,6 +1,6 @@
 //! Says what a run result is: one of eight, by the first rule that fires.
 
-mod turns;
+pub(crate) mod turns;
 
 use probity_core::{
     classification::{Classification, Rule},
@@ -20,13 +20,17 @@ use crate::{
     command::Judged,
     compile::{EXPECTED_CLASSIFICATION, Expectation},
     errors::{ErrorInput, signal_named},
-    excerpt::excerpt,
+    excerpt::{beginning, excerpt},
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
     routing::Chosen,
     schema::Held,
+    script,
 };
+
+/// Characters that are kept of what a transform made.
+const LONGEST_TRANSFORMED: usize = 10_000;
 
 /// Says what a result is.
 ///
@@ -64,7 +68,8 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
     if let Some(text) = text {
         facts.has_reply = true;
         if judges_last {
-            let reply = Reply::new(text, result, expectation.rules);
+            let reply =
+                Reply::new(text, result, expectation.rules).of(expectation.facts.as_deref());
             judge_reply(expectation, &reply, &mut fired, &mut facts);
         }
     }
@@ -102,6 +107,7 @@ struct Facts {
     evidence: Option<Box<Evidence>>,
     has_reply: bool,
     unjudged: Option<String>,
+    transformed: Option<String>,
 }
 
 fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Classification {
@@ -118,6 +124,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         evidence,
         has_reply,
         unjudged: _,
+        transformed,
     } = facts;
     let (rule, details) = match fired.next() {
         Some(first) => (first.rule, first.details),
@@ -139,6 +146,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         extracted,
         command,
         evidence,
+        transformed,
         partial_reply: infrastructure && has_reply,
         also,
         ..details
@@ -248,7 +256,6 @@ fn judge_reply(
             },
         });
     }
-    let json = judge_format(expectation, reply.text, fired, facts);
     facts.hits = expectation.rules.policies.scan(reply.text);
     if let Some(first) = facts.hits.first() {
         fired.push(Fired {
@@ -261,6 +268,29 @@ fn judge_reply(
             },
         });
     }
+    match (&expectation.transform, reply.facts) {
+        (Some(script), Some(known)) => match script::transform(&**script, known, reply) {
+            Ok(made) => {
+                let text = script::text_of(&made);
+                facts.transformed = Some(beginning(&text, LONGEST_TRANSFORMED));
+                judge_checked(expectation, &reply.made_into(&made, &text), fired, facts);
+                // Places in another text than the reply are of no use to anybody.
+                facts.scores.iter_mut().for_each(|it| it.span = None);
+            }
+            Err(why) => facts.unjudged = Some(why),
+        },
+        (_, _) => judge_checked(expectation, reply, fired, facts),
+    }
+}
+
+/// Judges what is checked: the reply, or what a transform made of it.
+fn judge_checked(
+    expectation: &Expectation<'_>,
+    reply: &Reply<'_, '_>,
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    let json = judge_format(expectation, reply.text, fired, facts);
     judge_content(expectation, reply, json.as_ref(), fired, facts);
     judge_command(expectation, reply, fired, facts);
     judge_routing(expectation, reply, fired, facts);
@@ -392,7 +422,7 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span, extracted } =
+        let Checked { value, passed, reason, difference, index, span, extracted, named: _ } =
             comparison.check.check(reply, json);
         facts.extracted.extend(extracted.map(|text| Extracted { check: name.into(), text }));
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
@@ -411,9 +441,9 @@ fn judge_content(
     if expectation.assertions.is_empty() {
         return;
     }
-    let Together { passed, value, scores, extracted, unjudged } =
+    let Together { passed, value, scores, told, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
-    facts.extracted.extend(extracted);
+    facts.extracted.extend(told.extracted);
     facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);
@@ -431,6 +461,7 @@ fn judge_content(
         });
     }
     facts.scores.extend(scores);
+    facts.scores.extend(told.named);
 }
 
 #[cfg(test)]

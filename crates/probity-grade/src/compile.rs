@@ -11,6 +11,7 @@ use probity_core::{
     located::Step,
     reading::{Reading, Tolerance},
     request::Tool,
+    run_result::RunResult,
     score::ROUTING,
 };
 use probity_text::{choice, number, pattern};
@@ -20,13 +21,16 @@ use serde_json::Value;
 use crate::{
     assertion::{self, CompiledAssertion},
     check::{Check, Choices, Ends, Letters, Need, Numbers, Test},
+    classify::turns,
     command::{Accepted, CommandExpectation},
     difference::Extra,
     json::Wanted,
     reading::Reader,
+    reply::Reply,
     routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
+    script::{self, CaseFacts, Scorer, ScorerCall, ScorerInput, Script},
 };
 
 /// The score of a case that says what its result is to be classified as.
@@ -49,6 +53,10 @@ pub struct Expectation<'r> {
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
     pub(crate) rubrics: Vec<Rubric>,
+    pub(crate) scorers: Vec<ScorerCall>,
+    pub(crate) transform: Option<Arc<dyn Script>>,
+    /// What scripts and scorers are told of the case, where it has some.
+    pub(crate) facts: Option<Arc<CaseFacts>>,
     /// Whether only a sandbox could say if the reply is right.
     pub(crate) needs_sandbox: bool,
     /// What is asked of the answer to each turn of a conversation.
@@ -125,7 +133,48 @@ impl Expectation<'_> {
         &self.rubrics
     }
 
-    /// The names of all scores that a reply can get.
+    /// The programs that have to be asked, one for each assertion that names one.
+    pub fn scorers(&self) -> &[ScorerCall] {
+        &self.scorers
+    }
+
+    /// What each of these is given, or why it cannot be asked.
+    pub fn scorer_inputs(&self, result: &RunResult<'_>) -> Vec<Result<ScorerInput, String>> {
+        let input = |call: &ScorerCall| match call.turn {
+            None => self.scorer_input(call, result),
+            Some(turn) => {
+                let own = turns::result_of(result, turn).ok_or("the turn was not reached")?;
+                let judged = self.turns.iter().zip(1..).find(|it| it.1 == turn);
+                judged.map_or(self, |it| it.0).scorer_input(call, &own)
+            }
+        };
+        self.scorers.iter().map(input).collect()
+    }
+
+    fn scorer_input(
+        &self,
+        call: &ScorerCall,
+        result: &RunResult<'_>,
+    ) -> Result<ScorerInput, String> {
+        let (Some(facts), Some(text)) = (self.facts.as_deref(), result.raw_response) else {
+            return Err("there is no reply".to_owned());
+        };
+        let reply = Reply::new(text, result, self.rules).of(Some(facts));
+        let made = self.transform.as_ref().map(|it| script::transform(&**it, facts, &reply));
+        let made = made.transpose()?;
+        let made_text = made.as_ref().map(script::text_of);
+        let reply = match (&made, &made_text) {
+            (Some(made), Some(text)) => &reply.made_into(made, text),
+            (_, _) => &reply,
+        };
+        let output = match &call.transform {
+            Some(script) => script::transform(&**script, facts, reply)?,
+            None => reply.output().into_owned(),
+        };
+        Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
+    }
+
+    /// The names of all scores that a reply can get, but for those that a scorer makes up.
     pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
         let format = self.format.map(|_| self.format_criterion().as_str());
         let comparison = self.comparison.as_ref().map(|it| it.matcher.as_str());
@@ -148,6 +197,12 @@ impl Expectation<'_> {
             false => in_turn(turn, &name).into(),
         });
         names.collect()
+    }
+
+    /// Whether a reply may get scores whose names only a scorer knows.
+    pub fn names_scores(&self) -> bool {
+        self.assertions.iter().any(CompiledAssertion::names_scores)
+            || self.turns.iter().any(Self::names_scores)
     }
 
     /// What decides whether the reply has the right form.
@@ -178,14 +233,16 @@ pub struct Compiler<'r> {
     rules: &'r Rules,
     regexes: BTreeMap<String, Arc<Regex>>,
     schemas: BTreeMap<String, Arc<Schema>>,
-    /// Those of the case that is being compiled.
+    scripts: BTreeMap<String, Arc<dyn Script>>,
+    /// Those of the case that is being compiled, and so are the rest.
     rubrics: Vec<Rubric>,
-    /// Those of the case or the turn that is being compiled.
-    choices: Vec<String>,
-    /// Those of the case that is being compiled.
+    scorers: Vec<ScorerCall>,
+    has_scripts: bool,
     tools: Arc<[Tool]>,
     /// The turn that is being compiled, from 1.
     turn: Option<u32>,
+    /// Those of the case or the turn.
+    choices: Vec<String>,
 }
 
 impl<'r> Compiler<'r> {
@@ -195,10 +252,13 @@ impl<'r> Compiler<'r> {
             rules,
             regexes: BTreeMap::new(),
             schemas: BTreeMap::new(),
+            scripts: BTreeMap::new(),
             rubrics: Vec::new(),
             choices: Vec::new(),
             tools: Arc::default(),
             turn: None,
+            scorers: Vec::new(),
+            has_scripts: false,
         }
     }
 
@@ -207,6 +267,8 @@ impl<'r> Compiler<'r> {
         let mut problems = Vec::new();
         self.tools = case.ask.tools.clone().unwrap_or_default();
         self.rubrics.clear();
+        self.scorers.clear();
+        self.has_scripts = false;
         self.turn = None;
         let stated = self.stated(&case.criteria, &[], &mut problems);
         let mut turns = Vec::with_capacity(case.conversation.turns.len());
@@ -218,7 +280,12 @@ impl<'r> Compiler<'r> {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let has_scripts = self.has_scripts || !self.scorers.is_empty();
+        let facts = has_scripts.then(|| Arc::new(CaseFacts::new(case)));
+        turns.iter_mut().for_each(|it| it.facts.clone_from(&facts));
         Ok(Expectation {
+            scorers: std::mem::take(&mut self.scorers),
+            facts,
             command: CommandExpectation::of(case),
             rubrics: std::mem::take(&mut self.rubrics),
             needs_sandbox: case.execution.is_some(),
@@ -245,6 +312,7 @@ impl<'r> Compiler<'r> {
             expected_classification,
             assertions,
             threshold,
+            transform,
         } = criteria;
         let within = |problem: CriteriaProblem| CriteriaProblem {
             path: path.iter().copied().chain(problem.path).collect(),
@@ -260,6 +328,13 @@ impl<'r> Compiler<'r> {
             Ok(schema) => Some(schema),
             Err(message) => {
                 problems.push(within(problem("schema", "bad-schema", message)));
+                None
+            }
+        });
+        let transform = transform.as_ref().and_then(|source| match self.script(source) {
+            Ok(script) => Some(script),
+            Err(why) => {
+                problems.push(within(problem("transform", "bad-script", why)));
                 None
             }
         });
@@ -289,6 +364,9 @@ impl<'r> Compiler<'r> {
             command: None,
             routing: None,
             rubrics: Vec::new(),
+            scorers: Vec::new(),
+            transform,
+            facts: None,
             needs_sandbox: false,
             turns: Vec::new(),
             answered_turns: 0,
@@ -388,6 +466,11 @@ impl<'r> Compiler<'r> {
         Ok(Some(CompiledMatch { matcher, check, alternatives }))
     }
 
+    /// The turn that is being compiled, from 1.
+    pub(crate) fn turn(&self) -> Option<u32> {
+        self.turn
+    }
+
     /// The tools of the case that is being compiled.
     pub(crate) fn tools(&self) -> Arc<[Tool]> {
         self.tools.clone()
@@ -402,6 +485,48 @@ impl<'r> Compiler<'r> {
     pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
         self.rubrics.push(Rubric { turn: self.turn, criteria });
         self.rubrics.len() - 1
+    }
+
+    /// Remembers a scorer that has to be asked, and says under which number.
+    pub(crate) fn scorer(&mut self, call: ScorerCall) -> usize {
+        self.scorers.push(call);
+        self.scorers.len() - 1
+    }
+
+    /// Whether the suite has that scorer, or the file of it is there; else a code and why not.
+    pub(crate) fn check_scorer(&self, scorer: &Scorer) -> Result<(), (&'static str, String)> {
+        match scorer {
+            Scorer::Named(name) => match &self.rules.scorers {
+                Some(known) if !known.contains(name) => {
+                    Err(("unknown-scorer", format!("the suite has no scorer `{name}`")))
+                }
+                Some(_) | None => Ok(()),
+            },
+            Scorer::Python(source) => match source.trim().strip_prefix("file://") {
+                Some(named) => {
+                    let scripts = self.rules.scripts.as_ref();
+                    let checked = scripts.map_or(Ok(()), |it| it.check_file(named));
+                    checked.map_err(|why| ("bad-script", why))
+                }
+                None => Ok(()),
+            },
+            Scorer::Exec(_) => Ok(()),
+        }
+    }
+
+    /// A script, compiled once.
+    pub(crate) fn script(&mut self, source: &str) -> Result<Arc<dyn Script>, String> {
+        self.has_scripts = true;
+        if let Some(script) = self.scripts.get(source) {
+            return Ok(script.clone());
+        }
+        let scripts = self.rules.scripts.as_ref().ok_or("scripts cannot be used here")?;
+        let script = scripts.compile(source)?;
+        if self.scripts.len() >= KEPT {
+            self.scripts.clear();
+        }
+        self.scripts.insert(source.to_owned(), script.clone());
+        Ok(script)
     }
 
     /// A regular expression, compiled once.

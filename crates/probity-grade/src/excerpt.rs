@@ -26,6 +26,14 @@ pub(crate) fn excerpt(text: &str, at: usize) -> String {
     shown
 }
 
+/// The beginning of a text, as it is.
+pub(crate) fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

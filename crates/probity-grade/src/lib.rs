@@ -26,6 +26,7 @@ mod reply;
 pub mod routing;
 mod rules;
 mod schema;
+pub mod script;
 
 pub use accepted::check_commands;
 pub use check::sql_dialects;

@@ -1,6 +1,6 @@
 //! A reply that is being judged, and what was already found out about it.
 
-use std::cell::OnceCell;
+use std::{borrow::Cow, cell::OnceCell};
 
 use probity_core::{
     json::{Limits, parse},
@@ -8,12 +8,20 @@ use probity_core::{
     request::ToolCall,
     run_result::RunResult,
 };
+use serde_json::Value;
 
-use crate::{refusal::Refusal, rules::Rules};
+use crate::{refusal::Refusal, rules::Rules, script::CaseFacts};
 
 /// A reply. Whether it is a refusal is found out once, when first asked.
 pub(crate) struct Reply<'t, 'r> {
+    /// What is checked: the reply, or what a transform made of it.
     pub(crate) text: &'t str,
+    /// As it came.
+    pub(crate) original: &'t str,
+    /// What a transform made, where that is no text.
+    made: Option<&'t Value>,
+    /// What scripts are told of the case.
+    pub(crate) facts: Option<&'t CaseFacts>,
     pub(crate) result: &'t RunResult<'t>,
     rules: &'r Rules,
     refusal: OnceCell<Option<Refusal>>,
@@ -23,7 +31,43 @@ pub(crate) struct Reply<'t, 'r> {
 
 impl<'t, 'r> Reply<'t, 'r> {
     pub(crate) fn new(text: &'t str, result: &'t RunResult<'t>, rules: &'r Rules) -> Self {
-        Self { text, result, rules, refusal: OnceCell::new(), read_calls: OnceCell::new() }
+        Self {
+            text,
+            original: text,
+            made: None,
+            facts: None,
+            result,
+            rules,
+            refusal: OnceCell::new(),
+            read_calls: OnceCell::new(),
+        }
+    }
+
+    /// The same, of a case that has scripts.
+    pub(crate) fn of(self, facts: Option<&'t CaseFacts>) -> Self {
+        Self { facts, ..self }
+    }
+
+    /// The same reply, of which a transform made something.
+    pub(crate) fn made_into<'m>(&'m self, made: &'m Value, text: &'m str) -> Reply<'m, 'r> {
+        Reply {
+            text,
+            original: self.original,
+            made: Some(made).filter(|it| !it.is_string()),
+            facts: self.facts,
+            result: self.result,
+            rules: self.rules,
+            refusal: self.refusal.clone(),
+            read_calls: self.read_calls.clone(),
+        }
+    }
+
+    /// What scripts are given.
+    pub(crate) fn output(&self) -> Cow<'_, Value> {
+        match self.made {
+            Some(made) => Cow::Borrowed(made),
+            None => Cow::Owned(Value::from(self.text)),
+        }
     }
 
     /// The same reply, of which only a part or another form is looked at.
@@ -31,18 +75,27 @@ impl<'t, 'r> Reply<'t, 'r> {
     where
         't: 's,
     {
-        Reply::new(text, self.result, self.rules)
+        Reply {
+            text,
+            original: self.original,
+            made: None,
+            facts: self.facts,
+            result: self.result,
+            rules: self.rules,
+            refusal: self.refusal.clone(),
+            read_calls: self.read_calls.clone(),
+        }
     }
 
     /// The words that decline, if any do.
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
-        self.refusal.get_or_init(|| self.rules.refusal.detect(self.text)).as_ref()
+        self.refusal.get_or_init(|| self.rules.refusal.detect(self.original)).as_ref()
     }
 
     /// The tools that were called, in order.
     pub(crate) fn tool_calls(&self) -> Vec<&ToolCall> {
         match self.result.exchanges {
-            [] => self.read_calls.get_or_init(|| calls_in(self.text)).iter().collect(),
+            [] => self.read_calls.get_or_init(|| calls_in(self.original)).iter().collect(),
             exchanges => exchanges.iter().flat_map(|it| it.tool_calls).collect(),
         }
     }

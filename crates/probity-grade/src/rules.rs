@@ -1,11 +1,16 @@
 //! Everything that judging a reply goes by, compiled once for a whole run.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use probity_core::{
     criteria::{CriteriaProblem, JsonLevel},
     judging::RuleConfig,
 };
 
-use crate::{command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules};
+use crate::{
+    command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules,
+    script::Scripts,
+};
 
 /// The rules of a suite, compiled.
 #[derive(Debug)]
@@ -15,6 +20,10 @@ pub struct Rules {
     pub(crate) errors: ErrorRules,
     pub(crate) json_level: JsonLevel,
     pub(crate) shell: ShellRules,
+    /// Who compiles scripts; without it, none can be used.
+    pub(crate) scripts: Option<Arc<dyn Scripts>>,
+    /// The scorers that the suite has; none where there is no suite to look at.
+    pub(crate) scorers: Option<BTreeSet<String>>,
 }
 
 impl Rules {
@@ -27,10 +36,30 @@ impl Rules {
         let shell = ShellRules::compile(&config.shell, &mut problems);
         match (refusal, policies, errors, shell) {
             (Some(refusal), Some(policies), Some(errors), Some(shell)) if problems.is_empty() => {
-                Ok(Self { refusal, policies, errors, json_level: config.json_level, shell })
+                Ok(Self {
+                    refusal,
+                    policies,
+                    errors,
+                    json_level: config.json_level,
+                    shell,
+                    scripts: None,
+                    scorers: None,
+                })
             }
             (_, _, _, _) => Err(problems),
         }
+    }
+
+    /// The same, with scripts.
+    #[must_use]
+    pub fn with_scripts(self, scripts: Arc<dyn Scripts>) -> Self {
+        Self { scripts: Some(scripts), ..self }
+    }
+
+    /// The same, where these scorers are all there are.
+    #[must_use]
+    pub fn with_scorers(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { scorers: Some(names.into_iter().collect()), ..self }
     }
 
     /// What counts as a refusal.

@@ -3,20 +3,53 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
+
+use crate::inputs;
 
 /// Largest suite file, and largest file that one names, in bytes.
 pub const LARGEST_SUITE: u64 = 16 << 20;
 
 /// The text of a file. One that is larger than `most` bytes is an error, as is one that is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    String::from_utf8(read_bytes(path, most)?)
+    text_of(read_bytes(path, most)?)
+}
+
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// The text of a file that a dataset names.
+pub fn read_named_text(folder: &Path, name: &str, most: u64) -> io::Result<String> {
+    text_of(read_named(folder, name, most)?)
+}
+
+/// The bytes of a file that a dataset in `folder` names.
+pub(crate) fn read_named(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
+    read_bytes(&find_named(folder, name)?, most)
+}
+
+/// The file that a dataset means. Datasets come from elsewhere: they may name regular files in
+/// `folder` and in the working directory, and nothing else of this machine.
+pub fn find_named(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let path = folder.join(name).canonicalize()?;
+    let within = |root: &Path| root.canonicalize().is_ok_and(|root| path.starts_with(root));
+    if !within(folder) && !within(Path::new(".")) {
+        let message = "it is outside the folder of the dataset or the suite, and outside the working directory";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    Ok(path)
 }
 
 /// The bytes of a file. One that is larger than `most` bytes is an error.
 pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    inputs::note(path);
     let mut bytes = Vec::new();
     // The size that a file states is no bound: a device or a pipe states none.
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;

@@ -30,6 +30,9 @@ use probity_core::{
     criteria::CriteriaProblem,
     problem::{Problem, Severity},
 };
+
+use crate::inputs;
+
 pub use stats::Stats;
 pub(crate) use toml::parse as parse_toml;
 pub use write::{WriteError, Writer};
@@ -132,6 +135,7 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
+    inputs::note(path);
     let mut files = Vec::new();
     for entry in path.read_dir()? {
         let file = entry?.path();
@@ -170,6 +174,7 @@ fn read_file(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {
         intake.file_problem("unknown-format", "the file name has no known suffix".to_owned(), help);
         return;
     };
+    inputs::note(path);
     let outcome = File::open(path).and_then(|file| read_stream(file, format, stop, intake));
     if let Err(error) = outcome {
         intake.file_problem("unreadable", format!("failed to read the file: {error}"), "");

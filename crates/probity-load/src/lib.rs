@@ -8,6 +8,7 @@ pub mod case;
 pub mod dataset;
 mod gates;
 pub mod import;
+pub mod inputs;
 pub mod lines;
 pub mod run_result;
 pub mod settings;

@@ -3,6 +3,7 @@
 mod backend;
 mod judging;
 mod runner;
+mod scorer;
 
 use std::{
     path::{Path, PathBuf},
@@ -12,6 +13,7 @@ use std::{
 pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
 pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use runner::{RunnerConfig, WrittenAt};
+pub use scorer::{ScorerConfig, Start};
 
 use crate::{
     bounded,
@@ -37,6 +39,8 @@ pub struct Suite {
     pub runners: Vec<RunnerConfig>,
     /// Who judges answers, for runners that do not say so.
     pub judge: JudgeConfig,
+    /// Programs that score replies, in file order.
+    pub scorers: Vec<ScorerConfig>,
     /// Whether runners run at the same time.
     pub parallel: bool,
     /// A file with prices of models, relative to `folder`.
@@ -141,7 +145,7 @@ fn decode(
 ) -> Suite {
     const KNOWN: &[&str] = &[
         "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
-        "prices", "gates", "judge", "parallel",
+        "prices", "gates", "judge", "parallel", "scorers",
     ];
     let File { name, text, folder } = *file;
     let known: Vec<&str> =
@@ -153,6 +157,7 @@ fn decode(
     let (json, errors) = (fields.get("json"), fields.get("errors"));
     let (backends, runners) = (fields.get("backends"), fields.get("runners"));
     let shell = fields.get("shell");
+    let scorers = fields.get("scorers");
     let mut fields = fields;
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
@@ -193,6 +198,7 @@ fn decode(
         backends,
         runners: runners.unwrap_or_default(),
         judge,
+        scorers: scorers.map(|node| scorer::decode(node, findings)).unwrap_or_default(),
         parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),

@@ -60,6 +60,9 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
         (None, Some(error)) => block(&mut text, "error", &error.to_string()),
         (None, None) => {}
     }
+    if let Some(made) = &record.classification.details.transformed {
+        block(&mut text, "transformed", made);
+    }
     // What belongs to the conversation stands above.
     let beside = record.asked.iter().filter(|it| it.turn.is_none());
     for asked in beside {

@@ -199,6 +199,7 @@ impl Engine {
             ledger,
             cache,
             access,
+            scorers,
         } = plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
         let probation =
@@ -243,7 +244,7 @@ impl Engine {
             messages,
             interrupted: false,
             cramped_since: None,
-            shared: Arc::new(Shared { settings, cache, access, to_loop }),
+            shared: Arc::new(Shared { settings, cache, access, scorers, to_loop }),
             started,
         }
     }

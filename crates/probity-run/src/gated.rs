@@ -42,7 +42,8 @@ impl GatedScores {
         let names: BTreeSet<String> = own.chain(self.of_kind.map(ToOwned::to_owned)).collect();
         let concerns = |gate: &Gate| gate.category.is_none() || gate.category == case.category;
         self.unmet.retain(|gate| {
-            let is_met = gate.metric.score().is_some_and(|name| names.contains(name));
+            let is_met = expectation.names_scores()
+                || gate.metric.score().is_some_and(|name| names.contains(name));
             !(is_met && concerns(gate))
         });
         self.names.extend(names);

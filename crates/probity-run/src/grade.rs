@@ -8,7 +8,8 @@ use probity_core::{
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{Assessment, RunError, RunResult},
 };
-use probity_grade::classify;
+use probity_grade::{Expectation, classify, script::ScorerInput};
+use serde_json::Value;
 
 use crate::{backend::Reply, engine::Handle, source::Prepared};
 
@@ -42,6 +43,8 @@ pub(crate) struct Received<'a> {
     pub(crate) chosen: Option<&'a [String]>,
     /// What a judge made of the reply.
     pub(crate) assessments: &'a [Result<Assessment, String>],
+    /// What scorers returned.
+    pub(crate) scored: &'a [Result<Value, String>],
 }
 
 /// Says what a case came to.
@@ -50,13 +53,35 @@ pub(crate) fn classify_reply(
     handle: &Handle,
     received: Received<'_>,
 ) -> Classification {
-    let Received { reply, error, chosen, assessments } = received;
+    with_result(case, handle, received, classify)
+}
+
+/// What each scorer of a case is given, or why it cannot be asked.
+pub(crate) fn scorer_inputs(
+    case: &Prepared,
+    handle: &Handle,
+    reply: &Reply,
+) -> Vec<Result<ScorerInput, String>> {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, handle, received, Expectation::scorer_inputs)
+}
+
+/// Looks at all that is known of a case.
+fn with_result<T>(
+    case: &Prepared,
+    handle: &Handle,
+    received: Received<'_>,
+    judge: impl FnOnce(&Expectation<'static>, &RunResult<'_>) -> T,
+) -> T {
+    let Received { reply, error, chosen, assessments, scored } = received;
     let (backend, spent) = (&handle.subject.backend, handle.spent());
     let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
+        prompt: Some(case.request.prompt()),
+        backend: Some(&backend.name),
         raw_response: answer.as_deref(),
         error: error.map(|error| RunError {
             message: &error.message,
@@ -74,8 +99,9 @@ pub(crate) fn classify_reply(
         exchanges: &exchanges,
         chosen,
         assessments,
+        scored,
     };
-    classify(&case.expectation, &result)
+    judge(&case.expectation, &result)
 }
 
 /// Makes the record of a case.

@@ -24,5 +24,7 @@ pub mod recording;
 pub mod redact;
 pub mod rescore;
 mod retry;
+pub mod scorer;
+pub mod scripts;
 pub mod source;
 mod tracker;

@@ -26,6 +26,7 @@ use crate::{
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     gated::GatedScores,
     kind::{self, Groups, Kind},
+    scorer::Scorers,
     source::{Cases, Done, Judge},
 };
 pub use crate::{
@@ -60,6 +61,8 @@ pub struct Plan {
     pub cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
     pub access: CacheAccess,
+    /// Programs that score replies.
+    pub scorers: Scorers,
 }
 
 /// One runner on one backend.

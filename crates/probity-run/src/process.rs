@@ -9,6 +9,7 @@ mod guard;
 mod launch;
 mod pipes;
 mod room;
+pub(crate) mod service;
 mod signals;
 
 use std::{

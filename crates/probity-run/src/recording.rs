@@ -14,6 +14,7 @@ use probity_core::{
     reply::Logprobs,
     request::{Request, ToolCall, short},
 };
+use probity_load::inputs;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{Ask, Reply};
@@ -181,6 +182,7 @@ impl Replay {
     /// Reads the answers of a backend. A recording of one backend serves under any name.
     pub fn load(path: &Path, backend: &str) -> Result<Self, RecordingError> {
         let read = |source| RecordingError::Read { path: path.to_owned(), source };
+        inputs::note(path);
         let file = File::open(path).map_err(read)?;
         let mut entries: Vec<Entry> = Vec::new();
         for (at, line) in BufReader::new(file).lines().enumerate() {

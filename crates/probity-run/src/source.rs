@@ -14,7 +14,7 @@ use std::{
 use probity_core::{
     case::{AskSpec, Category, TestCase},
     classification::{Class, Verdict},
-    criteria::CriteriaProblem,
+    criteria::{Criteria, CriteriaProblem},
     evidence::JudgedBy,
     located::Step,
     problem::Problem,
@@ -126,6 +126,9 @@ pub(crate) struct Cases {
     /// Where both stand in the suite.
     pub(crate) system_at: Option<WrittenAt>,
     pub(crate) prompt_at: Option<WrittenAt>,
+    /// What is checked of a reply, of cases that do not say so, and where that stands.
+    pub(crate) transform: Option<String>,
+    pub(crate) transform_at: Option<WrittenAt>,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -152,6 +155,8 @@ impl Default for Cases {
             prompt: None,
             system_at: None,
             prompt_at: None,
+            transform: None,
+            transform_at: None,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -200,6 +205,8 @@ impl Cases {
             prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
             system_at: runner.system_at.clone(),
             prompt_at: runner.prompt_at.clone(),
+            transform: runner.transform.clone(),
+            transform_at: runner.transform_at.clone(),
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -240,6 +247,14 @@ impl Cases {
         };
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let mut summary = dataset::read(&paths, &check, &mut each);
+        if let (Some(transform), Some(at)) = (&self.transform, &self.transform_at) {
+            let criteria = Criteria { transform: Some(transform.clone()), ..Criteria::default() };
+            let alone = TestCase { criteria, ..TestCase::default() };
+            for problem in compiler.into_inner().compile(&alone).err().unwrap_or_default() {
+                summary.errors += 1;
+                each(Item::Problem(at.script_problem("transform", &problem.message)));
+            }
+        }
         // A template of the runner is the same for every case, so it is told of once.
         for (key, (case_id, error)) in templates.into_inner() {
             summary.errors += 1;
@@ -570,8 +585,11 @@ impl Cases {
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let summary = dataset::reread(&paths, &unwanted, &mut |item| {
-            let Item::Case(at) = item else { return };
+            let Item::Case(mut at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
+                if at.case.criteria.transform.is_none() {
+                    at.case.criteria.transform.clone_from(&self.transform);
+                }
                 unwanted.set(each(&at.case).is_err());
             }
         });

@@ -8,6 +8,8 @@ use std::{
     path::Path,
 };
 
+use probity_load::inputs;
+
 use crate::failure::Failure;
 
 /// The variables of the process, and those of a `.env` file for names that it lacks.
@@ -20,6 +22,7 @@ impl Environment {
     /// Reads `.env` in the working directory if it is there, or the file that was named.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, Failure> {
         let path = named.unwrap_or(Path::new(".env"));
+        inputs::note(path);
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {

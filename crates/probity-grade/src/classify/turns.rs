@@ -81,8 +81,7 @@ struct Judge<'e, 'r> {
 
 impl Judge<'_, '_> {
     fn judge(&self, result: &RunResult<'_>, fired: &mut Vec<Fired>, facts: &mut Facts) {
-        let said = of_turn(result.exchanges, self.number);
-        let Some(last) = said.last() else {
+        let Some(own) = result_of(result, self.number) else {
             if self.turn.has_own_criteria() {
                 let why = in_turn(self.number, "it was not reached");
                 facts
@@ -91,16 +90,6 @@ impl Judge<'_, '_> {
                 fired.push(mismatch(REACHED.to_owned(), why));
             }
             return;
-        };
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
-        let own = RunResult {
-            raw_response: Some(last.reply),
-            stop_reason: last.stop_reason,
-            latency_ms: Some(said.iter().map(|it| it.latency_ms).sum::<u64>() as f64),
-            cost_usd: said.iter().map(|it| it.cost_usd).sum(),
-            exchanges: said,
-            assessments: result.assessments,
-            ..RunResult::default()
         };
         let judged = classify(self.turn, &own);
         let verdict = self.turn.verdict(&judged);
@@ -155,6 +144,24 @@ impl Judge<'_, '_> {
         let span = if self.is_last { hit.span.clone() } else { 0..0 };
         PolicyHit { span, ..hit.clone() }
     }
+}
+
+/// What came back in a turn; none if it was not reached.
+pub(crate) fn result_of<'s>(result: &'s RunResult<'_>, turn: u32) -> Option<RunResult<'s>> {
+    let said = of_turn(result.exchanges, turn);
+    let last = said.last()?;
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
+    Some(RunResult {
+        raw_response: Some(last.reply),
+        prompt: result.prompt,
+        stop_reason: last.stop_reason,
+        latency_ms: Some(said.iter().map(|it| it.latency_ms).sum::<u64>() as f64),
+        cost_usd: said.iter().map(|it| it.cost_usd).sum(),
+        exchanges: said,
+        assessments: result.assessments,
+        scored: result.scored,
+        ..RunResult::default()
+    })
 }
 
 /// The replies of a turn: turns follow each other.

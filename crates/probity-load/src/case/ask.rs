@@ -169,20 +169,20 @@ pub(crate) fn image_at(place: &str, folder: &Path) -> Result<Image, String> {
         return Ok(Image::Url(place.into()));
     }
     let name = place.strip_prefix("file://").unwrap_or(place);
-    let bytes = bounded::read_bytes(&folder.join(name), Image::LARGEST);
+    let bytes = bounded::read_named(folder, name, Image::LARGEST);
     let bytes = bytes.map_err(|error| error.to_string())?;
     Image::from_bytes(name, bytes).map_err(|error| error.to_string())
 }
 
 /// What a file holds: the value of JSON or YAML, an image as a data URL, else its text.
 pub(crate) fn file_value(name: &str, folder: &Path) -> Result<Value, String> {
-    let path = folder.join(name);
-    let bytes = bounded::read_bytes(&path, Image::LARGEST).map_err(|error| error.to_string())?;
+    let bytes = bounded::read_named(folder, name, Image::LARGEST);
+    let bytes = bytes.map_err(|error| error.to_string())?;
     if let Some(kind) = ImageType::of(&bytes) {
         return Ok(format!("data:{kind};base64,{}", BASE64.encode(&bytes)).into());
     }
     let text = String::from_utf8(bytes).map_err(|_| "it is neither text nor an image")?;
-    match Format::of_path(&path) {
+    match Format::of_path(Path::new(name)) {
         Some(Format::Json) => {
             let read = json::parse(&text, &json::Limits::default());
             read.map(|it| it.value).map_err(|error| error.to_string())
@@ -210,7 +210,7 @@ pub(crate) fn tools_of(node: &Node, folder: &Path, findings: &mut Findings) -> O
         None => node.to_json(),
         Some(name) => {
             let name = name.strip_prefix("file://").unwrap_or(name);
-            let text = bounded::read_text(&folder.join(name), bounded::LARGEST_SUITE);
+            let text = bounded::read_named_text(folder, name, bounded::LARGEST_SUITE);
             let read = text.map_err(|error| error.to_string()).and_then(|text| {
                 let read = json::parse(&text, &json::Limits::default());
                 read.map(|it| it.value).map_err(|error| error.to_string())

@@ -58,6 +58,7 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "expected_classification",
     "assert",
     "threshold",
+    "transform",
     "tags",
     "difficulty",
     "platform",
@@ -86,6 +87,7 @@ pub(super) const CRITERIA_FIELDS: &[&str] = &[
     "expected_classification",
     "assert",
     "threshold",
+    "transform",
 ];
 
 /// Other names of fields, which datasets of skill routers use.
@@ -323,6 +325,7 @@ pub(super) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
             .map(|node| assertions(node, 0, fields.findings()))
             .unwrap_or_default(),
         threshold: share(fields, "threshold"),
+        transform: fields.text("transform"),
     }
 }
 
@@ -370,8 +373,18 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: [&str; 8] =
-        ["type", "value", "weight", "threshold", "metric", "stemmer", "word_order", "assert"];
+    const KNOWN: [&str; 10] = [
+        "type",
+        "value",
+        "weight",
+        "threshold",
+        "metric",
+        "config",
+        "transform",
+        "stemmer",
+        "word_order",
+        "assert",
+    ];
     let known: Vec<&str> = KNOWN.into_iter().chain(READING_FIELDS).collect();
     let mut fields = Fields::new(node, "an assertion", &known, findings)?;
     if fields.get("type").is_none() {
@@ -388,6 +401,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     }
     let (value, threshold) = (fields.json("value"), fields.number("threshold"));
     let metric = fields.text("metric");
+    let (config, transform) = (fields.json("config"), fields.text("transform"));
     let (reading, stemmer) = (reading(&mut fields), fields.boolean("stemmer"));
     let word_order = fields.count("word_order", 0..=2).and_then(|it| u8::try_from(it).ok());
     let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
@@ -412,7 +426,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         (false, None) => Vec::new(),
     };
     let stated = Assertion { value, weight, threshold, metric, ..Assertion::new(kind) };
-    Some(Assertion { reading, stemmer, word_order, members, ..stated })
+    Some(Assertion { reading, stemmer, word_order, config, transform, members, ..stated })
 }
 
 fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {

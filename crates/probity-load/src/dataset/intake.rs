@@ -289,8 +289,9 @@ impl<'a> Intake<'a> {
 
     fn load_schema(&mut self, criteria: &mut Criteria, node: &Node, findings: &mut Findings) {
         let Some(Value::String(name)) = &criteria.schema else { return };
-        let path = self.folder.join(name);
-        let loaded = self.schemas.entry(path).or_insert_with_key(|path| read_schema(path));
+        let folder = self.folder.as_path();
+        let loaded = self.schemas.entry(folder.join(name));
+        let loaded = loaded.or_insert_with(|| read_schema(folder, name));
         match loaded {
             Ok(schema) => criteria.schema = Some(schema.clone()),
             Err(why) => {
@@ -496,8 +497,9 @@ fn unsayable_numbers(node: &Node, findings: &mut Findings) {
     node.entries().iter().for_each(|entry| unsayable_numbers(&entry.node, findings));
 }
 
-fn read_schema(path: &Path) -> Result<Value, String> {
-    let text = bounded::read_text(path, LARGEST_SCHEMA).map_err(|error| error.to_string())?;
+fn read_schema(folder: &Path, name: &str) -> Result<Value, String> {
+    let text = bounded::read_named_text(folder, name, LARGEST_SCHEMA);
+    let text = text.map_err(|error| error.to_string())?;
     json::parse(&text, &json::Limits::default())
         .map(|parsed| parsed.value)
         .map_err(|error| error.to_string())

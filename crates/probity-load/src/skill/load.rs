@@ -11,6 +11,7 @@ use super::{Companion, Library, Skill};
 use crate::{
     case::{Fields, Findings},
     dataset::parse_yaml,
+    inputs,
 };
 use probity_core::problem::{Problem, Severity, Source};
 
@@ -133,6 +134,7 @@ impl Loader<'_> {
     }
 
     fn read(&mut self, path: &Path) -> Option<String> {
+        inputs::note(path);
         let read = fs::metadata(path).and_then(|found| match found.len() <= LARGEST {
             true => fs::read_to_string(path),
             false => Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20))),
@@ -175,6 +177,7 @@ fn add_companions(
                 add_companions(&path, &format!("{own}/"), main, depth + 1, companions);
             }
         } else if own != main && companions.len() < MOST_COMPANIONS {
+            inputs::note(&path);
             let small = fs::metadata(&path).is_ok_and(|found| found.len() <= LARGEST);
             // What is not a text is nothing for a model that reads.
             let text = small.then(|| fs::read_to_string(&path).ok()).flatten();
@@ -195,6 +198,7 @@ struct Found {
 
 /// What is in a folder, by name; neither links nor what is hidden.
 fn entries(folder: &Path) -> io::Result<Vec<Found>> {
+    inputs::note(folder);
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -40,6 +40,8 @@ pub struct RunnerConfig {
     pub system: Option<String>,
     /// The prompt, a template over the fields of the case.
     pub prompt: Option<String>,
+    /// JavaScript that makes what is checked out of a reply, for cases that bring none.
+    pub transform: Option<String>,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -68,6 +70,8 @@ pub struct RunnerConfig {
     pub system_at: Option<WrittenAt>,
     /// Where its `prompt` stands in the suite.
     pub prompt_at: Option<WrittenAt>,
+    /// Where its `transform` stands in the suite.
+    pub transform_at: Option<WrittenAt>,
 }
 
 /// Where a template stands in the suite.
@@ -79,6 +83,19 @@ pub struct WrittenAt {
 }
 
 impl WrittenAt {
+    /// What is wrong with a script, at its place.
+    pub fn script_problem(&self, key: &str, message: &str) -> Problem {
+        Problem {
+            severity: Severity::Error,
+            code: "bad-script",
+            message: format!("`{key}` of the runner cannot be used: {message}"),
+            file: self.file.clone(),
+            place: Some(Source::file(&self.source).place(&self.span)),
+            case_id: None,
+            help: None,
+        }
+    }
+
     /// What is wrong with the template, at its place.
     pub fn problem(&self, key: &str, template: &str, error: &TemplateError) -> Problem {
         let Self { file, source, span } = self;
@@ -190,6 +207,7 @@ fn decode_runner(
         "judge",
         "swap",
         "command",
+        "transform",
     ];
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
@@ -226,6 +244,7 @@ fn decode_runner(
         dataset: fields.texts("dataset"),
         system: fields.text("system"),
         prompt: fields.text("prompt"),
+        transform: fields.text("transform"),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())
@@ -247,6 +266,7 @@ fn decode_runner(
         command: fields.texts("command"),
         system_at: surroundings.place_of("system", &fields),
         prompt_at: surroundings.place_of("prompt", &fields),
+        transform_at: surroundings.place_of("transform", &fields),
         backends,
     };
     if runner.min_pass.is_some_and(|least| least > runner.repeat) {
@@ -295,8 +315,16 @@ fn uses_index(system: &str) -> bool {
 /// Keys that a kind of runner needs, and those that would do nothing.
 fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const NEEDED: &[&str] = &["dataset", "skills", "command"];
-    const OF_SOME: &[&str] =
-        &["dataset", "prompt", "skills", "companion_bytes", "judge", "swap", "command"];
+    const OF_SOME: &[&str] = &[
+        "dataset",
+        "prompt",
+        "skills",
+        "companion_bytes",
+        "judge",
+        "swap",
+        "command",
+        "transform",
+    ];
     let own = kind.spec().keys;
     let is_missing = |key: &str| {
         let value = node.get(key).map(|it| &it.value);

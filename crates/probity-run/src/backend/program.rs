@@ -5,7 +5,7 @@
 //! prints is taken for an answer only if nothing says that it is an error. Unix only.
 
 mod decode;
-mod environment;
+pub(crate) mod environment;
 mod invocation;
 mod probe;
 

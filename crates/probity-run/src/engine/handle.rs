@@ -8,6 +8,11 @@ use probity_core::{
     request::Request,
     span::Span,
 };
+use probity_grade::{
+    again::scorer_role,
+    script::{ScorerCall, ScorerInput},
+};
+use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep, timeout_at},
@@ -177,6 +182,36 @@ impl Handle {
             calls: self.spent.calls - calls,
         });
         answer
+    }
+
+    /// Asks a scorer, and records what it returned. An error is the scorer's own.
+    pub(crate) async fn score(
+        &mut self,
+        number: usize,
+        call: &ScorerCall,
+        input: &ScorerInput,
+    ) -> Result<Value, String> {
+        let began = Instant::now();
+        let scored = self.shared.scorers.score(call, input, self.deadline).await;
+        self.asked.push(Asked {
+            role: scorer_role(number),
+            turn: None,
+            backend: call.scorer.to_string(),
+            request: Request::new(None, call.question()),
+            reply: scored.as_ref().ok().map(ToString::to_string),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
+            error: scored.as_ref().err().cloned(),
+            model: None,
+            source: Source::Backend,
+            latency_ms: millis(began.elapsed()),
+            usage: Usage::default(),
+            cost_usd: None,
+            calls: 0,
+        });
+        scored
     }
 
     /// Asks, and asks again as long as that makes sense.

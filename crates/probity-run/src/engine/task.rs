@@ -20,6 +20,7 @@ use super::handle::{Handle, Query, Target, Unanswered};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
     grade::{self, Received},
+    scorer::Scorers,
     source::Prepared,
 };
 
@@ -94,6 +95,8 @@ pub(super) struct Shared {
     pub(super) cache: Option<Arc<dyn Answers>>,
     /// Which of them are, and which are kept.
     pub(super) access: CacheAccess,
+    /// Programs that score replies.
+    pub(super) scorers: Scorers,
     /// Not bounded: each task waits for the answer to its message, or sends its last.
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }

@@ -188,6 +188,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         ledger: None,
         cache: None,
         access: crate::backend::CacheAccess::default(),
+        scorers: crate::scorer::Scorers::default(),
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::{Asking, Calls, Kind, Questions, Running, Work};
 use crate::{
+    backend::Reply,
     engine::{Ended, Handle, Unanswered, ask_judge, failed, finish},
     grade::{self, Received},
     source::Prepared,
@@ -53,6 +54,19 @@ fn rubrics_in(assertions: &[Assertion]) -> u64 {
     assertions.iter().map(of).sum()
 }
 
+/// Whether the assertions of a case ask anybody: a judge, or a scorer outside of the process.
+fn asks_others(assertions: &[Assertion]) -> bool {
+    assertions.iter().any(|it| {
+        let others = [
+            AssertionTest::LlmRubric,
+            AssertionTest::Scorer,
+            AssertionTest::Python,
+            AssertionTest::Exec,
+        ];
+        others.contains(&it.kind.test) || asks_others(&it.members)
+    })
+}
+
 /// What a case asks; none if it cannot be filled in, which the scan would have noticed.
 pub(super) fn questions(case: &TestCase, filled: Request) -> Option<Questions> {
     let given = case.vars();
@@ -68,8 +82,8 @@ pub(super) fn questions(case: &TestCase, filled: Request) -> Option<Questions> {
     Some(Questions { request: filled, work: Arc::new(Answer { further, vars }) })
 }
 
-/// Asks until the user and the tools have nothing more to say, and then a judge about the answers
-/// where the case wants one.
+/// Asks until the user and the tools have nothing more to say, and then scorers and a judge about
+/// the answers where the case wants them.
 #[derive(Debug)]
 struct Answer {
     /// What the user says after the first question.
@@ -90,7 +104,7 @@ impl Work for Answer {
         let turns = spec.turns.iter().map(|it| &it.criteria.assertions);
         let asserted: Vec<&Vec<Assertion>> =
             [&asking.case.criteria.assertions].into_iter().chain(turns).collect();
-        if asserted.iter().all(|it| rubrics_in(it) == 0) {
+        if !asserted.iter().any(|it| asks_others(it)) {
             return input;
         }
         let asserted = match asserted.as_slice() {
@@ -112,23 +126,46 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let received = Received { reply: Some(&reply), ..Received::default() };
+    let rubrics = case.expectation.rubrics().len();
+    let scored = score(&case, &reply, &mut handle).await;
+    let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
     let classification = grade::classify_reply(&case, &handle, received);
     // A reply that fails without the judge is not worth a call.
-    if classification.details.reason != Some(Trouble::Unjudged) {
+    if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
-    let mut assessments = Vec::with_capacity(case.expectation.rubrics().len());
-    for at in 0..case.expectation.rubrics().len() {
+    let mut assessments = Vec::with_capacity(rubrics);
+    for at in 0..rubrics {
         match assess(&case, at, &mut handle).await {
             Ok(assessed) => assessments.push(assessed),
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
-    let received =
-        Received { reply: Some(&reply), assessments: &assessments, ..Received::default() };
+    let received = Received {
+        reply: Some(&reply),
+        assessments: &assessments,
+        scored: &scored,
+        ..Received::default()
+    };
     let classification = grade::classify_reply(&case, &handle, received);
     Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Asks the scorers of a case, one after the other.
+async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Result<Value, String>> {
+    let calls = case.expectation.scorers();
+    if calls.is_empty() {
+        return Vec::new();
+    }
+    let inputs = grade::scorer_inputs(case, handle, reply);
+    let mut scored = Vec::with_capacity(calls.len());
+    for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
+        scored.push(match input {
+            Ok(input) => handle.score(number, call, &input).await,
+            Err(why) => Err(why),
+        });
+    }
+    scored
 }
 
 /// Asks the judge about one rubric of a case. Of a conversation it sees all that was said before.

@@ -86,7 +86,7 @@ impl Captured {
     /// Takes all bytes, and forgets some of the middle if they are too many.
     ///
     /// A banner stands at the beginning and an error at the end.
-    fn take_ends(&mut self, bytes: &[u8]) {
+    pub(super) fn take_ends(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() > self.cap * 2 {
             self.forget_middle();

@@ -86,6 +86,18 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Run again whenever a file changes: the runners that it is part of, with answers from the cache
+    #[arg(long, conflicts_with_all = ["resume", "retry_errors", "dry_run", "porcelain"])]
+    pub(crate) watch: bool,
+
+    /// Write down which files were read
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) inputs: Option<PathBuf>,
+
+    /// Only these runners, among those that are chosen
+    #[arg(long = "touched", value_name = "RUNNER", hide = true)]
+    pub(crate) touched: Vec<String>,
+
     /// With --dry-run, write every request that would be sent, one JSON object a line
     #[arg(long, value_name = "FILE", requires = "dry_run", help_heading = "Output")]
     pub(crate) requests: Option<PathBuf>,

@@ -13,9 +13,10 @@ use probity_core::{
     criteria::CriteriaProblem,
     problem::{Problem, Severity},
 };
-use probity_grade::{Compiler, Rules, check_commands};
+use probity_grade::{Compiler, check_commands};
 use probity_load::dataset::{Format, Item, Summary, WriteError, Writer, read};
 
+use super::rules;
 use crate::{
     cli::DatasetCommand, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
 };
@@ -39,7 +40,7 @@ pub(super) fn run(command: DatasetCommand, printer: &Printer) -> Result<Exit, Fa
 
 /// Reads datasets with their criteria compiled, as a run would.
 fn read_checked(files: &[PathBuf], sink: &mut dyn FnMut(Item)) -> Summary {
-    let rules = Rules::default();
+    let rules = rules::without_suite(Path::new(""));
     let compiler = std::cell::RefCell::new(Compiler::new(&rules));
     let check = |case: &TestCase| -> Vec<CriteriaProblem> {
         let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();

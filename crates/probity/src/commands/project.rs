@@ -14,6 +14,7 @@ use probity_run::{
     plan::Site,
     prices::Prices,
     redact::Redactor,
+    scripts::JavaScript,
 };
 
 use crate::{
@@ -235,6 +236,8 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules),
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {
         Ok(rules) => {
+            let names = suite.scorers.iter().map(|it| it.name.clone());
+            let rules = rules.with_scripts(JavaScript::of(&suite.folder)).with_scorers(names);
             compiled.replace(Some(rules));
             Vec::new()
         }

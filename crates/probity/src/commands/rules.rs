@@ -4,6 +4,7 @@ use std::path::Path;
 
 use probity_grade::{Rules, command::ShellRules};
 use probity_load::suite::Suite;
+use probity_run::scripts::JavaScript;
 
 use super::project::{Reading, read};
 use crate::{failure::Failure, printer::Printer};
@@ -12,8 +13,13 @@ use crate::{failure::Failure, printer::Printer};
 pub(super) fn load(path: Option<&Path>, printer: &Printer) -> Result<Rules, Failure> {
     match path {
         Some(path) => read(path, &Reading::strict(printer)).map(|(_, rules)| rules),
-        None => Ok(Rules::default()),
+        None => Ok(without_suite(Path::new(""))),
     }
+}
+
+/// The rules that come with the program, with scripts of a folder.
+pub(super) fn without_suite(folder: &Path) -> Rules {
+    Rules::default().with_scripts(JavaScript::of(folder))
 }
 
 /// What a suite says, for commands that need none of its rules compiled.

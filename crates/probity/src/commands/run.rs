@@ -11,6 +11,7 @@ mod resume;
 mod selection;
 mod sinks;
 mod summary;
+mod watching;
 
 use std::{
     io,
@@ -67,6 +68,15 @@ const WAITING_EVENTS: usize = 1024;
 const WAITING_BYTES: usize = 64 << 20;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
+    match (args.watch, &args.inputs) {
+        (true, _) => watching::run(args, printer),
+        (false, Some(path)) => watching::listing_inputs(path, || once(args, printer)),
+        (false, None) => once(args, printer),
+    }
+}
+
+/// One run of the suite.
+fn once(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
     ForcedExit::early(args).prepare();
     if !args.porcelain {
@@ -93,6 +103,7 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
 fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Result<Exit, Failure> {
     let reading = Reading { printer, unknown_keys: unknown_keys(args) };
     let project = Project::load(&args.suite, &args.place, flags(args)?, &reading)?;
+    watching::note_programs(&project);
     let store = Path::new(&project.settings.store);
     porcelain.result_file = store.display().to_string();
     let context = Context { args, project: &project, store, printer };
@@ -153,6 +164,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         ledger: None,
         cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
+        scorers: context.scorers(),
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;

@@ -145,3 +145,33 @@ fn a_wrong_conversation_is_told_with_its_place() {
     let project = project("openai", &server, &bad);
     insta::assert_snapshot!(project.shown(&["dataset", "validate", "cases.jsonl"]));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_dataset_names_no_file_outside_its_folder_and_the_working_directory() {
+    use std::os::unix::fs::symlink;
+
+    let outside = Project::new().file("secret.txt", "a secret").file("schema.json", "{}");
+    let secret = outside.path("secret.txt").display().to_string();
+    let case = |id: &str, key: &str, value: Value| json!({ "id": id, "prompt": "p", key: value });
+    let cases = [
+        case("var", "prompt_vars", json!({ "doc": format!("file://{secret}") })),
+        case("link", "prompt_vars", json!({ "doc": "file://link.txt" })),
+        case("pipe", "prompt_vars", json!({ "doc": "file://pipe" })),
+        case("schema", "schema", json!(outside.path("schema.json"))),
+        case("tools", "tools", json!(outside.path("schema.json"))),
+        json!({ "id": "image", "messages": [{ "role": "user", "content": [{ "image": secret }] }] }),
+        case("up", "prompt_vars", json!({ "doc": "file://../doc.txt" })),
+    ];
+    let server = FakeServer::start(Script::default());
+    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    let project = project("openai", &server, &[]).file("data/cases.jsonl", lines);
+    symlink(&secret, project.path("data/link.txt")).expect("a link");
+    let pipe = std::process::Command::new("mkfifo").arg(project.path("data/pipe")).status();
+    assert!(pipe.expect("mkfifo runs").success());
+
+    let told = project.shown(&["dataset", "validate", "data/cases.jsonl"]);
+    assert_eq!(told.matches("outside the folder of the dataset").count(), 5, "{told}");
+    assert_eq!(told.matches("not a regular file").count(), 1, "{told}");
+    assert!(!told.contains("doc.txt"), "{told}");
+}

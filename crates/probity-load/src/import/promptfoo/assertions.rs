@@ -10,7 +10,14 @@ use probity_core::{
 };
 
 /// Fields that are carried over.
-const CARRIED: &[&str] = &["type", "value", "threshold", "weight", "metric", "assert"];
+const CARRIED: &[&str] =
+    &["type", "value", "threshold", "weight", "metric", "config", "transform", "assert"];
+
+/// The assertion of that name, where both mean the same by it.
+pub(super) fn known(name: &str) -> Option<AssertionKind> {
+    let ours = |it: &AssertionKind| matches!(it.test, AssertionTest::Scorer | AssertionTest::Exec);
+    AssertionKind::named(name).filter(|it| !ours(it))
+}
 
 /// Reads a list of assertions; those we do not have are named and left out.
 pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assertion> {
@@ -20,7 +27,7 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             imported.note(id, "an assertion without a type is left out");
             continue;
         };
-        let Some(kind) = AssertionKind::named(&name) else {
+        let Some(kind) = known(&name) else {
             imported.note(id, format!("assertion `{name}` is not supported: left out"));
             continue;
         };
@@ -35,7 +42,9 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
         }
         let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
         let value = node.get("value").map(Node::to_json).filter(|it| !it.is_null());
-        if value.as_ref().and_then(Value::as_str).is_some_and(|it| it.starts_with("file://")) {
+        let is_script = matches!(kind.test, AssertionTest::Javascript | AssertionTest::Python);
+        let names_file = |it: &str| it.starts_with("file://") && !is_script;
+        if value.as_ref().and_then(Value::as_str).is_some_and(names_file) {
             imported.note(id, format!("the file of assertion `{name}` is not read: left out"));
             continue;
         }
@@ -53,6 +62,8 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             weight: number("weight"),
             threshold: number("threshold"),
             metric: text(node, "metric"),
+            config: node.get("config").map(Node::to_json).filter(|it| !it.is_null()),
+            transform: text(node, "transform"),
             members,
             ..Assertion::new(kind)
         });

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::Test;
+use super::{Test, assertions::known};
 use crate::import::{Imported, assertion, text};
 use probity_core::{
-    criteria::{Assertion, AssertionKind, AssertionTest},
+    criteria::{Assertion, AssertionTest},
     located::Node,
 };
 
@@ -51,9 +51,13 @@ fn parse(cell: &str, id: &str, imported: &mut Imported) -> Option<Assertion> {
         Some((name, threshold)) => (name, threshold.trim().parse::<f64>().ok()),
         None => (head.trim(), None),
     };
-    // Its older name.
-    let name = if name == "grade" { "llm-rubric" } else { name };
-    let Some(kind) = AssertionKind::named(name) else {
+    // Their older names.
+    let name = match name {
+        "grade" => "llm-rubric",
+        "fn" | "eval" => "javascript",
+        name => name,
+    };
+    let Some(kind) = known(name) else {
         if is_foreign(name) && (cell.contains(':') || threshold.is_some()) {
             imported.note(id, format!("assertion `{name}` is not supported: left out"));
             return None;
@@ -80,17 +84,14 @@ fn is_foreign(name: &str) -> bool {
         "context-faithfulness",
         "context-recall",
         "context-relevance",
-        "eval",
         "factuality",
         "file",
-        "fn",
         "g-eval",
         "gleu",
         "guardrails",
         "is-valid-function-call",
         "is-valid-openai-function-call",
         "is-valid-openai-tools-call",
-        "javascript",
         "meteor",
         "model-graded-closedqa",
         "model-graded-factuality",
@@ -98,7 +99,6 @@ fn is_foreign(name: &str) -> bool {
         "perplexity",
         "perplexity-score",
         "pi",
-        "python",
         "ruby",
         "select-best",
         "similar",

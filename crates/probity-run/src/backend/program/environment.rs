@@ -117,6 +117,19 @@ pub(super) fn of(
     Ok(env)
 }
 
+/// The usual variables and those that are named, for a program that is no backend.
+pub(crate) fn plain(
+    all: &BTreeMap<OsString, OsString>,
+    named: &[String],
+) -> BTreeMap<OsString, OsString> {
+    let allowed = |name: &str| matches(USUAL, name) || named.iter().any(|it| it == name);
+    let seen = all.iter().filter(|(name, _)| allowed(name.to_str().unwrap_or("")));
+    let seen = seen.map(|(name, value)| (name.clone(), value.clone()));
+    let fixed = [("TERM", "dumb"), ("NO_COLOR", "1")];
+    let fixed = fixed.into_iter().map(|(name, value)| (name.into(), value.into()));
+    fixed.chain(seen).collect()
+}
+
 /// Hands over the key under the name that the program looks for.
 fn tell_key(
     tool: Tool,

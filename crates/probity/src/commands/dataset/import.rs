@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use probity_core::{case::TestCase, criteria::CriteriaProblem, located::Step};
-use probity_grade::{Compiler, Rules};
+use probity_grade::Compiler;
 use probity_load::import::{Imported, Note, Origin, import};
 
-use super::{counted, create, write_failure};
+use super::{counted, create, rules, write_failure};
 use crate::{
     cli::ImportArg, exit::Exit, failure::Failure, output::refuse_same_file, printer::Printer,
 };
@@ -30,7 +30,8 @@ pub(super) fn run(
     let imported = import(origin(options.from), input, options.prompt)
         .map_err(|error| Failure::new("the file cannot be imported").because(error))?;
     let Imported { cases, mut notes, .. } = imported;
-    let cases = compilable(cases, &mut notes);
+    let folder = input.parent().unwrap_or(Path::new(""));
+    let cases = compilable(cases, folder, &mut notes);
     if cases.is_empty() {
         show_notes(&notes, printer);
         return Err(Failure::new("no case could be converted"));
@@ -61,8 +62,8 @@ fn origin(from: ImportArg) -> Origin {
 }
 
 /// Takes out the criteria that do not compile, such as a pattern in another dialect.
-fn compilable(cases: Vec<TestCase>, notes: &mut Vec<Note>) -> Vec<TestCase> {
-    let rules = Rules::default();
+fn compilable(cases: Vec<TestCase>, folder: &Path, notes: &mut Vec<Note>) -> Vec<TestCase> {
+    let rules = rules::without_suite(folder);
     let mut compiler = Compiler::new(&rules);
     let mut usable = Vec::with_capacity(cases.len());
     for mut case in cases {

@@ -6,11 +6,15 @@ use probity_core::{
     problem::{Problem, Severity},
     record::Selection,
 };
-use probity_load::suite::{BackendConfig, RunnerConfig};
+use probity_load::{
+    inputs,
+    suite::{BackendConfig, RunnerConfig},
+};
 use probity_run::{
     backend::{Backend, http},
     filter::Unmet,
     plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
+    scorer::Scorers,
 };
 
 use super::{Context, selection, unknown_keys};
@@ -115,6 +119,7 @@ impl Context<'_> {
         let scanned: Vec<Option<ScannedRunner>> = runners
             .iter()
             .map(|runner| {
+                inputs::now_for(Some(&runner.name));
                 let scanned = scan(runner, &site, &choice, &mut report)?;
                 // What will come to nothing is worth a word before anything is paid for.
                 if let Some(warning) = &scanned.warning {
@@ -123,6 +128,7 @@ impl Context<'_> {
                 Some(scanned)
             })
             .collect();
+        inputs::now_for(None);
         drop(shown);
         scanned.into_iter().collect::<Option<_>>().ok_or_else(|| {
             let what = if is_of_suite { "the suite" } else { "a dataset" };
@@ -165,6 +171,11 @@ impl Context<'_> {
                 ));
             }
         }
+    }
+
+    /// The programs of the suite that score replies.
+    pub(super) fn scorers(&self) -> Scorers {
+        Scorers::new(&self.project.suite.scorers, self.project.site())
     }
 
     /// Lays out which runner runs on which backend, and makes those ready.

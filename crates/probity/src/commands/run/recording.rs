@@ -3,6 +3,7 @@
 use std::io;
 
 use probity_core::record::CaseRecord;
+use probity_grade::again::is_of_scorer;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
@@ -42,9 +43,9 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     writer.finish().map_err(failed)?.finish()
 }
 
-/// Every answer of a case that asked for several.
+/// Every answer of a case that asked for several. Scorers are asked again by a replay.
 fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
-    for asked in &case.asked {
+    for asked in case.asked.iter().filter(|it| !is_of_scorer(it)) {
         // The error that the case ended in is that of its last question.
         let error = case.error.as_ref().filter(|_| asked.error.is_some());
         if asked.reply.is_none() && error.is_none() {

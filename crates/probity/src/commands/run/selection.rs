@@ -43,7 +43,7 @@ pub(super) fn of(args: &RunArgs) -> Selection {
         sample,
         shard,
         repeat,
-        runners: args.runners.clone(),
+        runners: if args.touched.is_empty() { &args.runners } else { &args.touched }.clone(),
         backends: args.backends.clone(),
         skill,
         group,

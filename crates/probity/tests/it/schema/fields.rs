@@ -187,7 +187,7 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
                 { "type": "tool-count", "value": { "name": "f", "min": 1, "max": 2 } },
             ] },
             { "user": [{ "text": "v" }], "expected_response": "r", "normalize": ["case"], "ignore": [","] },
-            { "user": "w", "schema": {} },
+            { "user": "w", "schema": {}, "transform": "output" },
             { "user": "x", "expected_response": "A", "choices": ["a", "b"] }] });
     check_whole("case", &[sound.clone(), other.clone(), talk.clone(), rubric.clone()]);
     let project = Project::new()
@@ -266,6 +266,7 @@ budget = { max_cost_usd = 1, max_calls = 1, max_tokens = 1 }
 gates = false
 timeout = "10m"
 judge = "recorded"
+transform = "output"
 [[runners]]
 name = "sizes"
 kind = "size_impact"
@@ -278,6 +279,15 @@ swap = false
 name = "foreign"
 kind = "program"
 command = ["x"]
+[scorers.one]
+command = ["x"]
+workers = 2
+timeout = "10s"
+env = ["X"]
+[scorers.two]
+python = "x.py"
+[scorers.three]
+node = "x.mjs"
 [refusal]
 phrases = ["no"]
 allow = ["never mind"]

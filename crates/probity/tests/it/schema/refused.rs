@@ -136,6 +136,7 @@ const EVIDENCE: &[&str] = &[
     "/scores/0/value",
     "estimated",
     "command",
+    "transformed",
     "partial_reply",
     "also",
     "alternatives",
@@ -427,6 +428,7 @@ fn results_that_are_not_whole_are_refused() {
         "expected_classification",
         "assert",
         "threshold",
+        "transform",
         "tags",
         "difficulty",
         "platform",
@@ -447,6 +449,7 @@ fn results_that_are_not_whole_are_refused() {
         "/tool_results/0/arguments",
         "/turns/0/assert/0/weight",
         "/turns/0/assert/0/metric",
+        "config",
     ];
     let optional = [EVIDENCE, &of_case].concat();
     let anything = [
@@ -455,6 +458,7 @@ fn results_that_are_not_whole_are_refused() {
         "/schema",
         "/execution",
         "/assert/0/value",
+        "/assert/0/config",
         "/arguments",
         "/tool_results/0/content",
         "/opaque",

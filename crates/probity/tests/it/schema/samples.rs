@@ -265,6 +265,7 @@ pub(super) fn classifications() -> Vec<Classification> {
             posix: Some(true),
             violations: vec!["v".into()],
         })),
+        transformed: Some(text("x")),
         partial_reply: true,
         also: vec![Also { rule: Rule::Policy, evidence: text("e") }],
     };
@@ -705,6 +706,8 @@ pub(super) fn case() -> TestCase {
         reading: reading(),
         stemmer: Some(true),
         word_order: Some(2),
+        config: Some(json!({"a": 1})),
+        transform: Some(text("output")),
         members,
     };
     let criteria = Criteria {
@@ -717,6 +720,7 @@ pub(super) fn case() -> TestCase {
         expected_classification: Some(Class::Pass),
         assertions: vec![assertion(vec![assertion(Vec::new())])],
         threshold: Some(0.5),
+        transform: Some(text("output")),
     };
     TestCase {
         license: Some(text("MIT")),

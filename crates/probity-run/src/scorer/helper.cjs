@@ -1,0 +1,45 @@
+// Runs JavaScript functions for Probity: a request on each line of standard input, an answer for
+// each. Whatever functions print goes to standard error, so that it cannot be taken for an answer.
+'use strict';
+const fs = require('node:fs');
+const path = require('node:path');
+const readline = require('node:readline');
+const { Console } = require('node:console');
+const { pathToFileURL } = require('node:url');
+
+const answerPipe = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+globalThis.console = new Console(process.stderr, process.stderr);
+
+const loaded = new Map();
+
+async function load({ file, function: name }) {
+  const key = `${file}:${name ?? ''}`;
+  if (!loaded.has(key)) {
+    if (!fs.existsSync(file)) throw new Error(`there is no file ${file}`);
+    const module = await import(pathToFileURL(file).href);
+    const exported = name ? module[name] ?? module.default?.[name] : module.default ?? module;
+    const found = typeof exported === 'function' ? exported : exported?.default;
+    if (typeof found !== 'function') throw new Error(`${path.basename(file)} does not export a function${name ? ` \`${name}\`` : ''}`);
+    loaded.set(key, found);
+  }
+  return loaded.get(key);
+}
+
+async function answer(request) {
+  try {
+    const returned = await (await load(request.run))(request.output, request.context);
+    return JSON.stringify({ id: request.id, returned: returned ?? null });
+  } catch (error) {
+    const where = /\(?([^()\s]+):(\d+):\d+\)?/.exec(`${error?.stack ?? ''}`.split('\n').slice(1).join('\n'));
+    const place = where ? ` (${path.basename(where[1])}, line ${where[2]})` : '';
+    const message = `${error?.name ?? 'Error'}: ${error?.message ?? error}${place}`;
+    return JSON.stringify({ id: request.id, error: message.slice(0, 2000) });
+  }
+}
+
+(async () => {
+  for await (const line of readline.createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    answerPipe(`${await answer(JSON.parse(line))}\n`);
+  }
+})();

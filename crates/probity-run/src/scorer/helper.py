@@ -1,0 +1,106 @@
+"""Runs Python functions for Probity: a request on each line of standard input, an answer for each.
+
+Scorers are called as `get_assert(output, context)`. Whatever functions print goes to standard error,
+so that it cannot be taken for an answer.
+"""
+
+import asyncio
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import textwrap
+import traceback
+
+LOADED = {}
+
+
+def load_file(path):
+    folder = os.path.dirname(path)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = "probity_scorer_%d" % len(LOADED)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_code(code):
+    """An expression over `output` and `context`, or the body of a function that returns."""
+    try:
+        compiled = compile(code.strip(), "<assertion>", "eval")
+        return lambda output, context: eval(compiled, {"output": output, "context": context})
+    except SyntaxError:
+        body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
+        names = {}
+        exec(compile("def get_assert(output, context):\n" + body, "<assertion>", "exec"), names)
+        return names["get_assert"]
+
+
+def function_of(run):
+    key = (run.get("file"), run.get("code"), run.get("function"))
+    if key not in LOADED:
+        if run.get("code") is not None:
+            LOADED[key] = load_code(run["code"])
+        else:
+            name = run.get("function") or "get_assert"
+            module = load_file(run["file"])
+            if not callable(getattr(module, name, None)):
+                raise AttributeError("%s has no function `%s`" % (run["file"], name))
+            LOADED[key] = getattr(module, name)
+    return LOADED[key]
+
+
+def plain(value):
+    """What JSON has no form of: data classes, and objects with fields."""
+    if hasattr(value, "item"):
+        return value.item()
+    return vars(value)
+
+
+def answer(request):
+    reply = {"id": request["id"]}
+    try:
+        returned = function_of(request["run"])(request["output"], request["context"])
+        if inspect.isawaitable(returned):
+            returned = asyncio.run(returned)
+        if isinstance(returned, str):
+            # Answers as text are in use: `true`, `0.5`, or a table as JSON.
+            text = returned.strip()
+            returned = json.loads(text.lower() if text.lower() in ("true", "false") else text)
+        reply["returned"] = returned
+        return json.dumps(reply, default=plain, allow_nan=False)
+    except BaseException as error:  # noqa: B902
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        where = ""
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [it for it in frames if it.filename != __file__]
+        if own:
+            where = " (%s, line %s)" % (os.path.basename(own[-1].filename), own[-1].lineno)
+        message = "%s: %s%s" % (type(error).__name__, error, where)
+        return json.dumps({"id": request["id"], "error": message[:2000]})
+
+
+def printing_to(errors):
+    """What functions print goes to standard error, also after one of them has closed it."""
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
+    if sys.stderr is not sys.stdout or sys.stderr.closed:
+        file = os.fdopen(os.dup(errors), "w", buffering=1, encoding="utf-8", errors="replace")
+        sys.stdout = sys.stderr = file
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    errors = os.dup(2)
+    for line in sys.stdin.buffer:
+        printing_to(errors)
+        out.write(answer(json.loads(line)) + "\n")
+        out.flush()
+
+
+main()

@@ -1,0 +1,433 @@
+//! Scorers of one's own: scripts, programs that stay up, programs that are run for one reply.
+
+mod hostile;
+
+use probity_testkit::{Answer, FakeServer, Script};
+use serde_json::{Value, json};
+
+use crate::{
+    project::Project,
+    run::{run, stored, suite},
+};
+
+fn server(reply: &str) -> FakeServer {
+    FakeServer::start(Script::always(Answer::text(reply)))
+}
+
+fn cases(cases: &[(&str, Value)]) -> String {
+    let line = |(id, fields): &(&str, Value)| {
+        let mut case = json!({ "id": id, "prompt": "Say it", "prompt_vars": { "city": "Paris" } });
+        case.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        format!("{case}\n")
+    };
+    cases.iter().map(line).collect()
+}
+
+fn asserting(assertion: &Value) -> Value {
+    json!({ "assert": [assertion] })
+}
+
+fn javascript(value: &str) -> Value {
+    asserting(&json!({ "type": "javascript", "value": value }))
+}
+
+fn project(server: &FakeServer, more: &str, dataset: &[(&str, Value)]) -> Project {
+    Project::new()
+        .file("cases.jsonl", cases(dataset))
+        .file("probity.toml", format!("max_error_rate = 1.0\n{}", suite(&[("fake", server)], more)))
+}
+
+fn of(stored: &[Value], id: &str) -> Value {
+    stored.iter().find(|it| it["case_id"] == id).unwrap().clone()
+}
+
+#[track_caller]
+fn verdicts(stored: &[Value], expected: &[(&str, &str)]) {
+    for (id, verdict) in expected {
+        let found = of(stored, id);
+        assert_eq!(found["verdict"], *verdict, "{id}: {}", found["reason"]);
+    }
+    assert_eq!(stored.len(), expected.len());
+}
+
+#[test]
+fn javascript_judges_replies() {
+    let server = server("Paris is large");
+    let dataset = [
+        ("expression", javascript("output.includes(context.vars.city)")),
+        ("body", javascript("const n = output.length;\nreturn n > 100;")),
+        (
+            "arrow",
+            javascript(
+                "(output, { prompt, test }) => prompt === 'Say it' && test.vars.city === 'Paris'",
+            ),
+        ),
+        ("number", asserting(&json!({ "type": "javascript", "value": "0.4", "threshold": 0.5 }))),
+        ("not", asserting(&json!({ "type": "not-javascript", "value": "output.length > 100" }))),
+        (
+            "config",
+            asserting(
+                &json!({ "type": "javascript", "value": "output.length > context.config.least", "config": { "least": 5 } }),
+            ),
+        ),
+        (
+            "table",
+            asserting(&json!({ "type": "javascript", "metric": "tone",
+            "value": "({ pass: false, score: 0.25, reason: 'too loud', namedScores: { calm: 0.1 } })" })),
+        ),
+        ("file", asserting(&json!({ "type": "javascript", "value": "file://lib/score.js" }))),
+    ];
+    let project = project(&server, "", &dataset)
+        .file("lib/score.js", "const { has } = require('./words');\nmodule.exports = (output, context) => has(output, context.vars.city);")
+        .file("lib/words.js", "exports.has = (text, word) => text.split(' ').includes(word);");
+    run(&project, &[]);
+    let found = stored(&project);
+    let expected = [
+        ("expression", "pass"),
+        ("body", "fail"),
+        ("arrow", "pass"),
+        ("number", "fail"),
+        ("not", "pass"),
+        ("config", "pass"),
+        ("table", "fail"),
+        ("file", "pass"),
+    ];
+    verdicts(&found, &expected);
+    let table = of(&found, "table");
+    assert_eq!(table["reason"], "too loud");
+    let scores = &table["classification"]["scores"];
+    assert_eq!((&scores[0]["name"], &scores[0]["value"]), (&json!("tone"), &json!(0.25)));
+    assert_eq!(
+        (&scores[1]["name"], &scores[1]["value"], &scores[1]["weight"]),
+        (&json!("calm"), &json!(0.1), &json!(0.0))
+    );
+    // The same rules judge what is stored.
+    let again = project.shown(&["rescore", "latest"]);
+    assert!(again.starts_with("exit"), "{again}");
+    verdicts(&stored(&project), &expected);
+}
+
+#[test]
+fn a_script_that_fails_says_nothing_of_the_model() {
+    let server = server("Paris");
+    let dataset = [
+        ("throws", javascript("const a = 1;\nthrow new Error('no idea');")),
+        ("text", javascript("'yes'")),
+        ("endless", javascript("while (true) {}")),
+        ("memory", javascript("const a = []; while (true) a.push('x'.repeat(1000) + a.length);")),
+        ("deep", javascript("(function f() { return f() + 1 })()")),
+        ("backtracking", javascript("/(a+)+$/.test('a'.repeat(50) + 'b')")),
+        (
+            "pollutes",
+            javascript(
+                "Object.prototype.pass = true; Array.prototype.includes = () => true; globalThis.x = 1; return true;",
+            ),
+        ),
+        ("getter", javascript("({ get pass() { while (true); } })")),
+        ("huge", javascript("({ pass: true, reason: 'x'.repeat(5e6) })")),
+        (
+            "after",
+            javascript(
+                "typeof x === 'undefined' && !['a'].includes('b') && ({}).pass === undefined",
+            ),
+        ),
+        (
+            "wrong-anyway",
+            json!({ "expected_response": "Rome", "assert": [{ "type": "javascript", "value": "throw 1" }] }),
+        ),
+    ];
+    let project = project(&server, "", &dataset);
+    run(&project, &[]);
+    let found = stored(&project);
+    verdicts(
+        &found,
+        &[
+            ("throws", "error"),
+            ("text", "error"),
+            ("endless", "error"),
+            ("memory", "error"),
+            ("deep", "error"),
+            ("backtracking", "error"),
+            ("pollutes", "pass"),
+            ("getter", "error"),
+            ("huge", "error"),
+            ("after", "pass"),
+            ("wrong-anyway", "fail"),
+        ],
+    );
+    let reason = |id: &str| of(&found, id)["reason"].as_str().unwrap().to_owned();
+    assert_eq!(reason("throws"), "the script failed: no idea (line 2)");
+    assert!(reason("endless").contains("million steps"), "{}", reason("endless"));
+    assert!(reason("text").contains("it returned a text"), "{}", reason("text"));
+}
+
+#[test]
+fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
+    let server = server("Paris");
+    let dataset = [
+        ("syntax", javascript("const a = 1;\nreturn a +;")),
+        ("no-file", javascript("file://none.js")),
+        ("typescript", javascript("file://score.ts")),
+        ("unknown", asserting(&json!({ "type": "scorer", "value": "tone" }))),
+        ("no-python", asserting(&json!({ "type": "python", "value": "file://none.py:score" }))),
+        ("outside", javascript("file:///etc/secret.js")),
+        ("transform", json!({ "expected_response": "x", "transform": "output +" })),
+    ];
+    let project = project(&server, "[scorers.length]\ncommand = [\"true\"]\n", &dataset);
+    let shown = project.shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    for expected in [
+        "(line 2)",
+        "none.js",
+        "is not JavaScript",
+        "the suite has no scorer `tone`",
+        "`none.py` cannot be used",
+        "/etc/secret.js",
+        "unexpected token",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert_eq!(server.seen().asked, 0);
+}
+
+#[test]
+fn a_transform_makes_what_is_checked() {
+    let server = server("Answer: {\"city\": \"Paris\", \"n\": [1, 2]}");
+    let parse = "JSON.parse(output.slice(output.indexOf('{')))";
+    let dataset = [
+        (
+            "field",
+            json!({ "transform": format!("{parse}.city"), "expected_response": "Paris", "match": "exact" }),
+        ),
+        (
+            "object",
+            json!({ "transform": parse, "assert": [{ "type": "javascript", "value": "output.n.length === 2" }, { "type": "is-json" }] }),
+        ),
+        (
+            "assertion",
+            json!({ "transform": "output", "assert": [
+            { "type": "equals", "value": "PARIS", "transform": format!("{parse}.city.toUpperCase()") },
+            { "type": "starts-with", "value": "Answer" }] }),
+        ),
+        ("fails", json!({ "transform": "JSON.parse(output)", "expected_response": "x" })),
+        ("runner", json!({ "expected_response": "ANSWER", "match": "starts_with" })),
+    ];
+    let project = project(&server, "", &dataset);
+    let text = project.read("probity.toml").replace(
+        "dataset = \"cases.jsonl\"\n",
+        "dataset = \"cases.jsonl\"\ntransform = \"output.toUpperCase()\"\n",
+    );
+    let project = project.file("probity.toml", text);
+    run(&project, &[]);
+    let found = stored(&project);
+    verdicts(
+        &found,
+        &[
+            ("field", "pass"),
+            ("object", "pass"),
+            ("assertion", "pass"),
+            ("fails", "error"),
+            ("runner", "pass"),
+        ],
+    );
+    assert_eq!(of(&found, "field")["classification"]["details"]["transformed"], "Paris");
+    let shown = project.shown(&["show", "latest", "object"]);
+    assert!(shown.contains("transformed"), "{shown}");
+    assert!(of(&found, "fails")["reason"].as_str().unwrap().starts_with("the transform failed"));
+}
+
+const LENGTH_PY: &str = r#"
+import json, os, sys
+print("a line that is no answer")
+for line in sys.stdin:
+    request = json.loads(line)
+    output, config = request["output"], request["context"].get("config") or {}
+    if output == "crash" or config.get("crash"):
+        print("last words", file=sys.stderr)
+        os._exit(3)
+    if config.get("hang"):
+        import time
+        time.sleep(1000)
+    if config.get("flood"):
+        sys.stdout.write("x" * (20 << 20))
+    print(json.dumps({"id": request["id"] - 1, "pass": False}))
+    print("noise", {"id": request["id"]}, flush=True)
+    score = min(1.0, len(output) / 10)
+    print(json.dumps({"id": request["id"], "score": score, "reason": "pid %d" % os.getpid(), "scores": {"length": score}}), flush=True)
+"#;
+
+fn by(scorer: &str, config: &Value) -> Value {
+    asserting(&json!({ "type": "scorer", "value": scorer, "config": config, "threshold": 0.5 }))
+}
+
+#[test]
+fn a_program_stays_up_and_its_death_is_no_verdict() {
+    let server = server("Paris");
+    let mut dataset: Vec<(String, Value)> =
+        (0..20).map(|at| (format!("case-{at}"), by("length", &json!({})))).collect();
+    for (id, config) in [
+        ("crash", json!({ "crash": true })),
+        ("hang", json!({ "hang": true })),
+        ("flood", json!({ "flood": true })),
+    ] {
+        dataset.push((id.to_owned(), by("length", &config)));
+    }
+    let dataset: Vec<(&str, Value)> =
+        dataset.iter().map(|(id, it)| (id.as_str(), it.clone())).collect();
+    let scorer = "[scorers.length]\ncommand = [\"python3\", \"length.py\"]\ntimeout = \"2s\"\n";
+    let project = project(&server, scorer, &dataset).file("length.py", LENGTH_PY);
+    run(&project, &[]);
+    let found = stored(&project);
+    let mut pids = std::collections::BTreeSet::new();
+    for (id, _) in dataset.iter().take(20) {
+        let case = of(&found, id);
+        assert_eq!(case["verdict"], "pass", "{}", case["reason"]);
+        pids.insert(case["classification"]["scores"][0]["reason"].to_string());
+    }
+    assert!(pids.len() <= 4, "it is restarted only when it died: {pids:?}");
+    let reason = |id: &str| of(&found, id)["reason"].as_str().unwrap().to_owned();
+    for id in ["crash", "hang", "flood"] {
+        assert_eq!(of(&found, id)["verdict"], "error", "{}", reason(id));
+    }
+    assert!(reason("crash").contains("last words"), "{}", reason("crash"));
+    assert!(reason("hang").contains("no answer within 2s"), "{}", reason("hang"));
+    assert!(reason("flood").contains("MiB"), "{}", reason("flood"));
+    // Nobody is asked again.
+    let calls = server.seen().asked;
+    project.shown(&["rescore", "latest"]);
+    assert_eq!(of(&stored(&project), "case-3")["verdict"], "pass");
+    assert_eq!(of(&stored(&project), "crash")["verdict"], "error");
+    assert_eq!(server.seen().asked, calls);
+}
+
+#[test]
+fn python_functions_are_run_as_promptfoo_runs_them() {
+    let server = server("Paris is large");
+    let python = |value: &str| {
+        asserting(&json!({ "type": "python", "value": value, "config": { "least": 3 } }))
+    };
+    let dataset = [
+        ("expression", python("len(output) > context['config']['least']")),
+        (
+            "body",
+            python(
+                "words = output.split()\nprint('noise')\nreturn {'pass': len(words) == 3, 'score': 1.0, 'reason': 'counted'}",
+            ),
+        ),
+        ("file", python("file://score.py")),
+        ("named", python("file://score.py:loud")),
+        ("raises", python("1 / 0")),
+        ("no-function", python("file://score.py:none")),
+    ];
+    let project = project(&server, "", &dataset).file(
+        "score.py",
+        "import helper\n\ndef get_assert(output, context):\n    print('hello')\n    return helper.score(output, context['vars']['city'])\n\ndef loud(output, context):\n    return output.isupper()\n",
+    )
+    .file("helper.py", "def score(output, city):\n    return {'pass_': city in output, 'score': 0.75, 'named_scores': {'city': 1}}\n");
+    run(&project, &[]);
+    let found = stored(&project);
+    verdicts(
+        &found,
+        &[
+            ("expression", "pass"),
+            ("body", "pass"),
+            ("file", "pass"),
+            ("named", "fail"),
+            ("raises", "error"),
+            ("no-function", "error"),
+        ],
+    );
+    let reason = |id: &str| of(&found, id)["reason"].as_str().unwrap().to_owned();
+    assert!(reason("raises").contains("ZeroDivisionError"), "{}", reason("raises"));
+    assert!(reason("no-function").contains("no function `none`"), "{}", reason("no-function"));
+    assert_eq!(of(&found, "file")["classification"]["scores"][0]["value"], 0.75);
+}
+
+#[test]
+fn node_runs_files_that_need_packages() {
+    let server = server("Paris is large");
+    let dataset = [("node", asserting(&json!({ "type": "scorer", "value": "words" })))];
+    let project = project(&server, "[scorers.words]\nnode = \"score.mjs\"\n", &dataset)
+        .file("score.mjs", "import { basename } from 'node:path';\nimport words from 'words';\nexport default async (output, context) => {\n  console.log('noise');\n  return { pass: words(output) === 3 && basename('/a/b') === 'b', score: 1, reason: context.vars.city };\n};\n")
+        .file("node_modules/words/package.json", "{\"name\": \"words\", \"main\": \"index.js\"}")
+        .file("node_modules/words/index.js", "module.exports = (text) => text.split(' ').length;");
+    run(&project, &[]).expect(0, &[]);
+    let found = stored(&project);
+    assert_eq!(of(&found, "node")["classification"]["scores"][0]["reason"], "Paris");
+}
+
+#[test]
+fn a_program_is_run_for_one_reply() {
+    let server = server("Paris is large");
+    let exec = |words: &[&str]| asserting(&json!({ "type": "exec", "value": words }));
+    let dataset = [
+        ("grep", exec(&["grep", "-q", "Paris"])),
+        ("fails", exec(&["sh", "-c", "echo not enough; exit 1"])),
+        ("table", exec(&["./check.sh", "x"])),
+        ("context", exec(&["sh", "-c", "grep -q Paris \"$PROBITY_CONTEXT\""])),
+        ("missing", exec(&["./none.sh"])),
+        ("killed", exec(&["sh", "-c", "kill -9 $$"])),
+        ("not-found", exec(&["sh", "-c", "no-such-program"])),
+    ];
+    let project = project(&server, "", &dataset).file(
+        "check.sh",
+        "#!/bin/sh\ncat >/dev/null\necho working\necho '{\"score\": 0.5, \"reason\": \"half\", \"scores\": {\"depth\": 0.2}}'\n",
+    );
+    let script = project.path("check.sh");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    run(&project, &[]);
+    let found = stored(&project);
+    verdicts(
+        &found,
+        &[
+            ("grep", "pass"),
+            ("fails", "fail"),
+            ("table", "pass"),
+            ("context", "pass"),
+            ("missing", "error"),
+            ("killed", "error"),
+            ("not-found", "error"),
+        ],
+    );
+    assert_eq!(of(&found, "fails")["reason"], "not enough");
+    assert_eq!(of(&found, "table")["classification"]["scores"][1]["name"], "depth");
+}
+
+#[test]
+fn a_gate_may_name_a_score_that_only_a_scorer_knows() {
+    let server = server("Paris");
+    let dataset = [("case", javascript("({ pass: true, scores: { calm: 0.4 } })"))];
+    let project = project(&server, "", &dataset);
+    let text = project.read("probity.toml").replace(
+        "dataset = \"cases.jsonl\"\n",
+        "dataset = \"cases.jsonl\"\ngates = { \"score.calm\" = { min = 0.5 } }\n",
+    );
+    run(&project.file("probity.toml", text), &[]).expect(1, &[]);
+}
+
+#[test]
+fn an_answer_to_another_question_is_not_taken_for_one_to_this() {
+    let server = server("Paris");
+    let asked = |config: &Value| {
+        let assertion = json!({ "type": "python", "value": "len(output) > 3", "config": config });
+        [("case", asserting(&assertion))]
+    };
+    let project = project(&server, "", &asked(&json!({ "least": 1 })));
+    run(&project, &[]);
+    verdicts(&stored(&project), &[("case", "pass")]);
+    let project = project.file("cases.jsonl", cases(&asked(&json!({ "least": 2 }))));
+    project.shown(&["rescore", "latest"]);
+    let found = stored(&project);
+    verdicts(&found, &[("case", "error")]);
+    assert_eq!(of(&found, "case")["reason"], "another scorer was asked, or with another `config`");
+}
+
+#[test]
+fn a_scorer_is_given_the_whole_reply() {
+    let server = server("Paris");
+    let assertion = json!({ "type": "python", "value": "True", "extract": "last_number" });
+    let shown = project(&server, "", &[("case", asserting(&assertion))]).shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    assert!(shown.contains("take the answer out with `transform`"), "{shown}");
+    assert_eq!(server.seen().asked, 0);
+}

@@ -1,0 +1,217 @@
+//! Scorers that mean ill, or are broken: each costs its own case an error, and nothing else.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde_json::{Value, json};
+
+use super::{asserting, by, javascript, of, project, server};
+use crate::{
+    project::Project,
+    resume::is_alive,
+    run::{run, stored},
+};
+
+/// Does what the assertion's `config` tells it; for the rest it finds every reply good.
+const SCORER: &str = r#"
+import json, os, subprocess, sys, time
+for line in sys.stdin:
+    request = json.loads(line)
+    do = (request["context"].get("config") or {}).get("do")
+    answer = json.dumps({"id": request["id"], "pass": True})
+    if do == "loop":
+        while True:
+            pass
+    elif do == "gigabyte":
+        for _ in range(1024):
+            sys.stdout.write("x" * (1 << 20))
+    elif do == "crash":
+        os.abort()
+    elif do == "no-json":
+        answer = "yes"
+    elif do == "no-verdict":
+        answer = json.dumps({"id": request["id"], "verdict": "good"})
+    elif do == "wrong-type":
+        answer = json.dumps({"id": request["id"], "pass": "yes"})
+    elif do == "not-finite":
+        answer = json.dumps({"id": request["id"], "score": float("nan")})
+    elif do == "no-newline":
+        sys.stdout.write(answer)
+        sys.stdout.flush()
+        time.sleep(1000)
+    elif do == "children":
+        child = subprocess.Popen(["sleep", "1000"])
+        with open("child.pid", "w") as file:
+            file.write(str(child.pid))
+        os._exit(3)
+    elif do == "prints":
+        for at in range(10000):
+            print("noise", at, json.dumps({"id": request["id"] + 1 + at, "pass": False}))
+            print("noise", at, file=sys.stderr)
+    elif do == "ends":
+        print(answer, flush=True)
+        os._exit(0)
+    print(answer, flush=True)
+"#;
+
+/// What is done, and how the error begins; none where the case passes all the same.
+const DONE: [(&str, Option<&str>); 11] = [
+    ("loop", Some("no answer within 5s")),
+    ("gigabyte", Some("it wrote more than 8 MiB")),
+    ("crash", Some("it ended without an answer")),
+    ("no-json", Some("no answer within 5s")),
+    ("no-verdict", Some("it says neither `pass` nor `score`")),
+    ("wrong-type", Some("its `pass` is neither true nor false")),
+    ("not-finite", Some("no answer within 5s")),
+    ("no-newline", Some("no answer within 5s")),
+    ("children", Some("it ended without an answer")),
+    ("prints", None),
+    ("ends", None),
+];
+
+#[track_caller]
+fn check(project: &Project, expected: &BTreeMap<String, Option<&str>>) {
+    run(project, &[]);
+    let found = stored(project);
+    assert_eq!(found.len(), expected.len());
+    for (id, error) in expected {
+        let case = of(&found, id);
+        let reason = case["reason"].as_str().unwrap_or_default();
+        match error {
+            None => assert_eq!(case["verdict"], "pass", "{id}: {reason}"),
+            Some(error) => {
+                assert_eq!(case["verdict"], "error", "{id}: {reason}");
+                assert!(reason.contains(error), "{id}: {reason}");
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn is_gone(project: &Project, file: &str) {
+    let pid = project.read(file).trim().parse().unwrap();
+    assert!(!is_alive(pid), "process {pid} of {file} still runs");
+}
+
+#[test]
+fn a_hostile_program_that_stays_up_costs_its_case_an_error() {
+    let server = server("Paris");
+    let mut suite = String::new();
+    let mut expected = BTreeMap::new();
+    let mut dataset: Vec<(String, Value)> = Vec::new();
+    for (done, error) in DONE {
+        let _ = writeln!(
+            suite,
+            "[scorers.{done}]\ncommand = [\"python3\", \"scorer.py\"]\ntimeout = \"5s\""
+        );
+        for (id, config, error) in [
+            (format!("{done}-before"), json!({}), None),
+            (done.to_owned(), json!({ "do": done }), error),
+            (format!("{done}-after"), json!({}), None),
+        ] {
+            dataset.push((id.clone(), by(done, &config)));
+            expected.insert(id, error);
+        }
+    }
+    let dataset: Vec<(&str, Value)> =
+        dataset.iter().map(|(id, it)| (id.as_str(), it.clone())).collect();
+    let project = project(&server, &suite, &dataset).file("scorer.py", SCORER);
+    check(&project, &expected);
+    is_gone(&project, "child.pid");
+    assert_eq!(server.seen().asked, dataset.len() as u64, "no model is asked again for a scorer");
+}
+
+#[test]
+fn a_hostile_program_for_one_reply_costs_its_case_an_error() {
+    let server = server("Paris");
+    let exec = |script: &str| asserting(&json!({ "type": "exec", "value": ["sh", "-c", script] }));
+    let dataset = [
+        ("loop", exec("while :; do :; done")),
+        ("gigabyte", exec("head -c 1073741824 /dev/zero")),
+        ("crash", exec("kill -ABRT $$")),
+        ("wrong-type", exec("echo '{\"pass\": \"yes\"}'")),
+        ("prints", exec("echo noise; echo noise >&2; echo '{\"pass\": true}'")),
+        ("no-newline", exec("printf '{\"pass\": true}'")),
+        ("children", exec("sleep 1000 & echo $! >child.pid; exit 0")),
+        ("innocent", exec("true")),
+    ];
+    let expected = BTreeMap::from([
+        ("loop".to_owned(), Some("it took more than")),
+        ("gigabyte".to_owned(), Some("it wrote too much")),
+        ("crash".to_owned(), Some("SIGABRT")),
+        ("wrong-type".to_owned(), Some("its `pass` is neither true nor false")),
+        ("prints".to_owned(), None),
+        ("no-newline".to_owned(), None),
+        ("children".to_owned(), None),
+        ("innocent".to_owned(), None),
+    ]);
+    let project = project(&server, "[timeouts]\ncase = \"6s\"\n", &dataset);
+    check(&project, &expected);
+    is_gone(&project, "child.pid");
+}
+
+#[test]
+fn a_hostile_python_function_costs_its_case_an_error() {
+    let server = server("Paris");
+    let python = |code: &str| asserting(&json!({ "type": "python", "value": code }));
+    let dataset = [
+        ("crash", python("import os\nos._exit(3)")),
+        ("exits", python("import sys\nsys.exit(0)")),
+        ("wrong-type", python("['yes']")),
+        ("not-finite", python("float('nan')")),
+        ("recursion", python("def f():\n    return f()\nreturn f()")),
+        (
+            "prints",
+            python(
+                "import os, sys\nprint('noise')\nos.write(1, b'{\"id\": 1, \"pass\": false}\\n')\nreturn True",
+            ),
+        ),
+        ("closes", python("import os, sys\nsys.stdout.close()\nos.close(1)\nreturn True")),
+        ("innocent", python("True")),
+    ];
+    let expected = BTreeMap::from([
+        ("crash".to_owned(), Some("it ended without an answer")),
+        ("exits".to_owned(), Some("SystemExit")),
+        ("wrong-type".to_owned(), Some("it returned a list")),
+        ("not-finite".to_owned(), Some("ValueError")),
+        ("recursion".to_owned(), Some("RecursionError")),
+        ("prints".to_owned(), None),
+        ("closes".to_owned(), None),
+        ("innocent".to_owned(), None),
+    ]);
+    check(&project(&server, "", &dataset), &expected);
+}
+
+#[test]
+fn a_hostile_script_costs_its_case_an_error() {
+    let server = server("Paris");
+    let dataset = [
+        ("loop", javascript("while (true) {}")),
+        ("gigabyte", javascript("new ArrayBuffer(1 << 30).byteLength > 0")),
+        (
+            "gigabyte-in-parts",
+            javascript("const all = [];\nfor (;;) all.push(new Array(1e6).fill(all.length));"),
+        ),
+        ("crash", javascript("throw new Error('no')")),
+        ("wrong-type", javascript("({ pass: 'yes' })")),
+        ("not-finite", javascript("0 / 0")),
+        ("recursion", javascript("const f = () => f() + 1;\nreturn f();")),
+        ("prints", javascript("console.log('noise'); console.error('noise'); return true;")),
+        ("child", javascript("require('child_process').execSync('true')")),
+        ("never-done", javascript("(async () => { await new Promise(() => {}); })()")),
+        ("innocent", javascript("true")),
+    ];
+    let expected = BTreeMap::from([
+        ("loop".to_owned(), Some("million steps")),
+        ("gigabyte".to_owned(), Some("memory")),
+        ("gigabyte-in-parts".to_owned(), Some("memory")),
+        ("crash".to_owned(), Some("the script failed: no")),
+        ("wrong-type".to_owned(), Some("its `pass` is neither true nor false")),
+        ("not-finite".to_owned(), Some("the script failed")),
+        ("recursion".to_owned(), Some("the script failed")),
+        ("prints".to_owned(), None),
+        ("child".to_owned(), Some("require is not defined")),
+        ("never-done".to_owned(), Some("the script failed")),
+        ("innocent".to_owned(), None),
+    ]);
+    check(&project(&server, "", &dataset), &expected);
+}

@@ -1,0 +1,107 @@
+//! `run --watch`: what a changed file touches is run again, and nothing else.
+
+use std::{
+    fs::{self, File},
+    process::{Child, Stdio},
+};
+
+use probity_testkit::{Answer, FakeServer, Rule, Script, When};
+
+use crate::{
+    project::Project,
+    resume::{PATIENCE, signal, wait_until},
+};
+
+const SUITE: &str = r#"
+[backends.b]
+kind = "openai"
+base_url = "URL"
+model = "m-1"
+[[runners]]
+name = "first"
+dataset = "first.jsonl"
+[[runners]]
+name = "second"
+dataset = "second.jsonl"
+"#;
+
+fn case(id: &str, prompt: &str) -> String {
+    format!(
+        "{{\"id\": \"{id}\", \"prompt\": \"{prompt}\", \"assert\": [{{\"type\": \"regex\", \"value\": \".\"}}]}}\n"
+    )
+}
+
+fn project(server: &FakeServer) -> Project {
+    Project::new()
+        .file("probity.toml", SUITE.replace("URL", &server.url()))
+        .file("first.jsonl", case("a", "say a") + &case("b", "say b"))
+        .file("second.jsonl", case("c", "say c"))
+}
+
+/// A watch that ends with its test, however that ends.
+struct Watch(Child);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn watch(project: &Project) -> Watch {
+    let told = |name: &str| File::create(project.path(name)).unwrap();
+    let mut command = project.command(&["run", "--watch"]);
+    command.stdin(Stdio::null()).stdout(told("out.txt")).stderr(told("err.txt"));
+    Watch(command.spawn().unwrap())
+}
+
+/// Waits until files are watched again after so many runs.
+fn wait_for_runs(project: &Project, count: usize) {
+    wait_until("the run is over", || project.read("err.txt").matches("watching ").count() == count);
+}
+
+fn end(project: &Project, mut watch: Watch) -> (Option<i32>, String) {
+    signal("-INT", watch.0.id());
+    (watch.0.wait().unwrap().code(), project.read("err.txt"))
+}
+
+#[test]
+fn a_changed_dataset_is_run_again_alone_and_from_the_cache() {
+    let server = FakeServer::start(Script::default());
+    let project = project(&server);
+    let child = watch(&project);
+    wait_for_runs(&project, 1);
+    assert_eq!(server.seen().asked, 3);
+
+    fs::write(project.path("first.jsonl"), case("a", "say a") + &case("new", "say d")).unwrap();
+    wait_for_runs(&project, 2);
+    assert_eq!(server.seen().asked, 4, "only the new case is asked");
+
+    // Nothing of this can be used, and the next change is waited for all the same.
+    fs::write(project.path("probity.toml"), "runners = 1").unwrap();
+    wait_for_runs(&project, 3);
+    fs::write(project.path("probity.toml"), SUITE.replace("URL", &server.url())).unwrap();
+    wait_for_runs(&project, 4);
+
+    let (code, told) = end(&project, child);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("first.jsonl changed"), "{told}");
+    let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
+    let cases = ["\"cases\":3", "\"cases\":2", "\"cases\":3"];
+    assert_eq!(runs.lines().count(), 3, "{runs}");
+    assert!(runs.lines().zip(cases).all(|(run, cases)| run.contains(cases)), "{runs}");
+    assert_eq!(server.seen().asked, 4);
+}
+
+#[test]
+fn a_signal_stops_the_run_that_goes_on() {
+    let rule = Rule::new(When::Requests(1..1000), Answer::Hang);
+    let server = FakeServer::start(Script::default().rule(rule));
+    let project = project(&server);
+    let child = watch(&project);
+    assert!(server.wait_until(|seen| seen.in_flight > 0, PATIENCE));
+    let (code, told) = end(&project, child);
+    assert_eq!(code, Some(3), "{told}");
+    assert!(!told.contains("watching "), "{told}");
+}
