@@ -349,6 +349,8 @@ named_enum! {
         FinishReason = "finish-reason",
         /// The call took at most `threshold` milliseconds.
         Latency = "latency",
+        /// The first token took at most `threshold` milliseconds.
+        TimeToFirstToken = "time-to-first-token",
         /// The call cost at most `threshold` dollars.
         Cost = "cost",
         /// A judge gives the reply at least `threshold` for the value: a rubric, or a list of criteria.

@@ -60,6 +60,9 @@ pub struct EvaluationResult {
     pub suite: String,
     /// The runner.
     pub runner: String,
+    /// The prompt variant, if the runner has several.
+    #[serde(default)]
+    pub variant: Option<String>,
     /// What the runner does.
     pub kind: RunnerKind,
     /// The model that was asked for.
@@ -113,6 +116,12 @@ pub struct EvaluationResult {
     /// How long calls took.
     #[serde(default)]
     pub latency_ms: Option<Latency>,
+    /// How long first tokens took, of replies that were read while they were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<Latency>,
+    /// Tokens a second of such replies: the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
     /// Calls that were made.
     pub calls: u64,
     /// Tokens of prompts.
@@ -283,6 +292,7 @@ impl EvaluationResult {
             run_id: run.run_id.clone(),
             suite: run.suite.clone(),
             runner: runner.clone(),
+            variant: info.variant.clone(),
             kind: *kind,
             model: model.clone(),
             dataset: dataset.clone(),
@@ -313,14 +323,9 @@ impl EvaluationResult {
             meta: lane.status.as_ref().into(),
             tool_version: judging.tool_version.clone(),
             per_tag: tags.iter().map(|(tag, it)| (tag.clone(), (*it).into())).collect(),
-            latency_ms: metrics.latency.map(|it| Latency {
-                count: it.count,
-                mean: rounded(it.mean),
-                p50: rounded(it.p50),
-                p95: rounded(it.p95),
-                p99: rounded(it.p99),
-                max: rounded(it.max),
-            }),
+            latency_ms: metrics.latency.map(rounded_latency),
+            ttft_ms: metrics.ttft.map(rounded_latency),
+            tokens_per_second: metrics.tokens_per_second.map(rounded),
             calls: metrics.calls,
             input_tokens: metrics.input_tokens,
             output_tokens: metrics.output_tokens,
@@ -370,6 +375,17 @@ fn repeats(repeats: &Repeats, min_pass: Option<u32>) -> RepeatsResult {
         pass_at: by_tries.iter().map(|it| (it.k, rounded(it.any))).collect(),
         pass_hat: by_tries.iter().map(|it| (it.k, rounded(it.all))).collect(),
         flaky: flaky.clone(),
+    }
+}
+
+fn rounded_latency(latency: Latency) -> Latency {
+    Latency {
+        count: latency.count,
+        mean: rounded(latency.mean),
+        p50: rounded(latency.p50),
+        p95: rounded(latency.p95),
+        p99: rounded(latency.p99),
+        max: rounded(latency.max),
     }
 }
 

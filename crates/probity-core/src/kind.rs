@@ -55,7 +55,7 @@ pub struct KindSpec {
 impl KindSpec {
     /// One question a case, one answer, judged by what the case states.
     const PLAIN: Self = Self {
-        keys: &["dataset", "prompt", "judge", "transform"],
+        keys: &["dataset", "prompt", "prompts", "judge", "transform"],
         gates: Vec::new,
         rates: &[],
         choice: None,

@@ -24,6 +24,8 @@ pub struct RunResult<'a> {
     pub stop_reason: Option<&'a str>,
     /// How long the call took.
     pub latency_ms: Option<f64>,
+    /// How long the first token took.
+    pub ttft_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
     /// Every reply of a conversation in order; none where only the last one is known.

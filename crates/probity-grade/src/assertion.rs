@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::{
     check::{
-        AskedScorer, Check, Checked, Ends, Letters, Markup, Metric, Need, Scripted, Similarity,
-        SqlDialect, Test, Told, finish_reason,
+        AskedScorer, Check, Checked, Ends, Letters, Markup, Metric, Need, Perplexity, Scripted,
+        Similarity, SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler},
     judge,
@@ -204,16 +204,21 @@ impl Context<'_> {
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
             AssertionTest::Latency => Some(Test::Latency(self.threshold(" in milliseconds")?)),
+            AssertionTest::TimeToFirstToken => {
+                Some(Test::Ttft(self.threshold(" in milliseconds")?))
+            }
             AssertionTest::Cost => Some(Test::Cost(self.threshold(" in dollars")?)),
             AssertionTest::ToolCalled => self.called(compiler),
             AssertionTest::ToolsInOrder => self.in_order(compiler),
             AssertionTest::ToolCount => self.tool_count(),
             AssertionTest::ValidToolCalls => self.valid_calls(compiler),
             AssertionTest::Perplexity => {
-                Some(Test::Perplexity(self.threshold(", the highest perplexity")?))
+                let most = self.threshold(", the highest perplexity")?;
+                Some(Test::Perplexity(Perplexity::AtMost(most)))
             }
             AssertionTest::PerplexityScore => {
-                Some(Test::PerplexityScore(self.threshold(", the lowest score")?))
+                let least = self.threshold(", the lowest score")?;
+                Some(Test::Perplexity(Perplexity::Score(least)))
             }
             AssertionTest::LlmRubric => self.rubric(compiler),
             AssertionTest::Javascript => self.script(compiler),

@@ -3,6 +3,7 @@
 mod answer;
 mod distance;
 mod markup;
+mod perplexity;
 mod scored;
 mod similarity;
 mod tools;
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
+pub(crate) use perplexity::Perplexity;
 pub(crate) use scored::{AskedScorer, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
 pub(crate) use tools::{ToolTest, WantedCall, known_fields};
@@ -127,12 +129,10 @@ pub(crate) enum Test {
     },
     FinishReason(String),
     Latency(f64),
+    Ttft(f64),
     Cost(f64),
     Tools(ToolTest),
-    /// The perplexity is at most this.
-    Perplexity(f64),
-    /// One divided by one more than the perplexity is at least this.
-    PerplexityScore(f64),
+    Perplexity(Perplexity),
     LlmRubric {
         number: usize,
         least: f64,
@@ -239,10 +239,10 @@ impl Test {
             | Self::IsRefusal
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
-            | Self::PerplexityScore(_)
             | Self::LlmRubric { .. }
             | Self::Scorer(_)
             | Self::Set { .. } => false,
@@ -287,10 +287,10 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
-            | Self::PerplexityScore(_)
             | Self::LlmRubric { .. } => false,
         }
     }
@@ -338,10 +338,10 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
-            | Self::PerplexityScore(_)
             | Self::LlmRubric { .. }
             | Self::Script(_)
             | Self::Scorer(_)
@@ -433,13 +433,10 @@ impl Test {
                 })
             }
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
+            Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
             Self::Tools(asked) => asked.check(&reply.tool_calls()),
-            Self::Perplexity(most) => match reply.perplexity() {
-                None => without_logprobs(),
-                perplexity => at_most(perplexity, *most, "perplexity"),
-            },
-            Self::PerplexityScore(least) => perplexity_score(reply.perplexity(), *least),
+            Self::Perplexity(wanted) => wanted.check(reply.perplexity()),
             Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
                 Some(Ok(Assessment { score, reason })) => Checked {
                     value: Some(score.clamp(0.0, 1.0)),
@@ -580,22 +577,6 @@ fn at_most(measured: Option<f64>, most: f64, what: &str) -> Checked {
         Some(measured) => Checked::of(measured <= most, || format!("{what} is {measured}")),
         None => Checked::fails(format!("no {what} was recorded")),
     }
-}
-
-/// That nobody recorded them is no fault of the model.
-fn without_logprobs() -> Checked {
-    Checked::unjudged(
-        "no log probabilities were recorded; `logprobs = true` asks for them".to_owned(),
-    )
-}
-
-fn perplexity_score(perplexity: Option<f64>, least: f64) -> Checked {
-    let Some(perplexity) = perplexity else {
-        return without_logprobs();
-    };
-    let score = 1.0 / (1.0 + perplexity);
-    let checked = Checked::of(score >= least, || format!("perplexity is {perplexity}"));
-    Checked { value: Some(score), ..checked }
 }
 
 /// The vendors' words for why a model stopped, in one vocabulary.

@@ -2,17 +2,24 @@
 
 mod backend;
 mod judging;
+mod prompt;
 mod runner;
 mod scorer;
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
+pub use backend::{
+    BackendConfig, BackendKind, CustomBody, CustomHttp, Method, Output, Price, Transport,
+    UsagePointers, Way,
+};
 pub(crate) use backend::{decode_response_format, decode_sampling};
-pub use runner::{RunnerConfig, WrittenAt};
+pub use prompt::{PromptConfig, Template, WrittenAt};
+pub(crate) use runner::Names;
+pub use runner::RunnerConfig;
 pub use scorer::{ScorerConfig, Start};
 
 use crate::{
@@ -104,17 +111,33 @@ impl Suite {
         let usable = !findings.any_error();
         let mut problems: Vec<Problem> =
             findings.0.into_iter().map(|finding| finding.at(file, &source)).collect();
-        for problem in problems.iter_mut().filter(|it| it.code == backend::KEY_IN_FILE) {
-            if let Some(place) = &mut problem.place {
-                place.source.truncate(place.highlight.end);
-            }
-        }
+        hide_keys(&mut problems);
         (usable.then_some(suite), problems)
     }
 
     /// The backend of a name.
     pub fn backend(&self, name: &str) -> Option<&BackendConfig> {
         self.backends.iter().find(|backend| backend.name == name)
+    }
+}
+
+/// Shows nothing of a line with a key in it but what a problem is about.
+fn hide_keys(problems: &mut [Problem]) {
+    let line = |it: &Problem| it.place.as_ref().map(|place| place.line);
+    let with_keys: BTreeSet<_> =
+        problems.iter().filter(|it| it.code == backend::KEY_IN_FILE).filter_map(line).collect();
+    for place in problems.iter_mut().filter_map(|it| it.place.as_mut()) {
+        if !with_keys.contains(&place.line) {
+            continue;
+        }
+        place.source.truncate(place.highlight.end);
+        let (before, shown) = place.source.split_at(place.highlight.start);
+        // A value that stands before may be a key as well.
+        if before.contains(['"', '\'']) {
+            let blank = " ".repeat(before.chars().count());
+            place.highlight = blank.len()..blank.len() + shown.len();
+            place.source = blank + shown;
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use probity_core::{
     visible::safe,
 };
 
-use crate::plain::one_line;
+use crate::{plain::one_line, text::speed};
 
 const TITLE: Style = Style::new().bold();
 const MARK: Style = AnsiColor::Yellow.on_default();
@@ -78,11 +78,11 @@ fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
         true => format!(", repeat {}", record.repeat + 1),
         false => String::new(),
     };
-    let (runner, backend) = (one_line(&lane.runner, 60), one_line(&lane.backend, 60));
+    let lane = one_line(&lane.key().to_string(), 120);
     let style = style_of(*verdict);
     let _ = writeln!(
         text,
-        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({runner} on {backend}{repeat})",
+        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({lane}{repeat})",
         one_line(case_id, 120)
     );
     field(text, "why", &one_line(&record.why(), 1000));
@@ -192,6 +192,11 @@ fn calls(text: &mut String, record: &CaseRecord) {
     let (input, output) = (tokens(record.usage.input_tokens), tokens(record.usage.output_tokens));
     let estimated = if record.usage.estimated { " (estimated)" } else { "" };
     let cost = record.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.6}"));
+    if let Some(ttft) = record.ttft_ms {
+        let per_second = record.tokens_per_second.map(|it| format!(", then {}", speed(it)));
+        let first = format!("first token after {}{}", span(ttft), per_second.unwrap_or_default());
+        field(text, "stream", &first);
+    }
     field(text, "tokens", &format!("{input} in, {output} out{estimated}{cost}"));
     field(text, "calls", &record.calls.to_string());
     for failed in &record.failures {

@@ -35,7 +35,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::Backend,
+    backend::{About, Backend},
     budget::{Ledger, Left, Meter, Used},
     clock::now_ms,
     decide::Seen,
@@ -296,19 +296,6 @@ impl Engine {
         self.events.send(stamped).await.map_err(|_| Halt::Unheard)
     }
 
-    /// Begins the lanes of a stage, except those whose backend was given up before.
-    fn open(&mut self, stage: &[usize]) {
-        for &at in stage {
-            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
-            let lane = &mut self.lanes[at];
-            match given_up {
-                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
-                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
-                None => lane.open(self.backends[lane.backend].backend.clone(), self.rules),
-            }
-        }
-    }
-
     /// Tells of the lanes that have just ended.
     async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Halt> {
         for &at in stage {
@@ -418,7 +405,8 @@ impl Engine {
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
-        let handle = Handle::new(serial, subject, judge, self.shared.clone());
+        let about = About::new(case.case.clone());
+        let handle = Handle::new(serial, subject, judge, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

@@ -95,6 +95,7 @@ fn with_result<T>(
         limit_seconds: Some(&limit_seconds),
         stop_reason: reply.and_then(|reply| reply.stop_reason.as_deref()),
         latency_ms: Some(millis(spent.latency) as f64),
+        ttft_ms: reply.and_then(|it| it.first_token).map(|it| millis(it) as f64),
         cost_usd: spent.cost_usd,
         exchanges: &exchanges,
         chosen,
@@ -115,7 +116,9 @@ pub(crate) fn record(
     let verdict = case.expectation.verdict(&classification);
     let Account { spent, asked } = account;
     let text = reply.as_ref().map(|reply| reply.answer().into_owned());
-    let Reply { reasoning, stop_reason, model, source, .. } = reply.unwrap_or_default();
+    let tokens_per_second = reply.as_ref().and_then(Reply::tokens_per_second);
+    let Reply { reasoning, stop_reason, model, source, first_token, .. } =
+        reply.unwrap_or_default();
     CaseRecord {
         case_id: case.case_id,
         repeat: case.repeat,
@@ -129,6 +132,8 @@ pub(crate) fn record(
         model,
         source,
         latency_ms: millis(spent.latency),
+        ttft_ms: first_token.map(millis),
+        tokens_per_second,
         usage: spent.usage,
         cost_usd: spent.cost_usd,
         calls: spent.calls,

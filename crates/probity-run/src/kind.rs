@@ -187,7 +187,12 @@ pub(crate) struct Asking<'a> {
 impl Asking<'_> {
     /// The request and the parameters of the backend.
     fn plain(&self) -> InputDigest {
-        self.backend.digest(self.request)
+        self.digest(self.request)
+    }
+
+    /// A request and the parameters of the backend.
+    fn digest(&self, request: &Request) -> InputDigest {
+        self.backend.digest(Some(self.case), request)
     }
 }
 

@@ -11,13 +11,13 @@ use probity_core::{
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     problem::{Problem, Severity, UnknownKeys},
-    record::{CacheKind, InputDigest, Judging, Lane, LaneStatus, SkillsInfo},
+    record::{CacheKind, InputDigest, Judging, Lane, LaneKey, LaneStatus, SkillsInfo},
     request::{Need, Request},
 };
 use probity_load::{
     dataset::{DigestBuilder, Item},
     settings::{Budget, Settings},
-    suite::RunnerConfig,
+    suite::{PromptConfig, RunnerConfig},
 };
 
 use crate::{
@@ -65,7 +65,7 @@ pub struct Plan {
     pub scorers: Scorers,
 }
 
-/// One runner on one backend.
+/// One runner on one backend, with one of its variants.
 #[derive(Debug)]
 pub struct PlannedLane {
     /// What is recorded of it.
@@ -78,6 +78,8 @@ pub struct PlannedLane {
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
     pub calls: Calls,
+    /// Bytes of all its prompts and instructions, once.
+    pub prompt_bytes: u64,
     /// How long it may take in all.
     pub(crate) timeout: Option<Duration>,
     pub(crate) cases: Cases,
@@ -117,8 +119,13 @@ impl PlannedLane {
         known
     }
 
+    /// The longest reply to most of its cases.
+    pub fn max_tokens(&self, backend: &Backend) -> Option<u64> {
+        self.cases.prompt.sampling.max_tokens.or(backend.max_tokens)
+    }
+
     /// What would be sent for each selected case, in the order of the dataset.
-    pub fn requests(&self, each: impl FnMut(&str, Request)) {
+    pub fn requests(&self, each: impl FnMut(&TestCase, Request)) {
         self.cases.requests(each);
     }
 
@@ -139,8 +146,8 @@ pub struct ScannedRunner {
     pub categories: BTreeMap<Category, u64>,
     /// Cases in the dataset.
     pub total: u64,
-    /// Bytes of all prompts and instructions, once.
-    pub prompt_bytes: u64,
+    /// Bytes of all prompts and instructions, once, as each variant asks.
+    prompt_bytes: Vec<u64>,
     /// Calls that all of them make, once.
     pub calls: Calls,
     /// Names in the filter that the dataset knows nothing of.
@@ -246,6 +253,7 @@ pub fn scan(
     let of_all = Filter { shard: None, ..filter.clone() };
     let kind = kind::open(runner, site, report)?;
     let mut cases = Cases::of(runner, kind.clone(), site.folder, filter.clone());
+    let others: Vec<Cases> = runner.prompts.iter().skip(1).map(|it| cases.asked_by(it)).collect();
     if let Some(case) = kind.own_case() {
         return Some(scan_own(runner, cases, &case));
     }
@@ -261,7 +269,7 @@ pub fn scan(
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut groups = Groups::new();
     let mut scores = GatedScores::new(runner);
-    let summary = cases.scan(site.rules, &mut scores, |item| match item {
+    let summary = cases.scan(&others, site.rules, &mut scores, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -277,7 +285,7 @@ pub fn scan(
                     case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
                 groups.entry(group.clone()).or_default().extend(named.cloned());
             }
-            let sums = || Sums::of(case, &cases);
+            let sums = || Sums::of(case, &cases, &others);
             if sample.is_some() || strata.is_some() {
                 if filter.matches(case) {
                     candidates.push(Candidate {
@@ -356,7 +364,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         selected: cases.filter.matches(case).into(),
         categories: BTreeMap::new(),
         total: 1,
-        prompt_bytes: 0,
+        prompt_bytes: vec![0],
         calls: cases.kind.calls(case),
         unmet: Unmet::default(),
         undecided: Undecided::default(),
@@ -382,24 +390,26 @@ struct Candidate {
 struct Sums {
     cases: u64,
     categories: BTreeMap<Category, u64>,
-    prompt_bytes: u64,
+    /// Of each way in which they are asked.
+    prompt_bytes: Vec<u64>,
     calls: Calls,
     undecided: Undecided,
     needs: BTreeSet<Need>,
 }
 
 impl Sums {
-    fn of(case: &TestCase, cases: &Cases) -> Self {
+    fn of(case: &TestCase, cases: &Cases, others: &[Cases]) -> Self {
         let kind = &*cases.kind;
         // One that cannot be filled in is refused before anything is asked.
-        let request = cases.fill_in(case).ok();
+        let ways = std::iter::once(cases).chain(others);
+        let requests: Vec<Option<Request>> = ways.map(|it| it.fill_in(case).ok()).collect();
         Self {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
-            prompt_bytes: kind.sent_bytes(case, request.as_ref()),
+            prompt_bytes: requests.iter().map(|it| kind.sent_bytes(case, it.as_ref())).collect(),
             needs: {
                 let talk = (!case.conversation.is_one_question()).then_some(Need::Conversation);
-                request.iter().flat_map(Request::needs).chain(talk).collect()
+                requests.iter().flatten().flat_map(Request::needs).chain(talk).collect()
             },
             calls: kind.calls(case),
             undecided: Undecided::of(case, kind),
@@ -408,7 +418,8 @@ impl Sums {
 
     fn add(&mut self, other: &Self) {
         self.cases += other.cases;
-        self.prompt_bytes += other.prompt_bytes;
+        self.prompt_bytes.resize(other.prompt_bytes.len().max(self.prompt_bytes.len()), 0);
+        self.prompt_bytes.iter_mut().zip(&other.prompt_bytes).for_each(|(all, one)| *all += one);
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
         self.needs.extend(&other.needs);
@@ -453,11 +464,27 @@ impl ScannedRunner {
         self.calls.judgements > 0
     }
 
-    /// The runner on one of the backends of a plan.
-    pub fn lane(
+    /// The runner on one of the backends of a plan, with each of its variants.
+    pub fn lanes(
         &self,
         runner: usize,
         backend: usize,
+        asked: &Backend,
+        judge: Option<&JudgeSeat>,
+    ) -> Vec<PlannedLane> {
+        let prompts = self.runner.prompts.iter();
+        let bytes = self.prompt_bytes.iter().copied().chain(std::iter::repeat(0));
+        let lane = |(prompt, prompt_bytes)| {
+            let lane = self.lane(prompt, (runner, backend), asked, judge);
+            PlannedLane { prompt_bytes, ..lane }
+        };
+        prompts.zip(bytes).map(lane).collect()
+    }
+
+    fn lane(
+        &self,
+        prompt: &Arc<PromptConfig>,
+        (runner, backend): (usize, usize),
         asked: &Backend,
         judge: Option<&JudgeSeat>,
     ) -> PlannedLane {
@@ -467,12 +494,19 @@ impl ScannedRunner {
             model: seat.backend.model.clone(),
             own_answers: seat.place == backend || seat.backend.is_same_model(asked),
         });
-        let mut cases = self.cases.clone();
+        let mut cases = self.cases.asked_by(prompt);
         cases.judge =
             judge.zip(by.clone()).map(|(seat, by)| Judge { backend: seat.backend.clone(), by });
+        let key = LaneKey {
+            runner: &self.runner.name,
+            variant: prompt.variant.as_deref(),
+            backend: &asked.name,
+        };
         PlannedLane {
             info: Lane {
+                judging: self.runner.judging(key),
                 runner: self.runner.name.clone(),
+                variant: prompt.variant.clone(),
                 kind: self.runner.kind,
                 backend: asked.name.clone(),
                 backend_kind: asked.kind_name().to_owned(),
@@ -484,12 +518,12 @@ impl ScannedRunner {
                 replayed: asked.is_replay(),
                 judge: by,
                 skills: self.skills.clone(),
-                judging: self.runner.judging(&asked.name),
             },
             backend,
             judge: judge.map(|seat| seat.place),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
+            prompt_bytes: 0,
             // A program that runs once keeps to its limit itself, and says what it had done by then.
             timeout: self
                 .runner

@@ -104,6 +104,7 @@ fn again(
         limit_seconds: limit.as_deref(),
         stop_reason: record.stop_reason.as_deref(),
         latency_ms: Some(record.latency_ms as f64),
+        ttft_ms: record.ttft_ms.map(|it| it as f64),
         cost_usd: record.cost_usd,
         exchanges: &exchanges,
         ..RunResult::default()

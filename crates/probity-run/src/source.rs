@@ -1,45 +1,42 @@
 //! Cases as they are asked: read from the dataset while the run goes on.
 //!
-//! A dataset is never in memory as a whole. It is read once to check it, and then once
-//! for each lane and repeat, by a thread that stays a few cases ahead of the calls.
+//! A dataset is never in memory as a whole. It is read once to check it, and then once for each
+//! repeat on each backend, by a thread that stays a few cases ahead of the calls.
+
+mod feed;
+mod fill;
 
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
 };
 
 use probity_core::{
-    case::{AskSpec, Category, TestCase},
+    case::{Category, TestCase},
     classification::{Class, Verdict},
     criteria::{Criteria, CriteriaProblem},
     evidence::JudgedBy,
-    located::Step,
-    problem::Problem,
     record::InputDigest,
-    request::{Message, Request, Role},
+    request::Request,
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{RunnerConfig, WrittenAt},
-    template::{self, TemplateError},
+    suite::{PromptConfig, RunnerConfig, WrittenAt},
 };
-use serde_json::Value;
-use tokio::sync::mpsc;
+
+pub(crate) use feed::feed;
+use fill::Unfilled;
 
 use crate::{
-    backend::{Ask, Backend},
+    backend::{About, Ask, Backend},
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
     kind::{Asking, Kind, Questions, Respond, Work},
 };
-
-/// Cases that are read ahead of the calls.
-const AHEAD: usize = 256;
 
 /// A case that is ready to be asked.
 #[derive(Debug)]
@@ -121,11 +118,8 @@ impl Done {
 pub(crate) struct Cases {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) kind: Arc<dyn Kind>,
-    pub(crate) system: Option<Arc<str>>,
-    pub(crate) prompt: Option<Arc<str>>,
-    /// Where both stand in the suite.
-    pub(crate) system_at: Option<WrittenAt>,
-    pub(crate) prompt_at: Option<WrittenAt>,
+    /// How they are asked.
+    pub(crate) prompt: Arc<PromptConfig>,
     /// What is checked of a reply, of cases that do not say so, and where that stands.
     pub(crate) transform: Option<String>,
     pub(crate) transform_at: Option<WrittenAt>,
@@ -151,10 +145,7 @@ impl Default for Cases {
         Self {
             paths: Vec::new(),
             kind: Arc::new(Respond),
-            system: None,
-            prompt: None,
-            system_at: None,
-            prompt_at: None,
+            prompt: Arc::default(),
             transform: None,
             transform_at: None,
             repeat: 0,
@@ -177,34 +168,19 @@ pub(crate) struct Judge {
     pub(crate) by: JudgedBy,
 }
 
-/// Values for the variables of templates.
-type Vars = BTreeMap<String, Value>;
-
-/// Why a case cannot be asked.
-pub(crate) enum Unfilled {
-    /// One of its own templates is wrong, which the dataset was refused for.
-    Case,
-    /// A template of the runner is wrong.
-    Runner { key: &'static str, error: TemplateError },
-}
-
 impl Cases {
-    /// The cases of a runner; the digest is not known before they are read.
+    /// The cases of a runner as its first variant asks them; the digest is not known before they are
+    /// read.
     pub(crate) fn of(
         runner: &RunnerConfig,
         kind: Arc<dyn Kind>,
         folder: &Path,
         filter: Filter,
     ) -> Self {
-        let plain =
-            |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
         Self {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
             kind,
-            system: runner.system.as_deref().map(Arc::from),
-            prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
-            system_at: runner.system_at.clone(),
-            prompt_at: runner.prompt_at.clone(),
+            prompt: runner.prompts.first().cloned().unwrap_or_default(),
             transform: runner.transform.clone(),
             transform_at: runner.transform_at.clone(),
             repeat: runner.repeat,
@@ -219,13 +195,21 @@ impl Cases {
         }
     }
 
-    /// Reads the dataset through, with every check.
+    /// The same cases, asked in another way.
+    pub(crate) fn asked_by(&self, prompt: &Arc<PromptConfig>) -> Self {
+        Self { prompt: prompt.clone(), ..self.clone() }
+    }
+
+    /// Reads the dataset through, with every check. The others ask the same cases in other ways, so
+    /// that one reading does for all.
     pub(crate) fn scan(
         &self,
+        others: &[Self],
         rules: &Rules,
         scores: &mut GatedScores,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
+        let ways = || std::iter::once(self).chain(others);
         let scores = RefCell::new(scores);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
@@ -239,9 +223,15 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
-            problems.extend(self.check_ask(case));
-            if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
-                templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
+            for (at, way) in ways().enumerate() {
+                if let Some(problem) = way.check_ask(case) {
+                    problems.push(problem);
+                    break;
+                }
+                if let Err(Unfilled::Runner(bad)) = way.fill_in(case) {
+                    let key = (at, bad.part);
+                    templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), bad));
+                }
             }
             problems
         };
@@ -252,127 +242,40 @@ impl Cases {
             let alone = TestCase { criteria, ..TestCase::default() };
             for problem in compiler.into_inner().compile(&alone).err().unwrap_or_default() {
                 summary.errors += 1;
-                each(Item::Problem(at.script_problem("transform", &problem.message)));
+                each(Item::Problem(at.script_problem(&problem.message)));
             }
         }
         // A template of the runner is the same for every case, so it is told of once.
-        for (key, (case_id, error)) in templates.into_inner() {
-            summary.errors += 1;
-            let (at, text) = match key {
-                "system" => (&self.system_at, &self.system),
-                _ => (&self.prompt_at, &self.prompt),
+        let templates = templates.into_inner();
+        let mut told = Vec::new();
+        for ((at, _), (case_id, bad)) in templates {
+            let Some(problem) = ways().nth(at).and_then(|way| bad.problem(&way.prompt, &case_id))
+            else {
+                continue;
             };
-            if let (Some(at), Some(text)) = (at, text) {
-                let problem = at.problem(key, text, &error);
-                each(Item::Problem(Problem { case_id: Some(case_id), ..problem }));
+            // Instructions that several variants share are told of once, too.
+            let place = (problem.file.clone(), problem.place.clone());
+            if !told.contains(&place) {
+                told.push(place);
+                summary.errors += 1;
+                each(Item::Problem(problem));
             }
         }
         summary
     }
 
-    /// What a case asks, with its templates filled in.
-    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
-        // The braces in the arguments of a program are filled in for each backend.
-        if self.kind.spec().is_external {
-            let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
-            return Ok(Request::new(system, case.prompt.as_str()));
-        }
-        let given = case.vars();
-        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
-        let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
-        let has_prompt = messages.is_empty() && case.conversation.turns.is_empty();
-        let said = match has_prompt {
-            true => self.fill_prompt(case, &vars)?,
-            false => self.fill_conversation(case, &vars)?,
-        };
-        Ok(Request {
-            tools: tools.clone().unwrap_or_default(),
-            tool_choice: tool_choice.clone(),
-            response_format: response_format.clone(),
-            sampling: sampling.clone(),
-            ..said
-        })
-    }
-
-    /// The conversation of a case. Instructions go before it if it does not begin with some.
-    fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let first = case.conversation.turns.first().map(|it| Message::user(it.user.clone()));
-        let messages: Vec<Message> = case.ask.messages.iter().cloned().chain(first).collect();
-        let messages = template::fill_messages(&messages, vars);
-        let mut messages = messages.map_err(|_| Unfilled::Case)?;
-        if messages.first().is_some_and(|it| it.role != Role::System)
-            && let Some(system) = self.fill_system(case, vars, "")?
-        {
-            messages.insert(0, Message::text(Role::System, system));
-        }
-        Ok(Request::of(messages))
-    }
-
-    fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
-        let prompt = match &self.prompt {
-            Some(outer) => Some(of_runner("prompt", outer, case, vars, &own)?),
-            None => None,
-        };
-        let system = self.fill_system(case, vars, &own)?;
-        Ok(Request::new(system, prompt.unwrap_or(own)))
-    }
-
-    /// The instructions of the case, else those of the runner.
-    fn fill_system(
-        &self,
-        case: &TestCase,
-        vars: &Vars,
-        prompt: &str,
-    ) -> Result<Option<Arc<str>>, Unfilled> {
-        if let Some(system) = &case.system {
-            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
-            return Ok(Some(filled.into()));
-        }
-        // Instructions with an index in them are filled in with that.
-        let has_index = self.kind.spec().choice.is_some();
-        match &self.system {
-            Some(system) if !has_index && template::is_template(system) => {
-                Ok(Some(of_runner("system", system, case, vars, prompt)?.into()))
-            }
-            system => Ok(system.clone()),
-        }
-    }
-
-    /// What keeps this runner from asking a case, whatever the case is about.
-    fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        let fields = [
-            ("turns", !case.conversation.turns.is_empty()),
-            ("messages", !case.ask.messages.is_empty()),
-            ("tool_results", case.conversation.tool_results.is_some()),
-        ];
-        let key = fields.into_iter().find(|it| it.1)?.0;
-        let spec = self.kind.spec();
-        let message = if self.prompt.is_some() && key != "tool_results" {
-            format!("the runner has a `prompt`, which a case with `{key}` has no place for")
-        } else if spec.keys.contains(&"skills") {
-            format!("a case about skills has a `prompt`, and no `{key}`")
-        } else if spec.is_external {
-            format!("a program is given a `prompt`, and no `{key}`")
-        } else {
-            return None;
-        };
-        let path = vec![Step::Key(key)];
-        Some(CriteriaProblem { path, code: "bad-case", message, help: None })
-    }
-
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
-        case: &TestCase,
+        case: &Arc<TestCase>,
         repeat: u32,
         backend: &Backend,
-        compiler: &mut Compiler<'static>,
+        stated: Expectation<'static>,
     ) -> Option<Prepared> {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let expectation = self.kind.expect(case, compiler.compile(case).ok()?);
+        let expectation = self.kind.expect(case, stated);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -381,7 +284,7 @@ impl Cases {
             input,
             expectation,
             work,
-            case: Arc::new(case.clone()),
+            case: case.clone(),
             request,
         })
     }
@@ -404,8 +307,10 @@ impl Cases {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
                 if let Some(Questions { request, work }) = self.questions(case) {
+                    let about = About::new(Arc::new(case.clone()));
                     for request in work.generations(&request) {
-                        each(backend.cache_key(&Ask { request: &request, repeat }));
+                        let about = Some(&about);
+                        each(backend.cache_key(&Ask { request: &request, repeat, about }));
                     }
                 }
                 Ok(())
@@ -417,10 +322,10 @@ impl Cases {
     }
 
     /// What each selected case asks first.
-    pub(crate) fn requests(&self, mut each: impl FnMut(&str, Request)) {
+    pub(crate) fn requests(&self, mut each: impl FnMut(&TestCase, Request)) {
         let _ = self.reread(|case| {
             if let Some(Questions { request, work: _ }) = self.questions(case) {
-                each(&case.id, request);
+                each(case, request);
             }
             Ok(())
         });
@@ -437,135 +342,6 @@ impl Cases {
                 Ok(())
             });
         }
-    }
-
-    /// Reads the cases that are still to be asked, in a thread of its own.
-    pub(crate) fn feed(
-        self,
-        backend: Arc<Backend>,
-        done: Done,
-        rules: &'static Rules,
-    ) -> mpsc::Receiver<Fed> {
-        let (sender, receiver) = mpsc::channel(AHEAD);
-        #[cfg(test)]
-        if !self.given.is_empty() {
-            let mut compiler = Compiler::new(rules);
-            for (repeat, case) in
-                (0..self.repeat).flat_map(|it| self.given.iter().map(move |c| (it, c)))
-            {
-                let mut prepared = self.prepare(case, repeat, &backend, &mut compiler).unwrap();
-                prepared.place = sender.max_capacity() as u64 - sender.capacity() as u64;
-                sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
-            }
-            return receiver;
-        }
-        thread::spawn(move || {
-            let compiler = Compiler::new(rules);
-            let feeder = Feeder { cases: &self, backend, done, compiler, sender, place: 0 };
-            // Whoever stopped wanting cases knows why.
-            let _ = match self.shuffle {
-                None => feeder.in_order(),
-                Some(seed) => feeder.in_random_order(seed),
-            };
-        });
-        receiver
-    }
-}
-
-/// A template of the runner, which sees the fields of the case.
-fn of_runner(
-    key: &'static str,
-    text: &str,
-    case: &TestCase,
-    vars: &Vars,
-    prompt: &str,
-) -> Result<String, Unfilled> {
-    let mut vars = vars.clone();
-    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-    vars.insert("prompt".to_owned(), Value::from(prompt));
-    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-    if let Some(category) = case.category {
-        vars.insert("category".to_owned(), Value::from(category.as_str()));
-    }
-    if let Some(difficulty) = &case.difficulty {
-        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
-    }
-    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
-}
-
-/// Reads cases for one lane.
-struct Feeder<'c> {
-    cases: &'c Cases,
-    backend: Arc<Backend>,
-    done: Done,
-    compiler: Compiler<'static>,
-    sender: mpsc::Sender<Fed>,
-    /// Of the next case.
-    place: u64,
-}
-
-impl Feeder<'_> {
-    /// In the order of the dataset, one repeat after the other, and never all in memory.
-    fn in_order(mut self) -> Result<(), Stopped> {
-        let cases = self.cases;
-        for repeat in 0..cases.repeat {
-            cases.reread(|case| self.feed(case, repeat)).map_err(|error| self.broken(error))?;
-        }
-        Ok(())
-    }
-
-    /// In an order that chance draws of all cases and repeats: they are in memory for that.
-    fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
-        let cases = self.cases;
-        let mut all: Vec<TestCase> = Vec::new();
-        let read = cases.reread(|case| {
-            all.push(case.clone());
-            Ok(())
-        });
-        read.map_err(|error| self.broken(error))?;
-        let mut order: Vec<(InputDigest, usize, u32)> = Vec::new();
-        for (at, case) in all.iter().enumerate() {
-            for repeat in 0..cases.repeat {
-                let parts =
-                    [b"order", &seed.to_le_bytes()[..], case.id.as_bytes(), &repeat.to_le_bytes()];
-                order.push((InputDigest::of(parts), at, repeat));
-            }
-        }
-        order.sort_unstable();
-        for (_, at, repeat) in order {
-            self.feed(&all[at], repeat)?;
-        }
-        Ok(())
-    }
-
-    /// Hands a case over, unless it is done.
-    fn feed(&mut self, case: &TestCase, repeat: u32) -> Result<(), Stopped> {
-        let Self { cases, backend, done, compiler, sender, place } = self;
-        let Some(mut prepared) = cases.prepare(case, repeat, backend, compiler) else {
-            return Ok(());
-        };
-        prepared.place = *place;
-        *place += 1;
-        let fed = match done.get(&prepared.case_id, repeat) {
-            Some(DoneCase { input, class, verdict }) if input == prepared.input => {
-                if !cases.tells_known {
-                    return Ok(());
-                }
-                let Prepared { place, category, .. } = prepared;
-                Fed::Known(Seen { place, category, class, verdict })
-            }
-            Some(_) | None => Fed::Case(Box::new(prepared)),
-        };
-        sender.blocking_send(fed).map_err(|_| Stopped)
-    }
-
-    /// Says that the dataset cannot be read on.
-    fn broken(&self, error: Reread) -> Stopped {
-        if let Reread::Changed = error {
-            let message = "the dataset changed while it was being run".to_owned();
-            let _ = self.sender.blocking_send(Fed::Broken(message));
-        }
-        Stopped
     }
 }
 

@@ -43,12 +43,8 @@ impl Reader {
             let LaneView { lane, status, .. } = view;
             let (present, planned) = (metrics.results(), lane.planned);
             if status == Some(LaneStatus::Complete) && present < planned {
-                let Lane { runner, backend, .. } = &lane;
-                return Err(StoreError::Incomplete {
-                    lane: format!("{runner} on {backend}"),
-                    present,
-                    planned,
-                });
+                let lane = lane.key().to_string();
+                return Err(StoreError::Incomplete { lane, present, planned });
             }
             let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
             Ok(LaneReport { lane, status, aborted, error, metrics, gates })

@@ -19,6 +19,8 @@ fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
         error: (verdict == Verdict::Error).then_some(ErrorKind::Server),
         source: Source::Backend,
         latency_ms: 10,
+        ttft_ms: None,
+        tokens_per_second: None,
         usage: Usage::default(),
         cost_usd: None,
         calls: 1,

@@ -1,5 +1,7 @@
 //! Backends: what can be asked.
 
+mod custom;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -12,6 +14,8 @@ use probity_core::{
     located::Node,
     request::{ResponseFormat, Sampling},
 };
+
+pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
@@ -92,6 +96,8 @@ backend_kinds! {
     Nvidia => "nvidia", Server, Some("model");
     /// `openai`, at GitHub Models.
     GithubModels => "github-models", Server, Some("model");
+    /// Any server; the suite says what is sent, and where the reply stands.
+    Http => "http", Custom, Some("url");
     /// Claude Code's command line.
     Claude => "claude", Program, None;
     /// Codex' command line.
@@ -109,8 +115,10 @@ backend_kinds! {
 /// How a kind of backend is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Over HTTP.
+    /// Over HTTP, in the language of the server.
     Server,
+    /// Over HTTP, as the suite says.
+    Custom,
     /// By starting a program for each call.
     Program,
     /// By looking into a file.
@@ -192,6 +200,10 @@ pub struct BackendConfig {
     pub response_format: Option<ResponseFormat>,
     /// More fields for the body of a request.
     pub extra_body: Option<Value>,
+    /// Whether the reply is read while it is written.
+    pub stream: bool,
+    /// What is sent, of a backend that has no language of its own.
+    pub custom: Option<CustomHttp>,
     /// Calls in flight at once.
     pub max_concurrency: Option<u64>,
     /// The limit of one call, in seconds.
@@ -223,6 +235,8 @@ impl BackendConfig {
             sampling: Sampling::default(),
             response_format: None,
             extra_body: None,
+            stream: false,
+            custom: None,
             max_concurrency: None,
             timeout: None,
             price: None,
@@ -258,6 +272,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "logprobs",
         "response_format",
         "extra_body",
+        "stream",
         "max_concurrency",
         "timeout",
         "price",
@@ -269,7 +284,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "file",
     ];
     refuse_keys(node, findings);
-    let known: Vec<&str> = KNOWN.iter().chain(KEYS).copied().collect();
+    let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).chain(KEYS).copied().collect();
     let mut fields = Fields::new(node, "a backend", &known, findings)?;
     let kinds = BackendKind::ALL.map(BackendKind::as_str);
     if fields.get("kind").is_none() {
@@ -298,6 +313,8 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         sampling: decode_sampling(&mut fields),
         response_format: decode_response_format(&mut fields),
         extra_body: fields.json("extra_body"),
+        stream: fields.boolean("stream").unwrap_or_default(),
+        custom: custom::decode(&mut fields, kind),
         max_concurrency: fields.count("max_concurrency", 1..=u64::MAX),
         timeout: decode_timeout(&mut fields),
         price: decode_price(&mut fields),
@@ -322,6 +339,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let has = |key: &str| match key {
         "command" => !config.command.is_empty(),
         "file" => config.file.is_some(),
+        "url" => node.get("url").is_some(),
         _ => config.model.is_some(),
     };
     let missing = config.kind.needs().filter(|key| !has(key));
@@ -332,11 +350,14 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     }
     let of_programs = OF_PROGRAMS.iter().filter(|_| !config.kind.is_program());
     let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
-    for key in of_programs.chain(of_replays).filter(|key| node.get(key).is_some()) {
+    let of_servers = ["stream"].iter().filter(|_| config.kind.way() != Way::Server);
+    for key in of_programs.chain(of_replays).chain(of_servers).filter(|key| node.get(key).is_some())
+    {
         let (span, kind) = (fields.span(key), config.kind.as_str());
         let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
+    custom::check(config, node, fields);
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();

@@ -1,10 +1,11 @@
 //! Runners: what is evaluated.
 
-use std::{ops::Range, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    JudgeConfig,
+    JudgeConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
+    prompt,
 };
 use crate::{
     bounded,
@@ -18,8 +19,7 @@ use probity_core::{
     gate::{Decimal, Gate},
     kind::RunnerKind,
     located::{Node, NodeValue},
-    problem::{Problem, Severity, Source},
-    record::Judging,
+    record::{Judging, LaneKey},
 };
 
 /// A case is not asked more often.
@@ -38,8 +38,8 @@ pub struct RunnerConfig {
     pub backends: Vec<String>,
     /// Instructions for cases that bring none.
     pub system: Option<String>,
-    /// The prompt, a template over the fields of the case.
-    pub prompt: Option<String>,
+    /// How its cases are asked: its variants, or one way without a name.
+    pub prompts: Vec<Arc<PromptConfig>>,
     /// JavaScript that makes what is checked out of a reply, for cases that bring none.
     pub transform: Option<String>,
     /// How often each case is asked.
@@ -50,7 +50,7 @@ pub struct RunnerConfig {
     pub min_pass: Option<u32>,
     /// When it has passed.
     pub gates: Vec<Gate>,
-    /// Cases that are known to fail, and the backend where they do; none: everywhere.
+    /// Cases that are known to fail, and the variant or the backend with which they do; none: always.
     pub known_failures: Vec<(String, Option<String>)>,
     /// The version of the tool under test.
     pub tool_version: Option<String>,
@@ -66,68 +66,36 @@ pub struct RunnerConfig {
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
-    /// Where its `system` stands in the suite.
-    pub system_at: Option<WrittenAt>,
-    /// Where its `prompt` stands in the suite.
-    pub prompt_at: Option<WrittenAt>,
     /// Where its `transform` stands in the suite.
     pub transform_at: Option<WrittenAt>,
 }
 
-/// Where a template stands in the suite.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WrittenAt {
-    file: Arc<str>,
-    source: Arc<str>,
-    span: Range<usize>,
-}
-
-impl WrittenAt {
-    /// What is wrong with a script, at its place.
-    pub fn script_problem(&self, key: &str, message: &str) -> Problem {
-        Problem {
-            severity: Severity::Error,
-            code: "bad-script",
-            message: format!("`{key}` of the runner cannot be used: {message}"),
-            file: self.file.clone(),
-            place: Some(Source::file(&self.source).place(&self.span)),
-            case_id: None,
-            help: None,
-        }
-    }
-
-    /// What is wrong with the template, at its place.
-    pub fn problem(&self, key: &str, template: &str, error: &TemplateError) -> Problem {
-        let Self { file, source, span } = self;
-        let span = error.place_in(template, source, span);
-        let help = "a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and \
-                    the case's `prompt_vars`";
-        Problem {
-            severity: Severity::Error,
-            code: if error.is_undefined { "undefined-variable" } else { "bad-template" },
-            message: format!("`{key}` of the runner cannot be filled in: {error}"),
-            file: file.clone(),
-            place: Some(Source::file(source).place(&span)),
-            case_id: None,
-            help: error.is_undefined.then(|| help.to_owned()),
-        }
-    }
-}
-
 impl RunnerConfig {
-    /// How its results on a backend are judged.
-    pub fn judging(&self, backend: &str) -> Judging {
-        let of_backend =
-            |it: &&(String, Option<String>)| it.1.as_deref().is_none_or(|named| named == backend);
+    /// What one of its ways to ask is called: `RUNNER`, or `RUNNER/VARIANT`.
+    fn task(&self, prompt: &PromptConfig) -> String {
+        let variant = prompt.variant.as_deref();
+        LaneKey { runner: &self.name, variant, backend: "" }.task()
+    }
+
+    /// The names of its variants.
+    pub fn variants(&self) -> impl Iterator<Item = &str> {
+        self.prompts.iter().filter_map(|it| it.variant.as_deref())
+    }
+
+    /// How the results of one of its lanes are judged.
+    pub fn judging(&self, lane: LaneKey<'_>) -> Judging {
+        let of_lane = |it: &&(String, Option<String>)| {
+            it.1.as_deref().is_none_or(|name| lane.is_meant_by(name))
+        };
         Judging {
-            gates: self.gates.iter().filter(|it| it.concerns(backend)).cloned().collect(),
+            gates: self.gates.iter().filter(|it| it.concerns(lane)).cloned().collect(),
             min_pass: self.min_pass,
             errors_as_failures: false,
             max_undecided: Decimal::default(),
             known_failures: self
                 .known_failures
                 .iter()
-                .filter(of_backend)
+                .filter(of_lane)
                 .map(|(case_id, _)| case_id.clone())
                 .collect(),
             tool_version: self.tool_version.clone(),
@@ -152,14 +120,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) source: &'a Arc<str>,
 }
 
-impl Surroundings<'_> {
-    fn place_of(&self, key: &str, fields: &Fields<'_, '_>) -> Option<WrittenAt> {
-        let Self { file, source, .. } = *self;
-        let span = fields.get(key)?.span.clone();
-        Some(WrittenAt { file: file.clone(), source: source.clone(), span })
-    }
-}
-
 pub(super) fn decode(
     node: &Node,
     surroundings: &Surroundings<'_>,
@@ -176,6 +136,16 @@ pub(super) fn decode(
         let Some(runner) = decode_runner(item, surroundings, findings) else { continue };
         if runners.iter().any(|earlier| earlier.name == runner.name) {
             let message = format!("runner `{}` is there twice", runner.name);
+            findings.error("duplicate-runner", &item.span, message);
+        }
+        // Lanes are called by both names, and must not be mistaken for each other.
+        let is_called = |it: &RunnerConfig, other: &RunnerConfig| {
+            let tasks = it.prompts.iter().filter(|it| it.variant.is_some());
+            tasks.map(|prompt| it.task(prompt)).find(|task| *task == other.name)
+        };
+        let others = runners.iter().flat_map(|it| [(it, &runner), (&runner, it)]);
+        for task in others.filter_map(|(it, other)| is_called(it, other)) {
+            let message = format!("`{task}` is a runner, and a variant of another runner");
             findings.error("duplicate-runner", &item.span, message);
         }
         runners.push(runner);
@@ -195,6 +165,7 @@ fn decode_runner(
         "backends",
         "system",
         "prompt",
+        "prompts",
         "repeat",
         "min_pass",
         "budget",
@@ -237,13 +208,15 @@ fn decode_runner(
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
+    let prompts = prompt::decode(&mut fields, surroundings);
+    let variants: Vec<&str> = prompts.iter().filter_map(|it| it.variant.as_deref()).collect();
     let gates = own.filter(|it| !is_usual(it)).or(surroundings.gates).or(own);
+    let names = Names { variants: &variants, backends: &backends };
     let runner = RunnerConfig {
         name,
         kind,
         dataset: fields.texts("dataset"),
-        system: fields.text("system"),
-        prompt: fields.text("prompt"),
+        system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
         transform: fields.text("transform"),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
@@ -253,8 +226,8 @@ fn decode_runner(
         min_pass: fields
             .count("min_pass", 1..=MOST_REPEATS)
             .and_then(|least| u32::try_from(least).ok()),
-        gates: gates::decode(gates, kind, &backends, fields.findings()),
-        known_failures: decode_known_failures(surroundings.folder, &backends, &mut fields),
+        gates: gates::decode(gates, kind, &names, fields.findings()),
+        known_failures: decode_known_failures(surroundings.folder, &names, &mut fields),
         tool_version: fields.text("tool_version"),
         timeout: decode_timeout(&mut fields),
         skills: fields.texts("skills"),
@@ -264,9 +237,10 @@ fn decode_runner(
         judge: judge.or_else(|| surroundings.judge.backend.clone()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
-        system_at: surroundings.place_of("system", &fields),
-        prompt_at: surroundings.place_of("prompt", &fields),
-        transform_at: surroundings.place_of("transform", &fields),
+        transform_at: fields
+            .get("transform")
+            .map(|node| surroundings.place(node, "`transform` of the runner".to_owned())),
+        prompts,
         backends,
     };
     if runner.min_pass.is_some_and(|least| least > runner.repeat) {
@@ -278,11 +252,28 @@ fn decode_runner(
     Some(runner)
 }
 
+/// What the lanes of a runner are told apart by.
+pub(crate) struct Names<'a> {
+    pub(crate) variants: &'a [&'a str],
+    pub(crate) backends: &'a [String],
+}
+
+impl Names<'_> {
+    /// Whether a name means any of the lanes.
+    fn has(&self, name: &str) -> bool {
+        let variants = || self.variants.iter().copied().map(Some).chain([None]);
+        let of_backend = |backend: &String| {
+            variants().any(|variant| LaneKey { runner: "", variant, backend }.is_meant_by(name))
+        };
+        self.backends.iter().any(of_backend)
+    }
+}
+
 /// Templates have to be such, and an index has to have its place.
 fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, '_>) {
     let has_index = runner.kind.spec().choice.is_some();
-    for (key, text) in [("system", &runner.system), ("prompt", &runner.prompt)] {
-        let Some(text) = text else { continue };
+    for key in ["system", "prompt"] {
+        let Some(text) = fields.get(key).and_then(Node::as_str) else { continue };
         let whole = fields.span(key);
         if let Err(error) = template::check(text) {
             let span = error.place_in(text, source, &whole);
@@ -318,6 +309,7 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const OF_SOME: &[&str] = &[
         "dataset",
         "prompt",
+        "prompts",
         "skills",
         "companion_bytes",
         "judge",
@@ -364,11 +356,11 @@ pub(super) fn check_backend(
     }
 }
 
-/// A list of cases that are known to fail: an id a line, and a backend behind `@` where
-/// they only fail on one.
+/// A list of cases that are known to fail: an id a line, and behind `@` a variant or a backend
+/// where they only fail with that.
 fn decode_known_failures(
     folder: &Path,
-    backends: &[String],
+    names: &Names<'_>,
     fields: &mut Fields<'_, '_>,
 ) -> Vec<(String, Option<String>)> {
     let Some(name) = fields.text("known_failures") else { return Vec::new() };
@@ -384,16 +376,16 @@ fn decode_known_failures(
     let mut known = Vec::new();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-        let (case_id, backend) = match line.rsplit_once(" @") {
-            Some((case_id, backend)) => (case_id.trim_end(), Some(backend.trim())),
+        let (case_id, lane) = match line.rsplit_once(" @") {
+            Some((case_id, lane)) => (case_id.trim_end(), Some(lane.trim())),
             None => (line, None),
         };
-        if let Some(backend) = backend.filter(|it| !backends.iter().any(|known| known == it)) {
-            let message =
-                format!("`{name}` line {}: the runner has no backend `{backend}`", at + 1);
+        if let Some(lane) = lane.filter(|it| !names.has(it)) {
+            let what = if names.variants.is_empty() { "backend" } else { "variant or backend" };
+            let message = format!("`{name}` line {}: the runner has no {what} `{lane}`", at + 1);
             fields.findings().error("unknown-backend", &span, message);
         }
-        known.push((case_id.to_owned(), backend.map(ToOwned::to_owned)));
+        known.push((case_id.to_owned(), lane.map(ToOwned::to_owned)));
     }
     known
 }

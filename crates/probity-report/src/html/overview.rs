@@ -110,6 +110,13 @@ fn figures(metrics: &Metrics) -> Markup {
         figures.push(("p95".to_owned(), millis(latency.p95)));
         figures.push(("p99".to_owned(), millis(latency.p99)));
     }
+    if let Some(ttft) = &metrics.ttft {
+        figures.push(("first token".to_owned(), millis(ttft.p50)));
+        figures.push(("first token p95".to_owned(), millis(ttft.p95)));
+    }
+    if let Some(per_second) = metrics.tokens_per_second {
+        figures.push(("tokens/s".to_owned(), format!("{per_second:.1}")));
+    }
     figures.push(("calls".to_owned(), metrics.calls.to_string()));
     if metrics.input_tokens + metrics.output_tokens > 0 {
         let told = |tokens: u64| format!("{tokens}{}", estimated(metrics));

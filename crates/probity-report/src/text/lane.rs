@@ -11,7 +11,7 @@ use probity_core::{
     view::LaneReport,
 };
 
-use super::{SO_SO, TITLE, millis, shown_interval, spent, told};
+use super::{SO_SO, TITLE, millis, shown_interval, speed, spent, told};
 use crate::plain::{fitted, folded, one_line};
 
 /// Flaky cases and the like that are named; the other reports have them all.
@@ -57,6 +57,12 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
     if let Some(latency) = &metrics.latency {
         let [p50, p95, p99] = [latency.p50, latency.p95, latency.p99].map(millis);
         let _ = writeln!(text, "  latency: {p50} median, {p95} p95, {p99} p99");
+    }
+    if let Some(ttft) = &metrics.ttft {
+        let [p50, p95, p99] = [ttft.p50, ttft.p95, ttft.p99].map(millis);
+        let speed = metrics.tokens_per_second.map(|it| format!("; {}", speed(it)));
+        let speed = speed.unwrap_or_default();
+        let _ = writeln!(text, "  first token: {p50} median, {p95} p95, {p99} p99{speed}");
     }
     text.push_str(&notes(report, width));
 }

@@ -16,6 +16,7 @@ fn gate(metric: Metric, bound: &str, warn: Option<&str>, category: Option<Catego
         warn: warn.map(|it| Decimal::parse(it).unwrap()),
         category,
         backend: None,
+        variant: None,
         allow_empty: true,
     }
 }
@@ -23,6 +24,7 @@ fn gate(metric: Metric, bound: &str, warn: Option<&str>, category: Option<Catego
 fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
     Lane {
         runner: "r".to_owned(),
+        variant: None,
         kind: RunnerKind::Respond,
         backend: "b".to_owned(),
         backend_kind: "echo".to_owned(),
@@ -72,6 +74,8 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             error: None,
             source: Source::Backend,
             latency_ms: 1,
+            ttft_ms: None,
+            tokens_per_second: None,
             usage: Usage::default(),
             cost_usd: None,
             calls: 1,

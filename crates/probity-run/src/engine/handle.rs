@@ -20,7 +20,7 @@ use tokio::{
 
 use super::task::{CallOutcome, Called, Grant, Message, Shared};
 use crate::{
-    backend::{Answers, Ask, Backend, Failed, Reply},
+    backend::{About, Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
     grade::{Account, Spent, millis},
     retry::{self, Situation},
@@ -49,6 +49,7 @@ pub(crate) struct Handle {
     pub(crate) subject: BackendRef,
     pub(super) judge: Option<BackendRef>,
     shared: Arc<Shared>,
+    about: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
     permit: bool,
     began: Instant,
@@ -104,13 +105,14 @@ impl Handle {
         subject: BackendRef,
         judge: Option<BackendRef>,
         shared: Arc<Shared>,
+        about: About,
     ) -> Self {
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
-        let asked = Vec::new();
-        Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
+        let (asked, about) = (Vec::new(), Arc::new(about));
+        Self { serial, subject, judge, shared, about, permit: true, began, deadline, spent, asked }
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -217,10 +219,12 @@ impl Handle {
     /// Asks, and asks again as long as that makes sense.
     pub(crate) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
         let Query { target, kept, request, repeat, .. } = *query;
-        let ask = Ask { request, repeat };
+        let about = Arc::clone(&self.about);
+        let ask = Ask { request, repeat, about: Some(&about) };
         let party = self.party(target).clone();
         let access = self.shared.access.of(kept);
-        let cache = self.shared.cache.clone().filter(|_| access.any());
+        let may_keep = access.any() && !party.backend.has_sessions();
+        let cache = self.shared.cache.clone().filter(|_| may_keep);
         let cache = cache.map(|cache| (cache, party.backend.cache_key(&ask)));
         let known = cache.as_ref().filter(|_| access.read);
         let known = known.and_then(|(cache, key)| cached(&cache.get(kept, *key)?));
@@ -265,8 +269,11 @@ impl Handle {
         let Query { target, kept, request, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
-        let ask = Ask { request, repeat };
-        let key = self.party(target).backend.cache_key(&ask);
+        let backend = &self.party(target).backend;
+        if backend.has_sessions() {
+            return;
+        }
+        let key = backend.cache_key(&Ask { request, repeat, about: Some(&self.about) });
         put(&**cache, kept, key, reply);
     }
 

@@ -1,5 +1,8 @@
 //! Who may begin, and who may go on.
 
+use std::collections::BTreeMap;
+
+use probity_core::record::LaneStatus;
 use tokio::time::Instant;
 
 use super::{
@@ -7,7 +10,7 @@ use super::{
     lane::LaneState,
     task::{Called, Grant},
 };
-use crate::budget::Left;
+use crate::{budget::Left, source::feed};
 
 impl Engine {
     /// The backends that a lane asks.
@@ -15,6 +18,35 @@ impl Engine {
         let LaneState { backend, judge, .. } = self.lanes[lane];
         // One that judges itself is there once.
         std::iter::once(backend).chain(judge.filter(|it| *it != backend))
+    }
+
+    /// Begins the lanes of a stage, except those whose backend was given up before.
+    ///
+    /// The variants of a runner on a backend are fed together.
+    pub(super) fn open(&mut self, stage: &[usize]) {
+        let mut waiting = BTreeMap::new();
+        for &at in stage {
+            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
+            let lane = &mut self.lanes[at];
+            match given_up {
+                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
+                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
+                None => {
+                    let Some((cases, done)) = lane.take_waiting() else { continue };
+                    // One that was begun before ends with its own cases, not with those of others.
+                    let alone = (!done.is_empty()).then_some(at);
+                    let together = waiting.entry((lane.runner, lane.backend, alone));
+                    together.or_insert_with(Vec::new).push((at, (cases, done)));
+                }
+            }
+        }
+        for ((_, backend, _), lanes) in waiting {
+            let backend = self.backends[backend].backend.clone();
+            let (lanes, cases): (Vec<usize>, Vec<_>) = lanes.into_iter().unzip();
+            for (at, cases) in lanes.into_iter().zip(feed(cases, backend, self.rules)) {
+                self.lanes[at].open(cases);
+            }
+        }
     }
 
     /// The lanes that may begin a case now, the one whose backend has least to do first.

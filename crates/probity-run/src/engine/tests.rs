@@ -150,6 +150,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         PlannedLane {
             info: probity_core::record::Lane {
                 runner: "r".to_owned(),
+                variant: None,
                 kind: RunnerKind::Respond,
                 backend: asked.name.clone(),
                 backend_kind: "echo".to_owned(),
@@ -167,6 +168,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
             judge: None,
             runner: 0,
             calls: crate::plan::Calls::default(),
+            prompt_bytes: 0,
             timeout: None,
             cases: Cases { repeat, given, ..Cases::default() },
             done: Done::default(),

@@ -134,7 +134,8 @@ pub(crate) struct GateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Runs; each is compared with the first. RUN@BACKEND for one backend of a run
+    /// Runs; each is compared with the first. RUN@BACKEND, RUN@VARIANT or RUN@VARIANT@BACKEND for a
+    /// part of one
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 
@@ -179,6 +180,10 @@ pub(crate) struct TrendArgs {
     /// Only this backend
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
+
+    /// Only this prompt variant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
 
     /// Only the latest N runs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]

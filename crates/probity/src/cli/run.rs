@@ -21,6 +21,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "backend", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) backends: Vec<String>,
 
+    /// Only these prompt variants, separated by commas
+    #[arg(long = "variant", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) variants: Vec<String>,
+
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
 

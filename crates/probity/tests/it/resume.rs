@@ -74,7 +74,8 @@ fn a_run_that_is_killed_again_and_again_loses_nothing_and_asks_nothing_twice() {
             .map(|prompt| (prompt.clone(), seen.prompt(&prompt)))
             .collect();
     }
-    assert!(durable.len() > 1000, "{}", durable.len());
+    // More than what was under way at all kills together, however busy the machine is.
+    assert!(durable.len() > 20 * 16, "{}", durable.len());
     let ran = run(&killed, &["--resume"]);
     ran.expect(0, &[("N_CASES", "2000"), ("N_PLANNED", "2000"), ("ABORTED", "0")]);
     let seen = server.seen();

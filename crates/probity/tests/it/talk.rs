@@ -359,6 +359,43 @@ fn a_judge_sees_the_conversation_before_the_answer() {
 }
 
 #[test]
+fn scripts_and_scorers_of_a_turn_see_the_answer_to_it() {
+    let server = FakeServer::start(Script::default());
+    let case = json!({ "id": "s", "turns": [
+        { "user": "say one", "assert": [
+            { "type": "javascript", "value": "output === 'one'" },
+            { "type": "exec", "value": ["grep", "-qx", "one"] },
+        ]},
+        { "user": "say two", "assert": [{ "type": "exec", "value": ["grep", "-qx", "one"] }] },
+    ]});
+    let project = project("openai", &server, &[case]);
+    run(&project, &[]);
+    let case = stored(&project).remove(0);
+    let passed: Vec<(&Value, &Value)> = case["classification"]["scores"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (&it["name"], &it["passed"]))
+        .collect();
+    let [yes, no] = [json!(true), json!(false)];
+    let names = ["turn 1: javascript", "turn 1: exec", "turn 2: exec"].map(Value::from);
+    assert_eq!(passed, [(&names[0], &yes), (&names[1], &yes), (&names[2], &no)]);
+    // What scorers said is kept, so that nobody is asked again.
+    assert!(project.shown(&["rescore"]).contains("0 flipped"));
+}
+
+#[test]
+fn a_conversation_may_be_streamed() {
+    let server = caller();
+    let project = project("openai", &server, &[weather()]);
+    let streamed =
+        suite("openai", &server).replace("model = \"m-1\"", "model = \"m-1\"\nstream = true");
+    let project = project.file("probity.toml", streamed);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+    assert_eq!(stored(&project)[0]["verdict"], "pass");
+}
+
+#[test]
 fn logprobs_are_asked_for_kept_and_judged() {
     let token = |token: &str, logprob: f64| json!({ "token": token, "logprob": logprob });
     let list = json!([token("a", 0.5_f64.ln()), token("b", 0.5_f64.ln())]);

@@ -19,7 +19,7 @@ use probity_core::{
     record::Source,
 };
 use probity_grade::{policy::BUILTIN_POLICIES, sql_dialects};
-use probity_load::suite::{BackendKind, Transport};
+use probity_load::suite::{BackendKind, Method, Transport, Way};
 use serde_json::Value;
 
 /// What stands before the name of a list.
@@ -29,10 +29,11 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 39] = [
+pub(super) const LISTS: [(&str, List); 41] = [
     ("assertion", assertions),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("backend_program", || backends(BackendKind::is_program)),
+    ("backend_server", || backends(|it| it.way() == Way::Server)),
     ("backend_with_model", || backends(|it| it.needs() == Some("model"))),
     ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
     ("category", || of(Category::ALL.map(Category::as_str))),
@@ -46,6 +47,7 @@ pub(super) const LISTS: [(&str, List); 39] = [
     ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
     ("extraction", || of(ExtractName::ALL.map(ExtractName::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
+    ("http_method", || of(Method::ALL.map(Method::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
     ("json_step", || of(JsonStep::ALL.map(JsonStep::as_str))),
     ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),

@@ -239,9 +239,20 @@ stop = ["END"]
 logprobs = true
 response_format = { type = "object" }
 extra_body = { cache = false }
+stream = true
 max_concurrency = 1
 timeout = "30s"
 price = { input = 1, output = 2 }
+[backends.custom]
+kind = "http"
+url = "http://127.0.0.1/{{ id }}"
+method = "PUT"
+headers = { x-session = "{{ session }}" }
+body = { question = "{{ prompt }}" }
+reply = "/answer"
+error = "/error"
+usage = { input_tokens = "/in", output_tokens = "/out", cached_tokens = "/cached", cost_usd = "/cost" }
+session = "/session"
 [backends.program]
 kind = "command"
 command = ["x"]
@@ -267,6 +278,21 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 transform = "output"
+[[runners]]
+name = "variants"
+dataset = ["d.jsonl"]
+[[runners.prompts]]
+name = "terse"
+template = "{{ prompt }}"
+system = "s"
+settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"], logprobs = true }
+[[runners.prompts]]
+name = "talk"
+messages = [
+  { role = "user", content = "hi" },
+  { role = "assistant", tool_calls = [{ id = "c", name = "t", arguments = {} }] },
+  { role = "tool", tool_call_id = "c", name = "t", content = "{{ prompt }}" },
+]
 [[runners]]
 name = "sizes"
 kind = "size_impact"
@@ -335,11 +361,13 @@ builtin = "pii"
 
 #[test]
 fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
-    let gate = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let of_skills = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let gate = format!("{of_skills}, variant = \"v\"");
     let gates = format!(
         "[backends.one]\nkind = \"echo\"\n[backends.b]\nkind = \"echo\"\n\
          [[runners]]\nname = \"one\"\ndataset = \"d\"\n[runners.gates]\n{}\
-         [[runners]]\nname = \"two\"\ndataset = \"d\"\n[runners.gates]\n\
+         [[runners]]\nname = \"two\"\ndataset = \"d\"\nprompts = [{{ name = \"v\", template = \"x\" }}]\n\
+         [runners.gates]\n\
          csr = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          correctness = 1\nsafety_accuracy = 1\nposix = 1\nposix_compliance_rate = 1\n\
          failed = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
@@ -356,7 +384,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
         );
         for rate in Rate::ALL.into_iter().filter(|it| it.kinds().contains(&kind)) {
             let name = rate.as_str();
-            let _ = writeln!(runner, "{name} = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]");
+            let _ = writeln!(runner, "{name} = [{{ {of_skills} }}, {{ min = 1 }}, {{ max = 1 }}]");
         }
         runner
     });
@@ -366,9 +394,10 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     for text in suites {
         assert!(is_sound(text), "the loader is not content with\n{text}");
     }
-    // These two name files, which the loader reads.
+    // These name files, which the loader reads.
     let files = json!({ "errors": { "rules": "errors.toml" },
-                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt" }] });
+                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt",
+                                      "prompts": [{ "name": "v", "file": "v.txt" }] }] });
     let mut documents: Vec<Value> =
         suites.into_iter().map(|text| toml::from_str(text).unwrap()).collect();
     documents.push(files);

@@ -61,6 +61,7 @@ fn gates() -> Vec<Gate> {
         warn: Decimal::parse("0.9"),
         category: Some(Category::Posix),
         backend: Some(text("b")),
+        variant: Some(text("v")),
         allow_empty: true,
     };
     let most = Bound::AtMost(Decimal::whole(3));
@@ -73,6 +74,7 @@ pub(super) fn consistency() -> Consistency {
     let group = Group { command: text("ls"), cut: 0, parsed: true, members: vec![(0, true)] };
     Consistency {
         runner: text("r"),
+        variant: Some(text("v")),
         backends: vec![text("a"), text("b")],
         repeats: 1,
         agree: 1,
@@ -148,6 +150,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         run_id: text("20260109-123456-abcdef"),
         suite: text("s"),
         runner: text("r"),
+        variant: Some(text("v")),
         kind,
         model: Some(text("m")),
         dataset,
@@ -171,6 +174,8 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         policy_hits: 0,
         per_tag: counts(),
         latency_ms: Some(latency()),
+        ttft_ms: Some(latency()),
+        tokens_per_second: Some(9.5),
         calls: 2,
         input_tokens: 1,
         output_tokens: 1,
@@ -452,6 +457,8 @@ fn records() -> Vec<CaseRecord> {
         model: Some(text("m")),
         source: Source::Cache,
         latency_ms: 1,
+        ttft_ms: Some(1),
+        tokens_per_second: Some(9.5),
         usage: usage(),
         cost_usd: Some(0.1),
         calls: 2,
@@ -556,6 +563,7 @@ fn asked() -> Asked {
 fn lane() -> Lane {
     Lane {
         runner: text("r"),
+        variant: Some(text("v")),
         kind: RunnerKind::Respond,
         backend: text("b"),
         backend_kind: text("openai"),
@@ -770,11 +778,12 @@ pub(super) fn case() -> TestCase {
 pub(super) fn results() -> Vec<Value> {
     let result = |classification: Classification| {
         json!({
-            "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
+            "runner": "r", "variant": "v", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
             "kind": "respond", "case": case(), "system": null, "prompt": "p",
             "messages": conversation().messages,
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
+            "ttft_ms": 1, "tokens_per_second": 9.5,
             "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
             "verdict": "fail", "classification": classification,
             "asked": [asked(), Asked { request: conversation(), ..asked() }],
