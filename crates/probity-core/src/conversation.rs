@@ -12,7 +12,7 @@ use crate::{
     criteria::Criteria,
     record::Asked,
     reply::Logprobs,
-    request::{Part, ToolCall, content},
+    request::{Part, Request, ToolCall, content},
 };
 
 /// Questions that one turn may take where the case does not say it.
@@ -91,6 +91,8 @@ pub struct ScriptedResult {
 pub struct Exchange<'a> {
     /// The turn that it belongs to, from 1.
     pub turn: u32,
+    /// What was said before it; none if that is the first question of the case.
+    pub before: Option<&'a Request>,
     /// What it says; its calls as JSON where it does nothing else.
     pub reply: &'a str,
     /// The tools that it calls.
@@ -107,13 +109,15 @@ pub struct Exchange<'a> {
 
 /// The replies of a conversation among all that was asked for a case.
 pub fn exchanges(asked: &[Asked]) -> Vec<Exchange<'_>> {
-    asked.iter().filter_map(Exchange::of).collect()
+    let replies = asked.iter().filter(|it| it.turn.is_some());
+    replies.enumerate().filter_map(|(at, it)| Exchange::of(it, at == 0)).collect()
 }
 
 impl<'a> Exchange<'a> {
-    fn of(asked: &'a Asked) -> Option<Self> {
+    fn of(asked: &'a Asked, is_first: bool) -> Option<Self> {
         Some(Self {
             turn: asked.turn?,
+            before: (!is_first).then_some(&asked.request),
             reply: asked.reply.as_deref()?,
             tool_calls: &asked.tool_calls,
             stop_reason: asked.stop_reason.as_deref(),

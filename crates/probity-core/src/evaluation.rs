@@ -19,6 +19,7 @@ use crate::{
     gate::{Gate, GateOutcome, GateStatus},
     kind::RunnerKind,
     metrics::{Flaky, Latency, Metrics, Repeats, ScoreSummary, Slice, Verdicts, share},
+    opinion::JudgeFigures,
     record::{Lane, LaneStatus},
     view::{LaneReport, RunView},
 };
@@ -137,6 +138,9 @@ pub struct EvaluationResult {
     /// What repeats say; none where each case was asked once.
     #[serde(default)]
     pub repeats: Option<RepeatsResult>,
+    /// How far judges agree with each other and with themselves; none where one judge was asked once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judges: Option<JudgeFigures>,
     /// How the gates came out.
     pub gates: Vec<GateResult>,
     /// Cases that are known to fail, and passed.
@@ -332,6 +336,10 @@ impl EvaluationResult {
             estimated_usage: metrics.estimated,
             cost_usd: (metrics.priced > 0).then(|| rounded(metrics.cost_usd)),
             repeats: metrics.repeats.as_ref().map(|it| repeats(it, judging.min_pass)),
+            judges: metrics
+                .judges
+                .clone()
+                .map(|it| JudgeFigures { kappa: it.kappa.map(rounded), ..it }),
             gates: gates.iter().map(GateResult::from).collect(),
             unexpected_passes: metrics.unexpected_passes.clone(),
             figures: metrics.figures.as_ref().and_then(|it| serde_json::to_value(it).ok()),

@@ -17,6 +17,7 @@ use crate::{
     failure::ErrorKind,
     gate::{Decimal, Quantile},
     kind::{Evidence, Figures},
+    opinion::{JudgeFigures, JudgedCheck},
     record::{Source, Spent, Usage},
     score::Score,
 };
@@ -64,6 +65,8 @@ pub struct ResultFacts {
     pub elapsed_ms: u64,
     /// What a skill runner found.
     pub evidence: Option<Box<Evidence>>,
+    /// What judges said.
+    pub judged: Vec<JudgedCheck>,
 }
 
 /// Counts by verdict.
@@ -178,6 +181,8 @@ pub struct Metrics {
     pub unexpected_failures: u64,
     /// Cases that are known to fail, and passed.
     pub unexpected_passes: Vec<String>,
+    /// How far judges agree; none where one judge was asked once.
+    pub judges: Option<JudgeFigures>,
     /// What only this kind of runner has.
     pub figures: Option<Figures>,
 }

@@ -239,6 +239,9 @@ pub struct Lane {
     /// Who judges its answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgedBy>,
+    /// All who do, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgedBy>,
     /// The skills that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<SkillsInfo>,

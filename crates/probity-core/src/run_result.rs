@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{conversation::Exchange, failure::ErrorKind};
+use crate::{conversation::Exchange, failure::ErrorKind, opinion::Assessment, request::Request};
 
 /// What came back for one case: a reply, an error, or neither.
 ///
@@ -32,19 +32,22 @@ pub struct RunResult<'a> {
     pub exchanges: &'a [Exchange<'a>],
     /// Skills that were chosen when each was asked about, because the reply could not be read.
     pub chosen: Option<&'a [String]>,
-    /// What a judge made of the reply, for each rubric of the case; or why that is not known.
-    pub assessments: &'a [Result<Assessment, String>],
+    /// What judges made of the reply, for each assertion that asks them.
+    pub assessments: &'a [Assessment],
     /// What each scorer of the case returned; or why that is not known.
     pub scored: &'a [Result<Value, String>],
 }
 
-/// What a judge made of a reply.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Assessment {
-    /// From 0 to 1.
-    pub score: f64,
-    /// Why, in the judge's words.
-    pub reason: String,
+impl<'a> RunResult<'a> {
+    /// What was said before the reply; none if that is the first question of the case.
+    pub fn before(&self) -> Option<&'a Request> {
+        self.exchanges.last()?.before
+    }
+
+    /// The question that the reply answers.
+    pub fn question(&self) -> Option<&'a str> {
+        self.before().map(Request::prompt).or(self.prompt)
+    }
 }
 
 /// Why a call failed.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod distance;
+mod judged;
 mod markup;
 mod perplexity;
 mod scored;
@@ -15,7 +16,7 @@ use probity_core::{
     details::Extracted,
     difference::{Difference, Missing, OtherCommand, PatternDifference, StartDifference},
     json::Limits,
-    run_result::Assessment,
+    opinion::{JudgedCheck, Threshold},
     score::Score,
 };
 use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
@@ -133,9 +134,9 @@ pub(crate) enum Test {
     Cost(f64),
     Tools(ToolTest),
     Perplexity(Perplexity),
-    LlmRubric {
+    Judged {
         number: usize,
-        least: f64,
+        threshold: Threshold,
     },
     Script(Scripted),
     Scorer(AskedScorer),
@@ -184,6 +185,8 @@ pub(crate) struct Checked {
     pub(crate) named: Vec<(String, f64)>,
     /// What was taken out of the reply to look at.
     pub(crate) extracted: Option<String>,
+    /// What judges said, where that is more than a score and a reason.
+    pub(crate) judged: Vec<JudgedCheck>,
 }
 
 impl Checked {
@@ -197,6 +200,7 @@ impl Checked {
             span: None,
             named: Vec::new(),
             extracted: None,
+            judged: Vec::new(),
         }
     }
 
@@ -243,7 +247,7 @@ impl Test {
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
-            | Self::LlmRubric { .. }
+            | Self::Judged { .. }
             | Self::Scorer(_)
             | Self::Set { .. } => false,
             Self::Equals { .. }
@@ -291,7 +295,7 @@ impl Test {
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
-            | Self::LlmRubric { .. } => false,
+            | Self::Judged { .. } => false,
         }
     }
 
@@ -342,7 +346,7 @@ impl Test {
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
-            | Self::LlmRubric { .. }
+            | Self::Judged { .. }
             | Self::Script(_)
             | Self::Scorer(_)
             | Self::Set { .. } => {
@@ -437,17 +441,9 @@ impl Test {
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
             Self::Tools(asked) => asked.check(&reply.tool_calls()),
             Self::Perplexity(wanted) => wanted.check(reply.perplexity()),
-            Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
-                Some(Ok(Assessment { score, reason })) => Checked {
-                    value: Some(score.clamp(0.0, 1.0)),
-                    // Sums of weights are off in their last digits, which nobody meant.
-                    passed: score + 1e-9 >= *least,
-                    reason: Some(format!("the judge gave {score:.2}: {}", excerpt(reason, 0))),
-                    ..Checked::holds()
-                },
-                Some(Err(why)) => Checked::unjudged(why.clone()),
-                None => Checked::unjudged("no judge was asked".to_owned()),
-            },
+            Self::Judged { number, threshold } => {
+                judged::check(reply.result.assessments.get(*number), *threshold)
+            }
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
@@ -460,6 +456,8 @@ impl Test {
 pub(crate) struct Told {
     /// What they took out of the reply.
     pub(crate) extracted: Vec<Extracted>,
+    /// What judges said.
+    pub(crate) judged: Vec<JudgedCheck>,
     /// Further scores of scorers, which decide nothing.
     pub(crate) named: Vec<Score>,
 }
@@ -504,7 +502,8 @@ fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, 
         .map(|it| format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold")));
     let named = told.named.into_iter();
     let named = named.filter_map(|it| Some((it.name.into_owned(), it.value?))).collect();
-    Checked { value: Some(value), passed, reason, named, ..Checked::holds() }
+    let judged = told.judged;
+    Checked { value: Some(value), passed, reason, named, judged, ..Checked::holds() }
 }
 
 fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {

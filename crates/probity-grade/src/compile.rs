@@ -3,12 +3,13 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use probity_core::{
-    case::{RubricCriterion, TestCase},
+    case::TestCase,
     classification::{Class, Classification, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
     details::Criterion,
     json::Limits,
     located::Step,
+    opinion::Combine,
     reading::{Reading, Tolerance},
     request::Tool,
     run_result::RunResult,
@@ -25,6 +26,7 @@ use crate::{
     command::{Accepted, CommandExpectation},
     difference::Extra,
     json::Wanted,
+    judge::{Context, Inquiry, Shown},
     reading::Reader,
     reply::Reply,
     routing::RoutingExpectation,
@@ -52,7 +54,9 @@ pub struct Expectation<'r> {
     pub(crate) expected: Option<Class>,
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
-    pub(crate) rubrics: Vec<Rubric>,
+    pub(crate) inquiries: Vec<Inquiry>,
+    /// How the opinions of several judges make one; none: as they did when they were asked.
+    pub(crate) combine: Option<Combine>,
     pub(crate) scorers: Vec<ScorerCall>,
     pub(crate) transform: Option<Arc<dyn Script>>,
     /// What scripts and scorers are told of the case, where it has some.
@@ -63,15 +67,6 @@ pub struct Expectation<'r> {
     pub(crate) turns: Vec<Self>,
     /// How many turns answer calls of tools: from the first one on.
     pub(crate) answered_turns: usize,
-}
-
-/// What a judge has to look at.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rubric {
-    /// The turn whose answer it is about, from 1; none if that is the last one.
-    pub turn: Option<u32>,
-    /// What is looked at.
-    pub criteria: Vec<RubricCriterion>,
 }
 
 /// The comparison with the expected response.
@@ -128,9 +123,67 @@ impl Expectation<'_> {
         self.routing.as_ref()
     }
 
-    /// What a judge has to look at, one rubric for each `llm-rubric`.
-    pub fn rubrics(&self) -> &[Rubric] {
-        &self.rubrics
+    /// The same, with the opinions of several judges combined in some way.
+    #[must_use]
+    pub fn with_combine(self, combine: Combine) -> Self {
+        Self { combine: Some(combine), ..self }
+    }
+
+    /// What judges have to be asked, one for each assertion that asks them.
+    pub fn inquiries(&self) -> &[Inquiry] {
+        &self.inquiries
+    }
+
+    /// What a judge is shown of a reply for one of these, or why it cannot be asked.
+    pub fn shown(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
+        let Some(turn) = inquiry.turn else { return self.shown_of(inquiry, result) };
+        let own = turns::result_of(result, turn).ok_or("the turn was not reached")?;
+        self.turn(turn).shown_of(inquiry, &own)
+    }
+
+    /// The same, where the reply is the one that is asked about.
+    fn shown_of(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
+        let text = result.raw_response.ok_or("there is no reply")?;
+        let facts = self.facts.as_deref();
+        let reply = Reply::new(text, result, self.rules).of(facts);
+        let transform = |script: &Option<Arc<dyn Script>>, reply: &Reply<'_, '_>| {
+            let found = script.as_ref().zip(facts);
+            found.map(|(script, facts)| script::transform(&**script, facts, reply)).transpose()
+        };
+        let of_case = transform(&self.transform, &reply)?;
+        let of_case_text = of_case.as_ref().map(script::text_of);
+        let reply = match (&of_case, &of_case_text) {
+            (Some(made), Some(text)) => reply.made_into(made, text),
+            (_, _) => reply,
+        };
+        let answer = match transform(&inquiry.transform, &reply)? {
+            Some(made) => script::text_of(&made),
+            None => reply.text.to_owned(),
+        };
+        let context = match (&inquiry.context, facts) {
+            (Context::Given(passages), _) => passages.clone(),
+            (Context::Made(script), Some(facts)) => {
+                let made = script::transform(&**script, facts, &reply)?;
+                texts_of(&made)
+                    .ok_or("`context_transform` made neither a text nor a list of texts")?
+            }
+            (Context::Made(_), None) | (Context::None, _) => Vec::new(),
+        };
+        let passages = inquiry.form.passages(&context);
+        if passages.is_empty() && inquiry.form.needs_context() {
+            return Err("the context is empty".to_owned());
+        }
+        let question = match (&inquiry.query, result.before()) {
+            (Some(query), _) => query.clone(),
+            (None, Some(conversation)) => conversation.shown().into_owned(),
+            (None, None) => result.prompt.unwrap_or_default().to_owned(),
+        };
+        Ok(Shown { question, answer, passages })
+    }
+
+    /// What is asked of the answer to a turn, from 1.
+    fn turn(&self, turn: u32) -> &Self {
+        self.turns.iter().zip(1..).find(|it| it.1 == turn).map_or(self, |it| it.0)
     }
 
     /// The programs that have to be asked, one for each assertion that names one.
@@ -144,8 +197,7 @@ impl Expectation<'_> {
             None => self.scorer_input(call, result),
             Some(turn) => {
                 let own = turns::result_of(result, turn).ok_or("the turn was not reached")?;
-                let judged = self.turns.iter().zip(1..).find(|it| it.1 == turn);
-                judged.map_or(self, |it| it.0).scorer_input(call, &own)
+                self.turn(turn).scorer_input(call, &own)
             }
         };
         self.scorers.iter().map(input).collect()
@@ -235,7 +287,9 @@ pub struct Compiler<'r> {
     schemas: BTreeMap<String, Arc<Schema>>,
     scripts: BTreeMap<String, Arc<dyn Script>>,
     /// Those of the case that is being compiled, and so are the rest.
-    rubrics: Vec<Rubric>,
+    inquiries: Vec<Inquiry>,
+    /// The variables `context` and `query` of the case.
+    vars: (Option<Value>, Option<String>),
     scorers: Vec<ScorerCall>,
     has_scripts: bool,
     tools: Arc<[Tool]>,
@@ -253,7 +307,8 @@ impl<'r> Compiler<'r> {
             regexes: BTreeMap::new(),
             schemas: BTreeMap::new(),
             scripts: BTreeMap::new(),
-            rubrics: Vec::new(),
+            inquiries: Vec::new(),
+            vars: (None, None),
             choices: Vec::new(),
             tools: Arc::default(),
             turn: None,
@@ -266,7 +321,9 @@ impl<'r> Compiler<'r> {
     pub fn compile(&mut self, case: &TestCase) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
         let mut problems = Vec::new();
         self.tools = case.ask.tools.clone().unwrap_or_default();
-        self.rubrics.clear();
+        let query = case.prompt_vars.get("query").and_then(Value::as_str);
+        self.vars = (case.prompt_vars.get("context").cloned(), query.map(ToOwned::to_owned));
+        self.inquiries.clear();
         self.scorers.clear();
         self.has_scripts = false;
         self.turn = None;
@@ -287,7 +344,7 @@ impl<'r> Compiler<'r> {
             scorers: std::mem::take(&mut self.scorers),
             facts,
             command: CommandExpectation::of(case),
-            rubrics: std::mem::take(&mut self.rubrics),
+            inquiries: std::mem::take(&mut self.inquiries),
             needs_sandbox: case.execution.is_some(),
             turns,
             answered_turns: case.conversation.answered_turns(),
@@ -363,7 +420,8 @@ impl<'r> Compiler<'r> {
             expected: *expected_classification,
             command: None,
             routing: None,
-            rubrics: Vec::new(),
+            inquiries: Vec::new(),
+            combine: None,
             scorers: Vec::new(),
             transform,
             facts: None,
@@ -481,10 +539,20 @@ impl<'r> Compiler<'r> {
         &self.choices
     }
 
-    /// Remembers what a judge has to look at, and says under which number.
-    pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
-        self.rubrics.push(Rubric { turn: self.turn, criteria });
-        self.rubrics.len() - 1
+    /// The variable `context` of the case that is being compiled.
+    pub(crate) fn context(&self) -> Option<&Value> {
+        self.vars.0.as_ref()
+    }
+
+    /// Its variable `query`.
+    pub(crate) fn query(&self) -> Option<&str> {
+        self.vars.1.as_deref()
+    }
+
+    /// Remembers what judges have to be asked, and says under which number.
+    pub(crate) fn inquiry(&mut self, inquiry: Inquiry) -> usize {
+        self.inquiries.push(inquiry);
+        self.inquiries.len() - 1
     }
 
     /// Remembers a scorer that has to be asked, and says under which number.
@@ -593,6 +661,17 @@ fn unread(reading: &Reading) -> Option<&'static str> {
         ("tolerance", tolerance.is_some()),
     ];
     stated.iter().find(|it| it.1).map(|it| it.0)
+}
+
+/// A text, or the texts of a list.
+pub(crate) fn texts_of(value: &Value) -> Option<Vec<String>> {
+    let plain = |it: &Value| it.as_str().map(ToOwned::to_owned);
+    let texts = match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().map(plain).collect::<Option<Vec<_>>>()?,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+    };
+    Some(texts.into_iter().filter(|it| !it.trim().is_empty()).collect())
 }
 
 /// One text, or a list of which any will do.

@@ -9,6 +9,7 @@ use probity_core::{
     conversation::Utterance,
     details::CommandDetails,
     evaluation::time,
+    opinion::{JudgedCheck, Opinion, Said, Statement},
     record::{Asked, CaseRecord, Lane},
     request::Role,
     score::Score,
@@ -36,6 +37,9 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
     let mut text = String::new();
     head(&mut text, lane, record);
     scores(&mut text, &record.classification.scores);
+    for check in &record.classification.details.judged {
+        opinions(&mut text, check);
+    }
     if let Some(command) = &record.classification.details.command {
         commands(&mut text, command);
     }
@@ -140,6 +144,33 @@ fn scores(text: &mut String, scores: &[Score]) {
             name(score),
             reason.unwrap_or_default()
         );
+    }
+}
+
+/// What judges said, one after the other.
+fn opinions(text: &mut String, check: &JudgedCheck) {
+    let agreement = check.agreement.map(|it| format!(", {:.0} % of pairs agree", it * 100.0));
+    let several = agreement.map(|it| format!(": {}{it}", check.combine)).unwrap_or_default();
+    let name = one_line(&check.check, 40);
+    let _ = writeln!(text, "\n  {TITLE}judged {name}{TITLE:#}{several}");
+    for Opinion { judge, said } in &check.opinions {
+        let judge = one_line(judge, 40);
+        let judged = match said {
+            Said::Judged(judged) => judged,
+            Said::Failed { error } => {
+                let _ = writeln!(text, "    {judge}: no answer: {}", one_line(error, 300));
+                continue;
+            }
+        };
+        let passed = if judged.passed == Some(true) { "pass" } else { "fail" };
+        let reason = one_line(&judged.reason, 300);
+        let _ = writeln!(text, "    {judge}: {passed} {:.2}  {reason}", judged.score);
+        for Statement { text: stated, holds, reason } in &judged.statements {
+            let word = if *holds { "yes" } else { "no" };
+            let reason = reason.as_deref().filter(|it| !it.is_empty());
+            let reason = reason.map(|it| format!(" ({})", one_line(it, 200))).unwrap_or_default();
+            let _ = writeln!(text, "      {word:<3}  {}{reason}", one_line(stated, 300));
+        }
     }
 }
 

@@ -137,6 +137,7 @@ fn facts(case: &CaseRecord) -> ResultFacts {
         started_ms: case.started_ms,
         elapsed_ms: case.elapsed_ms,
         evidence: None,
+        judged: Vec::new(),
     }
 }
 
@@ -154,6 +155,7 @@ pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: Judging { gates: Gate::defaults(RunnerKind::Command), ..Judging::default() },
     }

@@ -233,6 +233,13 @@ impl Backend {
         }
     }
 
+    /// Whether it is known to keep to a JSON Schema that is sent along, whatever the model.
+    pub fn keeps_to_schemas(&self) -> bool {
+        let local = [BackendKind::Ollama, BackendKind::Vllm, BackendKind::Llamacpp];
+        let kinds = [&local[..], &[BackendKind::OpenaiResponses, BackendKind::Gemini]].concat();
+        matches!(self.wire, Wire::Http(_)) && self.kind.is_some_and(|it| kinds.contains(&it))
+    }
+
     /// How many repeats there are answers to; none where any number can be asked.
     pub fn recorded_repeats(&self) -> Option<u32> {
         match &self.wire {

@@ -50,7 +50,7 @@ use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
 pub(crate) use handle::{Handle, Query, Target, Unanswered};
-pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
+pub(crate) use task::{Ended, JudgeCall, ask_judge, failed, failed_with, finish};
 
 /// What a run came to in this session.
 #[derive(Clone, Debug, PartialEq)]
@@ -393,10 +393,11 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let LaneState { backend, judge, .. } = self.lanes[at];
-        let (subject, judge) = (party(backend), judge.map(party));
+        let backend = self.lanes[at].backend;
+        let subject = party(backend);
+        let judges: Vec<BackendRef> = self.lanes[at].judges.iter().copied().map(party).collect();
         self.backends[backend].pacer.begin_case();
-        if let Some(judge) = judge.as_ref().filter(|it| it.at != backend) {
+        for judge in judges.iter().filter(|it| it.at != backend) {
             self.backends[judge.at].pacer.enter();
         }
         self.permit(at, backend)?;
@@ -406,7 +407,7 @@ impl Engine {
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let about = About::new(case.case.clone());
-        let handle = Handle::new(serial, subject, judge, self.shared.clone(), about);
+        let handle = Handle::new(serial, subject, judges, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

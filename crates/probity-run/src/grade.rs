@@ -5,10 +5,15 @@ use std::time::Duration;
 use probity_core::{
     classification::Classification,
     conversation::exchanges,
+    opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
-    run_result::{Assessment, RunError, RunResult},
+    run_result::{RunError, RunResult},
 };
-use probity_grade::{Expectation, classify, script::ScorerInput};
+use probity_grade::{
+    Expectation, classify,
+    judge::{Inquiry, Shown},
+    script::ScorerInput,
+};
 use serde_json::Value;
 
 use crate::{backend::Reply, engine::Handle, source::Prepared};
@@ -41,8 +46,8 @@ pub(crate) struct Received<'a> {
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
     pub(crate) chosen: Option<&'a [String]>,
-    /// What a judge made of the reply.
-    pub(crate) assessments: &'a [Result<Assessment, String>],
+    /// What judges made of the reply.
+    pub(crate) assessments: &'a [Assessment],
     /// What scorers returned.
     pub(crate) scored: &'a [Result<Value, String>],
 }
@@ -64,6 +69,17 @@ pub(crate) fn scorer_inputs(
 ) -> Vec<Result<ScorerInput, String>> {
     let received = Received { reply: Some(reply), ..Received::default() };
     with_result(case, handle, received, Expectation::scorer_inputs)
+}
+
+/// What a judge is shown of a reply, or why it cannot be asked.
+pub(crate) fn shown(
+    case: &Prepared,
+    handle: &Handle,
+    reply: &Reply,
+    inquiry: &Inquiry,
+) -> Result<Shown, String> {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, handle, received, |expectation, result| expectation.shown(inquiry, result))
 }
 
 /// Looks at all that is known of a case.

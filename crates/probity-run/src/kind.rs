@@ -4,6 +4,7 @@
 //! `probity-core`. Modules here that are named after no kind are what several of them share.
 
 mod activation;
+pub(crate) mod assess;
 mod choosing;
 mod command;
 mod comparing;

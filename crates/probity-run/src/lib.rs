@@ -9,6 +9,7 @@ pub mod backend;
 mod budget;
 pub mod calibrate;
 pub mod clock;
+mod consent;
 pub mod decide;
 pub mod engine;
 pub mod events;

@@ -17,7 +17,7 @@ use probity_core::{
 use probity_load::{
     dataset::{DigestBuilder, Item},
     settings::{Budget, Settings},
-    suite::{PromptConfig, RunnerConfig},
+    suite::{PanelConfig, PromptConfig, RunnerConfig},
 };
 
 use crate::{
@@ -72,8 +72,8 @@ pub struct PlannedLane {
     pub info: Lane,
     /// Its place in the list of backends.
     pub backend: usize,
-    /// The place of the one who judges its answers.
-    pub judge: Option<usize>,
+    /// The places of those who judge its answers.
+    pub judges: Vec<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
@@ -341,7 +341,7 @@ pub fn scan(
         categories,
         total: summary.cases as u64,
         prompt_bytes,
-        calls,
+        calls: with_panel(calls, runner),
         unmet,
         undecided,
         needs,
@@ -351,6 +351,16 @@ pub fn scan(
         skills: kind.skills(),
         cases,
     })
+}
+
+/// The calls, where every judge is asked as often as the suite wants. Pairs have one judge, asked once.
+fn with_panel(calls: Calls, runner: &RunnerConfig) -> Calls {
+    let PanelConfig { judges, repeats, .. } = &runner.panel;
+    let times = match runner.kind.spec().compares {
+        true => 1,
+        false => judges.len().max(1) as u64 * u64::from(*repeats),
+    };
+    Calls { judgements: calls.judgements * times, ..calls }
 }
 
 /// The scan of a runner that has one case and no dataset: what it asks is its own affair.
@@ -470,12 +480,12 @@ impl ScannedRunner {
         runner: usize,
         backend: usize,
         asked: &Backend,
-        judge: Option<&JudgeSeat>,
+        judges: &[JudgeSeat],
     ) -> Vec<PlannedLane> {
         let prompts = self.runner.prompts.iter();
         let bytes = self.prompt_bytes.iter().copied().chain(std::iter::repeat(0));
         let lane = |(prompt, prompt_bytes)| {
-            let lane = self.lane(prompt, (runner, backend), asked, judge);
+            let lane = self.lane(prompt, (runner, backend), asked, judges);
             PlannedLane { prompt_bytes, ..lane }
         };
         prompts.zip(bytes).map(lane).collect()
@@ -486,17 +496,18 @@ impl ScannedRunner {
         prompt: &Arc<PromptConfig>,
         (runner, backend): (usize, usize),
         asked: &Backend,
-        judge: Option<&JudgeSeat>,
+        judges: &[JudgeSeat],
     ) -> PlannedLane {
-        let judge = judge.filter(|_| self.needs_judge());
-        let by = judge.map(|seat| JudgedBy {
+        let judges = if self.needs_judge() { judges } else { &[] };
+        let by = |seat: &JudgeSeat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
             own_answers: seat.place == backend || seat.backend.is_same_model(asked),
-        });
+        };
+        let panel: Vec<JudgedBy> = judges.iter().map(by).collect();
         let mut cases = self.cases.asked_by(prompt);
-        cases.judge =
-            judge.zip(by.clone()).map(|(seat, by)| Judge { backend: seat.backend.clone(), by });
+        let backends = judges.iter().map(|it| it.backend.clone()).collect();
+        cases.judge = panel.first().cloned().map(|by| Judge { backends, by });
         let key = LaneKey {
             runner: &self.runner.name,
             variant: prompt.variant.as_deref(),
@@ -516,11 +527,12 @@ impl ScannedRunner {
                 planned: self.selected * u64::from(self.runner.repeat),
                 repeat: self.runner.repeat,
                 replayed: asked.is_replay(),
-                judge: by,
+                judge: panel.first().cloned(),
+                judges: if panel.len() > 1 { panel } else { Vec::new() },
                 skills: self.skills.clone(),
             },
             backend,
-            judge: judge.map(|seat| seat.place),
+            judges: judges.iter().map(|seat| seat.place).collect(),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
             prompt_bytes: 0,

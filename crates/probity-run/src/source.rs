@@ -16,7 +16,7 @@ use std::{
 use probity_core::{
     case::{Category, TestCase},
     classification::{Class, Verdict},
-    criteria::{Criteria, CriteriaProblem},
+    criteria::CriteriaProblem,
     evidence::JudgedBy,
     record::InputDigest,
     request::Request,
@@ -24,7 +24,7 @@ use probity_core::{
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{PromptConfig, RunnerConfig, WrittenAt},
+    suite::{CaseDefaults, PanelConfig, PromptConfig, RunnerConfig},
 };
 
 pub(crate) use feed::feed;
@@ -32,10 +32,11 @@ use fill::Unfilled;
 
 use crate::{
     backend::{About, Ask, Backend},
+    consent,
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Work},
+    kind::{Asking, Kind, Questions, Respond, Work, assess::check_prompts},
 };
 
 /// A case that is ready to be asked.
@@ -49,6 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) request: Request,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
+    /// How answers are judged.
+    pub(crate) panel: Arc<PanelConfig>,
     pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
@@ -120,12 +123,15 @@ pub(crate) struct Cases {
     pub(crate) kind: Arc<dyn Kind>,
     /// How they are asked.
     pub(crate) prompt: Arc<PromptConfig>,
-    /// What is checked of a reply, of cases that do not say so, and where that stands.
-    pub(crate) transform: Option<String>,
-    pub(crate) transform_at: Option<WrittenAt>,
+    /// What they have in common.
+    pub(crate) defaults: Arc<CaseDefaults>,
+    /// Whether they may bring code that runs outside of the sandbox of scripts.
+    pub(crate) allow_code: bool,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
+    /// How answers are judged.
+    pub(crate) panel: Arc<PanelConfig>,
     /// Who judges.
     pub(crate) judge: Option<Judge>,
     /// Draws the order in which cases are asked; none for the order of the dataset.
@@ -146,11 +152,12 @@ impl Default for Cases {
             paths: Vec::new(),
             kind: Arc::new(Respond),
             prompt: Arc::default(),
-            transform: None,
-            transform_at: None,
+            defaults: Arc::default(),
+            allow_code: false,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
+            panel: Arc::default(),
             judge: None,
             shuffle: None,
             tells_known: false,
@@ -164,8 +171,23 @@ impl Default for Cases {
 /// Who judges the answers of a lane.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
-    pub(crate) backend: Arc<Backend>,
+    pub(crate) backends: Vec<Arc<Backend>>,
+    /// The first of them.
     pub(crate) by: JudgedBy,
+}
+
+impl Judge {
+    /// All that an opinion depends on beside what is asked. One judge who is asked once has nothing but
+    /// its parameters, as in version 0.1.
+    fn parameters(&self, panel: &PanelConfig) -> String {
+        let all: Vec<&str> = self.backends.iter().map(|it| it.parameters.as_str()).collect();
+        let PanelConfig { judges: _, combine, repeats, structured, rubric_prompt } = panel;
+        let usual = PanelConfig { judges: panel.judges.clone(), ..PanelConfig::default() };
+        match (all.as_slice(), *panel == usual) {
+            ([only], true) => (*only).to_owned(),
+            (_, _) => format!("{all:?} {combine} {repeats} {structured:?} {rubric_prompt:?}"),
+        }
+    }
 }
 
 impl Cases {
@@ -181,11 +203,12 @@ impl Cases {
             paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
-            transform: runner.transform.clone(),
-            transform_at: runner.transform_at.clone(),
+            defaults: runner.defaults.clone(),
+            allow_code: runner.allow_code,
             repeat: runner.repeat,
             filter,
             digest: String::new(),
+            panel: Arc::new(runner.panel.clone()),
             judge: None,
             shuffle: None,
             tells_known: false,
@@ -209,9 +232,17 @@ impl Cases {
         scores: &mut GatedScores,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
+        let mut compiler = Compiler::new(rules);
+        // What is wrong for every case is told of once, and no case is looked at.
+        let problems = compiler.compile(&self.defaults.alone()).err().unwrap_or_default();
+        let problems = problems.into_iter().filter_map(|it| self.defaults.problem(it));
+        let errors = problems.map(Item::Problem).map(&mut each).count();
+        if errors > 0 {
+            return dataset::Summary { errors, ..dataset::Summary::default() };
+        }
         let ways = || std::iter::once(self).chain(others);
         let scores = RefCell::new(scores);
-        let compiler = RefCell::new(Compiler::new(rules));
+        let compiler = RefCell::new(compiler);
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = match compiler.borrow_mut().compile(case) {
@@ -223,6 +254,10 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
+            problems.extend(check_prompts(case, &self.panel));
+            if !self.allow_code {
+                consent::refuse(case, self.defaults.assertions(), &mut problems);
+            }
             for (at, way) in ways().enumerate() {
                 if let Some(problem) = way.check_ask(case) {
                     problems.push(problem);
@@ -236,15 +271,8 @@ impl Cases {
             problems
         };
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        let mut summary = dataset::read(&paths, &check, &mut each);
-        if let (Some(transform), Some(at)) = (&self.transform, &self.transform_at) {
-            let criteria = Criteria { transform: Some(transform.clone()), ..Criteria::default() };
-            let alone = TestCase { criteria, ..TestCase::default() };
-            for problem in compiler.into_inner().compile(&alone).err().unwrap_or_default() {
-                summary.errors += 1;
-                each(Item::Problem(at.script_problem(&problem.message)));
-            }
-        }
+        let complete = |case: &mut TestCase| self.defaults.apply(case);
+        let mut summary = dataset::read_completed(&paths, &complete, &check, &mut each);
         // A template of the runner is the same for every case, so it is told of once.
         let templates = templates.into_inner();
         let mut told = Vec::new();
@@ -264,6 +292,11 @@ impl Cases {
         summary
     }
 
+    /// What a case expects.
+    pub(crate) fn expect<'r>(&self, case: &TestCase, stated: Expectation<'r>) -> Expectation<'r> {
+        self.kind.expect(case, stated.with_combine(self.panel.combine))
+    }
+
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
@@ -275,7 +308,7 @@ impl Cases {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let expectation = self.kind.expect(case, stated);
+        let expectation = self.expect(case, stated);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -283,6 +316,7 @@ impl Cases {
             category: case.category,
             input,
             expectation,
+            panel: self.panel.clone(),
             work,
             case: case.clone(),
             request,
@@ -297,9 +331,9 @@ impl Cases {
 
     /// What is asked with which parameters: answers to anything else are no answers.
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
-        let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
+        let judge = self.judge.as_ref().map(|it| it.parameters(&self.panel)).unwrap_or_default();
         let Questions { request, work } = questions;
-        work.input(&Asking { case, request, backend, judge })
+        work.input(&Asking { case, request, backend, judge: &judge })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
@@ -360,12 +394,10 @@ impl Cases {
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
-        let summary = dataset::reread(&paths, &unwanted, &mut |item| {
-            let Item::Case(mut at) = item else { return };
+        let complete = |case: &mut TestCase| self.defaults.apply(case);
+        let summary = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
+            let Item::Case(at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
-                if at.case.criteria.transform.is_none() {
-                    at.case.criteria.transform.clone_from(&self.transform);
-                }
                 unwanted.set(each(&at.case).is_err());
             }
         });

@@ -417,7 +417,8 @@ fn evidence<T: serde::de::DeserializeOwned>(
     serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", &it))
 }
 
-/// The columns that [`read_facts`] reads: the facts, their sum, and the row.
+/// The columns that [`read_facts`] reads, but for the last: the facts, their sum, and the row. The last
+/// is what judges said.
 pub(crate) fn fact_columns() -> String {
     let facts: Vec<&str> = Column::of(Part::Facts).map(Column::as_str).collect();
     format!("{}, {}, id", facts.join(", "), Column::FactsSum)
@@ -479,6 +480,7 @@ pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<FactsRow> {
         started_ms: row.get(place(Column::StartedMs))?,
         elapsed_ms: row.get(place(Column::ElapsedMs))?,
         evidence: evidence(row, place(Column::Evidence))?,
+        judged: evidence(row, Column::of(Part::Facts).count() + 2)?.unwrap_or_default(),
     };
     let summed = summed(row, Part::Facts, place)?;
     let count = Column::of(Part::Facts).count();

@@ -38,6 +38,7 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: probity_core::record::Judging::default(),
     }

@@ -32,6 +32,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
             repeat: 1,
             replayed: false,
             judge: None,
+            judges: Vec::new(),
             skills: None,
             judging: Judging {
                 gates: Gate::defaults(RunnerKind::Command),

@@ -13,6 +13,7 @@ use super::{Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, float, score:
 use crate::{
     classification::Verdict,
     kind,
+    opinion::JudgeFold,
     record::{Judging, Source},
 };
 
@@ -36,6 +37,7 @@ pub struct Fold<'j> {
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
     figures: kind::Fold,
+    judges: JudgeFold,
     /// By name.
     scores: BTreeMap<String, ScoreFold>,
 }
@@ -63,6 +65,7 @@ impl<'j> Fold<'j> {
             rounds: Vec::new(),
             tries: BTreeMap::new(),
             figures: kind::Fold::default(),
+            judges: JudgeFold::default(),
         }
     }
 
@@ -78,6 +81,7 @@ impl<'j> Fold<'j> {
             }
         }
         self.count(&outcome);
+        outcome.judged.drain(..).for_each(|it| self.judges.add(&it));
         if let Some(evidence) = &outcome.evidence {
             let ResultFacts { case_id, verdict, .. } = &outcome;
             self.figures.add(kind::Seen { case_id, verdict: *verdict, evidence });
@@ -191,6 +195,7 @@ impl<'j> Fold<'j> {
         metrics.ttft = latency(&mut self.first_tokens);
         metrics.tokens_per_second = percentile(&mut self.speeds, 50.0);
         metrics.figures = self.figures.finish();
+        metrics.judges = self.judges.finish();
         metrics.scores =
             self.scores.into_iter().map(|(name, fold)| (name, fold.finish())).collect();
         let Verdicts { pass, .. } = metrics.all.verdicts;

@@ -27,6 +27,7 @@ fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
         started_ms: 1000,
         elapsed_ms: 10,
         evidence: None,
+        judged: Vec::new(),
     }
 }
 

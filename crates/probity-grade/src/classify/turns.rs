@@ -5,6 +5,7 @@ use probity_core::{
     conversation::Exchange,
     details::{Details, Extracted, PolicyHit, Trouble},
     difference::{AssertionDifference, Difference},
+    opinion::JudgedCheck,
     run_result::RunResult,
     score::Score,
 };
@@ -94,12 +95,18 @@ impl Judge<'_, '_> {
         let judged = classify(self.turn, &own);
         let verdict = self.turn.verdict(&judged);
         let Classification { rule, scores, details } = judged;
-        let Details { hits, extracted, error_details, reason, .. } = &details;
+        let Details { hits, extracted, judged, error_details, reason, .. } = &details;
         facts.hits.extend(hits.iter().map(|it| self.hit(it)));
         facts.extracted.extend(extracted.iter().map(|it| Extracted {
             check: in_turn(self.number, &it.check).into(),
             text: it.text.clone(),
         }));
+        facts.judged.extend(
+            judged.iter().map(|it| JudgedCheck {
+                check: in_turn(self.number, &it.check).into(),
+                ..it.clone()
+            }),
+        );
         if *reason == Some(Trouble::Unjudged) {
             let why = error_details.as_deref().unwrap_or("it could not be judged");
             facts.unjudged = Some(in_turn(self.number, why));
@@ -122,6 +129,7 @@ impl Judge<'_, '_> {
                 span: details.span.filter(|_| self.is_last),
                 hits: Vec::new(),
                 extracted: Vec::new(),
+                judged: Vec::new(),
                 also: Vec::new(),
                 criteria: None,
                 ..details
@@ -154,6 +162,7 @@ pub(crate) fn result_of<'s>(result: &'s RunResult<'_>, turn: u32) -> Option<RunR
     Some(RunResult {
         raw_response: Some(last.reply),
         prompt: result.prompt,
+        backend: result.backend,
         stop_reason: last.stop_reason,
         latency_ms: Some(said.iter().map(|it| it.latency_ms).sum::<u64>() as f64),
         cost_usd: said.iter().map(|it| it.cost_usd).sum(),
@@ -225,6 +234,7 @@ mod tests {
                 .iter()
                 .map(|it| Exchange {
                     turn: it.turn,
+                    before: None,
                     reply: &it.reply,
                     tool_calls: &it.calls,
                     stop_reason: None,
@@ -251,6 +261,7 @@ mod tests {
     fn turns_are_found_by_their_numbers() {
         let exchange = |turn| Exchange {
             turn,
+            before: None,
             reply: "",
             tool_calls: &[],
             stop_reason: None,

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use probity_core::{
+    case::TestCase,
     conversation::{ConversationSpec, MOST_STEPS, ScriptedResult, Turn},
     located::{Node, NodeValue},
-    request::{Part, Tool},
+    request::Part,
 };
 
 use super::{
@@ -18,15 +19,11 @@ use super::{
 const MOST_TURNS: usize = 200;
 
 /// Reads what a case has beyond its first question. Files are looked for in `folder`.
-pub(super) fn decode(
-    fields: &mut Fields<'_, '_>,
-    folder: &Path,
-    tools: Option<&[Tool]>,
-) -> ConversationSpec {
+pub(super) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> ConversationSpec {
     let turns = fields.get("turns");
     let turns = turns.map(|node| turns_of(node, folder, fields.findings()));
     let results = fields.get("tool_results");
-    let tool_results = results.map(|node| results_of(node, tools, fields.findings()));
+    let tool_results = results.map(|node| results_of(node, fields.findings()));
     let max_steps = fields.count("max_steps", 1..=u64::from(MOST_STEPS));
     let spec = ConversationSpec {
         turns: turns.unwrap_or_default(),
@@ -86,17 +83,17 @@ fn said(text: &str, node: &Node, findings: &mut Findings) -> Option<Vec<Part>> {
 }
 
 /// A list of results, or a table of them by the names of tools.
-fn results_of(node: &Node, tools: Option<&[Tool]>, findings: &mut Findings) -> Vec<ScriptedResult> {
-    let results: Vec<(ScriptedResult, &Node)> = match &node.value {
+fn results_of(node: &Node, findings: &mut Findings) -> Vec<ScriptedResult> {
+    match &node.value {
         NodeValue::Object(entries) => entries
             .iter()
             .map(|entry| {
                 let (name, content) = (entry.key.clone(), entry.node.to_json());
-                (ScriptedResult { name, arguments: None, content }, &entry.node)
+                ScriptedResult { name, arguments: None, content }
             })
             .collect(),
         NodeValue::Array(items) => {
-            items.iter().filter_map(|item| Some((result_of(item, findings)?, item))).collect()
+            items.iter().filter_map(|item| result_of(item, findings)).collect()
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
             let message = format!(
@@ -106,15 +103,21 @@ fn results_of(node: &Node, tools: Option<&[Tool]>, findings: &mut Findings) -> V
             findings.error("wrong-type", &node.span, message);
             Vec::new()
         }
-    };
-    for (result, place) in &results {
-        let is_known = tools.is_some_and(|it| it.iter().any(|it| it.name == result.name));
-        if !is_known {
-            let message = format!("there is no tool `{}` in `tools`", result.name);
+    }
+}
+
+/// Refuses results of tools that the case does not have, of its own or of its runner.
+pub(crate) fn check_results(case: &TestCase, node: &Node, findings: &mut Findings) {
+    let Some(results) = node.get("tool_results") else { return };
+    let tools = case.ask.tools.as_deref().unwrap_or_default();
+    let of_list = results.items().iter().filter_map(|it| Some((it.get("name")?.as_str()?, it)));
+    let of_table = results.entries().iter().map(|it| (it.key.as_str(), &it.node));
+    for (name, place) in of_list.chain(of_table) {
+        if !tools.iter().any(|it| it.name == name) {
+            let message = format!("there is no tool `{name}` in `tools`");
             findings.error("unknown-tool", &place.span, message);
         }
     }
-    results.into_iter().map(|it| it.0).collect()
 }
 
 fn result_of(node: &Node, findings: &mut Findings) -> Option<ScriptedResult> {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use probity_core::{
+    criteria::CriteriaProblem,
     located::{Node, NodeValue},
     problem::{Problem, Severity, Source},
     request::{Message, Role, Sampling},
@@ -56,16 +57,17 @@ pub struct WrittenAt {
 }
 
 impl WrittenAt {
-    /// What is wrong with the script that stands there.
-    pub fn script_problem(&self, message: &str) -> Problem {
+    /// What is wrong with the criterion that stands there.
+    pub(super) fn criteria_problem(&self, problem: CriteriaProblem) -> Problem {
+        let CriteriaProblem { path: _, code, message, help } = problem;
         Problem {
             severity: Severity::Error,
-            code: "bad-script",
+            code,
             message: format!("{} cannot be used: {message}", self.what),
             file: self.file.clone(),
             place: Some(Source::file(&self.source).place(&self.span)),
             case_id: None,
-            help: None,
+            help,
         }
     }
 

@@ -3,9 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    JudgeConfig, PromptConfig, WrittenAt,
+    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig,
     backend::{BackendConfig, decode_timeout, is_plain},
-    prompt,
+    defaults, panel, prompt,
 };
 use crate::{
     bounded,
@@ -40,8 +40,10 @@ pub struct RunnerConfig {
     pub system: Option<String>,
     /// How its cases are asked: its variants, or one way without a name.
     pub prompts: Vec<Arc<PromptConfig>>,
-    /// JavaScript that makes what is checked out of a reply, for cases that bring none.
-    pub transform: Option<String>,
+    /// What its cases have in common.
+    pub defaults: Arc<CaseDefaults>,
+    /// Whether cases may bring code that runs outside of the sandbox of scripts.
+    pub allow_code: bool,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -60,14 +62,12 @@ pub struct RunnerConfig {
     pub skills: Vec<String>,
     /// Bytes of a skill's companions that a model is shown.
     pub companion_bytes: u64,
-    /// The backend that judges answers; none for the backend whose answers they are.
-    pub judge: Option<String>,
+    /// Who judges answers.
+    pub panel: PanelConfig,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
-    /// Where its `transform` stands in the suite.
-    pub transform_at: Option<WrittenAt>,
 }
 
 impl RunnerConfig {
@@ -105,6 +105,8 @@ impl RunnerConfig {
 
 /// What runners are read with.
 pub(super) struct Surroundings<'a> {
+    /// Whether cases may bring code, for runners that do not say so.
+    pub(super) allow_code: bool,
     pub(super) backends: &'a [BackendConfig],
     /// Those of them that are named as judges, and nowhere else.
     pub(super) only_judges: Vec<&'a str>,
@@ -176,11 +178,17 @@ fn decode_runner(
         "skills",
         "companion_bytes",
         "judge",
+        "judges",
+        "combine",
+        "judge_repeats",
+        "structured",
+        "rubric_prompt",
         "swap",
         "command",
-        "transform",
+        "allow_code",
     ];
-    let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
+    let known: Vec<&str> = KNOWN.iter().chain(defaults::KEYS).copied().collect();
+    let mut fields = Fields::new(node, "a runner", &known, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
         None => Some(RunnerKind::default()),
@@ -203,8 +211,12 @@ fn decode_runner(
         Some(_) | None => decode_backends(node, surroundings, &mut fields),
     };
     let (name, kind) = (name?, kind?);
-    let judge = fields.text("judge");
-    check_backend(judge.as_deref(), "judge", surroundings.backends, &mut fields);
+    let (usual, known) = (&surroundings.judge.panel, surroundings.backends);
+    let panel = panel::decode(&panel::Keys::OF_RUNNER, known, usual, &mut fields);
+    if kind.spec().compares && panel.judges.len() > 1 {
+        let message = "pairs of answers have one judge: name it with `judge`".to_owned();
+        fields.findings().error("bad-value", &node.span, message);
+    }
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
@@ -217,7 +229,8 @@ fn decode_runner(
         kind,
         dataset: fields.texts("dataset"),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
-        transform: fields.text("transform"),
+        defaults: defaults::decode(&mut fields, surroundings),
+        allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())
@@ -234,12 +247,9 @@ fn decode_runner(
         companion_bytes: fields
             .count("companion_bytes", 1..=1 << 30)
             .unwrap_or(skill::COMPANION_BYTES),
-        judge: judge.or_else(|| surroundings.judge.backend.clone()),
+        panel,
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
-        transform_at: fields
-            .get("transform")
-            .map(|node| surroundings.place(node, "`transform` of the runner".to_owned())),
         prompts,
         backends,
     };
@@ -313,9 +323,13 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         "skills",
         "companion_bytes",
         "judge",
+        "judges",
+        "combine",
+        "judge_repeats",
+        "structured",
+        "rubric_prompt",
         "swap",
         "command",
-        "transform",
     ];
     let own = kind.spec().keys;
     let is_missing = |key: &str| {
@@ -331,7 +345,11 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         };
         fields.findings().error_with_help("missing-field", &node.span, message, help.to_owned());
     }
-    for key in OF_SOME.iter().filter(|key| !own.contains(key) && node.get(key).is_some()) {
+    // Cases whose answers are judged by what they say are completed.
+    let (completes, about_cases) = (own.contains(&"assert"), defaults::KEYS.iter());
+    let unknown = OF_SOME.iter().filter(|key| !own.contains(key));
+    let unknown = unknown.chain(about_cases.filter(|_| !completes));
+    for key in unknown.filter(|key| node.get(key).is_some()) {
         let span = fields.span(key);
         let message = format!("a runner of kind `{}` has no `{key}`", kind.as_str());
         fields.findings().error("unknown-field", &span, message);
@@ -394,7 +412,7 @@ fn decode_known_failures(
 /// them are, they have to judge each other.
 pub(super) fn only_judges<'a>(
     runners: Option<&Node>,
-    judge: Option<&str>,
+    of_suite: &[String],
     backends: &'a [BackendConfig],
 ) -> Vec<&'a str> {
     let items = match runners.map(|node| &node.value) {
@@ -403,22 +421,26 @@ pub(super) fn only_judges<'a>(
     };
     let judges = |name: &str| {
         let own = items.iter().filter_map(|it| it.get("judge")?.as_str());
-        judge.into_iter().chain(own).any(|it| it == name)
+        of_suite.iter().map(String::as_str).chain(own).any(|it| it == name)
+            || lists(items, "judges").any(|it| it == name)
     };
-    let is_named = |name: &str| {
-        let lists = items.iter().filter_map(|it| match &it.get("backends")?.value {
-            NodeValue::Array(names) => Some(names.iter()),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Object(_) => None,
-        });
-        lists.flatten().any(|it| it.as_str() == Some(name))
-    };
+    let is_named = |name: &str| lists(items, "backends").any(|it| it == name);
     let all = backends.iter().map(|backend| backend.name.as_str());
     let only: Vec<&str> = all.filter(|name| judges(name) && !is_named(name)).collect();
     if only.len() < backends.len() { only } else { Vec::new() }
+}
+
+/// The texts of all lists of a name.
+fn lists<'n>(items: &'n [Node], key: &'static str) -> impl Iterator<Item = &'n str> {
+    let lists = items.iter().filter_map(move |it| match &it.get(key)?.value {
+        NodeValue::Array(names) => Some(names.iter()),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Object(_) => None,
+    });
+    lists.flatten().filter_map(Node::as_str)
 }
 
 /// The backends that a runner names; if it names none, all that are more than judges.

@@ -8,6 +8,7 @@ use probity_core::{
     gate::percent,
     kind::Figures,
     metrics::{Metrics, Repeats, Verdicts},
+    opinion::JudgeFigures,
     view::LaneReport,
 };
 
@@ -50,6 +51,9 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
     if let Some(repeats) = &metrics.repeats {
         write_repeats(text, repeats);
     }
+    if let Some(judges) = &metrics.judges {
+        write_judges(text, judges);
+    }
     if let Some(figures) = &metrics.figures {
         write_sheet(text, &figures.sheet());
     }
@@ -76,6 +80,9 @@ pub(super) fn write_rest(text: &mut String, report: &LaneReport, width: usize) {
     }
     if let Some(repeats) = &report.metrics.repeats {
         write_flaky(&mut rest, repeats);
+    }
+    if let Some(judges) = &report.metrics.judges {
+        write_judges(&mut rest, judges);
     }
     rest.push_str(&notes(report, width));
     if !rest.is_empty() {
@@ -106,6 +113,31 @@ fn notes(report: &LaneReport, width: usize) -> String {
         let _ = writeln!(text, "  known to fail, and passed: {names}");
     }
     text
+}
+
+/// How far judges agree with each other and with themselves.
+fn write_judges(text: &mut String, figures: &JudgeFigures) {
+    let JudgeFigures { judges, shared, unanimous, kappa, repeated, flipped, failed } = figures;
+    let names = one_line(&judges.join(", "), 100);
+    if *shared > 0 {
+        let kappa = kappa.map_or_else(|| "not defined".to_owned(), |it| format!("{it:.2}"));
+        let share = percent(*unanimous, *shared);
+        let _ = writeln!(
+            text,
+            "  judges {names}: all agree on {unanimous} of {shared} ({share}), kappa {kappa}"
+        );
+    }
+    if *repeated > 0 {
+        let share = percent(*flipped, *repeated);
+        let _ = writeln!(
+            text,
+            "  judge noise: {flipped} of {repeated} answers ({share}) are not what the same judge \
+             says most often"
+        );
+    }
+    if *failed > 0 {
+        let _ = writeln!(text, "  {failed} answers of judges are missing");
+    }
 }
 
 fn write_sheet(text: &mut String, sheet: &Sheet) {

@@ -35,6 +35,7 @@ fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: Judging { gates, ..Judging::default() },
     }
@@ -82,6 +83,7 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             started_ms: 0,
             elapsed_ms: 1,
             evidence: None,
+            judged: Vec::new(),
         });
     }
     let metrics = fold.finish();

@@ -38,8 +38,8 @@ pub(crate) struct BackendRef {
 pub(crate) enum Target {
     /// The backend whose answers are evaluated.
     Subject,
-    /// The backend that judges them.
-    Judge,
+    /// One of the backends that judge them, by its place among these.
+    Judge(usize),
 }
 
 /// What a case is to its backends.
@@ -47,7 +47,7 @@ pub(crate) enum Target {
 pub(crate) struct Handle {
     serial: u64,
     pub(crate) subject: BackendRef,
-    pub(super) judge: Option<BackendRef>,
+    pub(crate) judges: Vec<BackendRef>,
     shared: Arc<Shared>,
     about: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
@@ -103,7 +103,7 @@ impl Handle {
     pub(super) fn new(
         serial: u64,
         subject: BackendRef,
-        judge: Option<BackendRef>,
+        judges: Vec<BackendRef>,
         shared: Arc<Shared>,
         about: About,
     ) -> Self {
@@ -112,7 +112,7 @@ impl Handle {
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
         let (asked, about) = (Vec::new(), Arc::new(about));
-        Self { serial, subject, judge, shared, about, permit: true, began, deadline, spent, asked }
+        Self { serial, subject, judges, shared, about, permit: true, began, deadline, spent, asked }
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -277,11 +277,11 @@ impl Handle {
         put(&**cache, kept, key, reply);
     }
 
-    fn party(&self, target: Target) -> &BackendRef {
+    pub(crate) fn party(&self, target: Target) -> &BackendRef {
         match target {
             Target::Subject => &self.subject,
             // Without a judge of its own, a backend judges itself.
-            Target::Judge => self.judge.as_ref().unwrap_or(&self.subject),
+            Target::Judge(at) => self.judges.get(at).unwrap_or(&self.subject),
         }
     }
 
@@ -380,7 +380,7 @@ impl Handle {
             Err(Failed { error, .. }) => {
                 let error = match target {
                     Target::Subject => *error,
-                    Target::Judge => of_judge(&backend.name, *error),
+                    Target::Judge(_) => of_judge(&backend.name, *error),
                 };
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 let max_pause = self.shared.settings.pace.max_pause;

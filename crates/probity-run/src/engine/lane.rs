@@ -26,7 +26,7 @@ pub(super) struct LaneState {
     pub(super) info: Lane,
     /// Places in the lists of backends and of runners.
     pub(super) backend: usize,
-    pub(super) judge: Option<usize>,
+    pub(super) judges: Vec<usize>,
     pub(super) runner: usize,
     timeout: Option<Duration>,
     /// When it has to be over.
@@ -63,7 +63,7 @@ impl LaneState {
         let PlannedLane {
             info,
             backend,
-            judge,
+            judges,
             runner,
             calls: _,
             prompt_bytes: _,
@@ -80,7 +80,7 @@ impl LaneState {
             ended: if cases.tells_known { 0 } else { done.len() as u64 },
             info,
             backend,
-            judge,
+            judges,
             runner,
             timeout,
             deadline: None,

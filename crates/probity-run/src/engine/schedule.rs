@@ -15,9 +15,10 @@ use crate::{budget::Left, source::feed};
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judge, .. } = self.lanes[lane];
+        let LaneState { backend, judges, .. } = &self.lanes[lane];
+        let backend = *backend;
         // One that judges itself is there once.
-        std::iter::once(backend).chain(judge.filter(|it| *it != backend))
+        std::iter::once(backend).chain(judges.clone().into_iter().filter(move |it| *it != backend))
     }
 
     /// Begins the lanes of a stage, except those whose backend was given up before.
@@ -59,21 +60,22 @@ impl Engine {
             let lane = &self.lanes[*at];
             let asked = &self.backends[lane.backend];
             // A judge that is slow, or not proven, must not be flooded with answers to judge.
-            let judge = lane.judge.map(|it| &self.backends[it]);
+            let judges = || lane.judges.iter().map(|it| &self.backends[*it]);
             let is_ready = |it: &BackendState| {
                 let most = usize::try_from(it.pacer.limit()).unwrap_or(usize::MAX);
                 it.pacer.may_enter() && it.waiting.len() < most
             };
             // Cases that ask several times are brought to their end before others begin, so that
             // a budget is not used up by many that are half done.
-            let most = judge.map_or(u64::MAX, |it| {
-                let both = asked.pacer.limit() + it.pacer.limit();
+            let slowest = judges().map(|it| it.pacer.limit()).min();
+            let most = slowest.map_or(u64::MAX, |limit| {
+                let both = asked.pacer.limit() + limit;
                 both.min(self.shared.settings.max_concurrency)
             });
             let has_room = room
                 && (lane.live as u64) < most
                 && asked.pacer.may_begin(now)
-                && judge.is_none_or(is_ready);
+                && judges().all(is_ready);
             lane.wants_cases()
                 && asked.waiting.is_empty()
                 && match self.budget_left(*at) {

@@ -161,11 +161,12 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
                 repeat,
                 replayed: false,
                 judge: None,
+                judges: Vec::new(),
                 skills: None,
                 judging: probity_core::record::Judging::default(),
             },
             backend: at,
-            judge: None,
+            judges: Vec::new(),
             runner: 0,
             calls: crate::plan::Calls::default(),
             prompt_bytes: 0,
@@ -211,7 +212,7 @@ fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
     plan.backends.push(judge.clone());
     for at in lanes {
         let lane = &mut plan.lanes[*at];
-        lane.judge = Some(place);
+        lane.judges = vec![place];
         for case in &mut lane.cases.given {
             let kind = AssertionKind { negated: false, test: AssertionTest::LlmRubric };
             case.criteria.assertions =

@@ -16,7 +16,7 @@ use probity_core::{
     record::{Aborted, CacheKind, CallError, InputDigest, SkillsInfo},
     request::Request,
 };
-use probity_grade::judge::{Judgement, Question};
+use probity_grade::judge::{Judgement, Marked, Question};
 use probity_load::{
     skill::{Library, Skill},
     suite::RunnerConfig,
@@ -25,7 +25,7 @@ use probity_load::{
 use super::{Asking, Calls, Kind, Questions, Running, Site, Work, skills};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, Query, Target, Unanswered, ask_judge, failed_with, finish},
+    engine::{Ended, Handle, JudgeCall, Query, Target, Unanswered, ask_judge, failed_with, finish},
     source::Prepared,
 };
 
@@ -335,7 +335,9 @@ async fn duel(
         let task = case.request.prompt();
         let question = Question { task, criteria: &work.rubric, answers: &shown };
         let role = format!("judge {pair}, {} first", first.as_str());
-        match ask_judge(&question, &role, case.repeat, handle).await? {
+        let structured = case.panel.structured;
+        let call = JudgeCall { judge: 0, role: &role, repeat: case.repeat, again: 0, structured };
+        match ask_judge(&Marked::new(question, handle.seed()), call, handle).await? {
             Ok((judgement, attempts)) => {
                 rounds.push(round(work, judgement, more_first, first, attempts));
             }

@@ -11,16 +11,14 @@ use probity_core::{
     kind::{KindSpec, RunnerKind},
     record::{Aborted, InputDigest},
     request::{Message, Request},
-    run_result::Assessment,
 };
-use probity_grade::{again::rubric_role, judge};
 use probity_load::template;
 use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Questions, Running, Work};
+use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, Unanswered, ask_judge, failed, finish},
+    engine::{Ended, Handle, failed, finish},
     grade::{self, Received},
     source::Prepared,
 };
@@ -48,22 +46,16 @@ pub(super) fn calls(case: &TestCase) -> Calls {
 
 /// How many judgements the assertions of a case ask for.
 fn rubrics_in(assertions: &[Assertion]) -> u64 {
-    let of = |it: &Assertion| {
-        u64::from(it.kind.test == AssertionTest::LlmRubric) + rubrics_in(&it.members)
-    };
+    let of = |it: &Assertion| u64::from(it.kind.test.asks_judge()) + rubrics_in(&it.members);
     assertions.iter().map(of).sum()
 }
 
 /// Whether the assertions of a case ask anybody: a judge, or a scorer outside of the process.
 fn asks_others(assertions: &[Assertion]) -> bool {
     assertions.iter().any(|it| {
-        let others = [
-            AssertionTest::LlmRubric,
-            AssertionTest::Scorer,
-            AssertionTest::Python,
-            AssertionTest::Exec,
-        ];
-        others.contains(&it.kind.test) || asks_others(&it.members)
+        let scorers = [AssertionTest::Scorer, AssertionTest::Python, AssertionTest::Exec];
+        let test = it.kind.test;
+        test.asks_judge() || scorers.contains(&test) || asks_others(&it.members)
     })
 }
 
@@ -126,7 +118,7 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let rubrics = case.expectation.rubrics().len();
+    let rubrics = case.expectation.inquiries().len();
     let scored = score(&case, &reply, &mut handle).await;
     let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
     let classification = grade::classify_reply(&case, &handle, received);
@@ -136,7 +128,7 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
     }
     let mut assessments = Vec::with_capacity(rubrics);
     for at in 0..rubrics {
-        match assess(&case, at, &mut handle).await {
+        match assess(&case, at, &reply, &mut handle).await {
             Ok(assessed) => assessments.push(assessed),
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
@@ -166,27 +158,4 @@ async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Resul
         });
     }
     scored
-}
-
-/// Asks the judge about one rubric of a case. Of a conversation it sees all that was said before.
-async fn assess(
-    case: &Prepared,
-    at: usize,
-    handle: &mut Handle,
-) -> Result<Result<Assessment, String>, Unanswered> {
-    let rubric = &case.expectation.rubrics()[at];
-    let is_about =
-        |turn: Option<u32>| turn.is_some() && rubric.turn.is_none_or(|it| turn == Some(it));
-    let Some(asked) = handle.asked().iter().rfind(|it| is_about(it.turn)) else {
-        return Ok(Err("the turn was not reached".to_owned()));
-    };
-    let answer = asked.reply.clone().unwrap_or_default();
-    let task = match asked.request == case.request {
-        true => case.request.prompt().to_owned(),
-        false => asked.request.shown().into_owned(),
-    };
-    let answers = [answer.as_str()];
-    let question = judge::Question { task: &task, criteria: &rubric.criteria, answers: &answers };
-    let judged = ask_judge(&question, &rubric_role(at), case.repeat, handle).await?;
-    Ok(judged.map(|(judgement, _)| judge::assessment(&rubric.criteria, judgement)))
 }

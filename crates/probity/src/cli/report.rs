@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::TypedValueParser as _};
 
-use super::run::StoreArgs;
+use super::run::{StoreArgs, UNNAMED, suite_file};
 use crate::exit::Exit;
 
 /// What a gate that fails does.
@@ -70,8 +70,11 @@ pub(crate) struct RescoreArgs {
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// The suite file, with its datasets, to judge by
-    #[arg(long, value_name = "FILE", default_value = "probity.toml")]
+    /// The suite file, with its datasets, to judge by [default: probity.toml, else probity.yaml]
+    #[arg(
+        long, value_name = "FILE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file()
+    )]
     pub(crate) suite: PathBuf,
 
     /// Write a report; the suffix selects the format. May be given several times
@@ -169,8 +172,11 @@ pub(crate) enum CompareFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {
-    /// The suite, by its name or its file
-    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    /// The suite, by its name or its file [default: probity.toml, else probity.yaml]
+    #[arg(
+        value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file().map(|it| it.display().to_string())
+    )]
     pub(crate) suite: String,
 
     /// Only this runner

@@ -13,7 +13,7 @@ use probity_load::{settings::Layer, suite::RunnerConfig};
 use probity_report::{plain::one_line, text::Extent};
 use probity_run::{
     plan::{Choice, ScannedRunner, scan},
-    rescore::{RescoreError, rescore},
+    rescore::{Judging, RescoreError, rescore},
 };
 use probity_store::{LaneView, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 
@@ -88,7 +88,8 @@ impl Context<'_> {
                     .note(&format!("{name}: an external runner judges its own cases; left out"));
                 continue;
             }
-            let runner = self.runner(&before.lane)?;
+            // Nothing of a dataset is run, so it needs no consent.
+            let runner = &RunnerConfig { allow_code: true, ..self.runner(&before.lane)?.clone() };
             let known = lanes.iter().find(|it: &&Again| it.lane.runner == runner.name);
             let scanned = match known {
                 // Its other lanes are about the same cases.
@@ -147,9 +148,9 @@ impl Context<'_> {
         let mut progress = self.printer.progress();
         for (at, again) in lanes.iter().enumerate() {
             let Again { before, scanned, .. } = again;
+            let backend = &before.lane.backend;
             let rescored = rescore(
-                scanned,
-                self.project.rules,
+                Judging { scanned, backend, rules: self.project.rules },
                 |case_id| self.reader.case(before, case_id),
                 |record| {
                     progress.update(|| format!("{} results judged again", writer.results));

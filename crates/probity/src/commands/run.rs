@@ -272,7 +272,7 @@ impl Context<'_> {
             if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
-            let asked = std::iter::once(lane.backend).chain(lane.judge);
+            let asked = std::iter::once(lane.backend).chain(lane.judges.iter().copied());
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),
@@ -473,7 +473,7 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
-    let judges = lanes.iter().any(|lane| lane.judge.is_some());
+    let judges = lanes.iter().any(|lane| !lane.judges.is_empty());
     let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),

@@ -1,5 +1,7 @@
 //! Conversations: turns of the user, tools that answer, and what is judged of all that.
 
+mod others;
+
 use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
 
@@ -339,60 +341,23 @@ fn a_conversation_is_shown_with_who_says_what() {
 }
 
 #[test]
-fn a_judge_sees_the_conversation_before_the_answer() {
-    let judge = Answer::text(r#"{"criteria":[{"name":"rubric","a":5}],"reason":"fine"}"#);
-    let server =
-        FakeServer::start(Script::default().rule(Rule::new(When::system_contains("judge"), judge)));
-    let case = json!({ "id": "j", "turns": [
-        { "user": "first words", "assert": [{ "type": "llm-rubric", "value": "It is polite." }] },
-        "last words",
-    ]});
-    let project = project("openai", &server, &[case]);
-    run(&project, &[]);
-    let case = stored(&project).remove(0);
-    let roles: Vec<&Value> =
-        case["asked"].as_array().unwrap().iter().map(|it| &it["role"]).collect();
-    assert_eq!(roles[..2], ["turn 1", "turn 2"]);
-    assert_eq!(roles[2], "judge rubric 1", "{case}");
-    let asked = case["asked"][2]["prompt"].as_str().unwrap();
-    assert!(asked.contains("first words") && !asked.contains("last words"), "{asked}");
-}
-
-#[test]
-fn scripts_and_scorers_of_a_turn_see_the_answer_to_it() {
-    let server = FakeServer::start(Script::default());
-    let case = json!({ "id": "s", "turns": [
-        { "user": "say one", "assert": [
-            { "type": "javascript", "value": "output === 'one'" },
-            { "type": "exec", "value": ["grep", "-qx", "one"] },
-        ]},
-        { "user": "say two", "assert": [{ "type": "exec", "value": ["grep", "-qx", "one"] }] },
-    ]});
-    let project = project("openai", &server, &[case]);
-    run(&project, &[]);
-    let case = stored(&project).remove(0);
-    let passed: Vec<(&Value, &Value)> = case["classification"]["scores"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| (&it["name"], &it["passed"]))
-        .collect();
-    let [yes, no] = [json!(true), json!(false)];
-    let names = ["turn 1: javascript", "turn 1: exec", "turn 2: exec"].map(Value::from);
-    assert_eq!(passed, [(&names[0], &yes), (&names[1], &yes), (&names[2], &no)]);
-    // What scorers said is kept, so that nobody is asked again.
-    assert!(project.shown(&["rescore"]).contains("0 flipped"));
-}
-
-#[test]
 fn a_conversation_may_be_streamed() {
-    let server = caller();
-    let project = project("openai", &server, &[weather()]);
-    let streamed =
-        suite("openai", &server).replace("model = \"m-1\"", "model = \"m-1\"\nstream = true");
-    let project = project.file("probity.toml", streamed);
-    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
-    assert_eq!(stored(&project)[0]["verdict"], "pass");
+    for kind in KINDS {
+        let server = caller();
+        let mut case = weather_for(kind);
+        case["turns"] = json!([case["prompt"], "Say 7"]);
+        case.as_object_mut().unwrap().remove("prompt");
+        let streamed = suite(kind, &server).replace("\"m-1\"", "\"m-1\"\nstream = true");
+        let project = project(kind, &server, &[case]).file("probity.toml", streamed);
+        let ran = run(&project, &["--record", "answers.jsonl"]);
+        let case = stored(&project).remove(0);
+        assert_eq!(case["verdict"], "pass", "{kind}: {}\n{}", case["reason"], ran.err);
+        ran.expect(0, &[("TOTAL_CALLS", "3")]);
+        assert!(case["ttft_ms"].is_u64(), "{kind}");
+        assert_eq!(case["asked"][0]["tool_calls"][0]["arguments"], json!({ "city": "Oslo" }));
+        run(&project, &["--replay", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "0")]);
+        assert_eq!(stored(&project)[0]["verdict"], "pass", "{kind}");
+    }
 }
 
 #[test]

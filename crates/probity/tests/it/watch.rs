@@ -39,7 +39,7 @@ fn project(server: &FakeServer) -> Project {
 }
 
 /// A watch that ends with its test, however that ends.
-struct Watch(Child);
+pub(crate) struct Watch(Child);
 
 impl Drop for Watch {
     fn drop(&mut self) {
@@ -49,7 +49,7 @@ impl Drop for Watch {
     }
 }
 
-fn watch(project: &Project) -> Watch {
+pub(crate) fn watch(project: &Project) -> Watch {
     let told = |name: &str| File::create(project.path(name)).unwrap();
     let mut command = project.command(&["run", "--watch"]);
     command.stdin(Stdio::null()).stdout(told("out.txt")).stderr(told("err.txt"));
@@ -57,11 +57,11 @@ fn watch(project: &Project) -> Watch {
 }
 
 /// Waits until files are watched again after so many runs.
-fn wait_for_runs(project: &Project, count: usize) {
+pub(crate) fn wait_for_runs(project: &Project, count: usize) {
     wait_until("the run is over", || project.read("err.txt").matches("watching ").count() == count);
 }
 
-fn end(project: &Project, mut watch: Watch) -> (Option<i32>, String) {
+pub(crate) fn end(project: &Project, mut watch: Watch) -> (Option<i32>, String) {
     signal("-INT", watch.0.id());
     (watch.0.wait().unwrap().code(), project.read("err.txt"))
 }

@@ -89,6 +89,7 @@ impl<'a> Said<'a> {
             said.calls = text.is_none().then(|| ToolCall::to_json(tool_calls));
             said.exchanges.push(Exchange {
                 turn: 1,
+                before: None,
                 reply: text.unwrap_or_default(),
                 tool_calls,
                 stop_reason: result.stop_reason,

@@ -9,6 +9,7 @@ use std::{
 
 use probity_core::{
     dollars::dollars,
+    evidence::JudgedBy,
     request::{Request, short},
 };
 use probity_load::settings::Settings;
@@ -103,13 +104,18 @@ impl Plan<'_> {
             let _ = writeln!(text, "  {count} skills, an index of {characters} characters");
         }
         if let Some(judge) = &info.judge {
-            let model = judge.model.as_deref().unwrap_or("its default model");
+            let named = |it: &JudgedBy| {
+                format!("{} ({})", it.backend, it.model.as_deref().unwrap_or("its default model"))
+            };
+            let judges =
+                if info.judges.is_empty() { std::slice::from_ref(judge) } else { &info.judges };
+            let judges: Vec<String> = judges.iter().map(named).collect();
             let kept = if known > 0 { format!(", {known} more are cached") } else { String::new() };
             let at_most = if info.kind.spec().compares { "" } else { "at most " };
             let _ = writeln!(
                 text,
-                "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",
-                new, judge.backend
+                "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
+                judges.join(", ")
             );
         }
         if steps > 0 {
@@ -121,15 +127,21 @@ impl Plan<'_> {
         // Each answer is read again by the judge, at its full length.
         let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
         let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let judge = lane.judge.map(|place| (&self.backends[place], judgements));
+        let judges: Vec<&Arc<Backend>> =
+            lane.judges.iter().map(|place| &self.backends[*place]).collect();
         let all = output.saturating_mul(new);
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
         let mut dollars = price(backend, input, all);
-        if let Some((judge, judgements)) = judge {
-            let read = (2 * output).saturating_mul(judgements) + input;
-            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(judgements);
-            let _ = write!(text, ", and up to {} for judging", read.saturating_add(said));
+        let mut judging = 0_u64;
+        for judge in &judges {
+            let own = judgements / judges.len() as u64;
+            let read = (2 * output).saturating_mul(own) + input;
+            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own);
+            judging = judging.saturating_add(read).saturating_add(said);
             dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
+        }
+        if !judges.is_empty() {
+            let _ = write!(text, ", and up to {judging} for judging");
         }
         match dollars {
             Some(dollars) => {

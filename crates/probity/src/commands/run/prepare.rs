@@ -8,7 +8,7 @@ use std::{
 
 use probity_core::{
     problem::{Problem, Severity},
-    record::Selection,
+    record::{Lane, Selection},
 };
 use probity_load::{
     inputs,
@@ -203,7 +203,7 @@ impl Context<'_> {
             let runner = &scanned.runner;
             if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
-                lanes.extend(scanned.lanes(at, place, &bench.all[place], None));
+                lanes.extend(scanned.lanes(at, place, &bench.all[place], &[]));
             }
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
@@ -217,12 +217,12 @@ impl Context<'_> {
                     ))
                     .hint("choose other backends with `backends`, or leave such cases out"));
                 }
-                let judge = match scanned.needs_judge() {
-                    true => Some(bench.judge(runner, &config.name, selection)?),
-                    false => None,
+                let judges = match scanned.needs_judge() {
+                    true => bench.judges(runner, &config.name, selection)?,
+                    false => Vec::new(),
                 };
                 self.warn_of_settings(runner, &bench.all[place]);
-                lanes.extend(scanned.lanes(at, place, &bench.all[place], judge.as_ref()));
+                lanes.extend(scanned.lanes(at, place, &bench.all[place], &judges));
             }
         }
         check_requests(&lanes, &bench.all)?;
@@ -249,7 +249,10 @@ impl Context<'_> {
 
     /// A model that judges itself is a fact that people have to know before they pay for it.
     fn warn_of_judges(&self, lanes: &[PlannedLane]) {
-        let own = |lane: &&PlannedLane| lane.info.judge.as_ref().is_some_and(|it| it.own_answers);
+        let own = |lane: &&PlannedLane| {
+            let Lane { judge, judges, .. } = &lane.info;
+            judge.iter().chain(judges).any(|it| it.own_answers)
+        };
         for lane in lanes.iter().filter(own) {
             let name = lane.info.key();
             self.printer.note(&format!(
@@ -321,19 +324,28 @@ impl<'c> Bench<'c> {
         self.all.len() - 1
     }
 
-    /// Who judges what a runner gets from a backend: the one that the suite names, else the backend
-    /// itself; either may be asked for another model.
-    fn judge(
+    /// Who judges what a runner gets from a backend: those that the suite names, else the backend
+    /// itself; one judge may be asked for another model.
+    fn judges(
         &mut self,
         runner: &RunnerConfig,
         asked: &str,
         selection: &Selection,
-    ) -> Result<JudgeSeat, Failure> {
-        let itself = runner.judge.is_none();
-        let name = runner.judge.as_deref().unwrap_or(asked);
+    ) -> Result<Vec<JudgeSeat>, Failure> {
+        let panel = &runner.panel.judges;
+        if panel.len() > 1 && selection.judge_model.is_some() {
+            let message = format!("runner `{}` has several judges", runner.name);
+            return Err(Failure::new(message).hint("--judge-model is for one; leave it out"));
+        }
+        let itself = panel.is_empty();
         let model = selection.judge_model.as_ref().or(selection.model.as_ref().filter(|_| itself));
-        let place = self.seat(name, model.map(String::as_str))?;
-        Ok(JudgeSeat { place, backend: self.all[place].clone() })
+        let asked_judges =
+            if itself { vec![asked] } else { panel.iter().map(String::as_str).collect() };
+        let seat = |name: &str| {
+            let place = self.seat(name, model.map(String::as_str))?;
+            Ok(JudgeSeat { place, backend: self.all[place].clone() })
+        };
+        asked_judges.into_iter().map(seat).collect()
     }
 }
 

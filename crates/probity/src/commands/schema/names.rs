@@ -8,13 +8,16 @@ use probity_core::{
     case::Category,
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
-    criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher, OTHER_NAMES},
+    criteria::{
+        AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher, OTHER_NAMES,
+    },
     details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
     failure::ErrorKind,
     gate::{GateStatus, Metric},
     judging::PolicySeverity,
     kind::RunnerKind,
+    opinion::Combine,
     reading::{ExtractName, Take, Uncounted, Until},
     record::Source,
 };
@@ -29,7 +32,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 41] = [
+pub(super) const LISTS: [(&str, List); 43] = [
     ("assertion", assertions),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("backend_program", || backends(BackendKind::is_program)),
@@ -39,6 +42,7 @@ pub(super) const LISTS: [(&str, List); 41] = [
     ("category", || of(Category::ALL.map(Category::as_str))),
     ("choice", || of(Choice::ALL.map(Choice::as_str))),
     ("class", || of(Class::ALL.map(Class::as_str))),
+    ("combine", || of(Combine::ALL.map(Combine::as_str))),
     ("condition", || of(Condition::ALL.map(Condition::as_str))),
     ("criterion", || of(Criterion::all().map(Criterion::as_str))),
     ("divergence_kind", || of(DivergenceKind::ALL.map(DivergenceKind::as_str))),
@@ -46,6 +50,7 @@ pub(super) const LISTS: [(&str, List); 41] = [
     ("error_kind", || of(ErrorKind::ALL.map(ErrorKind::as_str))),
     ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
     ("extraction", || of(ExtractName::ALL.map(ExtractName::as_str))),
+    ("fact_category", || of(FactCategory::ALL.map(FactCategory::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
     ("http_method", || of(Method::ALL.map(Method::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),

@@ -162,13 +162,21 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let of_text =
         ["extract", "normalize", "ignore", "choices", "tolerance", "stemmer", "word_order"];
     forget("/assert/0", &of_text);
+    let of_judge = ["context", "context_transform", "query", "steps", "scores", "rubric_prompt"];
+    forget("/assert/0", &of_judge);
     sound["assert"][0]["assert"] = json!([
         { "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" },
         { "type": "number", "value": 4, "tolerance": 0.5, "extract": "boxed" },
         { "type": "choice", "value": "A", "choices": ["red", "blue"] },
         { "type": "rouge-l", "value": "a", "stemmer": true },
         { "type": "chrf", "value": "a", "word_order": 2 },
-        { "type": "equals", "value": "a", "normalize": "squad", "ignore": "," }
+        { "type": "equals", "value": "a", "normalize": "squad", "ignore": "," },
+        { "type": "factuality", "value": "a", "scores": { "subset": 0.5 }, "query": "q" },
+        { "type": "g-eval", "value": "a", "steps": ["s"] },
+        { "type": "context-relevance", "context": "c" },
+        { "type": "context-recall", "value": "a", "context_transform": "output" },
+        { "type": "llm-rubric", "value": "a",
+          "rubric_prompt": [{ "role": "user", "content": "{{ output }}" }] }
     ]);
     let other = json!({ "id": "b", "expected_response": "r", "normalize": ["case"], "ignore": [","], "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
                         "assert": [{ "type": "llm-rubric", "threshold": 0.5, "value": [
@@ -222,6 +230,7 @@ const EVERYTHING: &str = r#"
 version = "1"
 prices = "prices.toml"
 parallel = true
+allow_code = true
 [judge]
 backend = "server"
 swap = true
@@ -278,6 +287,20 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 transform = "output"
+assert = [{ type = "contains", value = "a" }]
+match = "exact"
+threshold = 0.5
+extract = "boxed"
+normalize = "squad"
+ignore = ["a"]
+expected_format = "json_object"
+json_level = "strict"
+prompt_vars = { a = 1 }
+tools = [{ name = "t" }]
+tool_choice = "auto"
+response_format = "json"
+shuffle_choices = 1
+allow_code = true
 [[runners]]
 name = "variants"
 dataset = ["d.jsonl"]
@@ -359,6 +382,31 @@ regexes = ["r"]
 builtin = "pii"
 "#;
 
+/// A suite with several judges.
+const PANEL: &str = r#"
+[judge]
+backends = ["a", "b"]
+combine = "mean"
+repeats = 2
+structured = true
+rubric_prompt = "{{ output }}"
+[backends.a]
+kind = "echo"
+[backends.b]
+kind = "echo"
+[[runners]]
+name = "r"
+dataset = "d.jsonl"
+backends = ["a"]
+judges = ["a", "b"]
+combine = "all"
+judge_repeats = 3
+structured = false
+[[runners.rubric_prompt]]
+role = "user"
+content = "{{ output }} {{ rubric }}"
+"#;
+
 #[test]
 fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     let of_skills = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
@@ -390,7 +438,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     });
     let gates = skills.fold(gates, |gates, runner| gates + &runner);
     let rest = "[gates]\npass_rate = 1\n[fail_fast]\nconsecutive_threshold = 1\n";
-    let suites = [EVERYTHING, settings::DEFAULTS, &gates, rest];
+    let suites = [EVERYTHING, PANEL, settings::DEFAULTS, &gates, rest];
     for text in suites {
         assert!(is_sound(text), "the loader is not content with\n{text}");
     }
@@ -437,7 +485,14 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
                 json!({})
             } else if is(&[AssertionTest::IsSql, AssertionTest::ContainsSql]) {
                 json!("sqlite")
-            } else if test.as_str().ends_with("ml") || is(&[AssertionTest::ValidToolCalls]) {
+            } else if test.as_str().ends_with("ml")
+                || is(&[
+                    AssertionTest::ContextRelevance,
+                    AssertionTest::ContextFaithfulness,
+                    AssertionTest::AnswerRelevance,
+                    AssertionTest::ValidToolCalls,
+                ])
+            {
                 Value::Null
             } else if is(&[AssertionTest::ToolsInOrder]) {
                 json!(["v"])

@@ -708,6 +708,52 @@ fn a_conversation_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
 }
 
 #[test]
+fn a_question_to_a_judge_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let assert = |assertion: Value| json!({ "assert": [assertion] });
+    let with_prompt = |prompt: Value| {
+        assert(json!({ "type": "llm-rubric", "value": "v", "rubric_prompt": prompt }))
+    };
+    let cases = [
+        assert(json!({ "type": "factuality", "value": "v" })),
+        assert(json!({ "type": "factuality" })),
+        assert(json!({ "type": "not-factuality", "value": " " })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": { "subset": 0.5 } })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": { "subset": 1.5 } })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": { "subset": "1" } })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": null })),
+        assert(json!({ "type": "closed_qa", "value": "v", "query": "q", "threshold": 1 })),
+        assert(json!({ "type": "closed-qa", "value": ["v"] })),
+        assert(json!({ "type": "closed-qa", "value": "v", "threshold": 1.1 })),
+        assert(json!({ "type": "g-eval", "value": "v", "steps": ["s"] })),
+        assert(json!({ "type": "g-eval", "value": ["v", "w"], "steps": "s" })),
+        assert(json!({ "type": "g-eval", "value": [] })),
+        assert(json!({ "type": "g-eval", "value": [1] })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": "c" })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": ["c", "d"] })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": [" "] })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": 1 })),
+        assert(json!({ "type": "context-recall", "context": "c" })),
+        assert(json!({ "type": "context-precision", "value": "v", "context": "c" })),
+        assert(json!({ "type": "context-precision", "value": null, "context": "c" })),
+        assert(json!({ "type": "context-relevance", "context": "c" })),
+        assert(json!({ "type": "context-relevance", "value": "v", "context": "c" })),
+        assert(
+            json!({ "type": "context-faithfulness", "context": "c", "context_transform": null }),
+        ),
+        assert(json!({ "type": "answer-relevance" })),
+        assert(json!({ "type": "answer-relevance", "value": "v" })),
+        with_prompt(json!("{{ output }}")),
+        with_prompt(json!("")),
+        with_prompt(json!(1)),
+        with_prompt(json!([{ "role": "user", "content": "{{ output }}" }])),
+        with_prompt(json!([{ "role": "tool", "content": "{{ output }}" }])),
+        with_prompt(json!([{ "role": "user" }])),
+        with_prompt(json!([])),
+    ];
+    check_cases(&cases, 10);
+}
+
+#[test]
 fn a_case_about_skills_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
     let assert = |assertion: Value| json!({ "assert": [assertion] });
     let criterion = |more: Value| {

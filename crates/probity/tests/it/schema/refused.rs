@@ -137,6 +137,16 @@ const EVIDENCE: &[&str] = &[
     "estimated",
     "command",
     "transformed",
+    "/details/judged",
+    "agreement",
+    "statements",
+    "/statements/0/reason",
+    "context",
+    "context_transform",
+    "query",
+    "scores",
+    "/scores/subset",
+    "rubric_prompt",
     "partial_reply",
     "also",
     "alternatives",
@@ -206,6 +216,8 @@ const NAMED: &[&str] = &[
 
 /// What an evaluation may lack.
 const OPTIONAL: &[&str] = &[
+    "judges",
+    "kappa",
     "warn",
     "category",
     "backend",
@@ -305,6 +317,7 @@ fn an_evaluation_that_is_not_whole_is_refused() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of fields")]
 fn events_that_are_not_whole_are_refused() {
     let more = [
         "variant",
@@ -331,6 +344,9 @@ fn events_that_are_not_whole_are_refused() {
         "allow_empty",
         "/record/asked",
         "/lanes/0/judge",
+        "/lanes/0/judges",
+        "/judges/0/own_answers",
+        "/judges/1/own_answers",
         "/lanes/0/judge/own_answers",
         "/lanes/0/skills",
         "digests",

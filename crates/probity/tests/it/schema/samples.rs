@@ -10,7 +10,8 @@ use probity_core::{
     },
     conversation::{ConversationSpec, ScriptedResult, Turn},
     criteria::{
-        Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
+        Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
+        JudgeOptions, Matcher, PromptMessage, RubricPrompt,
     },
     details::{
         Also, CommandDetails, Criterion, Details, Equivalence, Extracted, JsonStep, PolicyHit,
@@ -32,6 +33,7 @@ use probity_core::{
         Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
     },
     metrics::{Flaky, Latency, ScoreSummary},
+    opinion::{Combine, JudgeFigures, Judged, JudgedCheck, Opinion, Said, Statement},
     reading::{
         Extract, ExtractAfter, ExtractCodeBlock, ExtractJsonPointer, ExtractName, ExtractRegex,
         ExtractXmlTag, Group as Captured, Reading, Take, Tolerance, Uncounted, Until,
@@ -52,6 +54,25 @@ use serde_json::{Value, json};
 
 fn text(text: &str) -> String {
     text.to_owned()
+}
+
+fn judged_check() -> JudgedCheck {
+    let judged = Judged {
+        score: 0.5,
+        passed: Some(false),
+        reason: text("r"),
+        statements: vec![Statement { text: text("s"), holds: true, reason: Some(text("r")) }],
+    };
+    let failed = Said::Failed { error: text("e") };
+    JudgedCheck {
+        check: "context-recall".into(),
+        combine: Combine::Majority,
+        opinions: vec![
+            Opinion { judge: text("a"), said: Said::Judged(judged) },
+            Opinion { judge: text("b"), said: failed },
+        ],
+        agreement: Some(1.0),
+    }
 }
 
 fn gates() -> Vec<Gate> {
@@ -97,6 +118,7 @@ pub(super) fn evaluations() -> Vec<Value> {
     all.collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "every field of a large type")]
 fn evaluation(figures: &Figures) -> EvaluationResult {
     let kind = match figures {
         Figures::Activation(_) => RunnerKind::Activation,
@@ -190,6 +212,15 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
             pass_hat: [(1, 0.5)].into_iter().collect(),
             flaky: vec![Flaky { case_id: text("a"), passed: 1, judged: 2 }],
         }),
+        judges: Some(JudgeFigures {
+            judges: vec![text("a"), text("b")],
+            shared: 2,
+            unanimous: 1,
+            kappa: Some(0.5),
+            repeated: 6,
+            flipped: 1,
+            failed: 1,
+        }),
         gates: gates.collect(),
         unexpected_passes: vec![text("a")],
     }
@@ -249,6 +280,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         steps: vec![JsonStep::Fence],
         duplicate_keys: vec![text("/a")],
         extracted: vec![Extracted { check: "number".into(), text: text("4") }],
+        judged: vec![judged_check()],
         diff: Some(diff),
         criteria: Some(Criterion::None),
         turn: Some(2),
@@ -574,6 +606,7 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: true,
         judge: Some(judged_by()),
+        judges: vec![judged_by(), judged_by()],
         skills: Some(SkillsInfo {
             count: 1,
             index_characters: 2,
@@ -716,6 +749,17 @@ pub(super) fn case() -> TestCase {
         word_order: Some(2),
         config: Some(json!({"a": 1})),
         transform: Some(text("output")),
+        judging: JudgeOptions {
+            context: Some(json!(["c"])),
+            context_transform: Some(text("output")),
+            query: Some(text("q")),
+            steps: vec![text("s")],
+            scores: [(FactCategory::Subset, 0.5)].into(),
+            rubric_prompt: Some(RubricPrompt::Messages(vec![PromptMessage {
+                role: Role::User,
+                content: text("{{ output }}"),
+            }])),
+        },
         members,
     };
     let criteria = Criteria {

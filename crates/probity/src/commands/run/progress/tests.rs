@@ -25,6 +25,7 @@ fn started() -> Board {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: probity_core::record::Judging::default(),
     };
