@@ -9,7 +9,8 @@ pub use shown::Utterance;
 
 use crate::{
     case::TestCase,
-    criteria::Criteria,
+    criteria::{Assertion, Criteria},
+    located::Step,
     record::Asked,
     reply::Logprobs,
     request::{Part, Request, ToolCall, content},
@@ -129,6 +130,16 @@ impl<'a> Exchange<'a> {
 }
 
 impl TestCase {
+    /// Its assertions and those of its turns, each list with where it stands in the case.
+    pub fn asserted(&self) -> impl Iterator<Item = (Vec<Step<'static>>, &[Assertion])> {
+        let own = (Vec::new(), self.criteria.assertions.as_slice());
+        let turns = self.conversation.turns.iter().enumerate().map(|(at, turn)| {
+            let path = vec![Step::Key("turns"), Step::Index(at)];
+            (path, turn.criteria.assertions.as_slice())
+        });
+        std::iter::once(own).chain(turns)
+    }
+
     /// Whether a turn has a criterion of its own.
     pub fn has_turn_criteria(&self) -> bool {
         self.conversation.turns.iter().any(|it| !it.criteria.is_empty())

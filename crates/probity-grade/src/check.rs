@@ -27,7 +27,7 @@ use serde_json::Value;
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
 pub(crate) use perplexity::Perplexity;
-pub(crate) use scored::{AskedScorer, Scripted};
+pub(crate) use scored::{AskedScorer, Embedded, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
 pub(crate) use tools::{ToolTest, WantedCall, known_fields};
 
@@ -140,6 +140,7 @@ pub(crate) enum Test {
     },
     Script(Scripted),
     Scorer(AskedScorer),
+    Embedded(Embedded),
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -249,6 +250,7 @@ impl Test {
             | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Scorer(_)
+            | Self::Embedded(_)
             | Self::Set { .. } => false,
             Self::Equals { .. }
             | Self::EqualsJson(_)
@@ -295,6 +297,7 @@ impl Test {
             | Self::Cost(_)
             | Self::Tools(_)
             | Self::Perplexity(_)
+            | Self::Embedded(_)
             | Self::Judged { .. } => false,
         }
     }
@@ -349,6 +352,7 @@ impl Test {
             | Self::Judged { .. }
             | Self::Script(_)
             | Self::Scorer(_)
+            | Self::Embedded(_)
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
@@ -446,6 +450,7 @@ impl Test {
             }
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
+            Self::Embedded(embedded) => embedded.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }

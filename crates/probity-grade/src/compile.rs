@@ -1,5 +1,8 @@
 //! Turns the criteria of a case into something that can be asked about a reply.
 
+mod asking;
+mod comparison;
+
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use probity_core::{
@@ -7,12 +10,10 @@ use probity_core::{
     classification::{Class, Classification, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
     details::Criterion,
-    json::Limits,
     located::Step,
     opinion::Combine,
-    reading::{Reading, Tolerance},
+    reading::Tolerance,
     request::Tool,
-    run_result::RunResult,
     score::ROUTING,
 };
 use probity_text::{choice, number, pattern};
@@ -21,18 +22,14 @@ use serde_json::Value;
 
 use crate::{
     assertion::{self, CompiledAssertion},
-    check::{Check, Choices, Ends, Letters, Need, Numbers, Test},
-    classify::turns,
-    command::{Accepted, CommandExpectation},
-    difference::Extra,
+    check::{Check, Choices, Numbers, Test},
+    command::CommandExpectation,
     json::Wanted,
-    judge::{Context, Inquiry, Shown},
-    reading::Reader,
-    reply::Reply,
+    judge::Inquiry,
     routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
-    script::{self, CaseFacts, Scorer, ScorerCall, ScorerInput, Script},
+    script::{CaseFacts, Scorer, ScorerCall, Script},
 };
 
 /// The score of a case that says what its result is to be classified as.
@@ -132,98 +129,6 @@ impl Expectation<'_> {
     /// What judges have to be asked, one for each assertion that asks them.
     pub fn inquiries(&self) -> &[Inquiry] {
         &self.inquiries
-    }
-
-    /// What a judge is shown of a reply for one of these, or why it cannot be asked.
-    pub fn shown(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
-        let Some(turn) = inquiry.turn else { return self.shown_of(inquiry, result) };
-        let own = turns::result_of(result, turn).ok_or("the turn was not reached")?;
-        self.turn(turn).shown_of(inquiry, &own)
-    }
-
-    /// The same, where the reply is the one that is asked about.
-    fn shown_of(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
-        let text = result.raw_response.ok_or("there is no reply")?;
-        let facts = self.facts.as_deref();
-        let reply = Reply::new(text, result, self.rules).of(facts);
-        let transform = |script: &Option<Arc<dyn Script>>, reply: &Reply<'_, '_>| {
-            let found = script.as_ref().zip(facts);
-            found.map(|(script, facts)| script::transform(&**script, facts, reply)).transpose()
-        };
-        let of_case = transform(&self.transform, &reply)?;
-        let of_case_text = of_case.as_ref().map(script::text_of);
-        let reply = match (&of_case, &of_case_text) {
-            (Some(made), Some(text)) => reply.made_into(made, text),
-            (_, _) => reply,
-        };
-        let answer = match transform(&inquiry.transform, &reply)? {
-            Some(made) => script::text_of(&made),
-            None => reply.text.to_owned(),
-        };
-        let context = match (&inquiry.context, facts) {
-            (Context::Given(passages), _) => passages.clone(),
-            (Context::Made(script), Some(facts)) => {
-                let made = script::transform(&**script, facts, &reply)?;
-                texts_of(&made)
-                    .ok_or("`context_transform` made neither a text nor a list of texts")?
-            }
-            (Context::Made(_), None) | (Context::None, _) => Vec::new(),
-        };
-        let passages = inquiry.form.passages(&context);
-        if passages.is_empty() && inquiry.form.needs_context() {
-            return Err("the context is empty".to_owned());
-        }
-        let question = match (&inquiry.query, result.before()) {
-            (Some(query), _) => query.clone(),
-            (None, Some(conversation)) => conversation.shown().into_owned(),
-            (None, None) => result.prompt.unwrap_or_default().to_owned(),
-        };
-        Ok(Shown { question, answer, passages })
-    }
-
-    /// What is asked of the answer to a turn, from 1.
-    fn turn(&self, turn: u32) -> &Self {
-        self.turns.iter().zip(1..).find(|it| it.1 == turn).map_or(self, |it| it.0)
-    }
-
-    /// The programs that have to be asked, one for each assertion that names one.
-    pub fn scorers(&self) -> &[ScorerCall] {
-        &self.scorers
-    }
-
-    /// What each of these is given, or why it cannot be asked.
-    pub fn scorer_inputs(&self, result: &RunResult<'_>) -> Vec<Result<ScorerInput, String>> {
-        let input = |call: &ScorerCall| match call.turn {
-            None => self.scorer_input(call, result),
-            Some(turn) => {
-                let own = turns::result_of(result, turn).ok_or("the turn was not reached")?;
-                self.turn(turn).scorer_input(call, &own)
-            }
-        };
-        self.scorers.iter().map(input).collect()
-    }
-
-    fn scorer_input(
-        &self,
-        call: &ScorerCall,
-        result: &RunResult<'_>,
-    ) -> Result<ScorerInput, String> {
-        let (Some(facts), Some(text)) = (self.facts.as_deref(), result.raw_response) else {
-            return Err("there is no reply".to_owned());
-        };
-        let reply = Reply::new(text, result, self.rules).of(Some(facts));
-        let made = self.transform.as_ref().map(|it| script::transform(&**it, facts, &reply));
-        let made = made.transpose()?;
-        let made_text = made.as_ref().map(script::text_of);
-        let reply = match (&made, &made_text) {
-            (Some(made), Some(text)) => &reply.made_into(made, text),
-            (_, _) => &reply,
-        };
-        let output = match &call.transform {
-            Some(script) => script::transform(&**script, facts, reply)?,
-            None => reply.output().into_owned(),
-        };
-        Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
     }
 
     /// The names of all scores that a reply can get, but for those that a scorer makes up.
@@ -431,99 +336,6 @@ impl<'r> Compiler<'r> {
         }
     }
 
-    fn comparison(
-        &mut self,
-        expected: Option<&Value>,
-        criteria: &Criteria,
-    ) -> Result<Option<CompiledMatch>, CriteriaProblem> {
-        let Criteria { matcher, reading, expected_format: format, .. } = criteria;
-        let Some(expected) = expected else {
-            return match (matcher, unread(reading)) {
-                (None, None) => Ok(None),
-                (Some(matcher), _) => {
-                    let message = format!("`{}` needs an `expected_response`", matcher.as_str());
-                    Err(problem("match", "missing-field", message))
-                }
-                (None, Some(field)) => {
-                    let message = format!(
-                        "`{field}` of a case is for its `expected_response`, and there is none; an \
-                         assertion has its own"
-                    );
-                    Err(problem(field, "missing-field", message))
-                }
-            };
-        };
-        let matcher = matcher.unwrap_or_else(|| default_matcher(expected, *format, reading));
-        if reading.tolerance.is_some() && matcher != Matcher::Number {
-            let message = format!("`tolerance` goes with `number`, not with `{matcher}`");
-            return Err(problem("tolerance", "bad-criterion", message));
-        }
-        let texts = || texts(expected, matcher);
-        let (alternatives, test) = match matcher {
-            Matcher::Exact | Matcher::Trimmed | Matcher::AnyOf => {
-                if matcher == Matcher::AnyOf && !expected.is_array() {
-                    let message = "`any_of` needs a list".to_owned();
-                    return Err(problem("expected_response", "bad-criterion", message));
-                }
-                let any = texts()?;
-                let ends = if matcher == Matcher::Exact { Ends::Kept } else { Ends::Trimmed };
-                (any.len(), Test::Equals { any, ends })
-            }
-            Matcher::Contains => {
-                let needles = texts()?;
-                let letters = Letters::AsTheyAre;
-                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
-            }
-            Matcher::Icontains => {
-                let needles: Vec<String> = texts()?.iter().map(|it| it.to_lowercase()).collect();
-                let letters = Letters::Folded;
-                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
-            }
-            Matcher::StartsWith => {
-                let starts = texts()?;
-                (starts.len(), Test::StartsWith(starts))
-            }
-            Matcher::Regex => {
-                let compiled: Result<Vec<_>, _> =
-                    texts()?.iter().map(|pattern| self.regex(pattern)).collect();
-                let all = compiled.map_err(|why| problem("expected_response", "bad-regex", why))?;
-                (all.len(), Test::Regex(all))
-            }
-            Matcher::JsonEqual => {
-                (1, Test::Json { expected: json_of(expected)?, extra: Extra::Differs })
-            }
-            Matcher::JsonSubset => {
-                (1, Test::Json { expected: json_of(expected)?, extra: Extra::Allowed })
-            }
-            Matcher::Command => {
-                let read = |text: &String| {
-                    Accepted::new(text).map_err(|why| {
-                        let message = format!("`{text}` is not a shell command: {why}");
-                        problem("expected_response", "bad-criterion", message)
-                    })
-                };
-                let accepted: Vec<Accepted> =
-                    texts()?.iter().map(read).collect::<Result<_, _>>()?;
-                (accepted.len(), Test::Command(accepted))
-            }
-            Matcher::Number => {
-                let numbers = numbers(&texts()?, reading.tolerance);
-                let bad = |why| problem("expected_response", "bad-criterion", why);
-                let numbers = numbers.map_err(bad)?;
-                (numbers.expected.len(), Test::Numbers(numbers))
-            }
-            Matcher::Choice => {
-                let choices = choices(&texts()?, reading.choices.clone());
-                let bad = |why| problem("expected_response", "bad-criterion", why);
-                let choices = choices.map_err(bad)?;
-                (choices.expected.len(), Test::Choices(choices))
-            }
-        };
-        let check = Reader::new(reading, self).and_then(|reader| Check::new(test, reader));
-        let check = check.map_err(|bad| problem(bad.field, bad.code, bad.message))?;
-        Ok(Some(CompiledMatch { matcher, check, alternatives }))
-    }
-
     /// The turn that is being compiled, from 1.
     pub(crate) fn turn(&self) -> Option<u32> {
         self.turn
@@ -578,7 +390,7 @@ impl<'r> Compiler<'r> {
                 }
                 None => Ok(()),
             },
-            Scorer::Exec(_) => Ok(()),
+            Scorer::Exec(_) | Scorer::Similar(_) => Ok(()),
         }
     }
 
@@ -630,39 +442,6 @@ pub(crate) fn in_turn(turn: u32, what: &str) -> String {
     format!("turn {turn}: {what}")
 }
 
-/// What is meant by an expected response without a matcher.
-fn default_matcher(expected: &Value, format: Option<ExpectedFormat>, reading: &Reading) -> Matcher {
-    if !reading.choices.is_empty() {
-        return Matcher::Choice;
-    }
-    if reading.tolerance.is_some() {
-        return Matcher::Number;
-    }
-    let json = !matches!(format, None | Some(ExpectedFormat::Text));
-    match expected {
-        Value::String(_) if !json => Matcher::Trimmed,
-        Value::Array(items) if !json && items.iter().all(Value::is_string) => Matcher::AnyOf,
-        Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::String(_)
-        | Value::Array(_)
-        | Value::Object(_) => Matcher::JsonEqual,
-    }
-}
-
-/// The first field about what is compared, of a case that compares nothing.
-fn unread(reading: &Reading) -> Option<&'static str> {
-    let Reading { extract, normalize, ignore, choices: _, tolerance } = reading;
-    let stated = [
-        ("extract", !extract.is_empty()),
-        ("normalize", !normalize.is_empty()),
-        ("ignore", !ignore.is_empty()),
-        ("tolerance", tolerance.is_some()),
-    ];
-    stated.iter().find(|it| it.1).map(|it| it.0)
-}
-
 /// A text, or the texts of a list.
 pub(crate) fn texts_of(value: &Value) -> Option<Vec<String>> {
     let plain = |it: &Value| it.as_str().map(ToOwned::to_owned);
@@ -686,14 +465,6 @@ pub(crate) fn any_text(value: &Value) -> Option<Vec<String>> {
         Some(items) => items.iter().map(text).collect(),
         None => text(value).map(|text| vec![text]),
     }
-}
-
-/// The expected texts: one, or a list of which any will do.
-fn texts(expected: &Value, matcher: Matcher) -> Result<Vec<String>, CriteriaProblem> {
-    any_text(expected).ok_or_else(|| {
-        let message = format!("`{}` needs a string or a list of strings", matcher.as_str());
-        problem("expected_response", "bad-criterion", message)
-    })
 }
 
 /// The numbers that texts are, or which of them is none.
@@ -724,18 +495,6 @@ pub(crate) fn choices(keys: &[String], choices: Vec<String>) -> Result<Choices, 
     };
     let expected = keys.iter().map(find).collect::<Result<_, _>>()?;
     Ok(Choices { choices, expected })
-}
-
-/// Expected JSON, written as data or as a string that holds JSON.
-fn json_of(expected: &Value) -> Result<Value, CriteriaProblem> {
-    let Value::String(text) = expected else { return Ok(expected.clone()) };
-    match probity_core::json::parse(text, &Limits::default()) {
-        Ok(parsed) => Ok(parsed.value),
-        Err(error) => {
-            let message = format!("the expected response is not JSON: {error}");
-            Err(problem("expected_response", "bad-criterion", message))
-        }
-    }
 }
 
 fn problem(field: &'static str, code: &'static str, message: String) -> CriteriaProblem {

@@ -9,11 +9,10 @@ use probity_core::{
 /// Refuses the assertions of a case that would start a program, but for the last ones, which the
 /// runner adds. Scripts in the sandbox and scorers that the suite describes need no consent.
 pub(crate) fn refuse(case: &TestCase, of_runner: usize, problems: &mut Vec<CriteriaProblem>) {
-    let all = &case.criteria.assertions;
-    refuse_within(&all[..all.len().saturating_sub(of_runner)], &[], problems);
-    for (at, turn) in case.conversation.turns.iter().enumerate() {
-        let path = [Step::Key("turns"), Step::Index(at)];
-        refuse_within(&turn.criteria.assertions, &path, problems);
+    for (path, all) in case.asserted() {
+        // What a runner adds it adds to the case, not to its turns.
+        let own = if path.is_empty() { all.len().saturating_sub(of_runner) } else { all.len() };
+        refuse_within(&all[..own], &path, problems);
     }
 }
 

@@ -103,10 +103,8 @@ const PROMPT_NAMES: [&str; 3] = ["output", "rubric", "prompt"];
 /// What is wrong with the users' prompts that a case asks judges with.
 pub(crate) fn check_prompts(case: &TestCase, panel: &PanelConfig) -> Vec<CriteriaProblem> {
     let mut problems = Vec::new();
-    check_within(&case.criteria.assertions, &[], case, panel, &mut problems);
-    for (at, turn) in case.conversation.turns.iter().enumerate() {
-        let path = [Step::Key("turns"), Step::Index(at)];
-        check_within(&turn.criteria.assertions, &path, case, panel, &mut problems);
+    for (path, assertions) in case.asserted() {
+        check_within(assertions, &path, case, panel, &mut problems);
     }
     problems
 }

@@ -15,10 +15,10 @@ use probity_core::{
 use probity_load::template;
 use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess};
+use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, similar};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, failed, finish},
+    engine::{Ended, Handle, Unanswered, failed, finish},
     grade::{self, Received},
     source::Prepared,
 };
@@ -32,13 +32,14 @@ impl Kind for Respond {
     }
 }
 
-/// One answer for each turn, and one judgement for each rubric.
+/// One answer for each turn, one judgement for each rubric, and the texts that are compared.
 pub(super) fn calls(case: &TestCase) -> Calls {
     let spec = &case.conversation;
-    let turns = spec.turns.iter().map(|it| rubrics_in(&it.criteria.assertions));
+    let in_all = |count: fn(&[Assertion]) -> u64| case.asserted().map(|it| count(it.1)).sum();
     Calls {
         answers: spec.turn_count() as u64,
-        judgements: rubrics_in(&case.criteria.assertions) + turns.sum::<u64>(),
+        judgements: in_all(rubrics_in),
+        embeddings: in_all(similar::texts_in),
         steps: spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
         ..Calls::default()
     }
@@ -50,12 +51,16 @@ fn rubrics_in(assertions: &[Assertion]) -> u64 {
     assertions.iter().map(of).sum()
 }
 
-/// Whether the assertions of a case ask anybody: a judge, or a scorer outside of the process.
+/// Whether the assertions of a case ask anybody: a judge, a scorer outside of the process, or a model
+/// that embeds texts.
 fn asks_others(assertions: &[Assertion]) -> bool {
     assertions.iter().any(|it| {
         let scorers = [AssertionTest::Scorer, AssertionTest::Python, AssertionTest::Exec];
         let test = it.kind.test;
-        test.asks_judge() || scorers.contains(&test) || asks_others(&it.members)
+        test.asks_judge()
+            || test.is_similar()
+            || scorers.contains(&test)
+            || asks_others(&it.members)
     })
 }
 
@@ -93,9 +98,7 @@ impl Work for Answer {
             let said = serde_json::to_string(&said).unwrap_or_default();
             input = InputDigest::of([&input.0[..], b"conversation", said.as_bytes()]);
         }
-        let turns = spec.turns.iter().map(|it| &it.criteria.assertions);
-        let asserted: Vec<&Vec<Assertion>> =
-            [&asking.case.criteria.assertions].into_iter().chain(turns).collect();
+        let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
         if !asserted.iter().any(|it| asks_others(it)) {
             return input;
         }
@@ -104,7 +107,9 @@ impl Work for Answer {
             several => serde_json::to_string(several),
         };
         let asserted = asserted.unwrap_or_default();
-        InputDigest::of([&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()])
+        let embedder = Some(asking.embedder.as_bytes()).filter(|it| !it.is_empty());
+        let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
+        InputDigest::of(parts.into_iter().chain(embedder))
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
@@ -119,7 +124,10 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
     let rubrics = case.expectation.inquiries().len();
-    let scored = score(&case, &reply, &mut handle).await;
+    let scored = match score(&case, &reply, &mut handle).await {
+        Ok(scored) => scored,
+        Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
+    };
     let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
     let classification = grade::classify_reply(&case, &handle, received);
     // A reply that fails without the judge is not worth a call.
@@ -144,18 +152,22 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
 }
 
 /// Asks the scorers of a case, one after the other.
-async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Result<Value, String>> {
+async fn score(
+    case: &Prepared,
+    reply: &Reply,
+    handle: &mut Handle,
+) -> Result<Vec<Result<Value, String>>, Unanswered> {
     let calls = case.expectation.scorers();
     if calls.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let inputs = grade::scorer_inputs(case, handle, reply);
     let mut scored = Vec::with_capacity(calls.len());
     for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
         scored.push(match input {
-            Ok(input) => handle.score(number, call, &input).await,
+            Ok(input) => handle.score(number, call, &input).await?,
             Err(why) => Err(why),
         });
     }
-    scored
+    Ok(scored)
 }

@@ -17,7 +17,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     for lane in reader.lanes(run)? {
         let mut written = Ok(());
         reader.cases(&lane, |case| {
-            if written.is_ok() && !case.asked.is_empty() {
+            if written.is_ok() && !is_one_answer(&case) {
                 written = add_all(&mut writer, &case);
             } else if written.is_ok() {
                 written = writer.add(&Answer {
@@ -29,7 +29,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                     tool_calls: &[],
                     reasoning: case.reasoning.as_deref(),
                     logprobs: None,
-                    error: case.error.as_ref(),
+                    error: case.error.as_ref().filter(|_| case.reply.is_none()),
                     stop_reason: case.stop_reason.as_deref(),
                     model: case.model.as_deref(),
                     latency_ms: case.latency_ms,
@@ -42,6 +42,14 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
         written.map_err(failed)?;
     }
     writer.finish().map_err(failed)?.finish()
+}
+
+/// Whether a case has one answer, of which its record has all that is known.
+fn is_one_answer(case: &CaseRecord) -> bool {
+    let mut answers = case.asked.iter().filter(|it| !is_of_scorer(it));
+    let first = answers.next();
+    answers.next().is_none()
+        && first.is_none_or(|it| it.tool_calls.is_empty() && it.logprobs.is_none())
 }
 
 /// Every answer of a case that asked for several. Scorers are asked again by a replay.
