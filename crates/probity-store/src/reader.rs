@@ -332,9 +332,11 @@ impl Reader {
             let result = result::row_id(row)?;
             record.classification.scores = self.scores(result)?;
             result::check_facts(row, &record)?;
-            let mut summed = Summed::default();
-            record.asked = self.asked(result, &mut summed)?;
-            result::check_asked(row, &summed, &record)?;
+            if result::may_have_asked(row)? {
+                let mut summed = Summed::default();
+                record.asked = self.asked(result, &mut summed)?;
+                result::check_asked(row, &summed, &record)?;
+            }
             Ok(record)
         };
         read().map_err(StoreError::Read)
