@@ -115,16 +115,12 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let scanned = context.scan(&runners, &selection)?;
-    // The options were checked when all was run that they are about.
-    let is_part = !args.touched.is_empty();
-    if earlier.is_none() && !is_part {
+    if earlier.is_none() && args.touched.is_empty() {
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
     let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
-    if !is_part {
-        refuse_idle(args, &lanes, project.settings.cache.is_some())?;
-    }
+    refuse_idle(args, &lanes, project.settings.cache.is_some())?;
     context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
     context.decide_early(&mut lanes)?;
@@ -491,6 +487,8 @@ fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),
+        // It was checked when everything was run that it is about.
+        Some(_) if !args.touched.is_empty() => Ok(()),
         Some((flag, _, why)) => Err(Failure::new(format!("`{flag}` does nothing here: {why}"))),
     }
 }
