@@ -61,11 +61,11 @@ impl Inputs {
 
     /// The runners that some files are part of. None of them means all.
     pub fn touched_by(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<String> {
-        let touches = |files: &Files| changed.iter().any(|it| files.contains_key(it));
-        if touches(&self.shared) {
+        let holds = |files: &Files| changed.iter().any(|it| files.contains_key(it));
+        if holds(&self.shared) {
             return BTreeSet::new();
         }
-        let touched = self.runners.iter().filter(|(_, files)| touches(files));
+        let touched = self.runners.iter().filter(|(_, files)| holds(files));
         touched.map(|(name, _)| name.clone()).collect()
     }
 
@@ -112,6 +112,15 @@ pub fn note(path: &Path) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         files.entry(path.clone()).or_insert_with(|| Stamp::of(&path));
     });
+}
+
+/// Notes the files among the words of a command that is run in a folder: programs are written as well.
+pub fn note_files<'a>(folder: &Path, words: impl IntoIterator<Item = &'a String>) {
+    if HEARD.with_borrow(Option::is_none) {
+        return;
+    }
+    let paths = words.into_iter().map(|word| folder.join(word));
+    paths.filter(|path| path.is_file()).for_each(|path| note(&path));
 }
 
 /// The files that were read since [`listen`].

@@ -144,8 +144,20 @@ fn decode(
     findings: &mut Findings,
 ) -> Suite {
     const KNOWN: &[&str] = &[
-        "version", "policies", "refusal", "json", "errors", "shell", "backends", "runners",
-        "prices", "gates", "judge", "parallel", "scorers",
+        "version",
+        "policies",
+        "refusal",
+        "json",
+        "errors",
+        "shell",
+        "backends",
+        "runners",
+        "prices",
+        "gates",
+        "judge",
+        "parallel",
+        "scorers",
+        "allow_code",
     ];
     let File { name, text, folder } = *file;
     let known: Vec<&str> =
@@ -162,6 +174,7 @@ fn decode(
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
     let parallel = fields.boolean("parallel").unwrap_or(false);
+    let allow_code = fields.boolean("allow_code").unwrap_or(false);
     for table in settings::TABLES {
         if let Some(node) = root.get(table) {
             // Only for its warnings about unknown names.
@@ -171,16 +184,19 @@ fn decode(
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
+    let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
         only_judges: runner::only_judges(runners, judge.backend.as_deref(), &backends),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
+        allow_code,
         folder,
         file: name,
-        source: &Arc::from(text),
+        source: &source,
     };
     let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
+    let place = |node: &Node| WrittenAt::new(name, &source, &node.span);
     Suite {
         rules: RuleConfig {
             policies: policies
@@ -198,7 +214,7 @@ fn decode(
         backends,
         runners: runners.unwrap_or_default(),
         judge,
-        scorers: scorers.map(|node| scorer::decode(node, findings)).unwrap_or_default(),
+        scorers: scorers.map(|node| scorer::decode(node, &place, findings)).unwrap_or_default(),
         parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),

@@ -1,5 +1,6 @@
 //! What can be asked: servers, programs, recordings.
 
+pub mod function;
 pub mod http;
 pub mod open;
 pub mod program;
@@ -8,7 +9,7 @@ mod address;
 mod dialect;
 mod silence;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 pub use probity_core::reply::Reply;
 use probity_core::{
@@ -19,6 +20,9 @@ use probity_core::{
 };
 use probity_load::suite::{BackendKind, Price};
 
+use serde_json::Value;
+
+use function::Function;
 use http::Http;
 use program::Program;
 
@@ -31,7 +35,15 @@ pub struct Ask<'a> {
     pub request: &'a Request,
     /// Which of the repeats it is for, from 0.
     pub repeat: u32,
+    /// The variables of the case, for functions that are told of them.
+    pub vars: &'a Vars,
 }
+
+/// The variables of a case.
+pub type Vars = BTreeMap<String, Value>;
+
+/// Those of a request that is for no case.
+pub static NO_VARS: Vars = Vars::new();
 
 /// A call that came to nothing, and what it used all the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +162,8 @@ pub enum Wire {
     Replay(Replay),
     /// By starting a program.
     Program(Program),
+    /// By calling a function.
+    Function(Function),
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -166,6 +180,7 @@ impl Backend {
             // It says what was recorded, and asks nobody.
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
             Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
+            Wire::Function(function) => function.ask(ask, limit).await?,
             Wire::Echo => echo(ask),
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await?,
@@ -179,6 +194,7 @@ impl Backend {
             Wire::Http(http) => http.lacks(),
             // A program gets one text.
             Wire::Program(_) => &Need::ALL,
+            Wire::Function(_) => Function::LACKS,
             Wire::Replay(_) | Wire::Echo => &[],
             #[cfg(test)]
             Wire::Scripted(_) => &[],
@@ -189,7 +205,7 @@ impl Backend {
     pub fn recorded_repeats(&self) -> Option<u32> {
         match &self.wire {
             Wire::Replay(replay) => Some(replay.repeats()),
-            Wire::Http(_) | Wire::Program(_) | Wire::Echo => None,
+            Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }
@@ -199,7 +215,7 @@ impl Backend {
     pub fn is_replay(&self) -> bool {
         match &self.wire {
             Wire::Replay(_) => true,
-            Wire::Http(_) | Wire::Program(_) | Wire::Echo => false,
+            Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
         }
@@ -237,20 +253,31 @@ impl Backend {
         self.price.is_some() || self.reports_cost
     }
 
-    /// What is asked with which parameters.
-    pub fn digest(&self, request: &Request) -> InputDigest {
-        request.digest(&self.parameters)
+    /// What is asked with which parameters. Only a function is told the variables of the case.
+    pub fn digest(&self, request: &Request, vars: &Vars) -> InputDigest {
+        let asked = request.digest(&self.parameters);
+        match &self.wire {
+            Wire::Function(_) if !vars.is_empty() => {
+                let vars = serde_json::to_string(vars).unwrap_or_default();
+                InputDigest::of([&asked.0[..], vars.as_bytes()])
+            }
+            Wire::Function(_) | Wire::Http(_) | Wire::Program(_) | Wire::Replay(_) | Wire::Echo => {
+                asked
+            }
+            #[cfg(test)]
+            Wire::Scripted(_) => asked,
+        }
     }
 
     /// What is asked of whom, with which parameters, for which repeat.
     pub fn cache_key(&self, ask: &Ask<'_>) -> InputDigest {
         let address = match &self.wire {
             Wire::Http(http) => http.url(),
-            Wire::Program(_) | Wire::Replay(_) | Wire::Echo => "",
+            Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => "",
             #[cfg(test)]
             Wire::Scripted(_) => "",
         };
-        let asked = self.digest(ask.request).0;
+        let asked = self.digest(ask.request, ask.vars).0;
         InputDigest::of([address.as_bytes(), &asked, &ask.repeat.to_le_bytes()])
     }
 

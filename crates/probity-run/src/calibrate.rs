@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::{Ask, Backend},
+    backend::{Ask, Backend, NO_VARS},
     retry::{self, Situation},
 };
 
@@ -99,7 +99,7 @@ async fn ask_one(
     let mut dialogue = Dialogue::new(question, settings.seed);
     loop {
         let request = Request::new(Some(system.clone()), dialogue.prompt());
-        let ask = Ask { request: &request, repeat: 0 };
+        let ask = Ask { request: &request, repeat: 0, vars: &NO_VARS };
         let reply = call(judge, settings, &ask, deadline).await.map_err(Unjudged::Failed)?;
         match dialogue.hear(&reply) {
             Next::Done(judgement) => return Ok(judgement),

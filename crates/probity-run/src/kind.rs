@@ -187,7 +187,7 @@ pub(crate) struct Asking<'a> {
 impl Asking<'_> {
     /// The request and the parameters of the backend.
     fn plain(&self) -> InputDigest {
-        self.backend.digest(self.request)
+        self.backend.digest(self.request, &self.case.prompt_vars)
     }
 }
 

@@ -273,7 +273,7 @@ mod tests {
         .unwrap();
         let ask = |system: Option<&str>, repeat| {
             let request = Request::new(system.map(Into::into), "p");
-            replay.ask(&Ask { request: &request, repeat })
+            replay.ask(&Ask { request: &request, repeat, vars: &crate::backend::NO_VARS })
         };
         let first = ask(None, 0).unwrap();
         assert_eq!((first.text.as_str(), first.source), ("first", Source::Replay));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use probity_grade::script::{Script, Scripts};
-use probity_load::bounded;
+use probity_load::{bounded, inputs};
 use probity_script::{Limits, required, run};
 use serde_json::Value;
 
@@ -50,6 +50,8 @@ impl Scripts for JavaScript {
     fn check_file(&self, named: &str) -> Result<(), String> {
         let (path, _) = split_name(named);
         let found = bounded::find_named(&self.folder, path);
+        // Who is asked reads it, in another process.
+        let found = found.inspect(|it| inputs::note(it));
         found.map(drop).map_err(|error| format!("`{path}` cannot be used: {error}"))
     }
 }
@@ -64,7 +66,7 @@ impl Script for Compiled {
 }
 
 /// A path, and the function that is meant where the file exports several: `file.js:name`.
-pub(crate) fn split_name(named: &str) -> (&str, Option<&str>) {
+pub fn split_name(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once(':') {
         Some((path, name)) if path.contains('.') && !name.contains('/') => (path, Some(name)),
         Some(_) | None => (named, None),

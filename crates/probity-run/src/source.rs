@@ -32,10 +32,12 @@ use tokio::sync::mpsc;
 
 use crate::{
     backend::{Ask, Backend},
+    consent,
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
     kind::{Asking, Kind, Questions, Respond, Work},
+    scorer::UsedScorers,
 };
 
 /// Cases that are read ahead of the calls.
@@ -129,6 +131,8 @@ pub(crate) struct Cases {
     /// What is checked of a reply, of cases that do not say so, and where that stands.
     pub(crate) transform: Option<String>,
     pub(crate) transform_at: Option<WrittenAt>,
+    /// Whether they may bring code that is run.
+    pub(crate) allow_code: bool,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
@@ -157,6 +161,7 @@ impl Default for Cases {
             prompt_at: None,
             transform: None,
             transform_at: None,
+            allow_code: false,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
@@ -207,6 +212,7 @@ impl Cases {
             prompt_at: runner.prompt_at.clone(),
             transform: runner.transform.clone(),
             transform_at: runner.transform_at.clone(),
+            allow_code: runner.allow_code,
             repeat: runner.repeat,
             filter,
             digest: String::new(),
@@ -224,15 +230,18 @@ impl Cases {
         &self,
         rules: &Rules,
         scores: &mut GatedScores,
+        asked: &mut UsedScorers,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
         let scores = RefCell::new(scores);
+        let asked = RefCell::new(asked);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = match compiler.borrow_mut().compile(case) {
                 Ok(expectation) => {
                     scores.borrow_mut().see(case, &expectation);
+                    asked.borrow_mut().see(expectation.scorers());
                     Vec::new()
                 }
                 Err(problems) => problems,
@@ -240,6 +249,9 @@ impl Cases {
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
             problems.extend(self.check_ask(case));
+            if !self.allow_code {
+                consent::refuse(&case.criteria.assertions, &mut problems);
+            }
             if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
                 templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
             }
@@ -400,7 +412,11 @@ impl Cases {
             let read = self.reread(|case| {
                 if let Some(Questions { request, work }) = self.questions(case) {
                     for request in work.generations(&request) {
-                        each(backend.cache_key(&Ask { request: &request, repeat }));
+                        each(backend.cache_key(&Ask {
+                            request: &request,
+                            repeat,
+                            vars: &case.prompt_vars,
+                        }));
                     }
                 }
                 Ok(())

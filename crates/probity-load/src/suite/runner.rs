@@ -42,6 +42,8 @@ pub struct RunnerConfig {
     pub prompt: Option<String>,
     /// JavaScript that makes what is checked out of a reply, for cases that bring none.
     pub transform: Option<String>,
+    /// Whether cases may bring code that runs outside of the sandbox of scripts.
+    pub allow_code: bool,
     /// How often each case is asked.
     pub repeat: u32,
     /// What this runner may use.
@@ -74,8 +76,8 @@ pub struct RunnerConfig {
     pub transform_at: Option<WrittenAt>,
 }
 
-/// Where a template stands in the suite.
-#[derive(Clone, Debug, PartialEq)]
+/// Where something stands in the suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAt {
     file: Arc<str>,
     source: Arc<str>,
@@ -83,12 +85,21 @@ pub struct WrittenAt {
 }
 
 impl WrittenAt {
+    pub(super) fn new(file: &Arc<str>, source: &Arc<str>, span: &Range<usize>) -> Self {
+        Self { file: file.clone(), source: source.clone(), span: span.clone() }
+    }
+
     /// What is wrong with a script, at its place.
     pub fn script_problem(&self, key: &str, message: &str) -> Problem {
+        self.error("bad-script", format!("`{key}` of the runner cannot be used: {message}"))
+    }
+
+    /// What is wrong at its place.
+    pub fn error(&self, code: &'static str, message: String) -> Problem {
         Problem {
             severity: Severity::Error,
-            code: "bad-script",
-            message: format!("`{key}` of the runner cannot be used: {message}"),
+            code,
+            message,
             file: self.file.clone(),
             place: Some(Source::file(&self.source).place(&self.span)),
             case_id: None,
@@ -144,6 +155,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) gates: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
     pub(super) judge: &'a JudgeConfig,
+    /// Whether cases may bring code, for runners that do not say so.
+    pub(super) allow_code: bool,
     /// Where paths in the file start from.
     pub(super) folder: &'a Path,
     /// What problems call the file.
@@ -154,9 +167,7 @@ pub(super) struct Surroundings<'a> {
 
 impl Surroundings<'_> {
     fn place_of(&self, key: &str, fields: &Fields<'_, '_>) -> Option<WrittenAt> {
-        let Self { file, source, .. } = *self;
-        let span = fields.get(key)?.span.clone();
-        Some(WrittenAt { file: file.clone(), source: source.clone(), span })
+        Some(WrittenAt::new(self.file, self.source, &fields.get(key)?.span))
     }
 }
 
@@ -208,6 +219,7 @@ fn decode_runner(
         "swap",
         "command",
         "transform",
+        "allow_code",
     ];
     let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
@@ -245,6 +257,7 @@ fn decode_runner(
         system: fields.text("system"),
         prompt: fields.text("prompt"),
         transform: fields.text("transform"),
+        allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
             .and_then(|repeat| u32::try_from(repeat).ok())

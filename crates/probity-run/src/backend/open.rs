@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use probity_core::{record::InputDigest, request::Sampling};
@@ -18,6 +18,7 @@ use serde_json::json;
 use super::{
     Backend, Wire, address,
     dialect::{self, KeyHeader, Service},
+    function::{self, Function},
     http::{BodySettings, Client, Http, HttpConfig},
     program::{Program, ProgramError, Surroundings},
 };
@@ -25,6 +26,7 @@ use crate::{
     prices::Prices,
     recording::{RecordingError, Replay},
     redact::Redactor,
+    scripts::split_name,
 };
 
 /// What all backends of a run have in common.
@@ -74,6 +76,14 @@ pub enum BackendError {
         /// The variable.
         variable: &'static str,
     },
+    /// The file with its function is not there.
+    #[error("backend `{backend}` has its function in `{path}`, which is not there")]
+    NoFile {
+        /// The backend.
+        backend: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -91,7 +101,7 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
-            Self::Program(_) | Self::NoUrl { .. } => None,
+            Self::Program(_) | Self::NoUrl { .. } | Self::NoFile { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -121,6 +131,7 @@ impl BackendFactory<'_> {
                 self.open_replay(config, &file)
             }
             Way::Program => self.open_program(config),
+            Way::Function => self.open_function(config),
         }
     }
 
@@ -135,6 +146,28 @@ impl BackendFactory<'_> {
         let (not_applied, reports_cost) = (program.not_applied(), program.reports_cost());
         let backend = self.backend(config, Wire::Program(program), None, not_applied);
         Ok(Backend { reports_cost, ..backend })
+    }
+
+    fn open_function(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        let file = config.file.as_deref().unwrap_or_default();
+        let path = self.folder.join(split_name(file).0);
+        if !path.is_file() {
+            return Err(BackendError::NoFile { backend: config.name.clone(), path });
+        }
+        let function = Function::new(
+            config,
+            self.folder,
+            self.variables,
+            self.rules,
+            self.concurrency(config),
+        );
+        let not_applied = function::not_applied(config);
+        Ok(self.backend(config, Wire::Function(function), None, not_applied))
+    }
+
+    fn concurrency(&self, config: &BackendConfig) -> u64 {
+        let usual = || default_concurrency(config.kind, self.settings);
+        config.max_concurrency.unwrap_or_else(usual)
     }
 
     /// A backend whose answers come from a recording, whatever it is otherwise.
@@ -163,9 +196,7 @@ impl BackendFactory<'_> {
             kind: Some(config.kind),
             model: config.model.clone(),
             price: config.price.or_else(listed),
-            max_concurrency: config
-                .max_concurrency
-                .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
+            max_concurrency: self.concurrency(config),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
             max_tokens: config.sampling.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
             parameters: self.parameters(config),
@@ -203,6 +234,12 @@ impl BackendFactory<'_> {
                 Output::Json(pointer) => json!(["json", pointer]),
                 Output::Jsonl(pointer) => json!(["jsonl", pointer]),
             };
+        }
+        // What a function does is in its file.
+        if let Some(file) = config.file.as_deref().filter(|_| config.kind.is_function()) {
+            let text = std::fs::read(self.folder.join(split_name(file).0)).unwrap_or_default();
+            parameters["function"] = json!([file, InputDigest::of([&text[..]]).to_string()]);
+            parameters["config"] = json!(config.config);
         }
         for name in &config.env {
             parameters["env"][name] = json!(digest(name));
@@ -346,7 +383,7 @@ fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError
 /// Servers take what the run allows; a program for each call is another matter.
 fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     const PROGRAMS: u64 = 4;
-    if kind.is_program() {
+    if kind.is_program() || kind.is_function() {
         PROGRAMS.min(settings.max_concurrency)
     } else {
         settings.max_concurrency
@@ -383,7 +420,11 @@ mod tests {
     fn url(backend: &Backend) -> &str {
         match &backend.wire {
             Wire::Http(http) => http.url(),
-            Wire::Echo | Wire::Program(_) | Wire::Replay(_) | Wire::Scripted(_) => {
+            Wire::Echo
+            | Wire::Program(_)
+            | Wire::Function(_)
+            | Wire::Replay(_)
+            | Wire::Scripted(_) => {
                 unreachable!("asked over HTTP")
             }
         }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
+    case::TestCase,
     failure::ErrorKind,
     record::{Aborted, Asked, CacheKind, CallError, FailedAttempt, InputDigest, Source, Usage},
     request::Request,
@@ -20,7 +21,7 @@ use tokio::{
 
 use super::task::{CallOutcome, Called, Grant, Message, Shared};
 use crate::{
-    backend::{Answers, Ask, Backend, Failed, Reply},
+    backend::{Answers, Ask, Backend, Failed, NO_VARS, Reply, Vars},
     clock::now_ms,
     grade::{Account, Spent, millis},
     retry::{self, Situation},
@@ -48,6 +49,7 @@ pub(crate) struct Handle {
     serial: u64,
     pub(crate) subject: BackendRef,
     pub(super) judge: Option<BackendRef>,
+    case: Arc<TestCase>,
     shared: Arc<Shared>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
     permit: bool,
@@ -101,6 +103,7 @@ impl Handle {
         serial: u64,
         subject: BackendRef,
         judge: Option<BackendRef>,
+        case: Arc<TestCase>,
         shared: Arc<Shared>,
     ) -> Self {
         let began = Instant::now();
@@ -108,7 +111,7 @@ impl Handle {
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
         let asked = Vec::new();
-        Self { serial, subject, judge, shared, permit: true, began, deadline, spent, asked }
+        Self { serial, subject, judge, case, shared, permit: true, began, deadline, spent, asked }
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -187,7 +190,8 @@ impl Handle {
     /// Asks, and asks again as long as that makes sense.
     pub(crate) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
         let Query { target, kept, request, repeat, .. } = *query;
-        let ask = Ask { request, repeat };
+        let case = self.case.clone();
+        let ask = Ask { request, repeat, vars: vars_for(&case, target) };
         let party = self.party(target).clone();
         let access = self.shared.access.of(kept);
         let cache = self.shared.cache.clone().filter(|_| access.any());
@@ -235,7 +239,7 @@ impl Handle {
         let Query { target, kept, request, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
-        let ask = Ask { request, repeat };
+        let ask = Ask { request, repeat, vars: vars_for(&self.case, target) };
         let key = self.party(target).backend.cache_key(&ask);
         put(&**cache, kept, key, reply);
     }
@@ -435,5 +439,13 @@ impl Report<'_> {
 impl Drop for Report<'_> {
     fn drop(&mut self) {
         self.send(Usage::default(), None, CallOutcome::Abandoned);
+    }
+}
+
+/// The variables of a case, for whoever answers it. A judge is told of nothing but its question.
+fn vars_for(case: &TestCase, target: Target) -> &Vars {
+    match target {
+        Target::Subject => &case.prompt_vars,
+        Target::Judge => &NO_VARS,
     }
 }

@@ -227,8 +227,10 @@ impl Comparison {
 impl Work for Comparison {
     fn input(&self, asking: &Asking<'_>) -> InputDigest {
         let requests = self.requests(asking.request);
-        let all: Vec<InputDigest> =
-            requests.iter().map(|(_, request)| asking.backend.digest(request)).collect();
+        let all: Vec<InputDigest> = requests
+            .iter()
+            .map(|(_, request)| asking.backend.digest(request, &asking.case.prompt_vars))
+            .collect();
         let rubric = serde_json::to_string(&self.rubric).unwrap_or_default();
         let orders: &[u8] = if self.swap { b"both" } else { b"one" };
         let how = [asking.judge.as_bytes(), rubric.as_bytes(), orders];

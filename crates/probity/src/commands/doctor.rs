@@ -6,7 +6,7 @@ use probity_core::{request::Request, span::Span, visible::safe};
 use probity_load::{settings::Layer, suite::BackendConfig};
 use probity_run::{
     backend::{
-        Ask, Backend, Wire,
+        Ask, Backend, NO_VARS, Wire,
         http::{self, Client, Http, HttpProbe},
         program::{Probe, Support},
     },
@@ -102,6 +102,13 @@ impl Report {
                 self.server(http, &http.probe(limit).await, backend.model.as_deref());
             }
             Wire::Program(program) => self.program(&program.probe(limit).await),
+            Wire::Function(function) => {
+                self.line("file", config.file.as_deref().unwrap_or_default());
+                match function.probe(limit).await {
+                    Ok(program) => self.line("program", &program.display().to_string()),
+                    Err(why) => self.trouble("function", &one_line(&why, 300)),
+                }
+            }
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
             Wire::Echo => self.line("answers", "the prompt itself"),
         }
@@ -175,7 +182,7 @@ impl Report {
 
     async fn call(&mut self, backend: &Backend) {
         let request = Request::new(None, QUESTION);
-        let ask = Ask { request: &request, repeat: 0 };
+        let ask = Ask { request: &request, repeat: 0, vars: &NO_VARS };
         let began = std::time::Instant::now();
         let answer = backend.ask(&ask, backend.timeout).await.map_err(|failed| failed.error);
         let took = format!("{:.1} s", began.elapsed().as_secs_f64());

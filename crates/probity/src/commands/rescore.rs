@@ -88,7 +88,8 @@ impl Context<'_> {
                     .note(&format!("{name}: an external runner judges its own cases; left out"));
                 continue;
             }
-            let runner = self.runner(&before.lane)?;
+            // Programs are not asked again, so nothing of a dataset is run.
+            let runner = &RunnerConfig { allow_code: true, ..self.runner(&before.lane)?.clone() };
             let mut report = |problem| problems.show(&problem);
             let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
             let scanned = scan(runner, &site, &choice, &mut report)

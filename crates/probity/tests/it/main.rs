@@ -15,6 +15,7 @@ mod consistency;
 mod contributing;
 mod dataset;
 mod dialects;
+mod functions;
 mod gates;
 mod hardship;
 mod hidden;

@@ -84,6 +84,51 @@ fn a_changed_dataset_is_run_again_alone_and_from_the_cache() {
 }
 
 #[test]
+fn scripts_and_scorers_are_watched() {
+    let server = FakeServer::start(Script::default());
+    let scored = |kind: &str, value: &str| {
+        format!(
+            "{{\"id\": \"a\", \"prompt\": \"say a\", \"assert\": [{{\"type\": \"{kind}\", \"value\": {value}}}]}}\n"
+        )
+    };
+    let suite = format!(
+        "allow_code = true\n{}[[runners]]\nname = \"third\"\ndataset = \"third.jsonl\"\n\
+         [[runners]]\nname = \"fourth\"\ndataset = \"fourth.jsonl\"\n\
+         [scorers.own]\npython = \"own.py\"\n",
+        SUITE.replace("URL", &server.url())
+    );
+    let project = Project::new()
+        .file("probity.toml", suite)
+        .file("first.jsonl", scored("javascript", "\"file://score.js\""))
+        .file("second.jsonl", scored("python", "\"file://score.py\""))
+        .file("third.jsonl", scored("exec", "[\"sh\", \"score.sh\"]"))
+        .file("fourth.jsonl", scored("scorer", "\"own\""))
+        .file("score.js", "module.exports = () => true;\n")
+        .file("score.py", "def get_assert(output, context):\n    return True\n")
+        .file("score.sh", "exit 0\n")
+        .file("own.py", "def get_assert(output, context):\n    return True\n");
+    let child = watch(&project);
+    wait_for_runs(&project, 1);
+    let fails = [
+        ("score.js", "module.exports = () => 0 > 1;\n"),
+        ("score.py", "def get_assert(output, context):\n    return not True\n"),
+        ("score.sh", "exit 00001\n"),
+        ("own.py", "def get_assert(output, context):\n    return not True\n"),
+    ];
+    for (at, (name, text)) in fails.into_iter().enumerate() {
+        fs::write(project.path(name), text).unwrap();
+        wait_for_runs(&project, at + 2);
+    }
+    let (_, told) = end(&project, child);
+    for name in ["score.js", "score.py", "score.sh", "own.py"] {
+        assert!(told.contains(&format!("{name} changed")), "{name}: {told}");
+    }
+    let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
+    let failed = runs.lines().filter(|it| !it.contains("\"fail\":0")).count();
+    assert_eq!((runs.lines().count(), failed), (5, 4), "{runs}");
+}
+
+#[test]
 fn a_signal_stops_the_run_that_goes_on() {
     let rule = Rule::new(When::Requests(1..1000), Answer::Hang);
     let server = FakeServer::start(Script::default().rule(rule));

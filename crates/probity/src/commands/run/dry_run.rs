@@ -178,7 +178,7 @@ pub(super) fn write_requests(
     for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
         let http = match &backends[lane.backend].wire {
             Wire::Http(http) => Some(http),
-            Wire::Replay(_) | Wire::Program(_) | Wire::Echo => None,
+            Wire::Replay(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => None,
         };
         let mut written = Ok(());
         lane.requests(|case_id, request| {

@@ -212,6 +212,7 @@ const EVERYTHING: &str = r#"
 version = "1"
 prices = "prices.toml"
 parallel = true
+allow_code = true
 [judge]
 backend = "server"
 swap = true
@@ -241,6 +242,11 @@ env = ["X"]
 [backends.recorded]
 kind = "replay"
 file = "f.jsonl"
+[backends.function]
+kind = "python"
+file = "f.py"
+config = { a = 1 }
+env = ["X"]
 [[runners]]
 name = "r"
 kind = "respond"
@@ -256,6 +262,7 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 transform = "output"
+allow_code = true
 [[runners]]
 name = "sizes"
 kind = "size_impact"
