@@ -17,6 +17,7 @@ pub mod filter;
 mod gated;
 mod grade;
 mod kind;
+mod loading;
 mod pace;
 pub mod plan;
 pub mod prices;

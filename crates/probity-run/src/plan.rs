@@ -247,7 +247,8 @@ pub fn scan(
     let Choice { filter, sample, seed, unknown_keys } = choice;
     let of_all = Filter { shard: None, ..filter.clone() };
     let kind = kind::open(runner, site, report)?;
-    let mut cases = Cases::of(runner, kind.clone(), site.folder, filter.clone());
+    let cases = Cases::of(runner, kind.clone(), site, filter.clone());
+    let mut cases = cases.map_err(|problem| report(*problem)).ok()?;
     if let Some(case) = kind.own_case() {
         return Some(scan_own(runner, cases, &case));
     }
@@ -482,6 +483,7 @@ impl ScannedRunner {
             own_answers: seat.place == backend || seat.backend.is_same_model(asked),
         });
         let mut cases = self.cases.clone();
+        cases.provider.clone_from(&asked.name);
         cases.judge =
             judge.zip(by.clone()).map(|(seat, by)| Judge { backend: seat.backend.clone(), by });
         PlannedLane {

@@ -89,7 +89,8 @@ impl UsedScorers {
 impl Scorers {
     /// Those of a suite. None is started before it is needed.
     pub fn new(configs: &[ScorerConfig], site: Site<'_>, settings: &Settings) -> Self {
-        let Site { folder, rules: _, env: variables, redactor, kill_grace } = site;
+        let Site { folder, rules: _, env: variables, redactor, kill_grace, function_timeout: _ } =
+            site;
         let memory = settings.scorer_memory;
         let limits = Limits { memory, ..Limits::new(settings.timeouts.scorer, kill_grace) };
         let config = |start: Start| PoolConfig {

@@ -36,7 +36,8 @@ use crate::{
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Work},
+    kind::{Asking, Kind, Questions, Respond, Site, Work},
+    loading::{DatasetFiles, PromptFunction},
     scorer::UsedScorers,
 };
 
@@ -121,10 +122,14 @@ impl Done {
 /// Where the cases of a runner come from, and how they are asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Cases {
-    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) files: DatasetFiles,
     pub(crate) kind: Arc<dyn Kind>,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) prompt: Option<Arc<str>>,
+    /// What makes prompts, where `prompt` names a function.
+    pub(crate) maker: Option<Arc<PromptFunction>>,
+    /// The backend that prompts are made for.
+    pub(crate) provider: String,
     /// Where both stand in the suite.
     pub(crate) system_at: Option<WrittenAt>,
     pub(crate) prompt_at: Option<WrittenAt>,
@@ -153,10 +158,12 @@ impl Default for Cases {
     /// No cases at all.
     fn default() -> Self {
         Self {
-            paths: Vec::new(),
+            files: DatasetFiles::default(),
             kind: Arc::new(Respond),
             system: None,
             prompt: None,
+            maker: None,
+            provider: String::new(),
             system_at: None,
             prompt_at: None,
             transform: None,
@@ -191,6 +198,8 @@ pub(crate) enum Unfilled {
     Case,
     /// A template of the runner is wrong.
     Runner { key: &'static str, error: TemplateError },
+    /// The function that makes prompts made none.
+    Function(String),
 }
 
 impl Cases {
@@ -198,14 +207,16 @@ impl Cases {
     pub(crate) fn of(
         runner: &RunnerConfig,
         kind: Arc<dyn Kind>,
-        folder: &Path,
+        site: &Site<'_>,
         filter: Filter,
-    ) -> Self {
+    ) -> Result<Self, Box<Problem>> {
         let plain =
             |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
-        Self {
-            paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
+        Ok(Self {
+            files: DatasetFiles::of(runner, site)?,
             kind,
+            maker: PromptFunction::of(runner, site)?.map(Arc::new),
+            provider: runner.backends.first().cloned().unwrap_or_default(),
             system: runner.system.as_deref().map(Arc::from),
             prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
             system_at: runner.system_at.clone(),
@@ -222,7 +233,7 @@ impl Cases {
             has_undecided: false,
             #[cfg(test)]
             given: Vec::new(),
-        }
+        })
     }
 
     /// Reads the dataset through, with every check.
@@ -237,6 +248,7 @@ impl Cases {
         let asked = RefCell::new(asked);
         let compiler = RefCell::new(Compiler::new(rules));
         let templates = RefCell::new(BTreeMap::new());
+        let unmade = RefCell::new(None);
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = match compiler.borrow_mut().compile(case) {
                 Ok(expectation) => {
@@ -252,12 +264,24 @@ impl Cases {
             if !self.allow_code {
                 consent::refuse(&case.criteria.assertions, &mut problems);
             }
-            if let Err(Unfilled::Runner { key, error }) = self.fill_in(case) {
-                templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
+            match self.fill_in(case) {
+                Ok(_) | Err(Unfilled::Case) => {}
+                Err(Unfilled::Runner { key, error }) => {
+                    templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
+                }
+                Err(Unfilled::Function(why)) => {
+                    unmade.borrow_mut().get_or_insert_with(|| (case.id.clone(), why));
+                }
             }
             problems
         };
-        let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+        let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
+        let mut each = |item| {
+            each(match item {
+                Item::Problem(problem) => Item::Problem(self.files.named(problem)),
+                Item::Case(case) => Item::Case(case),
+            });
+        };
         let mut summary = dataset::read(&paths, &check, &mut each);
         if let (Some(transform), Some(at)) = (&self.transform, &self.transform_at) {
             let criteria = Criteria { transform: Some(transform.clone()), ..Criteria::default() };
@@ -267,6 +291,12 @@ impl Cases {
                 each(Item::Problem(at.script_problem("transform", &problem.message)));
             }
         }
+        if let (Some((case_id, why)), Some(at)) = (unmade.into_inner(), &self.prompt_at) {
+            summary.errors += 1;
+            let problem = at.script_problem("prompt", &why);
+            each(Item::Problem(Problem { case_id: Some(case_id), ..problem }));
+        }
+        self.rest();
         // A template of the runner is the same for every case, so it is told of once.
         for (key, (case_id, error)) in templates.into_inner() {
             summary.errors += 1;
@@ -305,26 +335,48 @@ impl Cases {
         })
     }
 
-    /// The conversation of a case. Instructions go before it if it does not begin with some.
+    /// The conversation of a case.
     fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let messages = template::fill_messages(&case.ask.messages, vars);
-        let mut messages = messages.map_err(|_| Unfilled::Case)?;
-        if messages.first().is_some_and(|it| it.role != Role::System)
-            && let Some(system) = self.fill_system(case, vars, "")?
-        {
-            messages.insert(0, Message::text(Role::System, system));
-        }
-        Ok(Request::of(messages))
+        self.with_instructions(messages.map_err(|_| Unfilled::Case)?, case, vars, "")
     }
 
     fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        if let Some(maker) = &self.maker {
+            let seen = vars_of_runner(case, vars, &own);
+            let made = maker.make(&seen, &self.provider).map_err(Unfilled::Function)?;
+            return self.with_instructions(made, case, vars, &own);
+        }
         let prompt = match &self.prompt {
             Some(outer) => Some(of_runner("prompt", outer, case, vars, &own)?),
             None => None,
         };
         let system = self.fill_system(case, vars, &own)?;
         Ok(Request::new(system, prompt.unwrap_or(own)))
+    }
+
+    /// Messages with instructions before them, if they do not begin with some.
+    fn with_instructions(
+        &self,
+        mut messages: Vec<Message>,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<Request, Unfilled> {
+        if messages.first().is_some_and(|it| it.role != Role::System)
+            && let Some(system) = self.fill_system(case, vars, prompt)?
+        {
+            messages.insert(0, Message::text(Role::System, system));
+        }
+        Ok(Request::of(messages))
+    }
+
+    /// Ends the process of the function that makes prompts, until it is needed again.
+    fn rest(&self) {
+        if let Some(maker) = &self.maker {
+            maker.rest();
+        }
     }
 
     /// The instructions of the case, else those of the runner.
@@ -478,6 +530,7 @@ impl Cases {
                 None => feeder.in_order(),
                 Some(seed) => feeder.in_random_order(seed),
             };
+            self.rest();
         });
         receiver
     }
@@ -491,6 +544,12 @@ fn of_runner(
     vars: &Vars,
     prompt: &str,
 ) -> Result<String, Unfilled> {
+    let vars = vars_of_runner(case, vars, prompt);
+    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+}
+
+/// What a template or function of the runner sees: the variables of the case, and its fields.
+fn vars_of_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
     let mut vars = vars.clone();
     vars.insert("id".to_owned(), Value::from(case.id.as_str()));
     vars.insert("prompt".to_owned(), Value::from(prompt));
@@ -501,7 +560,7 @@ fn of_runner(
     if let Some(difficulty) = &case.difficulty {
         vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
     }
-    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
+    vars
 }
 
 /// Reads cases for one lane.
@@ -553,7 +612,10 @@ impl Feeder<'_> {
     fn feed(&mut self, case: &TestCase, repeat: u32) -> Result<(), Stopped> {
         let Self { cases, backend, done, compiler, sender, place } = self;
         let Some(mut prepared) = cases.prepare(case, repeat, backend, compiler) else {
-            return Ok(());
+            return match &cases.maker {
+                Some(_) => Err(self.stop("the function that makes prompts has failed")),
+                None => Ok(()),
+            };
         };
         prepared.place = *place;
         *place += 1;
@@ -572,10 +634,15 @@ impl Feeder<'_> {
 
     /// Says that the dataset cannot be read on.
     fn broken(&self, error: Reread) -> Stopped {
-        if let Reread::Changed = error {
-            let message = "the dataset changed while it was being run".to_owned();
-            let _ = self.sender.blocking_send(Fed::Broken(message));
+        match error {
+            Reread::Unwanted => Stopped,
+            Reread::Changed => self.stop("the dataset changed while it was being run"),
         }
+    }
+
+    /// Says why no further cases come.
+    fn stop(&self, why: &str) -> Stopped {
+        let _ = self.sender.blocking_send(Fed::Broken(why.to_owned()));
         Stopped
     }
 }
@@ -594,7 +661,7 @@ impl Cases {
         }
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
-        let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+        let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
         let summary = dataset::reread(&paths, &unwanted, &mut |item| {
             let Item::Case(mut at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
@@ -604,6 +671,7 @@ impl Cases {
                 unwanted.set(each(&at.case).is_err());
             }
         });
+        self.rest();
         match unwanted.get() {
             true => Err(Reread::Unwanted),
             false if summary.digest.to_string() != self.digest => Err(Reread::Changed),

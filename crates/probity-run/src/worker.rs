@@ -14,7 +14,7 @@ use std::{
 };
 
 use probity_core::{span::Span, visible::safe};
-use probity_load::suite::Start;
+use probity_load::{function::split_name, suite::Start};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tokio::{
@@ -28,7 +28,6 @@ use crate::{
         self, Command, NoProgram, Room, Stdin,
         service::{NoAnswer, Service},
     },
-    scripts::split_name,
 };
 
 const PYTHON_HELPER: &str = include_str!("worker/helper.py");

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     bounded,
     case::{Fields, Findings, did_you_mean},
-    gates,
+    function, gates,
     settings::Budget,
     skill,
     template::{self, TemplateError},
@@ -68,6 +68,8 @@ pub struct RunnerConfig {
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
+    /// Where its `dataset` stands in the suite.
+    pub dataset_at: Option<WrittenAt>,
     /// Where its `system` stands in the suite.
     pub system_at: Option<WrittenAt>,
     /// Where its `prompt` stands in the suite.
@@ -277,6 +279,7 @@ fn decode_runner(
         judge: judge.or_else(|| surroundings.judge.backend.clone()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
+        dataset_at: surroundings.place_of("dataset", &fields),
         system_at: surroundings.place_of("system", &fields),
         prompt_at: surroundings.place_of("prompt", &fields),
         transform_at: surroundings.place_of("transform", &fields),
@@ -296,6 +299,9 @@ fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, 
     let has_index = runner.kind.spec().choice.is_some();
     for (key, text) in [("system", &runner.system), ("prompt", &runner.prompt)] {
         let Some(text) = text else { continue };
+        if key == "prompt" && function::in_file(text).is_some() {
+            continue;
+        }
         let whole = fields.span(key);
         if let Err(error) = template::check(text) {
             let span = error.place_in(text, source, &whole);

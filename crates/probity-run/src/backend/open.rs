@@ -9,6 +9,7 @@ use std::{
 use probity_core::{record::InputDigest, request::Sampling};
 use probity_grade::Rules;
 use probity_load::{
+    function::split_name,
     settings::Settings,
     suite::{BackendConfig, BackendKind, Output, Way},
 };
@@ -26,7 +27,6 @@ use crate::{
     prices::Prices,
     recording::{RecordingError, Replay},
     redact::Redactor,
-    scripts::split_name,
 };
 
 /// What all backends of a run have in common.

@@ -147,6 +147,7 @@ fn no_scorers(settings: &Settings) -> Scorers {
         env: BTreeMap::new(),
         redactor: Redactor::default(),
         kill_grace: Duration::ZERO,
+        function_timeout: Duration::ZERO,
     };
     Scorers::new(&[], site, settings)
 }

@@ -1,4 +1,6 @@
-//! Backends that are functions of users, in Python and JavaScript.
+//! Functions of users in Python and JavaScript: those that answer, here.
+
+mod loading;
 
 use std::fmt::Write as _;
 

@@ -15,10 +15,10 @@ use std::{
 };
 
 use probity_load::{
+    function::split_name,
     inputs::{self, Files, Inputs, Stamp},
     suite::{Start, Suite},
 };
-use probity_run::scripts::split_name;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch::Receiver;
 
