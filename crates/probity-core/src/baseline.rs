@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     case_outcome::{CaseOutcome, CaseOutcomes, Changes},
     gate::Decimal,
-    record::{Lane, SkillChanges},
+    record::{Lane, LaneKey, SkillChanges},
 };
 
 /// The form of the file.
@@ -32,11 +32,13 @@ pub struct Baseline {
     pub lanes: Vec<BaselineLane>,
 }
 
-/// One runner on one backend.
+/// One lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaselineLane {
     /// The runner.
     pub runner: String,
+    /// The prompt variant, if the runner has several.
+    pub variant: Option<String>,
     /// The backend.
     pub backend: String,
     /// The model.
@@ -54,12 +56,19 @@ impl BaselineLane {
     pub fn of(lane: &Lane, outcomes: CaseOutcomes) -> Self {
         Self {
             runner: lane.runner.clone(),
+            variant: lane.variant.clone(),
             backend: lane.backend.clone(),
             model: lane.model.clone(),
             dataset_digest: lane.dataset_digest.clone(),
             skills: lane.skills.as_ref().map(|it| it.digests.clone()).unwrap_or_default(),
             outcomes,
         }
+    }
+
+    /// What tells it from the others.
+    pub fn key(&self) -> LaneKey<'_> {
+        let (variant, backend) = (self.variant.as_deref(), &self.backend);
+        LaneKey { runner: &self.runner, variant, backend }
     }
 
     /// What has changed about the skills since, as far as the baseline knows them.
@@ -84,17 +93,19 @@ impl Baseline {
         field(&mut text, "probity_version", json!(probity_version));
         text.push_str("  \"lanes\": [\n");
         for (at, lane) in lanes.iter().enumerate() {
-            let BaselineLane { runner, backend, model, dataset_digest, skills, outcomes } = lane;
+            let BaselineLane { runner, variant, backend, model, dataset_digest, .. } = lane;
+            let BaselineLane { skills, outcomes, .. } = lane;
             text.push_str("    {\n");
+            let variant = variant.as_ref().map(|it| ("variant", json!(it)));
+            let names = [("runner", json!(runner))].into_iter().chain(variant);
             let fields = [
-                ("runner", json!(runner)),
                 ("backend", json!(backend)),
                 ("model", json!(model)),
                 ("dataset_digest", json!(dataset_digest)),
                 ("min_pass", json!(outcomes.min_pass)),
             ];
             let skills = (!skills.is_empty()).then(|| ("skills", json!(skills)));
-            for (name, value) in fields.into_iter().chain(skills) {
+            for (name, value) in names.chain(fields).chain(skills) {
                 let _ = writeln!(text, "      \"{name}\": {value},");
             }
             text.push_str("      \"cases\": {");
@@ -122,9 +133,9 @@ impl Baseline {
         Ok(Self { suite, run_id: run, timestamp, probity_version, lanes })
     }
 
-    /// The lane of a runner on a backend.
-    pub fn lane(&self, runner: &str, backend: &str) -> Option<&BaselineLane> {
-        self.lanes.iter().find(|it| it.runner == runner && it.backend == backend)
+    /// The lane that is called so.
+    pub fn lane(&self, key: LaneKey<'_>) -> Option<&BaselineLane> {
+        self.lanes.iter().find(|it| it.key() == key)
     }
 }
 
@@ -141,6 +152,8 @@ struct Written {
 #[derive(Deserialize)]
 struct WrittenLane {
     runner: String,
+    #[serde(default)]
+    variant: Option<String>,
     backend: String,
     #[serde(default)]
     model: Option<String>,
@@ -154,14 +167,15 @@ struct WrittenLane {
 
 impl WrittenLane {
     fn read(self) -> Result<BaselineLane, String> {
-        let Self { runner, backend, model, dataset_digest, min_pass, skills, cases } = self;
+        let Self { runner, variant, backend, model, dataset_digest, min_pass, skills, cases } =
+            self;
         let mut outcomes = CaseOutcomes { min_pass, cases: BTreeMap::new() };
         for (case_id, text) in cases {
             let outcome: CaseOutcome =
                 text.parse().map_err(|error| format!("case `{case_id}`: {error}"))?;
             outcomes.cases.insert(case_id, outcome);
         }
-        Ok(BaselineLane { runner, backend, model, dataset_digest, skills, outcomes })
+        Ok(BaselineLane { runner, variant, backend, model, dataset_digest, skills, outcomes })
     }
 }
 
@@ -230,6 +244,7 @@ mod tests {
     fn baseline() -> Baseline {
         let lane = |backend: &str, cases| BaselineLane {
             runner: "r \"1\"".to_owned(),
+            variant: (backend == "b").then(|| "terse".to_owned()),
             backend: backend.to_owned(),
             model: Some("m".to_owned()),
             dataset_digest: "d".to_owned(),

@@ -1,6 +1,10 @@
 //! One example of a dataset.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -160,6 +164,30 @@ impl TestCase {
         Cow::Owned(vars)
     }
 
+    /// Puts its choices into an order that a seed and its id decide. Keys that are letters follow.
+    pub fn shuffle_choices(&mut self, seed: u64) {
+        let number = |at: &usize| {
+            let text = format!("{seed}\n{at}\n{}", self.id);
+            *blake3::hash(text.as_bytes()).as_bytes()
+        };
+        let mut order: Vec<usize> = (0..self.criteria.reading.choices.len()).collect();
+        order.sort_by_cached_key(number);
+        self.criteria.arrange_choices(&order);
+    }
+
+    /// Puts its choices into the order in which they were asked before, if they are the same ones.
+    pub fn arrange_choices_as(&mut self, before: &[String]) {
+        let now = &self.criteria.reading.choices;
+        let place = |choice: &String| now.iter().position(|it| it == choice);
+        let order: Option<Vec<usize>> = before.iter().map(place).collect();
+        let is_whole = |order: &Vec<usize>| {
+            order.iter().collect::<BTreeSet<_>>().len() == now.len() && order.len() == now.len()
+        };
+        if let Some(order) = order.filter(is_whole) {
+            self.criteria.arrange_choices(&order);
+        }
+    }
+
     /// Every command that answers the case, the first one first.
     pub fn accepted_commands(&self) -> impl Iterator<Item = &str> {
         self.expected_command.iter().chain(&self.expected_commands).map(String::as_str)
@@ -191,6 +219,7 @@ named_enum! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::criteria::{Assertion, AssertionKind, AssertionTest};
 
     #[test]
     fn a_case_is_read_back_as_it_was_written() {
@@ -212,5 +241,38 @@ mod tests {
         let written = case.to_json();
         assert_eq!(TestCase::from_json(&written).unwrap(), case);
         assert_eq!(TestCase::from_json(&written).unwrap().to_json(), written);
+    }
+
+    #[test]
+    fn the_key_follows_its_choice() {
+        let texts = ["red", "green", "blue", "white", "black"].map(ToOwned::to_owned);
+        for (at, text) in texts.iter().enumerate() {
+            let letter = ["A", "B", "C", "D", "E"][at];
+            let mut case = TestCase { id: "sky".to_owned(), ..TestCase::default() };
+            case.criteria.reading.choices = texts.to_vec();
+            case.criteria.expected_response = Some(letter.into());
+            let of_case = AssertionKind { negated: false, test: AssertionTest::Choice };
+            let value = Some(letter.into());
+            case.criteria.assertions = vec![Assertion { value, ..Assertion::new(of_case) }];
+            let written = case.clone();
+            case.shuffle_choices(7);
+            let criteria = &case.criteria;
+            assert_ne!(criteria.reading.choices, texts);
+            let key = criteria.expected_response.as_ref().unwrap().as_str().unwrap();
+            let place = usize::from(key.as_bytes()[0] - b'A');
+            assert_eq!(criteria.reading.choices[place], *text);
+            assert_eq!(criteria.assertions[0].value, criteria.expected_response);
+
+            let mut again = written.clone();
+            again.shuffle_choices(7);
+            assert_eq!(again, case);
+            again.shuffle_choices(8);
+            again.arrange_choices_as(&case.criteria.reading.choices);
+            assert_eq!(again, case);
+            again.arrange_choices_as(&["other".to_owned()]);
+            assert_eq!(again, case);
+            again.arrange_choices_as(&texts);
+            assert_eq!(again, written);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Only counts are kept; shares and intervals are made from them. What it takes to say that two
 //! commands are the same is not known here: `probity-grade` folds answers into these values.
 
-use crate::{classification::Verdict, metrics::share};
+use crate::{classification::Verdict, metrics::share, record::LaneKey};
 use probity_stats::{Interval, proportion::wilson_95};
 
 /// One case, asked of every backend. Repeats of a case are asked one by one.
@@ -31,6 +31,8 @@ pub struct Answer {
 pub struct Consistency {
     /// The runner.
     pub runner: String,
+    /// The prompt variant, if the runner has several.
+    pub variant: Option<String>,
     /// Its backends, in the order of the plan.
     pub backends: Vec<String>,
     /// How often each case was asked.
@@ -48,6 +50,17 @@ pub struct Consistency {
 }
 
 impl Consistency {
+    /// The lane of one of the backends.
+    pub fn lane(&self, backend: usize) -> LaneKey<'_> {
+        let (variant, backend) = (self.variant.as_deref(), &self.backends[backend]);
+        LaneKey { runner: &self.runner, variant, backend }
+    }
+
+    /// What all of them were asked: `RUNNER`, or `RUNNER/VARIANT`.
+    pub fn task(&self) -> String {
+        self.lane(0).task()
+    }
+
     /// All cases, each repeat for itself.
     pub fn cases(&self) -> u64 {
         self.agree + self.diverge.total() + self.uncompared.total()

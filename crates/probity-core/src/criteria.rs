@@ -3,14 +3,14 @@
 //! These are the words of a dataset. `probity-grade` compiles them once into
 //! something that can be asked about a reply.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
     classification::Class, located::Step, named_enum, names::UnknownName, problem::Severity,
-    reading::Reading,
+    reading::Reading, request::Role,
 };
 
 /// How to tell whether a reply is right.
@@ -50,6 +50,25 @@ pub struct Criteria {
 }
 
 impl Criteria {
+    /// Puts the choices into an order. Keys that are letters follow; those that are texts stay.
+    pub(crate) fn arrange_choices(&mut self, order: &[usize]) {
+        let before = std::mem::take(&mut self.reading.choices);
+        self.reading.choices = order.iter().map(|at| before[*at].clone()).collect();
+        let moved = |key: &Value| -> Option<Value> {
+            let key = key.as_str()?.trim();
+            let [letter] = key.as_bytes() else { return None };
+            let is_text = before.iter().any(|it| it.trim() == key);
+            let at = usize::from(letter.to_ascii_uppercase().checked_sub(b'A')?);
+            let place = order.iter().position(|it| *it == at).filter(|_| !is_text)?;
+            let letter = char::from(b'A' + u8::try_from(place).ok()?);
+            Some(Value::from(letter.to_string()))
+        };
+        if let Some(key) = self.expected_response.as_ref().and_then(moved) {
+            self.expected_response = Some(key);
+        }
+        move_keys(&mut self.assertions, &moved);
+    }
+
     /// Whether nothing is asked of a reply.
     pub fn is_empty(&self) -> bool {
         let Self {
@@ -84,6 +103,18 @@ pub struct CriteriaProblem {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+}
+
+/// Moves the keys of assertions about the choices of their case.
+fn move_keys(assertions: &mut [Assertion], moved: &impl Fn(&Value) -> Option<Value>) {
+    for assertion in assertions {
+        let of_case =
+            assertion.kind.test == AssertionTest::Choice && assertion.reading.choices.is_empty();
+        if let Some(key) = assertion.value.as_ref().filter(|_| of_case).and_then(moved) {
+            assertion.value = Some(key);
+        }
+        move_keys(&mut assertion.members, moved);
+    }
 }
 
 impl CriteriaProblem {
@@ -197,9 +228,94 @@ pub struct Assertion {
     /// JavaScript that makes what this assertion checks out of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transform: Option<String>,
+    /// What a judge is told beside the value.
+    #[serde(flatten)]
+    pub judging: JudgeOptions,
     /// The members of an `assert-set`.
     #[serde(rename = "assert", default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Self>,
+}
+
+/// What a judge is told beside the value of an assertion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JudgeOptions {
+    /// The text, or the list of texts, that the answer was to be made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
+    /// JavaScript that makes the context out of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_transform: Option<String>,
+    /// What was asked, where that is not the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// `g-eval`: what the judge does, step by step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// `factuality`: what each category counts, where that is not the usual.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scores: BTreeMap<FactCategory, f64>,
+    /// `llm-rubric`: the judge's prompt, a template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rubric_prompt: Option<RubricPrompt>,
+}
+
+/// A judge's prompt of a user: a template that sees `output`, `rubric`, `prompt` and the case's
+/// variables.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RubricPrompt {
+    /// One message.
+    Text(String),
+    /// A conversation.
+    Messages(Vec<PromptMessage>),
+}
+
+/// A message of a judge's prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptMessage {
+    /// Who says it.
+    pub role: Role,
+    /// The template.
+    pub content: String,
+}
+
+impl RubricPrompt {
+    /// Its templates.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (text, messages) = match self {
+            Self::Text(text) => (Some(text.as_str()), &[][..]),
+            Self::Messages(messages) => (None, messages.as_slice()),
+        };
+        text.into_iter().chain(messages.iter().map(|it| it.content.as_str()))
+    }
+}
+
+named_enum! {
+    /// How an answer stands to the reference that it is held against.
+    pub enum FactCategory ("a category") {
+        /// It states the same facts.
+        Same = "same",
+        /// It states a part of them, and nothing against the rest.
+        Subset = "subset",
+        /// It states them and more.
+        Superset = "superset",
+        /// It states something that cannot be true together with them.
+        Contradiction = "contradiction",
+        /// It differs in ways that do not matter for what is true.
+        Immaterial = "immaterial",
+    }
+}
+
+impl FactCategory {
+    /// What it counts unless an assertion says otherwise.
+    pub const fn usual_score(self) -> f64 {
+        match self {
+            Self::Same | Self::Subset | Self::Superset | Self::Immaterial => 1.0,
+            Self::Contradiction => 0.0,
+        }
+    }
 }
 
 impl Assertion {
@@ -216,10 +332,18 @@ impl Assertion {
             word_order: None,
             config: None,
             transform: None,
+            judging: JudgeOptions::default(),
             members: Vec::new(),
         }
     }
 }
+
+/// Names that promptfoo has for the same.
+const OTHER_NAMES: [(&str, AssertionTest); 3] = [
+    ("rouge-n", AssertionTest::Rouge1),
+    ("model-graded-closedqa", AssertionTest::ClosedQa),
+    ("model-graded-factuality", AssertionTest::Factuality),
+];
 
 /// What an assertion asserts, possibly turned round by `not-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,9 +371,8 @@ impl AssertionKind {
             None => (false, name),
         };
         let named = AssertionTest::ALL.into_iter().find(|it| same_name(it.as_str(), rest));
-        // promptfoo's name for it.
-        let test = named.or_else(|| same_name("rouge-n", rest).then_some(AssertionTest::Rouge1))?;
-        Some(Self { negated, test })
+        let other = || OTHER_NAMES.iter().find(|(name, _)| same_name(name, rest)).map(|it| it.1);
+        Some(Self { negated, test: named.or_else(other)? })
     }
 }
 
@@ -340,10 +463,28 @@ named_enum! {
         FinishReason = "finish-reason",
         /// The call took at most `threshold` milliseconds.
         Latency = "latency",
+        /// The first token took at most `threshold` milliseconds.
+        TimeToFirstToken = "time-to-first-token",
         /// The call cost at most `threshold` dollars.
         Cost = "cost",
         /// A judge gives the reply at least `threshold` for the value: a rubric, or a list of criteria.
         LlmRubric = "llm-rubric",
+        /// A judge finds nothing in the reply that contradicts the value.
+        Factuality = "factuality",
+        /// A judge says that the reply meets the value.
+        ClosedQa = "closed-qa",
+        /// A judge goes through the value step by step, and grades the reply on a scale from 0 to 10.
+        GEval = "g-eval",
+        /// The share of the value's statements that the context supports is at least `threshold`.
+        ContextRecall = "context-recall",
+        /// The passages of the context that help to answer come first.
+        ContextPrecision = "context-precision",
+        /// The share of the context's passages that help to answer is at least `threshold`.
+        ContextRelevance = "context-relevance",
+        /// The share of the reply's statements that the context supports is at least `threshold`.
+        ContextFaithfulness = "context-faithfulness",
+        /// The share of the reply's statements that are about the question is at least `threshold`.
+        AnswerRelevance = "answer-relevance",
         /// JavaScript, in the value or in a file that it names, finds the reply good enough.
         Javascript = "javascript",
         /// The scorer of the suite that the value names finds the reply good enough.
@@ -354,6 +495,24 @@ named_enum! {
         Exec = "exec",
         /// The members hold, all of them or a weighted share of `threshold`.
         AssertSet = "assert-set",
+    }
+}
+
+impl AssertionTest {
+    /// Whether a judge has to be asked.
+    pub const fn asks_judge(self) -> bool {
+        matches!(
+            self,
+            Self::LlmRubric
+                | Self::Factuality
+                | Self::ClosedQa
+                | Self::GEval
+                | Self::ContextRecall
+                | Self::ContextPrecision
+                | Self::ContextRelevance
+                | Self::ContextFaithfulness
+                | Self::AnswerRelevance
+        )
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     kind::Evidence,
     named_enum,
     names::{Named, UnknownName},
+    opinion::JudgedCheck,
     serial,
 };
 
@@ -67,6 +68,9 @@ pub struct Details {
     /// What was taken out of the reply, for each check that says so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extracted: Vec<Extracted>,
+    /// What judges said, for each assertion where that is more than its score and its reason.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "serial::through_tree")]
+    pub judged: Vec<JudgedCheck>,
     /// What was found out about the shell command in the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandDetails>>,

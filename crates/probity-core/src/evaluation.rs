@@ -19,6 +19,7 @@ use crate::{
     gate::{Gate, GateOutcome, GateStatus},
     kind::RunnerKind,
     metrics::{Flaky, Latency, Metrics, Repeats, ScoreSummary, Slice, Verdicts, share},
+    opinion::JudgeFigures,
     record::{Lane, LaneStatus},
     view::{LaneReport, RunView},
 };
@@ -60,6 +61,9 @@ pub struct EvaluationResult {
     pub suite: String,
     /// The runner.
     pub runner: String,
+    /// The prompt variant, if the runner has several.
+    #[serde(default)]
+    pub variant: Option<String>,
     /// What the runner does.
     pub kind: RunnerKind,
     /// The model that was asked for.
@@ -113,6 +117,12 @@ pub struct EvaluationResult {
     /// How long calls took.
     #[serde(default)]
     pub latency_ms: Option<Latency>,
+    /// How long first tokens took, of replies that were read while they were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<Latency>,
+    /// Tokens a second of such replies: the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
     /// Calls that were made.
     pub calls: u64,
     /// Tokens of prompts.
@@ -128,6 +138,9 @@ pub struct EvaluationResult {
     /// What repeats say; none where each case was asked once.
     #[serde(default)]
     pub repeats: Option<RepeatsResult>,
+    /// How far judges agree with each other and with themselves; none where one judge was asked once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judges: Option<JudgeFigures>,
     /// How the gates came out.
     pub gates: Vec<GateResult>,
     /// Cases that are known to fail, and passed.
@@ -283,6 +296,7 @@ impl EvaluationResult {
             run_id: run.run_id.clone(),
             suite: run.suite.clone(),
             runner: runner.clone(),
+            variant: info.variant.clone(),
             kind: *kind,
             model: model.clone(),
             dataset: dataset.clone(),
@@ -313,20 +327,19 @@ impl EvaluationResult {
             meta: lane.status.as_ref().into(),
             tool_version: judging.tool_version.clone(),
             per_tag: tags.iter().map(|(tag, it)| (tag.clone(), (*it).into())).collect(),
-            latency_ms: metrics.latency.map(|it| Latency {
-                count: it.count,
-                mean: rounded(it.mean),
-                p50: rounded(it.p50),
-                p95: rounded(it.p95),
-                p99: rounded(it.p99),
-                max: rounded(it.max),
-            }),
+            latency_ms: metrics.latency.map(rounded_latency),
+            ttft_ms: metrics.ttft.map(rounded_latency),
+            tokens_per_second: metrics.tokens_per_second.map(rounded),
             calls: metrics.calls,
             input_tokens: metrics.input_tokens,
             output_tokens: metrics.output_tokens,
             estimated_usage: metrics.estimated,
             cost_usd: (metrics.priced > 0).then(|| rounded(metrics.cost_usd)),
             repeats: metrics.repeats.as_ref().map(|it| repeats(it, judging.min_pass)),
+            judges: metrics
+                .judges
+                .clone()
+                .map(|it| JudgeFigures { kappa: it.kappa.map(rounded), ..it }),
             gates: gates.iter().map(GateResult::from).collect(),
             unexpected_passes: metrics.unexpected_passes.clone(),
             figures: metrics.figures.as_ref().and_then(|it| serde_json::to_value(it).ok()),
@@ -370,6 +383,17 @@ fn repeats(repeats: &Repeats, min_pass: Option<u32>) -> RepeatsResult {
         pass_at: by_tries.iter().map(|it| (it.k, rounded(it.any))).collect(),
         pass_hat: by_tries.iter().map(|it| (it.k, rounded(it.all))).collect(),
         flaky: flaky.clone(),
+    }
+}
+
+fn rounded_latency(latency: Latency) -> Latency {
+    Latency {
+        count: latency.count,
+        mean: rounded(latency.mean),
+        p50: rounded(latency.p50),
+        p95: rounded(latency.p95),
+        p99: rounded(latency.p99),
+        max: rounded(latency.max),
     }
 }
 

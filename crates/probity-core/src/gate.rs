@@ -21,6 +21,7 @@ use crate::{
     case::Category,
     kind::RunnerKind,
     metrics::{Metrics, ScoreFigures, ScoreSlice, Slice},
+    record::LaneKey,
 };
 use observed::time;
 use written::Written;
@@ -82,6 +83,8 @@ pub struct Gate {
     pub category: Option<Category>,
     /// Only on this backend.
     pub backend: Option<String>,
+    /// Only with this prompt variant.
+    pub variant: Option<String>,
     /// Whether nothing at all will do.
     pub allow_empty: bool,
 }
@@ -181,6 +184,7 @@ impl Gate {
             warn: warn.map(per_mille),
             category,
             backend: None,
+            variant: None,
             // Nobody asked for these, so that a selection of cases need not have them all.
             allow_empty: category.is_some(),
         }
@@ -191,9 +195,10 @@ impl Gate {
         self.bound.with(limit)
     }
 
-    /// Whether it is about a backend.
-    pub fn concerns(&self, backend: &str) -> bool {
-        self.backend.as_deref().is_none_or(|it| it == backend)
+    /// Whether it is about a lane.
+    pub fn concerns(&self, lane: LaneKey<'_>) -> bool {
+        self.backend.as_deref().is_none_or(|it| it == lane.backend)
+            && self.variant.as_deref().is_none_or(|it| lane.variant == Some(it))
     }
 
     /// Holds it against figures.
@@ -275,15 +280,8 @@ impl Gate {
             Metric::PolicyHits => count(metrics.policy_hits),
             Metric::Flaky => count(metrics.repeats.as_ref().map_or(0, |it| it.flaky.len()) as u64),
             Metric::UnexpectedFailures => count(metrics.unexpected_failures),
-            Metric::Latency(quantile) => metrics.latency.map(|latency| {
-                Observed::Time(match quantile {
-                    Quantile::Mean => latency.mean,
-                    Quantile::P50 => latency.p50,
-                    Quantile::P95 => latency.p95,
-                    Quantile::P99 => latency.p99,
-                    Quantile::Max => latency.max,
-                })
-            }),
+            Metric::Latency(quantile) => metrics.latency.map(|it| Observed::Time(it.at(*quantile))),
+            Metric::Ttft(quantile) => metrics.ttft.map(|it| Observed::Time(it.at(*quantile))),
             Metric::CostUsd => (metrics.priced > 0).then_some(Observed::Dollars(metrics.cost_usd)),
             Metric::CostPerPass => (metrics.priced > 0 && verdicts.pass > 0).then(|| {
                 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]

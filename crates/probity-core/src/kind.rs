@@ -58,7 +58,18 @@ pub struct KindSpec {
 impl KindSpec {
     /// One question a case, one answer, judged by what the case states.
     const PLAIN: Self = Self {
-        keys: &["dataset", "prompt", "judge", "transform"],
+        keys: &[
+            "dataset",
+            "prompt",
+            "prompts",
+            "judge",
+            "judges",
+            "combine",
+            "judge_repeats",
+            "structured",
+            "rubric_prompt",
+            "assert",
+        ],
         gates: Vec::new,
         rates: &[],
         choice: None,

@@ -25,6 +25,7 @@ pub mod kind;
 pub mod located;
 pub mod metrics;
 pub mod names;
+pub mod opinion;
 pub mod problem;
 pub mod reading;
 pub mod reason;

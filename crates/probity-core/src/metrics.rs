@@ -15,8 +15,9 @@ use crate::{
     case::Category,
     classification::{Class, Counts, Verdict},
     failure::ErrorKind,
-    gate::Decimal,
+    gate::{Decimal, Quantile},
     kind::{Evidence, Figures},
+    opinion::{JudgeFigures, JudgedCheck},
     record::{Source, Spent, Usage},
     score::Score,
 };
@@ -48,6 +49,10 @@ pub struct ResultFacts {
     pub source: Source,
     /// How long the last call took.
     pub latency_ms: u64,
+    /// How long its first token took, where that is known.
+    pub ttft_ms: Option<u64>,
+    /// Tokens a second after the first, where that is known.
+    pub tokens_per_second: Option<f64>,
     /// Tokens.
     pub usage: Usage,
     /// Dollars.
@@ -60,6 +65,8 @@ pub struct ResultFacts {
     pub elapsed_ms: u64,
     /// What a skill runner found.
     pub evidence: Option<Box<Evidence>>,
+    /// What judges said.
+    pub judged: Vec<JudgedCheck>,
 }
 
 /// Counts by verdict.
@@ -146,6 +153,10 @@ pub struct Metrics {
     pub errors: BTreeMap<ErrorKind, u64>,
     /// How long calls took.
     pub latency: Option<Latency>,
+    /// How long first tokens took, of replies that were read while they were written.
+    pub ttft: Option<Latency>,
+    /// Tokens a second of such replies: the median.
+    pub tokens_per_second: Option<f64>,
     /// From the first call to the last end, in milliseconds since 1970.
     pub period: Option<(i64, i64)>,
     /// Calls that were made.
@@ -170,6 +181,8 @@ pub struct Metrics {
     pub unexpected_failures: u64,
     /// Cases that are known to fail, and passed.
     pub unexpected_passes: Vec<String>,
+    /// How far judges agree; none where one judge was asked once.
+    pub judges: Option<JudgeFigures>,
     /// What only this kind of runner has.
     pub figures: Option<Figures>,
 }
@@ -215,6 +228,19 @@ pub struct Latency {
     pub p99: f64,
     /// The longest.
     pub max: f64,
+}
+
+impl Latency {
+    /// One of its figures.
+    pub const fn at(&self, quantile: Quantile) -> f64 {
+        match quantile {
+            Quantile::Mean => self.mean,
+            Quantile::P50 => self.p50,
+            Quantile::P95 => self.p95,
+            Quantile::P99 => self.p99,
+            Quantile::Max => self.max,
+        }
+    }
 }
 
 /// What repeats of the same cases say.

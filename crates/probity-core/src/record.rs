@@ -1,6 +1,7 @@
 //! What is kept of a run: its lanes, and one record for each case that came to an end.
 
 mod call;
+mod lane_key;
 mod skills;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use call::{CallError, FailedAttempt, Source, Spent, Usage};
+pub use lane_key::LaneKey;
 pub use skills::{SkillChanges, SkillsInfo};
 
 use crate::{
@@ -115,6 +117,12 @@ pub struct CaseRecord {
     pub source: Source,
     /// How long the last call took.
     pub latency_ms: u64,
+    /// How long its first token took, where the reply was read while it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<u64>,
+    /// Tokens a second after the first, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
     /// Tokens over all calls.
     pub usage: Usage,
     /// Dollars over all calls; none where no price is known.
@@ -184,11 +192,14 @@ impl Serialize for InputDigest {
     }
 }
 
-/// One runner on one backend within a run.
+/// One runner on one backend within a run, with one of its prompt variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// The runner's name.
     pub runner: String,
+    /// The name of the prompt variant, if the runner has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// What the runner does.
     pub kind: RunnerKind,
     /// The backend's name.
@@ -212,12 +223,23 @@ pub struct Lane {
     /// Who judges its answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgedBy>,
+    /// All who do, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgedBy>,
     /// The skills that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<SkillsInfo>,
     /// How its results are judged.
     #[serde(flatten)]
     pub judging: Judging,
+}
+
+impl Lane {
+    /// What tells it from the others of its run.
+    pub fn key(&self) -> LaneKey<'_> {
+        let (variant, backend) = (self.variant.as_deref(), &self.backend);
+        LaneKey { runner: &self.runner, variant, backend }
+    }
 }
 
 /// How the results of a lane are counted, and what has to hold of them.
@@ -322,6 +344,9 @@ pub struct Selection {
     /// Backends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<String>,
+    /// Prompt variants.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
     /// Skills.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skill: Vec<String>,

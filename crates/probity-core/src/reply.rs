@@ -33,6 +33,9 @@ pub struct Reply {
     pub source: Source,
     /// How long it took, where it is known better than by waiting for it.
     pub latency: Option<Duration>,
+    /// How long its first token took, where it was read while it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token: Option<Duration>,
     /// How long the backend says it has nothing left.
     #[serde(skip)]
     pub exhausted_for: Option<Duration>,
@@ -55,6 +58,15 @@ impl Reply {
     /// Whether nothing came back: no text and no tool call.
     pub fn is_empty(&self) -> bool {
         self.tool_calls.is_empty() && self.is_blank()
+    }
+
+    /// Tokens a second from the first to the last, where that is known and counted by the backend.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let tokens = self.usage.output_tokens.filter(|_| !self.usage.estimated)?;
+        let seconds = self.latency?.checked_sub(self.first_token?)?.as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 tokens")]
+        let after_first = tokens.checked_sub(1)? as f64;
+        (after_first > 0.0 && seconds > 0.0).then(|| after_first / seconds)
     }
 
     /// The reply with reasoning that stands at the beginning of its text taken apart.
@@ -178,6 +190,18 @@ mod tests {
         assert!(!reply.is_empty());
         let both = Reply { text: "I call f".to_owned(), ..reply };
         assert_eq!(both.answer(), "I call f");
+    }
+
+    #[test]
+    fn speed_is_that_of_the_tokens_after_the_first() {
+        let usage = Usage { output_tokens: Some(11), ..Usage::default() };
+        let [first_token, latency] = [500, 2500].map(|it| Some(Duration::from_millis(it)));
+        let streamed = Reply { usage, latency, first_token, ..said("x") };
+        assert_eq!(streamed.tokens_per_second(), Some(5.0));
+        let estimated = Usage { estimated: true, ..usage };
+        assert_eq!(Reply { usage: estimated, ..streamed.clone() }.tokens_per_second(), None);
+        assert_eq!(Reply { first_token: None, ..streamed.clone() }.tokens_per_second(), None);
+        assert_eq!(Reply { latency: first_token, ..streamed }.tokens_per_second(), None);
     }
 
     #[test]

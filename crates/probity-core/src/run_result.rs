@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::failure::ErrorKind;
+use crate::{failure::ErrorKind, opinion::Assessment};
 
 /// What came back for one case: a reply, an error, or neither.
 ///
@@ -24,23 +24,16 @@ pub struct RunResult<'a> {
     pub stop_reason: Option<&'a str>,
     /// How long the call took.
     pub latency_ms: Option<f64>,
+    /// How long the first token took.
+    pub ttft_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
     /// Skills that were chosen when each was asked about, because the reply could not be read.
     pub chosen: Option<&'a [String]>,
-    /// What a judge made of the reply, for each rubric of the case; or why that is not known.
-    pub assessments: &'a [Result<Assessment, String>],
+    /// What judges made of the reply, for each assertion that asks them.
+    pub assessments: &'a [Assessment],
     /// What each scorer of the case returned; or why that is not known.
     pub scored: &'a [Result<Value, String>],
-}
-
-/// What a judge made of a reply.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Assessment {
-    /// From 0 to 1.
-    pub score: f64,
-    /// Why, in the judge's words.
-    pub reason: String,
 }
 
 /// Why a call failed.

@@ -51,7 +51,7 @@ pub struct Against {
     pub text: String,
 }
 
-/// One runner on one backend.
+/// One lane.
 #[derive(Clone, Debug)]
 pub struct LaneReport {
     /// What was run on what.
@@ -152,9 +152,9 @@ impl RunView {
 }
 
 impl LaneReport {
-    /// `RUNNER on BACKEND`.
+    /// What people call it: `RUNNER on BACKEND`, or `RUNNER/VARIANT on BACKEND`.
     pub fn title(&self) -> String {
-        format!("{} on {}", self.lane.runner, self.lane.backend)
+        self.lane.key().to_string()
     }
 
     /// Results that there are; of an external runner, those that it says it has.

@@ -2,9 +2,10 @@
 
 use probity_core::{
     classification::{Classification, Verdict},
-    kind::Judged,
+    kind,
+    opinion::{Assessment, Combine, Judged, Opinion, Said},
     record::Asked,
-    run_result::{Assessment, RunResult},
+    run_result::RunResult,
 };
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use crate::{
     classify::classify,
     compile::Expectation,
-    judge::{self, Question},
+    judge::{Inquiry, Shown, Talk},
     routing::says_yes,
     script::{self, ScorerCall},
 };
@@ -40,15 +41,15 @@ pub fn classify_again(
     let found = known.classified.and_then(|it| Some((it, it.details.evidence.as_deref()?)));
     let classification = match found.map(|(before, evidence)| (before, evidence, evidence.judged()))
     {
-        Some((before, _, Judged::AsFound)) => before.clone(),
-        Some((_, evidence, Judged::ByEvidence(judged))) => {
+        Some((before, _, kind::Judged::AsFound)) => before.clone(),
+        Some((_, evidence, kind::Judged::ByEvidence(judged))) => {
             let judged = match result.error {
                 None => *judged,
                 Some(_) => classify(expectation, result),
             };
             judged.with_evidence(evidence.clone())
         }
-        Some((_, _, Judged::ByReply)) | None => by_reply(expectation, result, known),
+        Some((_, _, kind::Judged::ByReply)) | None => by_reply(expectation, result, known),
     };
     let verdict = expectation.verdict(&classification);
     (classification, verdict)
@@ -73,9 +74,19 @@ pub fn fallback_role(skill: &str) -> String {
     format!("fallback {skill}")
 }
 
-/// The role of a question to a judge about one rubric, which counts from 0.
-pub fn rubric_role(number: usize) -> String {
-    format!("judge rubric {}", number + 1)
+/// The role of a question to a judge about one assertion. The assertion and how often this judge was
+/// asked about it before count from 0.
+pub fn rubric_role(number: usize, again: u32) -> String {
+    match again {
+        0 => format!("judge rubric {}", number + 1),
+        again => format!("judge rubric {}, again {again}", number + 1),
+    }
+}
+
+/// Whether that is the role of a question about one assertion.
+fn is_of_rubric(role: &str, number: usize) -> bool {
+    let first = rubric_role(number, 0);
+    role.strip_prefix(&first).is_some_and(|rest| rest.is_empty() || rest.starts_with(", again "))
 }
 
 /// The role of a question to a scorer, which counts from 0.
@@ -114,22 +125,55 @@ fn chosen(asked: &[Asked]) -> Option<Vec<String>> {
     Some(about().filter(|(_, it)| yes(it)).map(|(skill, _)| skill.to_owned()).collect())
 }
 
-/// What a judge made of the reply, for each rubric of the case.
+/// What judges made of the reply, for each assertion that asks them.
 fn assessments(
     expectation: &Expectation<'_>,
     result: &RunResult<'_>,
     known: Known<'_>,
-) -> Vec<Result<Assessment, String>> {
-    let reply = result.raw_response.unwrap_or_default();
-    let read = |(number, criteria): (usize, &Vec<_>)| {
-        let role = rubric_role(number);
-        let said = known.asked.iter().rfind(|it| it.role == role).and_then(|it| it.reply.as_ref());
-        let said = said.ok_or("no judge was asked")?;
-        let question = Question { task: known.prompt, criteria, answers: &[reply] };
-        let judgement = question.read(said).map_err(|why| {
-            format!("the stored answer of the judge does not fit the current rubric: {why}")
-        })?;
-        Ok(judge::assessment(criteria, judgement))
+) -> Vec<Assessment> {
+    let asked_with = RunResult { prompt: Some(known.prompt), ..result.clone() };
+    let assess = |(number, inquiry): (usize, &Inquiry)| {
+        let shown = expectation.shown(inquiry, &asked_with);
+        let opinions = rounds(known.asked, number).into_iter().map(|asked| Opinion {
+            judge: asked.backend.clone(),
+            said: match said(inquiry, &shown, asked) {
+                Ok(judged) => Said::Judged(judged),
+                Err(error) => Said::Failed { error },
+            },
+        });
+        Assessment {
+            opinions: opinions.collect(),
+            combine: expectation.combine.or_else(|| combined(known.classified)).unwrap_or_default(),
+        }
     };
-    expectation.rubrics().iter().enumerate().map(read).collect()
+    expectation.inquiries().iter().enumerate().map(assess).collect()
+}
+
+/// The last question of each round of a judge about one assertion, in order.
+fn rounds(asked: &[Asked], number: usize) -> Vec<&Asked> {
+    let mut last: Vec<&Asked> = Vec::new();
+    for it in asked.iter().filter(|it| is_of_rubric(&it.role, number)) {
+        match last.iter_mut().find(|known| known.role == it.role && known.backend == it.backend) {
+            Some(known) => *known = it,
+            None => last.push(it),
+        }
+    }
+    last
+}
+
+/// How opinions were combined when the judges were asked.
+fn combined(classified: Option<&Classification>) -> Option<Combine> {
+    classified?.details.judged.first().map(|it| it.combine)
+}
+
+fn said(inquiry: &Inquiry, shown: &Result<Shown, String>, asked: &Asked) -> Result<Judged, String> {
+    let shown = shown.as_ref().map_err(Clone::clone)?;
+    let reply = match (&asked.reply, &asked.error) {
+        (Some(reply), _) => reply,
+        (None, Some(error)) => return Err(error.clone()),
+        (None, None) => return Err("the judge gave no answer".to_owned()),
+    };
+    Talk::new(inquiry, shown, 0).read_stored(reply).map_err(|why| {
+        format!("the stored answer of the judge does not fit the current rubric: {why}")
+    })
 }

@@ -6,10 +6,13 @@ use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
     details::Extracted,
     located::Step,
+    opinion::JudgedCheck,
     score::Score,
 };
 use probity_text::{chrf::Variant, rouge::Words};
 use serde_json::Value;
+
+mod judged;
 
 use crate::{
     check::{
@@ -17,7 +20,6 @@ use crate::{
         SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler},
-    judge,
     reading::Reader,
     reply::Reply,
     schema::Schema,
@@ -26,8 +28,6 @@ use crate::{
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
 const DEFAULT_EDITS: f64 = 5.0;
-/// The score that a judge has to give where the assertion states no threshold: 4 of 5 points.
-const DEFAULT_JUDGED: f64 = 0.75;
 /// Most edits that `levenshtein` counts; the work grows with them.
 const MOST_EDITS: f64 = 200.0;
 
@@ -59,7 +59,8 @@ impl CompiledAssertion {
 
     /// What it comes to for a reply. What else there is to tell of it is told as well.
     pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Told) -> Score {
-        let Checked { value, passed, reason, span, extracted, named, .. } = self.checked(reply);
+        let Checked { value, passed, reason, span, extracted, named, judged, .. } =
+            self.checked(reply);
         let (value, passed, reason) = match (self.kind.negated, value) {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
@@ -70,6 +71,13 @@ impl CompiledAssertion {
         };
         let (name, kind) = (self.name(), self.kind.name());
         told.extracted.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
+        // Those of the members of a set have their own names.
+        let is_set = matches!(self.check.test, Test::Set { .. });
+        let own = |it: JudgedCheck| match is_set {
+            true => it,
+            false => JudgedCheck { check: name.clone(), ..it },
+        };
+        told.judged.extend(judged.into_iter().map(own));
         told.named.extend(named.into_iter().map(|(name, value)| Score {
             name: name.into(),
             value: Some(value.clamp(0.0, 1.0)),
@@ -82,8 +90,8 @@ impl CompiledAssertion {
         let (Some(script), Some(facts)) = (&self.transform, reply.facts) else {
             return self.check.check(reply, None);
         };
-        // A scorer was asked about what the transform made.
-        if matches!(self.check.test, Test::Scorer(_)) {
+        // A scorer or a judge was asked about what the transform made.
+        if matches!(self.check.test, Test::Scorer(_) | Test::Judged { .. }) {
             return self.check.check(reply, None);
         }
         match script::transform(&**script, facts, reply) {
@@ -136,13 +144,7 @@ impl Context<'_> {
     fn test(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
         let contains = |needles, need, letters| Test::Contains { needles, need, letters };
         match self.assertion.kind.test {
-            AssertionTest::Equals => match &self.assertion.value {
-                Some(Value::String(text)) => {
-                    Some(Test::Equals { any: vec![text.clone()], ends: Ends::Kept })
-                }
-                Some(value) => Some(Test::EqualsJson(value.clone())),
-                None => self.wrong("a value"),
-            },
+            AssertionTest::Equals => self.equals(),
             AssertionTest::ExactMatch => {
                 Some(Test::Equals { any: self.any_text()?, ends: Ends::Trimmed })
             }
@@ -211,8 +213,17 @@ impl Context<'_> {
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
             AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
+            AssertionTest::TimeToFirstToken => Some(Test::Ttft(self.threshold("milliseconds")?)),
             AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
-            AssertionTest::LlmRubric => self.rubric(compiler),
+            AssertionTest::LlmRubric
+            | AssertionTest::Factuality
+            | AssertionTest::ClosedQa
+            | AssertionTest::GEval
+            | AssertionTest::ContextRecall
+            | AssertionTest::ContextPrecision
+            | AssertionTest::ContextRelevance
+            | AssertionTest::ContextFaithfulness
+            | AssertionTest::AnswerRelevance => self.judged(compiler),
             AssertionTest::Javascript => self.script(compiler),
             AssertionTest::Scorer => {
                 let scorer = Scorer::Named(self.text()?);
@@ -227,6 +238,16 @@ impl Context<'_> {
                 self.scorer(scorer, compiler)
             }
             AssertionTest::AssertSet => Some(self.set(compiler)),
+        }
+    }
+
+    fn equals(&mut self) -> Option<Test> {
+        match &self.assertion.value {
+            Some(Value::String(text)) => {
+                Some(Test::Equals { any: vec![text.clone()], ends: Ends::Kept })
+            }
+            Some(value) => Some(Test::EqualsJson(value.clone())),
+            None => self.wrong("a value"),
         }
     }
 
@@ -247,7 +268,10 @@ impl Context<'_> {
             ),
             ("stemmer", "rouge-…", stemmer.is_some(), is_rouge),
             ("word_order", "chrf", word_order.is_some(), kind.test == AssertionTest::Chrf),
-        ] {
+        ]
+        .into_iter()
+        .chain(judged::owned(self.assertion))
+        {
             if is_stated && !is_owned {
                 let message = format!("`{field}` goes with `{owner}`, not with `{kind}`");
                 return self.problem(field, "bad-assertion", message);
@@ -320,22 +344,6 @@ impl Context<'_> {
     fn any_text(&mut self) -> Option<Vec<String>> {
         let texts = self.assertion.value.as_ref().and_then(compile::any_text);
         texts.or_else(|| self.wrong("a string or a list of strings"))
-    }
-
-    /// What a judge has to look at: one text, or criteria with weights.
-    fn rubric(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
-        let least = self.assertion.threshold.unwrap_or(DEFAULT_JUDGED);
-        if !(0.0..=1.0).contains(&least) {
-            let message = "the threshold must be from 0 to 1".to_owned();
-            return self.problem("threshold", "out-of-range", message);
-        }
-        let Some(criteria) = self.assertion.value.as_ref().and_then(judge::rubric_of) else {
-            return self.wrong(
-                "a text, or a list of criteria with `name`, `description` and maybe `weight`, each \
-                 name once",
-            );
-        };
-        Some(Test::LlmRubric { number: compiler.rubric(criteria), least })
     }
 
     fn script(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {

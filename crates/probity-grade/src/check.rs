@@ -2,6 +2,7 @@
 
 mod answer;
 mod distance;
+mod judged;
 mod markup;
 mod scored;
 mod similarity;
@@ -13,7 +14,7 @@ use probity_core::{
     details::Extracted,
     difference::{Difference, Missing, OtherCommand, PatternDifference, StartDifference},
     json::Limits,
-    run_result::Assessment,
+    opinion::{JudgedCheck, Threshold},
     score::Score,
 };
 use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
@@ -125,10 +126,11 @@ pub(crate) enum Test {
     },
     FinishReason(String),
     Latency(f64),
+    Ttft(f64),
     Cost(f64),
-    LlmRubric {
+    Judged {
         number: usize,
-        least: f64,
+        threshold: Threshold,
     },
     Script(Scripted),
     Scorer(AskedScorer),
@@ -177,6 +179,8 @@ pub(crate) struct Checked {
     pub(crate) named: Vec<(String, f64)>,
     /// What was taken out of the reply to look at.
     pub(crate) extracted: Option<String>,
+    /// What judges said, where that is more than a score and a reason.
+    pub(crate) judged: Vec<JudgedCheck>,
 }
 
 impl Checked {
@@ -190,6 +194,7 @@ impl Checked {
             span: None,
             named: Vec::new(),
             extracted: None,
+            judged: Vec::new(),
         }
     }
 
@@ -232,8 +237,9 @@ impl Test {
             | Self::IsRefusal
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
-            | Self::LlmRubric { .. }
+            | Self::Judged { .. }
             | Self::Scorer(_)
             | Self::Set { .. } => false,
             Self::Equals { .. }
@@ -277,8 +283,9 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
-            | Self::LlmRubric { .. } => false,
+            | Self::Judged { .. } => false,
         }
     }
 
@@ -325,8 +332,9 @@ impl Test {
             | Self::WordCount { .. }
             | Self::FinishReason(_)
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::Cost(_)
-            | Self::LlmRubric { .. }
+            | Self::Judged { .. }
             | Self::Script(_)
             | Self::Scorer(_)
             | Self::Set { .. } => {
@@ -417,18 +425,11 @@ impl Test {
                 })
             }
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
+            Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
-            Self::LlmRubric { number, least } => match reply.result.assessments.get(*number) {
-                Some(Ok(Assessment { score, reason })) => Checked {
-                    value: Some(score.clamp(0.0, 1.0)),
-                    // Sums of weights are off in their last digits, which nobody meant.
-                    passed: score + 1e-9 >= *least,
-                    reason: Some(format!("the judge gave {score:.2}: {}", excerpt(reason, 0))),
-                    ..Checked::holds()
-                },
-                Some(Err(why)) => Checked::unjudged(why.clone()),
-                None => Checked::unjudged("no judge was asked".to_owned()),
-            },
+            Self::Judged { number, threshold } => {
+                judged::check(reply.result.assessments.get(*number), *threshold)
+            }
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
@@ -441,6 +442,8 @@ impl Test {
 pub(crate) struct Told {
     /// What they took out of the reply.
     pub(crate) extracted: Vec<Extracted>,
+    /// What judges said.
+    pub(crate) judged: Vec<JudgedCheck>,
     /// Further scores of scorers, which decide nothing.
     pub(crate) named: Vec<Score>,
 }
@@ -485,7 +488,8 @@ fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, 
         .map(|it| format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold")));
     let named = told.named.into_iter();
     let named = named.filter_map(|it| Some((it.name.into_owned(), it.value?))).collect();
-    Checked { value: Some(value), passed, reason, named, ..Checked::holds() }
+    let judged = told.judged;
+    Checked { value: Some(value), passed, reason, named, judged, ..Checked::holds() }
 }
 
 fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {

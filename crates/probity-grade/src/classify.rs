@@ -9,6 +9,7 @@ use probity_core::{
     difference::{AssertionDifference, ChoiceDifference, Difference},
     failure::ErrorKind,
     kind::Evidence,
+    opinion::JudgedCheck,
     run_result::{RunError, RunResult},
     score::{ROUTING, Score},
 };
@@ -89,6 +90,7 @@ struct Facts {
     criteria: Option<Criterion>,
     matched_index: Option<usize>,
     extracted: Vec<Extracted>,
+    judged: Vec<JudgedCheck>,
     command: Option<Box<CommandDetails>>,
     evidence: Option<Box<Evidence>>,
     has_reply: bool,
@@ -106,6 +108,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         criteria,
         matched_index,
         extracted,
+        judged,
         command,
         evidence,
         has_reply,
@@ -130,6 +133,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         steps,
         duplicate_keys,
         extracted,
+        judged,
         command,
         evidence,
         transformed,
@@ -412,7 +416,7 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span, extracted, named: _ } =
+        let Checked { value, passed, reason, difference, index, span, extracted, .. } =
             comparison.check.check(reply, json);
         facts.extracted.extend(extracted.map(|text| Extracted { check: name.into(), text }));
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
@@ -434,6 +438,7 @@ fn judge_content(
     let Together { passed, value, scores, told, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
     facts.extracted.extend(told.extracted);
+    facts.judged = told.judged;
     facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);

@@ -3,12 +3,13 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use probity_core::{
-    case::{RubricCriterion, TestCase},
+    case::TestCase,
     classification::{Class, Classification, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
     details::Criterion,
     json::Limits,
     located::Step,
+    opinion::Combine,
     reading::{Reading, Tolerance},
     run_result::RunResult,
     score::ROUTING,
@@ -23,6 +24,7 @@ use crate::{
     command::{Accepted, CommandExpectation},
     difference::Extra,
     json::Wanted,
+    judge::{Context, Inquiry, Shown},
     reading::Reader,
     reply::Reply,
     routing::RoutingExpectation,
@@ -50,7 +52,9 @@ pub struct Expectation<'r> {
     pub(crate) expected: Option<Class>,
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
-    pub(crate) rubrics: Vec<Vec<RubricCriterion>>,
+    pub(crate) inquiries: Vec<Inquiry>,
+    /// How the opinions of several judges make one; none: as they did when they were asked.
+    pub(crate) combine: Option<Combine>,
     pub(crate) scorers: Vec<ScorerCall>,
     pub(crate) transform: Option<Arc<dyn Script>>,
     /// What scripts and scorers are told of the case, where it has some.
@@ -113,9 +117,51 @@ impl Expectation<'_> {
         self.routing.as_ref()
     }
 
-    /// What a judge has to look at, one list of criteria for each `llm-rubric`.
-    pub fn rubrics(&self) -> &[Vec<RubricCriterion>] {
-        &self.rubrics
+    /// The same, with the opinions of several judges combined in some way.
+    #[must_use]
+    pub fn with_combine(self, combine: Combine) -> Self {
+        Self { combine: Some(combine), ..self }
+    }
+
+    /// What judges have to be asked, one for each assertion that asks them.
+    pub fn inquiries(&self) -> &[Inquiry] {
+        &self.inquiries
+    }
+
+    /// What a judge is shown of a reply for one of these, or why it cannot be asked.
+    pub fn shown(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
+        let text = result.raw_response.ok_or("there is no reply")?;
+        let facts = self.facts.as_deref();
+        let reply = Reply::new(text, result, self.rules).of(facts);
+        let transform = |script: &Option<Arc<dyn Script>>, reply: &Reply<'_, '_>| {
+            let found = script.as_ref().zip(facts);
+            found.map(|(script, facts)| script::transform(&**script, facts, reply)).transpose()
+        };
+        let of_case = transform(&self.transform, &reply)?;
+        let of_case_text = of_case.as_ref().map(script::text_of);
+        let reply = match (&of_case, &of_case_text) {
+            (Some(made), Some(text)) => reply.made_into(made, text),
+            (_, _) => reply,
+        };
+        let answer = match transform(&inquiry.transform, &reply)? {
+            Some(made) => script::text_of(&made),
+            None => reply.text.to_owned(),
+        };
+        let context = match (&inquiry.context, facts) {
+            (Context::Given(passages), _) => passages.clone(),
+            (Context::Made(script), Some(facts)) => {
+                let made = script::transform(&**script, facts, &reply)?;
+                texts_of(&made)
+                    .ok_or("`context_transform` made neither a text nor a list of texts")?
+            }
+            (Context::Made(_), None) | (Context::None, _) => Vec::new(),
+        };
+        let passages = inquiry.form.passages(&context);
+        if passages.is_empty() && inquiry.form.needs_context() {
+            return Err("the context is empty".to_owned());
+        }
+        let question = inquiry.query.as_deref().or(result.prompt).unwrap_or_default().to_owned();
+        Ok(Shown { question, answer, passages })
     }
 
     /// The programs that have to be asked, one for each assertion that names one.
@@ -188,7 +234,9 @@ pub struct Compiler<'r> {
     schemas: BTreeMap<String, Arc<Schema>>,
     scripts: BTreeMap<String, Arc<dyn Script>>,
     /// Those of the case that is being compiled, and so are the rest.
-    rubrics: Vec<Vec<RubricCriterion>>,
+    inquiries: Vec<Inquiry>,
+    /// The variables `context` and `query` of the case.
+    vars: (Option<Value>, Option<String>),
     choices: Vec<String>,
     scorers: Vec<ScorerCall>,
     has_scripts: bool,
@@ -202,7 +250,8 @@ impl<'r> Compiler<'r> {
             regexes: BTreeMap::new(),
             schemas: BTreeMap::new(),
             scripts: BTreeMap::new(),
-            rubrics: Vec::new(),
+            inquiries: Vec::new(),
+            vars: (None, None),
             choices: Vec::new(),
             scorers: Vec::new(),
             has_scripts: false,
@@ -237,7 +286,9 @@ impl<'r> Compiler<'r> {
                 None
             }
         });
-        self.rubrics.clear();
+        self.inquiries.clear();
+        let query = case.prompt_vars.get("query").and_then(Value::as_str);
+        self.vars = (case.prompt_vars.get("context").cloned(), query.map(ToOwned::to_owned));
         self.scorers.clear();
         self.has_scripts = false;
         let transform = transform.as_ref().and_then(|source| match self.script(source) {
@@ -274,7 +325,8 @@ impl<'r> Compiler<'r> {
             expected: *expected_classification,
             command: CommandExpectation::of(case),
             routing: None,
-            rubrics: std::mem::take(&mut self.rubrics),
+            inquiries: std::mem::take(&mut self.inquiries),
+            combine: None,
             facts: (self.has_scripts || !self.scorers.is_empty())
                 .then(|| Arc::new(CaseFacts::new(case))),
             scorers: std::mem::take(&mut self.scorers),
@@ -381,10 +433,20 @@ impl<'r> Compiler<'r> {
         &self.choices
     }
 
-    /// Remembers what a judge has to look at, and says under which number.
-    pub(crate) fn rubric(&mut self, criteria: Vec<RubricCriterion>) -> usize {
-        self.rubrics.push(criteria);
-        self.rubrics.len() - 1
+    /// The variable `context` of the case that is being compiled.
+    pub(crate) fn context(&self) -> Option<&Value> {
+        self.vars.0.as_ref()
+    }
+
+    /// Its variable `query`.
+    pub(crate) fn query(&self) -> Option<&str> {
+        self.vars.1.as_deref()
+    }
+
+    /// Remembers what judges have to be asked, and says under which number.
+    pub(crate) fn inquiry(&mut self, inquiry: Inquiry) -> usize {
+        self.inquiries.push(inquiry);
+        self.inquiries.len() - 1
     }
 
     /// Remembers a scorer that has to be asked, and says under which number.
@@ -488,6 +550,17 @@ fn unread(reading: &Reading) -> Option<&'static str> {
         ("tolerance", tolerance.is_some()),
     ];
     stated.iter().find(|it| it.1).map(|it| it.0)
+}
+
+/// A text, or the texts of a list.
+pub(crate) fn texts_of(value: &Value) -> Option<Vec<String>> {
+    let plain = |it: &Value| it.as_str().map(ToOwned::to_owned);
+    let texts = match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().map(plain).collect::<Option<Vec<_>>>()?,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+    };
+    Some(texts.into_iter().filter(|it| !it.trim().is_empty()).collect())
 }
 
 /// One text, or a list of which any will do.

@@ -25,6 +25,7 @@ pub const MOST_TEXT: usize = 2_000;
 #[derive(Debug)]
 pub struct Fold {
     runner: String,
+    variant: Option<String>,
     backends: Vec<String>,
     repeats: u32,
     agree: u64,
@@ -36,13 +37,14 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Nothing yet of a runner on these backends.
-    pub fn new(runner: String, backends: Vec<String>, repeats: u32) -> Self {
+    /// Nothing yet of a runner on these backends, with one of its variants.
+    pub fn new(runner: &str, variant: Option<&str>, backends: Vec<String>, repeats: u32) -> Self {
         let count = backends.len();
         let pairs = (0..count).flat_map(|left| (left + 1..count).map(move |right| [left, right]));
         let pairs = pairs.map(|backends| Pair { backends, compared: 0, equal: 0, unknown: 0 });
         Self {
-            runner,
+            runner: runner.to_owned(),
+            variant: variant.map(ToOwned::to_owned),
             repeats,
             agree: 0,
             diverge: Diverging::default(),
@@ -85,9 +87,20 @@ impl Fold {
 
     /// What has come together.
     pub fn finish(self) -> Consistency {
-        let Self { runner, backends, repeats, agree, diverge, uncompared, pairs, listed } = self;
+        let Self { runner, variant, backends, repeats, agree, diverge, uncompared, pairs, listed } =
+            self;
         let divergences = listed.into_iter().flatten().collect();
-        Consistency { runner, backends, repeats, agree, diverge, uncompared, pairs, divergences }
+        Consistency {
+            runner,
+            variant,
+            backends,
+            repeats,
+            agree,
+            diverge,
+            uncompared,
+            pairs,
+            divergences,
+        }
     }
 
     /// Keeps a divergence if there is room, or something that matters less to make it.

@@ -6,15 +6,21 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use probity_core::{
-    case::RubricCriterion, criteria::JsonLevel, record::InputDigest, run_result::Assessment,
-};
-use serde_json::{Map, Value};
+use probity_core::{case::RubricCriterion, opinion::Judged, record::InputDigest, request::Request};
+use serde_json::{Value, json};
 
-use crate::{
-    excerpt::excerpt,
-    json::{Wanted, extract},
-    refusal::quoted::after_thinking,
+use self::read::{object, only, quoted};
+use crate::excerpt::excerpt;
+
+mod form;
+mod inquiry;
+mod read;
+mod talk;
+
+pub(crate) use self::inquiry::{Context, Form};
+pub use self::{
+    inquiry::{Inquiry, Shown},
+    talk::Talk,
 };
 
 /// How often a judge is asked for an answer that can be read.
@@ -36,52 +42,86 @@ pub struct Question<'a> {
 }
 
 /// The talk with a judge until its answer can be read, but not for ever.
-#[derive(Debug)]
-pub struct Dialogue<'a> {
-    question: Question<'a>,
-    marker: String,
+#[derive(Debug, Default)]
+pub struct Dialogue {
     attempt: u32,
     failure: Option<String>,
 }
 
 /// What comes after an answer of a judge.
 #[derive(Debug)]
-pub enum Next {
+pub enum Next<T> {
     /// It can be believed.
-    Done(Judgement),
+    Done(T),
     /// It is asked again.
     Again,
     /// It is not, and this is why.
     GiveUp(String),
 }
 
-impl<'a> Dialogue<'a> {
-    /// A talk about a question.
-    pub fn new(question: Question<'a>, seed: u64) -> Self {
-        Self { marker: question.marker(seed), question, attempt: 0, failure: None }
-    }
-
-    /// What the judge is asked next.
-    pub fn prompt(&self) -> String {
-        self.question.prompt(&self.marker, self.attempt, self.failure.as_deref())
-    }
-
-    /// How often it has answered.
+impl Dialogue {
+    /// How often the judge has answered.
     pub const fn attempts(&self) -> u32 {
         self.attempt
     }
 
-    /// Takes its answer in.
-    pub fn hear(&mut self, reply: &str) -> Next {
+    /// Takes in what could be read of its answer.
+    pub fn hear<T>(&mut self, read: Result<T, String>) -> Next<T> {
         self.attempt += 1;
-        match self.question.read(reply) {
-            Ok(judgement) => Next::Done(judgement),
+        match read {
+            Ok(answer) => Next::Done(answer),
             Err(why) if self.attempt < ATTEMPTS => {
                 self.failure = Some(why);
                 Next::Again
             }
             Err(why) => Next::GiveUp(format!("the judge's answer cannot be used: {why}")),
         }
+    }
+}
+
+/// Something that a judge can be asked until its answer can be read.
+pub trait Interview: Sync {
+    /// What can be read of an answer.
+    type Answer: Send;
+
+    /// What is asked next.
+    fn request(&self, dialogue: &Dialogue) -> Request;
+
+    /// The JSON Schema of the answer.
+    fn schema(&self) -> Value;
+
+    /// Reads an answer. An error says what is wrong with it, for the judge and for people.
+    fn read(&self, reply: &str) -> Result<Self::Answer, String>;
+}
+
+/// A question with the marks that its data stands between.
+#[derive(Clone, Debug)]
+pub struct Marked<'a> {
+    question: Question<'a>,
+    marker: String,
+}
+
+impl<'a> Marked<'a> {
+    /// The marks depend on the seed.
+    pub fn new(question: Question<'a>, seed: u64) -> Self {
+        Self { marker: question.marker(seed), question }
+    }
+}
+
+impl Interview for Marked<'_> {
+    type Answer = Judgement;
+
+    fn request(&self, dialogue: &Dialogue) -> Request {
+        let system = self.question.system();
+        Request::new(Some(system.into()), self.question.prompt(&self.marker, dialogue))
+    }
+
+    fn schema(&self) -> Value {
+        self.question.schema()
+    }
+
+    fn read(&self, reply: &str) -> Result<Judgement, String> {
+        self.question.read(reply)
     }
 }
 
@@ -125,9 +165,8 @@ impl Question<'_> {
         text
     }
 
-    /// What the judge is asked. `failure` is what was wrong with its last answer, and `attempt`
-    /// counts from 0.
-    pub fn prompt(&self, marker: &str, attempt: u32, failure: Option<&str>) -> String {
+    /// What the judge is asked next.
+    pub fn prompt(&self, marker: &str, dialogue: &Dialogue) -> String {
         let mut text = String::new();
         let mut data = |name: &str, content: &str| {
             let _ = write!(text, "<<<{name} {marker}>>>\n{content}\n<<<END {name} {marker}>>>\n\n");
@@ -143,17 +182,15 @@ impl Question<'_> {
         }
         text.push_str("Criteria, each with its name and what it asks for:\n");
         for RubricCriterion { name, description, .. } in self.criteria {
-            let _ = writeln!(text, "- {}: {description}", json(name));
+            let _ = writeln!(text, "- {}: {description}", quoted(name));
         }
         text.push_str(
             "\nGive whole points from 1 (not at all) over 3 (in part) to 5 (fully), for every \
              criterion, in this order and under these very names:\n",
         );
         text.push_str(&self.form());
-        if let Some(failure) = failure {
+        if let Some(failure) = &dialogue.failure {
             let _ = write!(text, "\n\nYour last answer could not be used: {failure}.");
-        }
-        if attempt > 0 {
             text.push_str(
                 " Answer with the JSON object alone: no fence, no sentence before or after it, \
                  every criterion once, whole numbers from 1 to 5.",
@@ -169,47 +206,43 @@ impl Question<'_> {
         let lines: Vec<String> = self
             .criteria
             .iter()
-            .map(|it| format!(r#"  {{"name": {}, {points}, "reason": "..."}}"#, json(&it.name)))
+            .map(|it| format!(r#"  {{"name": {}, {points}, "reason": "..."}}"#, quoted(&it.name)))
             .collect();
         let winner = if both { r#", "winner": "a" or "b" or "tie""# } else { "" };
         format!("{{\"criteria\": [\n{}\n]{winner}}}", lines.join(",\n"))
+    }
+
+    /// The JSON Schema of the reply.
+    fn schema(&self) -> Value {
+        let names = if self.answers.len() > 1 { &NAMES[..] } else { &["score"] };
+        let mut fields = vec![("name", form::words(&self.names()))];
+        fields.extend(
+            names.iter().map(|it| (*it, json!({ "type": "integer", "enum": [1, 2, 3, 4, 5] }))),
+        );
+        fields.push(("reason", form::text()));
+        let criteria = json!({ "type": "array", "items": form::table(fields) });
+        let mut whole = vec![("criteria", criteria)];
+        if self.answers.len() > 1 {
+            whole.push(("winner", form::words(&["a", "b", "tie"])));
+        }
+        form::table(whole)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.criteria.iter().map(|it| it.name.as_str()).collect()
     }
 
     /// Marks that the author of the answers cannot have known: they depend on the answers.
     ///
     /// The same question has the same marks, so that it can be asked and answered again.
     pub fn marker(&self, seed: u64) -> String {
-        let mut round: u64 = 0;
-        loop {
-            let start = [seed.to_le_bytes(), round.to_le_bytes()];
-            let start = start.iter().map(|it| &it[..]);
-            let parts = start
-                .chain([&b"judge"[..], self.task.as_bytes()])
-                .chain(self.answers.iter().map(|it| it.as_bytes()));
-            let marker = InputDigest::of(parts).to_string()[..16].to_owned();
-            if !self.task.contains(&marker) && !self.answers.iter().any(|it| it.contains(&marker)) {
-                return marker;
-            }
-            round += 1;
-        }
+        let texts: Vec<&str> = std::iter::once(&self.task).chain(self.answers).copied().collect();
+        marker(seed, &texts)
     }
 
     /// Reads the judge's reply. An error says what is wrong with it, for the judge and for people.
     pub fn read(&self, reply: &str) -> Result<Judgement, String> {
-        let reply = &reply[after_thinking(reply)..];
-        let found = extract(reply, JsonLevel::Lenient, Wanted::Object);
-        let Some(Value::Object(fields)) = &found.value else {
-            return Err("it is not a JSON object".to_owned());
-        };
-        // Of two objects nobody can say which is the judge's own word.
-        let span = found.span.unwrap_or(0..reply.len());
-        let around = [&reply[..span.start], &reply[span.end..]];
-        if around.iter().any(|it| it.contains('{')) {
-            return Err("there is more than one JSON object in it".to_owned());
-        }
-        if !found.duplicate_keys.is_empty() {
-            return Err("a name stands in it twice".to_owned());
-        }
+        let fields = &object(reply)?;
         let both = self.answers.len() > 1;
         only(fields, if both { &["criteria", "winner"] } else { &["criteria"] })?;
         let Some(Value::Array(items)) = fields.get("criteria") else {
@@ -219,13 +252,13 @@ impl Question<'_> {
         for item in items {
             let (at, read) = self.criterion(item)?;
             if points[at].replace(read).is_some() {
-                let name = json(&self.criteria[at].name);
+                let name = quoted(&self.criteria[at].name);
                 return Err(format!("the criterion {name} is there twice"));
             }
         }
         let missing = points.iter().zip(self.criteria).find(|(it, _)| it.is_none());
         if let Some((_, criterion)) = missing {
-            return Err(format!("the criterion {} is missing", json(&criterion.name)));
+            return Err(format!("the criterion {} is missing", quoted(&criterion.name)));
         }
         let said = match (both, fields.get("winner").and_then(Value::as_str)) {
             (false, _) => None,
@@ -246,33 +279,36 @@ impl Question<'_> {
         only(fields, &[&["name", "reason"], names].concat())?;
         let name = fields.get("name").and_then(Value::as_str).ok_or("a criterion has no name")?;
         let at = self.criteria.iter().position(|it| it.name == name);
-        let at = at.ok_or_else(|| format!("there is no criterion {}", json(&excerpt(name, 0))))?;
+        let at =
+            at.ok_or_else(|| format!("there is no criterion {}", quoted(&excerpt(name, 0))))?;
         let whole = |key: &&str| {
             let points = fields.get(*key).and_then(Value::as_u64).filter(|it| POINTS.contains(it));
             let points = points.and_then(|it| u8::try_from(it).ok());
             points.ok_or_else(|| {
-                format!("`{key}` of {} is not a whole number from 1 to 5", json(name))
+                format!("`{key}` of {} is not a whole number from 1 to 5", quoted(name))
             })
         };
         let points = names.iter().map(whole).collect::<Result<_, _>>()?;
         match fields.get("reason") {
             Some(Value::String(reason)) => Ok((at, Points { points, reason: reason.clone() })),
-            Some(_) | None => Err(format!("`reason` of {} is not a text", json(name))),
+            Some(_) | None => Err(format!("`reason` of {} is not a text", quoted(name))),
         }
     }
 }
 
-/// Refuses names that nobody asked for.
-fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
-    match fields.keys().find(|key| !known.contains(&key.as_str())) {
-        // It is shown to the judge again, among our instructions.
-        Some(key) => Err(format!("nobody asked for {}", json(&excerpt(key, 0)))),
-        None => Ok(()),
+/// Marks that no author of one of the texts can have known: they depend on them.
+fn marker(seed: u64, texts: &[&str]) -> String {
+    let mut round: u64 = 0;
+    loop {
+        let start = [seed.to_le_bytes(), round.to_le_bytes()];
+        let start = start.iter().map(|it| &it[..]).chain([&b"judge"[..]]);
+        let parts = start.chain(texts.iter().map(|it| it.as_bytes()));
+        let marker = InputDigest::of(parts).to_string()[..16].to_owned();
+        if !texts.iter().any(|it| it.contains(&marker)) {
+            return marker;
+        }
+        round += 1;
     }
-}
-
-fn json(text: &str) -> String {
-    Value::from(text).to_string()
 }
 
 /// The criteria of a rubric: a text is one, a list has a name, a description and maybe a weight for each.
@@ -321,10 +357,12 @@ pub fn score(criteria: &[RubricCriterion], judgement: &Judgement) -> f64 {
 }
 
 /// What a judgement of one answer says about it.
-pub fn assessment(criteria: &[RubricCriterion], judgement: Judgement) -> Assessment {
-    Assessment {
+fn judged(criteria: &[RubricCriterion], judgement: Judgement) -> Judged {
+    Judged {
         score: score(criteria, &judgement),
+        passed: None,
         reason: judgement.criteria.into_iter().map(|it| it.reason).collect::<Vec<_>>().join("; "),
+        statements: Vec::new(),
     }
 }
 

@@ -3,9 +3,14 @@
 mod ask;
 mod decode;
 mod fields;
+mod id;
+mod judging;
 mod reading;
 
-pub(crate) use ask::image_at;
-pub(crate) use decode::{CASE_FIELDS, criteria_of_rubric, is_case_field, of_result};
+pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
+pub(crate) use decode::{
+    CASE_FIELDS, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
+};
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
+pub(crate) use judging::rubric_prompt;

@@ -96,6 +96,9 @@ pub struct CaseAt {
 /// Says what is wrong with a case's criteria; `probity-grade` compiles them to find out.
 pub type CriteriaCheck<'a> = &'a dyn Fn(&TestCase) -> Vec<CriteriaProblem>;
 
+/// Adds to a case what it has in common with others.
+pub type Completion<'a> = &'a dyn Fn(&mut TestCase);
+
 /// What a reader saw in all.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -113,7 +116,17 @@ pub struct Summary {
 
 /// Reads the files of one dataset. Everything, unreadable files included, goes to `sink`.
 pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item)) -> Summary {
-    let mut intake = Intake::new(check, sink);
+    read_completed(paths, &|_| {}, check, sink)
+}
+
+/// Reads the files of one dataset, whose cases are completed before they are checked.
+pub fn read_completed(
+    paths: &[&Path],
+    complete: Completion<'_>,
+    check: CriteriaCheck<'_>,
+    sink: &mut dyn FnMut(Item),
+) -> Summary {
+    let mut intake = Intake::new(check, sink).completing(complete);
     for path in paths {
         read_path(path, &Cell::new(false), &mut intake);
     }
@@ -122,8 +135,13 @@ pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item
 
 /// Reads a dataset that has been checked, without looking into criteria or for ids that are
 /// used twice, until `stop` is set: by the sink, when it has seen enough.
-pub fn reread(paths: &[&Path], stop: &Cell<bool>, sink: &mut dyn FnMut(Item)) -> Summary {
-    let mut intake = Intake::new(&|_| Vec::new(), sink).trusting();
+pub fn reread(
+    paths: &[&Path],
+    complete: Completion<'_>,
+    stop: &Cell<bool>,
+    sink: &mut dyn FnMut(Item),
+) -> Summary {
+    let mut intake = Intake::new(&|_| Vec::new(), sink).completing(complete).trusting();
     for path in paths.iter().take_while(|_| !stop.get()) {
         read_path(path, stop, &mut intake);
     }

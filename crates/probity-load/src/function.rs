@@ -32,8 +32,12 @@ pub fn split_name(named: &str) -> (&str, Option<&str>) {
 
 /// The file and function of `file://prompt.py:name`. None for any other text.
 pub fn in_file(text: &str) -> Option<&str> {
-    let named = text.trim().strip_prefix("file://")?;
-    Language::of(split_name(named).0).map(|_| named)
+    text.trim().strip_prefix("file://").filter(|named| is_code(named))
+}
+
+/// Whether a file is one with functions.
+pub fn is_code(named: &str) -> bool {
+    Language::of(split_name(named).0).is_some()
 }
 
 #[cfg(test)]

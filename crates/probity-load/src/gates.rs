@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::{
     case::{Fields, Findings, did_you_mean},
     settings::parse_duration,
+    suite::Names,
 };
 use probity_core::gate::{Bound, Decimal, Gate, Metric, Unit};
 use probity_core::{
@@ -27,7 +28,7 @@ const OTHER_NAMES: [(&str, Option<Category>); 6] = [
 pub(crate) fn decode(
     node: Option<&Node>,
     kind: RunnerKind,
-    backends: &[String],
+    names: &Names<'_>,
     findings: &mut Findings,
 ) -> Vec<Gate> {
     let Some(node) = node else { return Gate::defaults(kind) };
@@ -77,7 +78,7 @@ pub(crate) fn decode(
             findings.error("bad-gate", &entry.node.span, message);
         }
         for item in items {
-            let mut reading = Reading { metric: &metric, name: &entry.key, backends, findings };
+            let mut reading = Reading { metric: &metric, name: &entry.key, names, findings };
             gates.extend(reading.gate(item, category));
         }
     }
@@ -96,18 +97,19 @@ struct Reading<'a> {
     metric: &'a Metric,
     /// As it was written.
     name: &'a str,
-    backends: &'a [String],
+    names: &'a Names<'a>,
     findings: &'a mut Findings,
 }
 
 impl Reading<'_> {
     fn gate(&mut self, node: &Node, category: Option<Category>) -> Option<Gate> {
         const KNOWN: &[&str] =
-            &["pass", "min", "max", "warn", "category", "backend", "allow_empty"];
+            &["pass", "min", "max", "warn", "category", "backend", "variant", "allow_empty"];
         if let NodeValue::Number(text) | NodeValue::String(text) = &node.value {
             let bound = self.limit(text, &node.span).map(|limit| self.natural(limit))?;
-            let (metric, warn, backend) = (self.metric.clone(), None, None);
-            return Some(Gate { metric, bound, warn, category, backend, allow_empty: false });
+            let (metric, warn) = (self.metric.clone(), None);
+            let (backend, variant, allow_empty) = (None, None, false);
+            return Some(Gate { metric, bound, warn, category, backend, variant, allow_empty });
         }
         // A misspelt `category` would judge other cases, which is worse than an unknown field.
         let known = |key: &str| KNOWN.contains(&key) || key.starts_with("x-");
@@ -119,19 +121,12 @@ impl Reading<'_> {
         }
         let mut fields = Fields::open(node, "a gate", self.findings)?;
         let allow_empty = fields.boolean("allow_empty").unwrap_or(false);
-        let backend = fields.text("backend");
+        let (backend, variant) = (fields.text("backend"), fields.text("variant"));
         let names = Category::ALL.map(Category::as_str);
         let own = fields.one_of("category", "category", &names, |name| name.parse().ok());
         let [pass, min, max, warn] =
             ["pass", "min", "max", "warn"].map(|key| (fields.digits(key), fields.span(key)));
-        if let Some(name) = backend.as_ref().filter(|it| !self.backends.contains(it)) {
-            let message = format!("the runner has no backend `{name}`");
-            let known: Vec<&str> = self.backends.iter().map(String::as_str).collect();
-            let help = did_you_mean(name, &known)
-                .unwrap_or_else(|| format!("it has {}", known.join(", ")));
-            let span = node.get("backend").map_or(&node.span, |it| &it.span);
-            self.findings.error_with_help("unknown-backend", span, message, help);
-        }
+        self.check_lane(node, backend.as_deref(), variant.as_deref());
         let category = own.or(category);
         if category.is_some() && !self.metric.has_categories() {
             let message = format!("`{}` is not known by category", self.name);
@@ -170,7 +165,26 @@ impl Reading<'_> {
             }
             (None, _) => None,
         };
-        Some(Gate { metric: self.metric.clone(), bound, warn, category, backend, allow_empty })
+        let metric = self.metric.clone();
+        Some(Gate { metric, bound, warn, category, backend, variant, allow_empty })
+    }
+
+    /// A backend or a variant that is named has to be one of the runner's.
+    fn check_lane(&mut self, node: &Node, backend: Option<&str>, variant: Option<&str>) {
+        let backends: Vec<&str> = self.names.backends.iter().map(String::as_str).collect();
+        for (key, code, name, known) in [
+            ("backend", "unknown-backend", backend, backends.as_slice()),
+            ("variant", "unknown-variant", variant, self.names.variants),
+        ] {
+            let Some(name) = name.filter(|it| !known.contains(it)) else { continue };
+            let message = format!("the runner has no {key} `{name}`");
+            let help = did_you_mean(name, known).unwrap_or_else(|| match known {
+                [] => "it has none".to_owned(),
+                known => format!("it has {}", known.join(", ")),
+            });
+            let span = node.get(key).map_or(&node.span, |it| &it.span);
+            self.findings.error_with_help(code, span, message, help);
+        }
     }
 
     /// The side of a limit that is meant where none is named.

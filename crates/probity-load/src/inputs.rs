@@ -61,11 +61,11 @@ impl Inputs {
 
     /// The runners that some files are part of. None of them means all.
     pub fn touched_by(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<String> {
-        let holds = |files: &Files| changed.iter().any(|it| files.contains_key(it));
-        if holds(&self.shared) {
+        let has_any = |files: &Files| changed.iter().any(|it| files.contains_key(it));
+        if has_any(&self.shared) {
             return BTreeSet::new();
         }
-        let touched = self.runners.iter().filter(|(_, files)| holds(files));
+        let touched = self.runners.iter().filter(|(_, files)| has_any(files));
         touched.map(|(name, _)| name.clone()).collect()
     }
 

@@ -66,6 +66,7 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         limit_seconds: number(&mut fields, "limit_seconds"),
         stop_reason: fields.str("stop_reason").or_else(|| fields.str("finish_reason")),
         latency_ms: fields.number("latency_ms"),
+        ttft_ms: fields.number("ttft_ms"),
         cost_usd: fields.number("cost_usd"),
         ..RunResult::default()
     };

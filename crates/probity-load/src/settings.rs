@@ -217,6 +217,7 @@ impl Layer {
                 NodeValue::Number(text),
                 Kind::Count(_) | Kind::Amount | Kind::Share | Kind::Duration | Kind::Limit,
             ) => parse(*kind, text),
+            (NodeValue::Null, _) => return,
             (_, _) => Err(wanted(*kind)),
         };
         match parsed {

@@ -1,18 +1,29 @@
 //! The suite file: what to run, against what, and how to judge it.
 
 mod backend;
+mod defaults;
 mod judging;
+mod panel;
+mod prompt;
 mod runner;
 mod scorer;
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-pub use backend::{BackendConfig, BackendKind, Output, Price, Transport, Way};
+pub use backend::{
+    BackendConfig, BackendKind, CustomBody, CustomHttp, Method, Output, Price, Transport,
+    UsagePointers, Way,
+};
 pub(crate) use backend::{decode_response_format, decode_sampling};
-pub use runner::{RunnerConfig, WrittenAt};
+pub use defaults::CaseDefaults;
+pub use panel::PanelConfig;
+pub use prompt::{PromptConfig, Template, WrittenAt};
+pub(crate) use runner::Names;
+pub use runner::RunnerConfig;
 pub use scorer::{ScorerConfig, Start};
 
 use crate::{
@@ -24,7 +35,7 @@ use crate::{
 use probity_core::{
     criteria::CriteriaProblem,
     judging::RuleConfig,
-    located::Node,
+    located::{Node, NodeValue},
     problem::{Problem, Severity as ProblemSeverity, Source},
 };
 
@@ -52,10 +63,10 @@ pub struct Suite {
 }
 
 /// Who judges answers, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgeConfig {
-    /// The backend that is asked; none for the backend whose answers are judged.
-    pub backend: Option<String>,
+    /// Who is asked.
+    pub panel: PanelConfig,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
 }
@@ -84,8 +95,8 @@ impl Suite {
     ) -> (Option<Self>, Vec<Problem>) {
         let source = Source::file(text);
         let mut findings = Findings::default();
-        let suite = match dataset::parse_toml(text) {
-            Ok(root) => {
+        let suite = match tree(text, Path::new(&**file), &mut findings) {
+            Some(root) => {
                 let origin = |at| Origin::File(file.to_string(), source.line(at));
                 let suite =
                     decode(&root, &File { name: file, text, folder }, &origin, &mut findings);
@@ -95,26 +106,91 @@ impl Suite {
                 }
                 suite
             }
-            Err(error) => {
-                let span = error.span().unwrap_or_default();
-                findings.error("toml", &span, error.message().replace('\n', "; "));
-                Self::default()
-            }
+            None => Self::default(),
         };
         let usable = !findings.any_error();
         let mut problems: Vec<Problem> =
             findings.0.into_iter().map(|finding| finding.at(file, &source)).collect();
-        for problem in problems.iter_mut().filter(|it| it.code == backend::KEY_IN_FILE) {
-            if let Some(place) = &mut problem.place {
-                place.source.truncate(place.highlight.end);
-            }
-        }
+        hide_keys(&mut problems);
         (usable.then_some(suite), problems)
     }
 
     /// The backend of a name.
     pub fn backend(&self, name: &str) -> Option<&BackendConfig> {
         self.backends.iter().find(|backend| backend.name == name)
+    }
+}
+
+/// The names that a suite file has where none is given, the first one first.
+pub const USUAL_FILES: [&str; 3] = ["probity.toml", "probity.yaml", "probity.yml"];
+
+/// The suite file of the working directory: the first that exists of [`USUAL_FILES`], or else
+/// the first of them.
+pub fn usual_file() -> &'static Path {
+    let mut files = USUAL_FILES.iter().map(Path::new);
+    files.find(|path| path.exists()).unwrap_or(Path::new(USUAL_FILES[0]))
+}
+
+/// What a suite file says, in TOML unless its name says YAML.
+fn tree(text: &str, file: &Path, findings: &mut Findings) -> Option<Node> {
+    if dataset::Format::of_path(file) != Some(dataset::Format::Yaml) {
+        let error = match dataset::parse_toml(text) {
+            Ok(root) => return Some(root),
+            Err(error) => error,
+        };
+        let span = error.span().unwrap_or_default();
+        findings.error("toml", &span, error.message().replace('\n', "; "));
+        return None;
+    }
+    let root = match dataset::parse_yaml(text) {
+        Ok(root) => root,
+        Err(error) => {
+            findings.error("yaml", &error.span, error.message);
+            return None;
+        }
+    };
+    refuse_repeated(&root, findings);
+    (!findings.any_error()).then(|| without_empty(root))
+}
+
+/// Names of YAML tables that stand there twice; TOML's parser refuses them by itself.
+fn refuse_repeated(node: &Node, findings: &mut Findings) {
+    // Only for its errors.
+    if let NodeValue::Object(entries) = &node.value {
+        let _ = Fields::open(node, "a table", findings);
+        entries.iter().for_each(|entry| refuse_repeated(&entry.node, findings));
+    }
+    node.items().iter().for_each(|item| refuse_repeated(item, findings));
+}
+
+/// The suite without the parts that are empty, such as `gates:` with nothing but comments below.
+fn without_empty(mut root: Node) -> Node {
+    match &mut root.value {
+        NodeValue::Object(entries) => entries.retain(|it| it.node.value != NodeValue::Null),
+        // A file without anything in it is an empty suite, as in TOML.
+        NodeValue::Null => root.value = NodeValue::Object(Vec::new()),
+        NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) | NodeValue::Array(_) => {}
+    }
+    root
+}
+
+/// Shows nothing of a line with a key in it but what a problem is about.
+fn hide_keys(problems: &mut [Problem]) {
+    let line = |it: &Problem| it.place.as_ref().map(|place| place.line);
+    let with_keys: BTreeSet<_> =
+        problems.iter().filter(|it| it.code == backend::KEY_IN_FILE).filter_map(line).collect();
+    for place in problems.iter_mut().filter_map(|it| it.place.as_mut()) {
+        if !with_keys.contains(&place.line) {
+            continue;
+        }
+        place.source.truncate(place.highlight.end);
+        let (before, shown) = place.source.split_at(place.highlight.start);
+        // A value that stands before may be a key as well.
+        if before.contains(['"', '\'', ':']) {
+            let blank = " ".repeat(before.chars().count());
+            place.highlight = blank.len()..blank.len() + shown.len();
+            place.source = blank + shown;
+        }
     }
 }
 
@@ -186,7 +262,7 @@ fn decode(
     let judge = judge.unwrap_or_default();
     let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
-        only_judges: runner::only_judges(runners, judge.backend.as_deref(), &backends),
+        only_judges: runner::only_judges(runners, &judge.panel.judges, &backends),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
@@ -196,7 +272,7 @@ fn decode(
         source: &source,
     };
     let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
-    let place = |node: &Node| WrittenAt::new(name, &source, &node.span);
+    let scorers = scorers.map(|node| scorer::decode(node, &surroundings, findings));
     Suite {
         rules: RuleConfig {
             policies: policies
@@ -214,7 +290,7 @@ fn decode(
         backends,
         runners: runners.unwrap_or_default(),
         judge,
-        scorers: scorers.map(|node| scorer::decode(node, &place, findings)).unwrap_or_default(),
+        scorers: scorers.unwrap_or_default(),
         parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),
@@ -223,12 +299,14 @@ fn decode(
 }
 
 fn decode_judge(node: &Node, backends: &[BackendConfig], findings: &mut Findings) -> JudgeConfig {
-    let Some(mut fields) = Fields::new(node, "`judge`", &["backend", "swap"], findings) else {
+    const KNOWN: &[&str] =
+        &["backend", "backends", "swap", "combine", "repeats", "structured", "rubric_prompt"];
+    let Some(mut fields) = Fields::new(node, "`judge`", KNOWN, findings) else {
         return JudgeConfig::default();
     };
-    let backend = fields.text("backend");
-    runner::check_backend(backend.as_deref(), "backend", backends, &mut fields);
-    JudgeConfig { backend, swap: fields.boolean("swap").unwrap_or(false) }
+    let usual = PanelConfig::default();
+    let panel = panel::decode(&panel::Keys::OF_SUITE, backends, &usual, &mut fields);
+    JudgeConfig { panel, swap: fields.boolean("swap").unwrap_or(false) }
 }
 
 /// A suite of a later kind is not guessed at.

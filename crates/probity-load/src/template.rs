@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, io, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
 
-pub use fill::{BadMessage, fill_messages, fill_values};
+pub use fill::{BadMessage, fill_json, fill_messages, fill_values};
 
 /// Bytes of the longest text that a template may become.
 pub const LARGEST_RESULT: usize = 16 << 20;
@@ -151,6 +151,27 @@ pub fn undefined_variables(
         .collect();
     missing.sort_unstable();
     Ok(missing)
+}
+
+/// The members of a variable that a template names, such as `a` and `b` of `{{ v.a ~ v.b }}`; an
+/// empty one where it uses the variable as a whole.
+pub fn members_of(text: &str, variable: &str) -> Result<Vec<String>, TemplateError> {
+    if !is_template(text) {
+        return Ok(Vec::new());
+    }
+    scan::scan(text)?;
+    let engine = engine::engine(MOST_STEPS, 0);
+    let template =
+        engine.template_from_str(text).map_err(|error| TemplateError::of(&error, text))?;
+    let member = |name: &String| {
+        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+        (first == variable).then(|| rest.split('.').next().unwrap_or("").to_owned())
+    };
+    let mut members: Vec<String> =
+        template.undeclared_variables(true).iter().filter_map(member).collect();
+    members.sort_unstable();
+    members.dedup();
+    Ok(members)
 }
 
 /// The text with its variables filled in; a variable without a value is an error.

@@ -1,5 +1,7 @@
 //! Two or more runs beside each other.
 
+mod page;
+
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
@@ -15,10 +17,12 @@ use serde_json::{Value, json};
 
 use crate::{
     json::figures,
-    markdown::escape::{cell, html as escaped},
+    markdown::escape::cell,
     plain::one_line,
     text::{millis, shown_interval},
 };
+
+pub use page::{Find, html};
 
 /// Flips of a kind that are listed; JSON has them all.
 const LISTED: usize = 25;
@@ -58,6 +62,8 @@ pub struct Pair {
     pub adjusted_p: Option<f64>,
     /// Why flipped cases did not pass, in the run where they did not.
     pub reasons: BTreeMap<String, String>,
+    /// The cases that have not flipped, those that do not pass now first.
+    pub unchanged: Vec<String>,
     /// A difference, and how many cases it takes to see it.
     pub needed: Option<(f64, u64)>,
 }
@@ -188,6 +194,7 @@ pub fn json(comparison: &Comparison) -> Value {
         value.insert("name".to_owned(), json!(side.name));
         value.insert("runner".to_owned(), json!(side.report.lane.runner));
         value.insert("backend".to_owned(), json!(side.report.lane.backend));
+        value.insert("variant".to_owned(), json!(side.report.lane.variant));
         value.insert("model".to_owned(), json!(side.report.lane.model));
         value
     };
@@ -235,66 +242,6 @@ pub fn json(comparison: &Comparison) -> Value {
         "notes": notes,
     })
 }
-
-/// One page for a browser, that asks for nothing else.
-pub fn html(comparison: &Comparison) -> String {
-    let Comparison { sides, pairs, notes } = comparison;
-    let mut text = String::from(HEAD);
-    text.push_str("<h1>Comparison</h1><table><tr><th></th><th>passed</th><th>95 %</th><th>pass</th><th>fail</th><th>error</th><th>p95</th><th>cost</th></tr>");
-    for side in sides {
-        let row = Row::of(&side.report.metrics);
-        let _ = write!(text, "<tr><th>{}</th>", escaped(&side.name));
-        let counts = [row.pass.to_string(), row.fail.to_string(), row.errors()];
-        let Row { rate, interval, p95, cost, .. } = row;
-        for cell in [rate, interval].into_iter().chain(counts).chain([p95, cost]) {
-            let _ = write!(text, "<td>{}</td>", escaped(&cell));
-        }
-        text.push_str("</tr>");
-    }
-    text.push_str("</table>");
-    for pair in pairs {
-        let _ = write!(text, "<h2>{}</h2>", escaped(&title(sides, pair)));
-        let _ = write!(text, "<p>{}</p>", escaped(&summary(&pair.changes)));
-        if let Some(told) = difference(pair) {
-            let _ = write!(text, "<p>{}</p>", escaped(&told));
-        }
-        if let Some(skills) = &pair.skills {
-            let _ = write!(text, "<p>{}</p>", escaped(&skills.to_string()));
-        }
-        text.push_str("<table><tr><th></th><th>case</th><th>why</th></tr>");
-        for (word, ids) in flips(&pair.changes) {
-            for id in ids {
-                let reason = pair.reasons.get(id).map_or(String::new(), |it| one_line(it, 300));
-                let (id, reason) = (escaped(id), escaped(&reason));
-                let class = word.split(' ').next().unwrap_or("");
-                let _ = write!(
-                    text,
-                    "<tr class=\"{class}\"><td>{word}</td><td><code>{id}</code></td><td>{reason}</td></tr>"
-                );
-            }
-        }
-        text.push_str("</table>");
-    }
-    for note in notes {
-        let _ = write!(text, "<p class=\"note\">{}</p>", escaped(note));
-    }
-    text.push_str("</main></html>\n");
-    text
-}
-
-const HEAD: &str = concat!(
-    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">",
-    "<meta name=\"viewport\" content=\"width=device-width\">",
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-    "<title>Probity comparison</title><style>",
-    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:0}",
-    "main{max-width:64rem;margin:0 auto;padding:1.5rem}h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}",
-    "table{border-collapse:collapse;width:100%}td,th{padding:.3rem .6rem;text-align:left;",
-    "border-bottom:1px solid color-mix(in srgb,currentColor 15%,transparent);vertical-align:top}",
-    "td{font-variant-numeric:tabular-nums;overflow-wrap:anywhere}",
-    ".worse td:first-child{color:#d33;font-weight:600}.fixed td:first-child{color:#293}.note{opacity:.75}",
-    "</style><main>",
-);
 
 /// The figures of a side as people read them.
 struct Row {

@@ -14,7 +14,7 @@ use probity_core::{
 use crate::answers;
 
 /// The columns, in their order.
-pub const COLUMNS: [&str; 21] = [
+pub const COLUMNS: [&str; 24] = [
     "runner",
     "backend",
     "model",
@@ -36,6 +36,9 @@ pub const COLUMNS: [&str; 21] = [
     "error_kind",
     "source",
     "case_verdict",
+    "ttft_ms",
+    "tokens_per_second",
+    "variant",
 ];
 
 /// The header and a row for each result.
@@ -84,6 +87,9 @@ fn write_row(
         case.error.as_ref().map_or("", |it| it.kind.as_str()).into(),
         case.source.as_str().into(),
         case_verdict.as_str().into(),
+        number(case.ttft_ms).into(),
+        case.tokens_per_second.map(|it| format!("{it:.1}")).unwrap_or_default().into(),
+        text(lane.variant.as_deref().unwrap_or_default()),
     ];
     for (at, cell) in cells.iter().enumerate() {
         if at > 0 {

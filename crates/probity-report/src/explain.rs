@@ -8,13 +8,14 @@ use probity_core::{
     classification::Verdict,
     details::CommandDetails,
     evaluation::time,
+    opinion::{JudgedCheck, Opinion, Said, Statement},
     record::{Asked, CaseRecord, Lane},
     score::Score,
     span::Span,
     visible::safe,
 };
 
-use crate::plain::one_line;
+use crate::{plain::one_line, text::speed};
 
 const TITLE: Style = Style::new().bold();
 const MARK: Style = AnsiColor::Yellow.on_default();
@@ -34,6 +35,9 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
     let mut text = String::new();
     head(&mut text, lane, record);
     scores(&mut text, &record.classification.scores);
+    for check in &record.classification.details.judged {
+        opinions(&mut text, check);
+    }
     if let Some(command) = &record.classification.details.command {
         commands(&mut text, command);
     }
@@ -69,11 +73,11 @@ fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
         true => format!(", repeat {}", record.repeat + 1),
         false => String::new(),
     };
-    let (runner, backend) = (one_line(&lane.runner, 60), one_line(&lane.backend, 60));
+    let lane = one_line(&lane.key().to_string(), 120);
     let style = style_of(*verdict);
     let _ = writeln!(
         text,
-        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({runner} on {backend}{repeat})",
+        "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({lane}{repeat})",
         one_line(case_id, 120)
     );
     field(text, "why", &one_line(&record.why(), 1000));
@@ -134,6 +138,33 @@ fn scores(text: &mut String, scores: &[Score]) {
     }
 }
 
+/// What judges said, one after the other.
+fn opinions(text: &mut String, check: &JudgedCheck) {
+    let agreement = check.agreement.map(|it| format!(", {:.0} % of pairs agree", it * 100.0));
+    let several = agreement.map(|it| format!(": {}{it}", check.combine)).unwrap_or_default();
+    let name = one_line(&check.check, 40);
+    let _ = writeln!(text, "\n  {TITLE}judged {name}{TITLE:#}{several}");
+    for Opinion { judge, said } in &check.opinions {
+        let judge = one_line(judge, 40);
+        let judged = match said {
+            Said::Judged(judged) => judged,
+            Said::Failed { error } => {
+                let _ = writeln!(text, "    {judge}: no answer: {}", one_line(error, 300));
+                continue;
+            }
+        };
+        let passed = if judged.passed == Some(true) { "pass" } else { "fail" };
+        let reason = one_line(&judged.reason, 300);
+        let _ = writeln!(text, "    {judge}: {passed} {:.2}  {reason}", judged.score);
+        for Statement { text: stated, holds, reason } in &judged.statements {
+            let word = if *holds { "yes" } else { "no" };
+            let reason = reason.as_deref().filter(|it| !it.is_empty());
+            let reason = reason.map(|it| format!(" ({})", one_line(it, 200))).unwrap_or_default();
+            let _ = writeln!(text, "      {word:<3}  {}{reason}", one_line(stated, 300));
+        }
+    }
+}
+
 fn commands(text: &mut String, command: &CommandDetails) {
     let _ = writeln!(text, "\n  {TITLE}command{TITLE:#}");
     let mut line = |name: &str, value: &str| {
@@ -183,6 +214,11 @@ fn calls(text: &mut String, record: &CaseRecord) {
     let (input, output) = (tokens(record.usage.input_tokens), tokens(record.usage.output_tokens));
     let estimated = if record.usage.estimated { " (estimated)" } else { "" };
     let cost = record.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.6}"));
+    if let Some(ttft) = record.ttft_ms {
+        let per_second = record.tokens_per_second.map(|it| format!(", then {}", speed(it)));
+        let first = format!("first token after {}{}", span(ttft), per_second.unwrap_or_default());
+        field(text, "stream", &first);
+    }
     field(text, "tokens", &format!("{input} in, {output} out{estimated}{cost}"));
     field(text, "calls", &record.calls.to_string());
     for failed in &record.failures {

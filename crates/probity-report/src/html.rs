@@ -38,7 +38,7 @@ const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
 const STYLE_DIGEST: &str = "4om3Xbi+A72v7AvaJ10tVTLE8zcg1sOuDG1HZTwBKYY=";
-const SCRIPT_DIGEST: &str = "LeZyBElKdpcVViScHqm1YRtHePra2R9y13eoYH21N78=";
+const SCRIPT_DIGEST: &str = "3DtC+qztqwyYnhYRi3shORUMzLuxbl0BRLG4PABLJak=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {

@@ -20,10 +20,12 @@ const TEXT: usize = 2_000;
 pub struct Regression<'a> {
     /// The suite.
     pub suite: &'a str,
-    /// `RUNNER on BACKEND`, and the model.
+    /// What the lane is called.
     pub title: &'a str,
     /// The runner alone.
     pub runner: &'a str,
+    /// The prompt variant, if the runner has several.
+    pub variant: Option<&'a str>,
     /// The model that was asked.
     pub model: Option<&'a str>,
     /// What it is held against.
@@ -40,8 +42,8 @@ pub struct Regression<'a> {
 
 /// The draft in Markdown: a title, what happened, how to see it again.
 pub fn render(regression: &Regression<'_>) -> String {
-    let Regression { suite, title, runner, model, before, run, dataset_digest, changes, cases } =
-        regression;
+    let Regression { suite, title, runner, variant, model, before, run, .. } = regression;
+    let Regression { dataset_digest, changes, cases, .. } = regression;
     let worse = &changes.regressions;
     let count = match worse.len() {
         1 => "1 case".to_owned(),
@@ -61,7 +63,8 @@ pub fn render(regression: &Regression<'_>) -> String {
     text.push_str("\n## See it again\n\n");
     let ids: Vec<&str> = worse.iter().take(SHOWN).map(String::as_str).collect();
     let [suite, runner, ids] = [*suite, *runner, &ids.join(",")].map(shell_word);
-    let command = format!("probity run {suite} {runner} --case {ids}");
+    let variant = variant.map(|it| format!(" --variant {}", shell_word(it))).unwrap_or_default();
+    let command = format!("probity run {suite} {runner}{variant} --case {ids}");
     text.push_str(&fenced(&command));
     text.push_str("\n## Cases\n");
     for id in worse.iter().take(SHOWN) {

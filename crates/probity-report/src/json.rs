@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answers;
 
-/// One object for a single runner on one backend, else `{ "runners": [...], "consistency": [...] }`.
+/// One object for a single lane, else `{ "runners": [...], "consistency": [...] }`.
 ///
 /// The same records are the same bytes: names are sorted, numbers rounded, times in UTC. No more
 /// than one case is in memory.
@@ -104,10 +104,7 @@ impl Serialize for FailedCases<'_> {
         // What does not add up here is a fault of this program, and must not look like a result.
         match result.validate_listing(listed).first() {
             None => list.end(),
-            Some(wrong) => {
-                let EvaluationResult { runner, backend, .. } = result;
-                Err(S::Error::custom(format!("{runner} on {backend}: {wrong}")))
-            }
+            Some(wrong) => Err(S::Error::custom(format!("{}: {wrong}", result.lane()))),
         }
     }
 }
@@ -127,6 +124,7 @@ pub fn write_lines(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) ->
 pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
     json!({
         "runner": lane.runner,
+        "variant": lane.variant,
         "backend": lane.backend,
         "replayed": lane.replayed,
         "case_id": case.case_id,
@@ -144,6 +142,8 @@ pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
         "source": case.source,
         "started": time(case.started_ms),
         "latency_ms": case.latency_ms,
+        "ttft_ms": case.ttft_ms,
+        "tokens_per_second": case.tokens_per_second,
         "elapsed_ms": case.elapsed_ms,
         "usage": case.usage,
         "cost_usd": case.cost_usd,

@@ -124,6 +124,7 @@ fn write_lane(
     )?;
     let properties = [
         ("run", Some(run.run_id.as_str())),
+        ("variant", lane.variant.as_deref()),
         ("model", lane.model.as_deref()),
         ("replayed", lane.replayed.then_some("true")),
         ("dataset_digest", Some(lane.dataset_digest.as_str())),
@@ -145,7 +146,7 @@ fn write_case(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let case = counted.telling();
-    let class = format!("{}.{}", run.suite, report.lane.runner);
+    let class = format!("{}.{}", run.suite, report.lane.key().task());
     let repeat = match case.repeat {
         n if n > 0 && report.lane.judging.min_pass.is_none() => format!(" [repeat {n}]"),
         _ => String::new(),

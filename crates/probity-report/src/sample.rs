@@ -129,18 +129,22 @@ fn facts(case: &CaseRecord) -> ResultFacts {
         error: case.error.as_ref().map(|it| it.kind),
         source: case.source,
         latency_ms: case.latency_ms,
+        ttft_ms: case.ttft_ms,
+        tokens_per_second: case.tokens_per_second,
         usage: case.usage,
         cost_usd: case.cost_usd,
         calls: case.calls,
         started_ms: case.started_ms,
         elapsed_ms: case.elapsed_ms,
         evidence: None,
+        judged: Vec::new(),
     }
 }
 
 pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
     Lane {
         runner: "commands".to_owned(),
+        variant: None,
         kind: RunnerKind::Command,
         backend: backend.to_owned(),
         backend_kind: "openai".to_owned(),
@@ -151,6 +155,7 @@ pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: Judging { gates: Gate::defaults(RunnerKind::Command), ..Judging::default() },
     }
@@ -189,6 +194,8 @@ pub(crate) fn passed(id: &str) -> CaseRecord {
         model: Some("model-as-answered".to_owned()),
         source: Source::Backend,
         latency_ms: 120,
+        ttft_ms: Some(40),
+        tokens_per_second: Some(50.0),
         usage: Usage { input_tokens: Some(12), output_tokens: Some(5), ..Usage::default() },
         cost_usd: Some(0.000_25),
         calls: 1,
@@ -252,6 +259,8 @@ pub(crate) fn failed_call(id: &str) -> CaseRecord {
     let details = Details { error_details: Some("try later".to_owned()), ..Details::default() };
     CaseRecord {
         reply: None,
+        ttft_ms: None,
+        tokens_per_second: None,
         failures: vec![failure(1, Some(500)), failure(2, None)],
         error: Some(error),
         stop_reason: None,
@@ -355,6 +364,7 @@ fn divided(runner: &str) -> Consistency {
     divergences[2].groups[0].members.pop();
     Consistency {
         runner: runner.to_owned(),
+        variant: None,
         backends: ["small", "large", "third"].map(str::to_owned).into(),
         repeats: 1,
         agree: 12,

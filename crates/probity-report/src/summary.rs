@@ -102,6 +102,7 @@ fn runner(report: &LaneReport) -> Value {
     };
     json!({
         "runner": lane.runner,
+        "variant": lane.variant,
         "backend": lane.backend,
         "kind": lane.kind,
         "model": lane.model,

@@ -4,7 +4,9 @@ pub(crate) mod consistency;
 mod failing;
 mod lane;
 mod lanes;
+mod matrix;
 mod since;
+mod table;
 mod verdict;
 
 use std::{fmt::Write as _, io};
@@ -14,7 +16,7 @@ use probity_core::{
     dollars::dollars,
     gate::GateStatus,
     metrics::Metrics,
-    record::{CallError, LaneStatus},
+    record::{CallError, LaneKey, LaneStatus},
     view::{Cases, LaneReport, RunView},
 };
 
@@ -72,12 +74,15 @@ impl<'a> Page<'a> {
     fn label(&self, report: &LaneReport) -> String {
         let lanes = &self.run.lanes;
         let lane = &report.lane;
-        if lanes.iter().all(|it| it.lane.runner == lane.runner) {
-            lane.backend.clone()
-        } else if lanes.iter().all(|it| it.lane.backend == lane.backend) {
-            lane.runner.clone()
-        } else {
-            report.title()
+        let LaneKey { runner, variant, backend } = lane.key();
+        let same_runner = lanes.iter().all(|it| it.lane.runner == runner);
+        let same_backend = lanes.iter().all(|it| it.lane.backend == backend);
+        match variant {
+            None if same_runner => backend.to_owned(),
+            Some(variant) if same_runner && same_backend => variant.to_owned(),
+            Some(variant) if same_runner => format!("{variant} on {backend}"),
+            None | Some(_) if same_backend => lane.key().task(),
+            None | Some(_) => report.title(),
         }
     }
 
@@ -96,6 +101,7 @@ pub fn render(page: &Page<'_>) -> io::Result<String> {
     }
     if page.has_several_lanes() {
         lanes::write(&mut text, page);
+        matrix::write(&mut text, run, page.width);
     }
     for report in &run.lanes {
         match page.extent {
@@ -233,6 +239,11 @@ pub fn millis(value: f64) -> String {
         value if value < 1000.0 => format!("{value}ms"),
         value => format!("{:.2}s", value / 1000.0),
     }
+}
+
+/// How fast tokens came.
+pub(crate) fn speed(per_second: f64) -> String {
+    format!("{per_second:.1} tokens/s")
 }
 
 #[cfg(test)]

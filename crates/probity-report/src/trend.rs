@@ -13,10 +13,10 @@ use crate::{
     text::{millis, shown_interval},
 };
 
-/// One runner on one backend over several runs, the oldest first.
+/// One lane over several runs, the oldest first.
 #[derive(Clone, Debug)]
 pub struct Trend {
-    /// `RUNNER on BACKEND`.
+    /// What the lane is called.
     pub title: String,
     /// Its runs.
     pub points: Vec<Point>,

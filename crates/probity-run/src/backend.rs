@@ -6,21 +6,29 @@ pub mod open;
 pub mod program;
 
 mod address;
+mod custom;
 mod dialect;
+mod language;
 mod silence;
+mod stream;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 pub use probity_core::reply::Reply;
 use probity_core::{
+    case::TestCase,
     failure::ErrorKind,
     record::{CacheKind, CallError, InputDigest, Usage},
-    request::{Need, Request},
+    request::{Need, Request, Sampling},
     span::Span,
 };
-use probity_load::suite::{BackendKind, Price};
-
-use serde_json::Value;
+use probity_load::suite::{BackendKind, Price, Way};
+use serde_json::{Value, json};
 
 use function::Function;
 use http::Http;
@@ -35,15 +43,35 @@ pub struct Ask<'a> {
     pub request: &'a Request,
     /// Which of the repeats it is for, from 0.
     pub repeat: u32,
-    /// The variables of the case, for functions that are told of them.
-    pub vars: &'a Vars,
+    /// What it is asked for.
+    pub about: Option<&'a About>,
 }
 
-/// The variables of a case.
-pub type Vars = BTreeMap<String, Value>;
+/// A case, and the conversations that it has.
+#[derive(Debug)]
+pub struct About {
+    /// The case.
+    pub case: Arc<TestCase>,
+    /// The ids that servers gave its conversations, by ours. Its questions are asked one by one.
+    sessions: Mutex<BTreeMap<String, String>>,
+}
 
-/// Those of a request that is for no case.
-pub static NO_VARS: Vars = Vars::new();
+impl About {
+    /// A case that nobody has been asked about.
+    pub fn new(case: Arc<TestCase>) -> Self {
+        Self { case, sessions: Mutex::default() }
+    }
+
+    fn session(&self, conversation: &str) -> Option<String> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(conversation).cloned()
+    }
+
+    fn keep_session(&self, conversation: String, session: String) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(conversation, session);
+    }
+}
 
 /// A call that came to nothing, and what it used all the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,7 +204,7 @@ impl Backend {
     /// are estimated.
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
         let reply = match &self.wire {
-            Wire::Http(http) => http.ask(ask.request, limit).await?,
+            Wire::Http(http) => http.ask(ask, limit).await?,
             // It says what was recorded, and asks nobody.
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
             Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
@@ -188,17 +216,36 @@ impl Backend {
         Ok(reply.with_estimated_usage(ask.request))
     }
 
+    /// Those of some settings of a request that it cannot take.
+    pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        match &self.wire {
+            Wire::Http(http) => http.ignored(sampling),
+            // What a function is told of them is up to its `config`.
+            Wire::Program(_) | Wire::Function(_) => sampling.names().collect(),
+            Wire::Replay(_) | Wire::Echo => Vec::new(),
+            #[cfg(test)]
+            Wire::Scripted(_) => Vec::new(),
+        }
+    }
+
     /// What it cannot be asked for.
-    pub fn lacks(&self) -> &'static [Need] {
+    pub fn lacks(&self) -> Cow<'static, [Need]> {
         match &self.wire {
             Wire::Http(http) => http.lacks(),
             // A program gets one text.
-            Wire::Program(_) => &Need::ALL,
-            Wire::Function(_) => Function::LACKS,
-            Wire::Replay(_) | Wire::Echo => &[],
+            Wire::Program(_) => Cow::Borrowed(&Need::ALL),
+            Wire::Function(_) => Cow::Borrowed(Function::LACKS),
+            Wire::Replay(_) | Wire::Echo => Cow::Borrowed(&[]),
             #[cfg(test)]
-            Wire::Scripted(_) => &[],
+            Wire::Scripted(_) => Cow::Borrowed(&[]),
         }
+    }
+
+    /// Whether it is known to keep to a JSON Schema that is sent along, whatever the model.
+    pub fn keeps_to_schemas(&self) -> bool {
+        let local = [BackendKind::Ollama, BackendKind::Vllm, BackendKind::Llamacpp];
+        let kinds = [&local[..], &[BackendKind::OpenaiResponses, BackendKind::Gemini]].concat();
+        matches!(self.wire, Wire::Http(_)) && self.kind.is_some_and(|it| kinds.contains(&it))
     }
 
     /// How many repeats there are answers to; none where any number can be asked.
@@ -253,31 +300,45 @@ impl Backend {
         self.price.is_some() || self.reports_cost
     }
 
-    /// What is asked with which parameters. Only a function is told the variables of the case.
-    pub fn digest(&self, request: &Request, vars: &Vars) -> InputDigest {
-        let asked = request.digest(&self.parameters);
+    /// How it is asked over HTTP, if it is.
+    pub fn http(&self) -> Option<&Http> {
         match &self.wire {
-            Wire::Function(_) if !vars.is_empty() => {
-                let vars = serde_json::to_string(vars).unwrap_or_default();
-                InputDigest::of([&asked.0[..], vars.as_bytes()])
-            }
-            Wire::Function(_) | Wire::Http(_) | Wire::Program(_) | Wire::Replay(_) | Wire::Echo => {
-                asked
-            }
+            Wire::Http(http) => Some(http),
+            Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => None,
             #[cfg(test)]
-            Wire::Scripted(_) => asked,
+            Wire::Scripted(_) => None,
+        }
+    }
+
+    /// Whether an answer depends on more than what is sent, so that it is not kept for others.
+    pub fn has_sessions(&self) -> bool {
+        self.http().is_some_and(Http::has_sessions)
+    }
+
+    /// What is asked with which parameters, for a case.
+    pub fn digest(&self, case: Option<&TestCase>, request: &Request) -> InputDigest {
+        let plain = request.digest(&self.parameters);
+        match case.and_then(|case| self.own_values(case)) {
+            None => plain,
+            Some(values) => InputDigest::of([&plain.0[..], values.to_string().as_bytes()]),
+        }
+    }
+
+    /// What a case brings along beside what it asks, if it is told of that.
+    fn own_values(&self, case: &TestCase) -> Option<Value> {
+        match &self.wire {
+            Wire::Http(http) => http.own_values(case),
+            Wire::Function(_) => Some(json!(case.prompt_vars)),
+            Wire::Program(_) | Wire::Replay(_) | Wire::Echo => None,
+            #[cfg(test)]
+            Wire::Scripted(_) => None,
         }
     }
 
     /// What is asked of whom, with which parameters, for which repeat.
     pub fn cache_key(&self, ask: &Ask<'_>) -> InputDigest {
-        let address = match &self.wire {
-            Wire::Http(http) => http.url(),
-            Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => "",
-            #[cfg(test)]
-            Wire::Scripted(_) => "",
-        };
-        let asked = self.digest(ask.request, ask.vars).0;
+        let address = self.http().map_or("", Http::url);
+        let asked = self.digest(ask.about.map(|it| &*it.case), ask.request).0;
         InputDigest::of([address.as_bytes(), &asked, &ask.repeat.to_le_bytes()])
     }
 
@@ -293,6 +354,18 @@ impl Backend {
             })
         })
     }
+}
+
+/// The reply in a stream of a kind of server that came in these pieces; none if it is no reply.
+/// For those who test that pieces make no difference.
+pub fn streamed(kind: BackendKind, pieces: &[&[u8]]) -> Option<Reply> {
+    let is_server = kind.way() == Way::Server;
+    let service = is_server.then(|| dialect::Service::of(kind))?;
+    let mut listener = stream::Listener::new(&service.dialect.stream);
+    for piece in pieces {
+        listener.hear(piece).ok()?;
+    }
+    listener.finish().ok()
 }
 
 fn echo(ask: &Ask<'_>) -> Reply {

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_core::{
-    case::RubricCriterion, failure::ErrorKind, record::CallError, request::Request,
-};
-use probity_grade::judge::{Dialogue, Judgement, Next, Question};
+use probity_core::{case::RubricCriterion, failure::ErrorKind, record::CallError};
+use probity_grade::judge::{Dialogue, Interview as _, Judgement, Marked, Next, Question};
 use probity_load::settings::Settings;
 use tokio::{
     sync::Semaphore,
@@ -14,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::{Ask, Backend, NO_VARS},
+    backend::{Ask, Backend},
     retry::{self, Situation},
 };
 
@@ -94,14 +92,14 @@ async fn ask_one(
     let answers: Vec<&str> = labelled.answers.iter().map(String::as_str).collect();
     let Labelled { task, criteria, .. } = labelled;
     let question = Question { task, criteria, answers: &answers };
-    let system: Arc<str> = question.system().into();
+    let interview = Marked::new(question, settings.seed);
     let deadline = Instant::now() + settings.timeouts.case;
-    let mut dialogue = Dialogue::new(question, settings.seed);
+    let mut dialogue = Dialogue::default();
     loop {
-        let request = Request::new(Some(system.clone()), dialogue.prompt());
-        let ask = Ask { request: &request, repeat: 0, vars: &NO_VARS };
+        let request = interview.request(&dialogue);
+        let ask = Ask { request: &request, repeat: 0, about: None };
         let reply = call(judge, settings, &ask, deadline).await.map_err(Unjudged::Failed)?;
-        match dialogue.hear(&reply) {
+        match dialogue.hear(interview.read(&reply)) {
             Next::Done(judgement) => return Ok(judgement),
             Next::Again => {}
             Next::GiveUp(why) => return Err(Unjudged::Unreadable(why)),

@@ -209,6 +209,7 @@ impl Test {
                 | Metric::Flaky
                 | Metric::UnexpectedFailures
                 | Metric::Latency(_)
+                | Metric::Ttft(_)
                 | Metric::CostUsd
                 | Metric::CostPerPass
                 | Metric::Tokens

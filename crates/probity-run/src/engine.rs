@@ -35,7 +35,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::Backend,
+    backend::{About, Backend},
     budget::{Ledger, Left, Meter, Used},
     clock::now_ms,
     decide::Seen,
@@ -50,7 +50,7 @@ use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
 pub(crate) use handle::{Handle, Query, Target, Unanswered};
-pub(crate) use task::{Ended, ask_judge, failed, failed_with, finish};
+pub(crate) use task::{Ended, JudgeCall, ask_judge, failed, failed_with, finish};
 
 /// What a run came to in this session.
 #[derive(Clone, Debug, PartialEq)]
@@ -296,19 +296,6 @@ impl Engine {
         self.events.send(stamped).await.map_err(|_| Halt::Unheard)
     }
 
-    /// Begins the lanes of a stage, except those whose backend was given up before.
-    fn open(&mut self, stage: &[usize]) {
-        for &at in stage {
-            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
-            let lane = &mut self.lanes[at];
-            match given_up {
-                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
-                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
-                None => lane.open(self.backends[lane.backend].backend.clone(), self.rules),
-            }
-        }
-    }
-
     /// Tells of the lanes that have just ended.
     async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Halt> {
         for &at in stage {
@@ -406,10 +393,11 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let LaneState { backend, judge, .. } = self.lanes[at];
-        let (subject, judge) = (party(backend), judge.map(party));
+        let backend = self.lanes[at].backend;
+        let subject = party(backend);
+        let judges: Vec<BackendRef> = self.lanes[at].judges.iter().copied().map(party).collect();
         self.backends[backend].pacer.begin_case();
-        if let Some(judge) = judge.as_ref().filter(|it| it.at != backend) {
+        for judge in judges.iter().filter(|it| it.at != backend) {
             self.backends[judge.at].pacer.enter();
         }
         self.permit(at, backend)?;
@@ -418,7 +406,8 @@ impl Engine {
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
-        let handle = Handle::new(serial, subject, judge, case.case.clone(), self.shared.clone());
+        let about = About::new(case.case.clone());
+        let handle = Handle::new(serial, subject, judges, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

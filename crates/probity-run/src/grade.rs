@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use probity_core::{
     classification::Classification,
+    opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
-    run_result::{Assessment, RunError, RunResult},
+    run_result::{RunError, RunResult},
 };
-use probity_grade::{Expectation, classify, script::ScorerInput};
+use probity_grade::{
+    Expectation, classify,
+    judge::{Inquiry, Shown},
+    script::ScorerInput,
+};
 use serde_json::Value;
 
 use crate::{
@@ -43,8 +48,8 @@ pub(crate) struct Received<'a> {
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
     pub(crate) chosen: Option<&'a [String]>,
-    /// What a judge made of the reply.
-    pub(crate) assessments: &'a [Result<Assessment, String>],
+    /// What judges made of the reply.
+    pub(crate) assessments: &'a [Assessment],
     /// What scorers returned.
     pub(crate) scored: &'a [Result<Value, String>],
 }
@@ -69,6 +74,20 @@ pub(crate) fn scorer_inputs(
     let received = Received { reply: Some(reply), ..Received::default() };
     with_result(case, backend, spent, received, |expectation, result| {
         expectation.scorer_inputs(result)
+    })
+}
+
+/// What a judge is shown of a reply, or why it cannot be asked.
+pub(crate) fn shown(
+    case: &Prepared,
+    backend: &Backend,
+    spent: &Spent,
+    reply: &Reply,
+    inquiry: &Inquiry,
+) -> Result<Shown, String> {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, backend, spent, received, |expectation, result| {
+        expectation.shown(inquiry, result)
     })
 }
 
@@ -100,6 +119,7 @@ fn with_result<T>(
         limit_seconds: Some(&limit_seconds),
         stop_reason: reply.and_then(|reply| reply.stop_reason.as_deref()),
         latency_ms: Some(millis(spent.latency) as f64),
+        ttft_ms: reply.and_then(|it| it.first_token).map(|it| millis(it) as f64),
         cost_usd: spent.cost_usd,
         chosen,
         assessments,
@@ -119,7 +139,9 @@ pub(crate) fn record(
     let verdict = case.expectation.verdict(&classification);
     let Account { spent, asked } = account;
     let text = reply.as_ref().map(|reply| reply.answer().into_owned());
-    let Reply { reasoning, stop_reason, model, source, .. } = reply.unwrap_or_default();
+    let tokens_per_second = reply.as_ref().and_then(Reply::tokens_per_second);
+    let Reply { reasoning, stop_reason, model, source, first_token, .. } =
+        reply.unwrap_or_default();
     CaseRecord {
         case_id: case.case_id,
         repeat: case.repeat,
@@ -133,6 +155,8 @@ pub(crate) fn record(
         model,
         source,
         latency_ms: millis(spent.latency),
+        ttft_ms: first_token.map(millis),
+        tokens_per_second,
         usage: spent.usage,
         cost_usd: spent.cost_usd,
         calls: spent.calls,

@@ -4,6 +4,7 @@
 //! `probity-core`. Modules here that are named after no kind are what several of them share.
 
 mod activation;
+pub(crate) mod assess;
 mod choosing;
 mod command;
 mod comparing;
@@ -189,7 +190,12 @@ pub(crate) struct Asking<'a> {
 impl Asking<'_> {
     /// The request and the parameters of the backend.
     fn plain(&self) -> InputDigest {
-        self.backend.digest(self.request, &self.case.prompt_vars)
+        self.digest(self.request)
+    }
+
+    /// A request and the parameters of the backend.
+    fn digest(&self, request: &Request) -> InputDigest {
+        self.backend.digest(Some(self.case), request)
     }
 }
 

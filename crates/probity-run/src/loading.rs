@@ -19,7 +19,7 @@ use probity_core::{
 use probity_load::{
     function::{self, Language, split_name},
     inputs,
-    suite::{RunnerConfig, Start},
+    suite::{RunnerConfig, Start, Template},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -27,13 +27,18 @@ use tempfile::TempDir;
 use tokio::{runtime::Runtime, time::Instant};
 
 use crate::{
-    backend::Vars,
     kind::Site,
     worker::{Call, Function, Place, Pool, PoolConfig},
 };
 
+/// Values for the variables of prompts.
+type Vars = BTreeMap<String, Value>;
+
 /// Prompts that are kept, so that one is not made again for each time a dataset is read.
 const KEPT: usize = 4096;
+/// The problem of a function that cannot be used.
+pub(crate) const BAD: &str = "bad-script";
+
 /// Cases that a function may make.
 const MOST_CASES: usize = 1_000_000;
 
@@ -114,7 +119,32 @@ impl Blocking {
     }
 }
 
-/// A function that makes the prompts of a runner.
+/// The functions that make the prompts of a runner and of its variants, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct PromptFunctions(BTreeMap<Arc<str>, PromptFunction>);
+
+impl PromptFunctions {
+    pub(crate) fn of(runner: &RunnerConfig, site: &Site<'_>) -> Result<Self, Box<Problem>> {
+        let mut functions = BTreeMap::new();
+        for Template { text, at } in runner.prompts.iter().filter_map(|it| it.function.as_ref()) {
+            let function = Blocking::new(text, site);
+            let function = function.map_err(|why| Box::new(at.unusable(BAD, &why)))?;
+            functions.insert(text.clone(), PromptFunction { function, made: Mutex::default() });
+        }
+        Ok(Self(functions))
+    }
+
+    pub(crate) fn get(&self, named: &str) -> Option<&PromptFunction> {
+        self.0.get(named)
+    }
+
+    /// Ends their processes, until they are called again.
+    pub(crate) fn rest(&self) {
+        self.0.values().for_each(|it| it.function.rest());
+    }
+}
+
+/// A function that makes prompts.
 #[derive(Debug)]
 pub(crate) struct PromptFunction {
     function: Blocking,
@@ -141,15 +171,6 @@ struct Provider<'a> {
 }
 
 impl PromptFunction {
-    /// The function that the `prompt` of a runner names, if it names one.
-    pub(crate) fn of(runner: &RunnerConfig, site: &Site<'_>) -> Result<Option<Self>, Box<Problem>> {
-        let named = runner.prompt.as_deref().and_then(function::in_file);
-        let (Some(named), Some(at)) = (named, &runner.prompt_at) else { return Ok(None) };
-        let function = Blocking::new(named, site);
-        let function = function.map_err(|why| Box::new(at.script_problem("prompt", &why)))?;
-        Ok(Some(Self { function, made: Mutex::default() }))
-    }
-
     /// The messages for a case on a backend. After it has failed once, it is not called again.
     pub(crate) fn make(&self, vars: &Vars, backend: &str) -> Result<Vec<Message>, String> {
         let context = Context { vars, provider: Provider { id: backend, label: backend } };
@@ -173,11 +194,6 @@ impl PromptFunction {
             Err(why) => made.failed = Some(why.clone()),
         }
         messages
-    }
-
-    /// Ends its process, until it is called again.
-    pub(crate) fn rest(&self) {
-        self.function.rest();
     }
 }
 
@@ -239,9 +255,7 @@ impl DatasetFiles {
                     let made = generate(named, site)
                         .and_then(|cases| files.keep(name, &cases).map_err(|it| it.to_string()));
                     made.map_err(|why| {
-                        Box::new(
-                            at.script_problem("dataset", &format!("`{name}` made no cases: {why}")),
-                        )
+                        Box::new(at.unusable(BAD, &format!("`{name}` made no cases: {why}")))
                     })?;
                 }
             }

@@ -11,13 +11,13 @@ use probity_core::{
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     problem::{Problem, Severity, UnknownKeys},
-    record::{CacheKind, InputDigest, Judging, Lane, LaneStatus, SkillsInfo},
+    record::{CacheKind, InputDigest, Judging, Lane, LaneKey, LaneStatus, SkillsInfo},
     request::{Need, Request},
 };
 use probity_load::{
     dataset::{DigestBuilder, Item},
     settings::{Budget, Settings},
-    suite::RunnerConfig,
+    suite::{PanelConfig, PromptConfig, RunnerConfig},
 };
 
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     gated::GatedScores,
     kind::{self, Groups, Kind},
     scorer::{Scorers, UsedScorers},
-    source::{Cases, Done, Judge},
+    source::{Cases, Done, Judge, Notes},
 };
 pub use crate::{
     budget::{Ledger, Used},
@@ -65,19 +65,21 @@ pub struct Plan {
     pub scorers: Scorers,
 }
 
-/// One runner on one backend.
+/// One runner on one backend, with one of its variants.
 #[derive(Debug)]
 pub struct PlannedLane {
     /// What is recorded of it.
     pub info: Lane,
     /// Its place in the list of backends.
     pub backend: usize,
-    /// The place of the one who judges its answers.
-    pub judge: Option<usize>,
+    /// The places of those who judge its answers.
+    pub judges: Vec<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
     pub calls: Calls,
+    /// Bytes of all its prompts and instructions, once.
+    pub prompt_bytes: u64,
     /// How long it may take in all.
     pub(crate) timeout: Option<Duration>,
     pub(crate) cases: Cases,
@@ -117,8 +119,13 @@ impl PlannedLane {
         known
     }
 
+    /// The longest reply to most of its cases.
+    pub fn max_tokens(&self, backend: &Backend) -> Option<u64> {
+        self.cases.prompt.sampling.max_tokens.or(backend.max_tokens)
+    }
+
     /// What would be sent for each selected case, in the order of the dataset.
-    pub fn requests(&self, each: impl FnMut(&str, Request)) {
+    pub fn requests(&self, each: impl FnMut(&TestCase, Request)) {
         self.cases.requests(each);
     }
 
@@ -139,8 +146,8 @@ pub struct ScannedRunner {
     pub categories: BTreeMap<Category, u64>,
     /// Cases in the dataset.
     pub total: u64,
-    /// Bytes of all prompts and instructions, once.
-    pub prompt_bytes: u64,
+    /// Bytes of all prompts and instructions, once, as each variant asks.
+    prompt_bytes: Vec<u64>,
     /// Calls that all of them make, once.
     pub calls: Calls,
     /// Names in the filter that the dataset knows nothing of.
@@ -249,6 +256,7 @@ pub fn scan(
     let kind = kind::open(runner, site, report)?;
     let cases = Cases::of(runner, kind.clone(), site, filter.clone());
     let mut cases = cases.map_err(|problem| report(*problem)).ok()?;
+    let others: Vec<Cases> = runner.prompts.iter().skip(1).map(|it| cases.asked_by(it)).collect();
     if let Some(case) = kind.own_case() {
         return Some(scan_own(runner, cases, &case));
     }
@@ -265,7 +273,8 @@ pub fn scan(
     let mut groups = Groups::new();
     let mut scores = GatedScores::new(runner);
     let mut asked = UsedScorers::new(site.folder);
-    let summary = cases.scan(site.rules, &mut scores, &mut asked, |item| match item {
+    let mut notes = Notes { scores: &mut scores, scorers: &mut asked };
+    let summary = cases.scan(&others, site.rules, &mut notes, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -281,7 +290,7 @@ pub fn scan(
                     case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
                 groups.entry(group.clone()).or_default().extend(named.cloned());
             }
-            let sums = || Sums::of(case, &cases);
+            let sums = || Sums::of(case, &cases, &others);
             if sample.is_some() || strata.is_some() {
                 if filter.matches(case) {
                     candidates.push(Candidate {
@@ -318,7 +327,7 @@ pub fn scan(
         categories,
         total: summary.cases as u64,
         prompt_bytes,
-        calls,
+        calls: with_panel(calls, runner),
         unmet,
         undecided,
         needs,
@@ -362,6 +371,16 @@ fn choose(
     }
 }
 
+/// The calls, where every judge is asked as often as the suite wants. Pairs have one judge, asked once.
+fn with_panel(calls: Calls, runner: &RunnerConfig) -> Calls {
+    let PanelConfig { judges, repeats, .. } = &runner.panel;
+    let times = match runner.kind.spec().compares {
+        true => 1,
+        false => judges.len().max(1) as u64 * u64::from(*repeats),
+    };
+    Calls { judgements: calls.judgements * times, ..calls }
+}
+
 /// The scan of a runner that has one case and no dataset: what it asks is its own affair.
 fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> ScannedRunner {
     let mut digest = DigestBuilder::default();
@@ -373,7 +392,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         selected: cases.filter.matches(case).into(),
         categories: BTreeMap::new(),
         total: 1,
-        prompt_bytes: 0,
+        prompt_bytes: vec![0],
         calls: cases.kind.calls(case),
         unmet: Unmet::default(),
         undecided: Undecided::default(),
@@ -400,22 +419,24 @@ struct Candidate {
 struct Sums {
     cases: u64,
     categories: BTreeMap<Category, u64>,
-    prompt_bytes: u64,
+    /// Of each way in which they are asked.
+    prompt_bytes: Vec<u64>,
     calls: Calls,
     undecided: Undecided,
     needs: BTreeSet<Need>,
 }
 
 impl Sums {
-    fn of(case: &TestCase, cases: &Cases) -> Self {
+    fn of(case: &TestCase, cases: &Cases, others: &[Cases]) -> Self {
         let kind = &*cases.kind;
         // One that cannot be filled in is refused before anything is asked.
-        let request = cases.fill_in(case).ok();
+        let ways = std::iter::once(cases).chain(others);
+        let requests: Vec<Option<Request>> = ways.map(|it| it.fill_in(case).ok()).collect();
         Self {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
-            prompt_bytes: kind.sent_bytes(case, request.as_ref()),
-            needs: request.iter().flat_map(Request::needs).collect(),
+            prompt_bytes: requests.iter().map(|it| kind.sent_bytes(case, it.as_ref())).collect(),
+            needs: requests.iter().flatten().flat_map(Request::needs).collect(),
             calls: kind.calls(case),
             undecided: Undecided::of(case, kind),
         }
@@ -423,7 +444,8 @@ impl Sums {
 
     fn add(&mut self, other: &Self) {
         self.cases += other.cases;
-        self.prompt_bytes += other.prompt_bytes;
+        self.prompt_bytes.resize(other.prompt_bytes.len().max(self.prompt_bytes.len()), 0);
+        self.prompt_bytes.iter_mut().zip(&other.prompt_bytes).for_each(|(all, one)| *all += one);
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
         self.needs.extend(&other.needs);
@@ -468,27 +490,51 @@ impl ScannedRunner {
         self.calls.judgements > 0
     }
 
-    /// The runner on one of the backends of a plan.
-    pub fn lane(
+    /// The runner on one of the backends of a plan, with each of its variants.
+    pub fn lanes(
         &self,
         runner: usize,
         backend: usize,
         asked: &Backend,
-        judge: Option<&JudgeSeat>,
+        judges: &[JudgeSeat],
+    ) -> Vec<PlannedLane> {
+        let prompts = self.runner.prompts.iter();
+        let bytes = self.prompt_bytes.iter().copied().chain(std::iter::repeat(0));
+        let lane = |(prompt, prompt_bytes)| {
+            let lane = self.lane(prompt, (runner, backend), asked, judges);
+            PlannedLane { prompt_bytes, ..lane }
+        };
+        prompts.zip(bytes).map(lane).collect()
+    }
+
+    fn lane(
+        &self,
+        prompt: &Arc<PromptConfig>,
+        (runner, backend): (usize, usize),
+        asked: &Backend,
+        judges: &[JudgeSeat],
     ) -> PlannedLane {
-        let judge = judge.filter(|_| self.needs_judge());
-        let by = judge.map(|seat| JudgedBy {
+        let judges = if self.needs_judge() { judges } else { &[] };
+        let by = |seat: &JudgeSeat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
             own_answers: seat.place == backend || seat.backend.is_same_model(asked),
-        });
-        let mut cases = self.cases.clone();
+        };
+        let panel: Vec<JudgedBy> = judges.iter().map(by).collect();
+        let mut cases = self.cases.asked_by(prompt);
         cases.provider.clone_from(&asked.name);
-        cases.judge =
-            judge.zip(by.clone()).map(|(seat, by)| Judge { backend: seat.backend.clone(), by });
+        let backends = judges.iter().map(|it| it.backend.clone()).collect();
+        cases.judge = panel.first().cloned().map(|by| Judge { backends, by });
+        let key = LaneKey {
+            runner: &self.runner.name,
+            variant: prompt.variant.as_deref(),
+            backend: &asked.name,
+        };
         PlannedLane {
             info: Lane {
+                judging: self.runner.judging(key),
                 runner: self.runner.name.clone(),
+                variant: prompt.variant.clone(),
                 kind: self.runner.kind,
                 backend: asked.name.clone(),
                 backend_kind: asked.kind_name().to_owned(),
@@ -498,14 +544,15 @@ impl ScannedRunner {
                 planned: self.selected * u64::from(self.runner.repeat),
                 repeat: self.runner.repeat,
                 replayed: asked.is_replay(),
-                judge: by,
+                judge: panel.first().cloned(),
+                judges: if panel.len() > 1 { panel } else { Vec::new() },
                 skills: self.skills.clone(),
-                judging: self.runner.judging(&asked.name),
             },
             backend,
-            judge: judge.map(|seat| seat.place),
+            judges: judges.iter().map(|seat| seat.place).collect(),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
+            prompt_bytes: 0,
             // A program that runs once keeps to its limit itself, and says what it had done by then.
             timeout: self
                 .runner

@@ -44,6 +44,7 @@ struct Entry {
     model: Option<String>,
     #[serde(default)]
     latency_ms: u64,
+    ttft_ms: Option<u64>,
     #[serde(default)]
     usage: Usage,
 }
@@ -74,6 +75,9 @@ pub struct Answer<'a> {
     pub model: Option<&'a str>,
     /// How long it took.
     pub latency_ms: u64,
+    /// How long its first token took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<u64>,
     /// Tokens.
     pub usage: Usage,
 }
@@ -213,6 +217,7 @@ impl Replay {
                     usage: entry.usage,
                     source: Source::Replay,
                     latency: Some(Duration::from_millis(entry.latency_ms)),
+                    first_token: entry.ttft_ms.map(Duration::from_millis),
                     ..Reply::default()
                 }),
             };
@@ -273,7 +278,7 @@ mod tests {
         .unwrap();
         let ask = |system: Option<&str>, repeat| {
             let request = Request::new(system.map(Into::into), "p");
-            replay.ask(&Ask { request: &request, repeat, vars: &crate::backend::NO_VARS })
+            replay.ask(&Ask { request: &request, repeat, about: None })
         };
         let first = ask(None, 0).unwrap();
         assert_eq!((first.text.as_str(), first.source), ("first", Source::Replay));

@@ -58,9 +58,14 @@ pub fn rescore<E>(
             if stored.is_empty() {
                 return Ok(());
             }
-            let Ok(stated) = compiler.compile(case) else { return Ok(()) };
-            let expectation = scanned.cases().kind.expect(case, stated);
-            let case = Arc::new(case.clone());
+            let mut case = case.clone();
+            // The reply names choices by the letters that they had.
+            if let Some(record) = stored.first() {
+                case.arrange_choices_as(&record.case.criteria.reading.choices);
+            }
+            let Ok(stated) = compiler.compile(&case) else { return Ok(()) };
+            let expectation = scanned.cases().expect(&case, stated);
+            let case = Arc::new(case);
             for record in stored {
                 rescored.results += 1;
                 each(again(record, &case, |result, known| {
@@ -102,6 +107,7 @@ fn again(
         limit_seconds: limit.as_deref(),
         stop_reason: record.stop_reason.as_deref(),
         latency_ms: Some(record.latency_ms as f64),
+        ttft_ms: record.ttft_ms.map(|it| it as f64),
         cost_usd: record.cost_usd,
         ..RunResult::default()
     };

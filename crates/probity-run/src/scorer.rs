@@ -126,8 +126,7 @@ impl Scorers {
         let mut problems: Vec<Problem> = of_suite
             .filter_map(|(config, pool)| {
                 let why = pool.check(&self.place).err()?;
-                let message = format!("scorer `{}` cannot be started: {why}", config.name);
-                Some(config.at.error(NOT_THERE, message))
+                Some(config.at.unusable(NOT_THERE, &why))
             })
             .collect();
         if used.python

@@ -1,48 +1,46 @@
 //! Cases as they are asked: read from the dataset while the run goes on.
 //!
-//! A dataset is never in memory as a whole. It is read once to check it, and then once
-//! for each lane and repeat, by a thread that stays a few cases ahead of the calls.
+//! A dataset is never in memory as a whole. It is read once to check it, and then once for each
+//! repeat on each backend, by a thread that stays a few cases ahead of the calls.
+
+mod feed;
+mod fill;
 
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
 };
 
 use probity_core::{
-    case::{AskSpec, Category, TestCase},
+    case::{Category, TestCase},
     classification::{Class, Verdict},
-    criteria::{Criteria, CriteriaProblem},
+    criteria::CriteriaProblem,
     evidence::JudgedBy,
-    located::Step,
     problem::Problem,
     record::InputDigest,
-    request::{Message, Request, Role},
+    request::Request,
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands};
 use probity_load::{
     dataset::{self, Item},
-    suite::{RunnerConfig, WrittenAt},
-    template::{self, TemplateError},
+    suite::{CaseDefaults, PanelConfig, PromptConfig, RunnerConfig},
 };
-use serde_json::Value;
-use tokio::sync::mpsc;
+
+pub(crate) use feed::feed;
+use fill::Unfilled;
 
 use crate::{
-    backend::{Ask, Backend},
+    backend::{About, Ask, Backend},
     consent,
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Site, Work},
-    loading::{DatasetFiles, PromptFunction},
+    kind::{Asking, Kind, Questions, Respond, Site, Work, assess::check_prompts},
+    loading::{DatasetFiles, PromptFunctions},
     scorer::UsedScorers,
 };
-
-/// Cases that are read ahead of the calls.
-const AHEAD: usize = 256;
 
 /// A case that is ready to be asked.
 #[derive(Debug)]
@@ -55,6 +53,8 @@ pub(crate) struct Prepared {
     pub(crate) request: Request,
     pub(crate) input: InputDigest,
     pub(crate) expectation: Expectation<'static>,
+    /// How answers are judged.
+    pub(crate) panel: Arc<PanelConfig>,
     pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
@@ -124,23 +124,21 @@ impl Done {
 pub(crate) struct Cases {
     pub(crate) files: DatasetFiles,
     pub(crate) kind: Arc<dyn Kind>,
-    pub(crate) system: Option<Arc<str>>,
-    pub(crate) prompt: Option<Arc<str>>,
+    /// How they are asked.
+    pub(crate) prompt: Arc<PromptConfig>,
     /// What makes prompts, where `prompt` names a function.
-    pub(crate) maker: Option<Arc<PromptFunction>>,
+    pub(crate) functions: Arc<PromptFunctions>,
     /// The backend that prompts are made for.
     pub(crate) provider: String,
-    /// Where both stand in the suite.
-    pub(crate) system_at: Option<WrittenAt>,
-    pub(crate) prompt_at: Option<WrittenAt>,
-    /// What is checked of a reply, of cases that do not say so, and where that stands.
-    pub(crate) transform: Option<String>,
-    pub(crate) transform_at: Option<WrittenAt>,
-    /// Whether they may bring code that is run.
+    /// What they have in common.
+    pub(crate) defaults: Arc<CaseDefaults>,
+    /// Whether they may bring code that runs outside of the sandbox of scripts.
     pub(crate) allow_code: bool,
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
+    /// How answers are judged.
+    pub(crate) panel: Arc<PanelConfig>,
     /// Who judges.
     pub(crate) judge: Option<Judge>,
     /// Draws the order in which cases are asked; none for the order of the dataset.
@@ -160,18 +158,15 @@ impl Default for Cases {
         Self {
             files: DatasetFiles::default(),
             kind: Arc::new(Respond),
-            system: None,
-            prompt: None,
-            maker: None,
+            prompt: Arc::default(),
+            functions: Arc::default(),
             provider: String::new(),
-            system_at: None,
-            prompt_at: None,
-            transform: None,
-            transform_at: None,
+            defaults: Arc::default(),
             allow_code: false,
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
+            panel: Arc::default(),
             judge: None,
             shuffle: None,
             tells_known: false,
@@ -185,48 +180,61 @@ impl Default for Cases {
 /// Who judges the answers of a lane.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
-    pub(crate) backend: Arc<Backend>,
+    pub(crate) backends: Vec<Arc<Backend>>,
+    /// The first of them.
     pub(crate) by: JudgedBy,
 }
 
-/// Values for the variables of templates.
-type Vars = BTreeMap<String, Value>;
+impl Judge {
+    /// All that an opinion depends on beside what is asked. One judge who is asked once has nothing but
+    /// its parameters, as in version 0.1.
+    fn parameters(&self, panel: &PanelConfig) -> String {
+        let all: Vec<&str> = self.backends.iter().map(|it| it.parameters.as_str()).collect();
+        let PanelConfig { judges: _, combine, repeats, structured, rubric_prompt } = panel;
+        let usual = PanelConfig { judges: panel.judges.clone(), ..PanelConfig::default() };
+        match (all.as_slice(), *panel == usual) {
+            ([only], true) => (*only).to_owned(),
+            (_, _) => format!("{all:?} {combine} {repeats} {structured:?} {rubric_prompt:?}"),
+        }
+    }
+}
 
-/// Why a case cannot be asked.
-pub(crate) enum Unfilled {
-    /// One of its own templates is wrong, which the dataset was refused for.
-    Case,
-    /// A template of the runner is wrong.
-    Runner { key: &'static str, error: TemplateError },
-    /// The function that makes prompts made none.
-    Function(String),
+/// What is noted of the cases of a dataset while it is read.
+pub(crate) struct Notes<'a> {
+    /// The scores that gates may be about.
+    pub(crate) scores: &'a mut GatedScores,
+    /// The scorers that are asked.
+    pub(crate) scorers: &'a mut UsedScorers,
+}
+
+impl Notes<'_> {
+    fn see(&mut self, case: &TestCase, expectation: &Expectation<'_>) {
+        self.scores.see(case, expectation);
+        self.scorers.see(expectation.scorers());
+    }
 }
 
 impl Cases {
-    /// The cases of a runner; the digest is not known before they are read.
+    /// The cases of a runner as its first variant asks them; the digest is not known before they are
+    /// read.
     pub(crate) fn of(
         runner: &RunnerConfig,
         kind: Arc<dyn Kind>,
         site: &Site<'_>,
         filter: Filter,
     ) -> Result<Self, Box<Problem>> {
-        let plain =
-            |prompt: &&String| prompt.trim() != "{{ prompt }}" && prompt.trim() != "{{prompt}}";
         Ok(Self {
             files: DatasetFiles::of(runner, site)?,
             kind,
-            maker: PromptFunction::of(runner, site)?.map(Arc::new),
+            prompt: runner.prompts.first().cloned().unwrap_or_default(),
+            functions: Arc::new(PromptFunctions::of(runner, site)?),
             provider: runner.backends.first().cloned().unwrap_or_default(),
-            system: runner.system.as_deref().map(Arc::from),
-            prompt: runner.prompt.as_ref().filter(plain).map(|prompt| prompt.as_str().into()),
-            system_at: runner.system_at.clone(),
-            prompt_at: runner.prompt_at.clone(),
-            transform: runner.transform.clone(),
-            transform_at: runner.transform_at.clone(),
+            defaults: runner.defaults.clone(),
             allow_code: runner.allow_code,
             repeat: runner.repeat,
             filter,
             digest: String::new(),
+            panel: Arc::new(runner.panel.clone()),
             judge: None,
             shuffle: None,
             tells_known: false,
@@ -236,202 +244,106 @@ impl Cases {
         })
     }
 
-    /// Reads the dataset through, with every check.
+    /// The same cases, asked in another way.
+    pub(crate) fn asked_by(&self, prompt: &Arc<PromptConfig>) -> Self {
+        Self { prompt: prompt.clone(), ..self.clone() }
+    }
+
+    /// Reads the dataset through, with every check. The others ask the same cases in other ways, so
+    /// that one reading does for all.
     pub(crate) fn scan(
         &self,
+        others: &[Self],
         rules: &Rules,
-        scores: &mut GatedScores,
-        asked: &mut UsedScorers,
+        notes: &mut Notes<'_>,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
-        let scores = RefCell::new(scores);
-        let asked = RefCell::new(asked);
-        let compiler = RefCell::new(Compiler::new(rules));
-        let templates = RefCell::new(BTreeMap::new());
-        let unmade = RefCell::new(None);
-        let check = |case: &TestCase| -> Vec<CriteriaProblem> {
-            let mut problems = match compiler.borrow_mut().compile(case) {
-                Ok(expectation) => {
-                    scores.borrow_mut().see(case, &expectation);
-                    asked.borrow_mut().see(expectation.scorers());
-                    Vec::new()
-                }
-                Err(problems) => problems,
-            };
-            problems.extend(check_commands(case));
-            problems.extend(self.kind.check(case));
-            problems.extend(self.check_ask(case));
-            if !self.allow_code {
-                consent::refuse(&case.criteria.assertions, &mut problems);
-            }
-            match self.fill_in(case) {
-                Ok(_) | Err(Unfilled::Case) => {}
-                Err(Unfilled::Runner { key, error }) => {
-                    templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), error));
-                }
-                Err(Unfilled::Function(why)) => {
-                    unmade.borrow_mut().get_or_insert_with(|| (case.id.clone(), why));
-                }
-            }
-            problems
-        };
-        let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
+        let mut compiler = Compiler::new(rules);
+        // What is wrong for every case is told of once, and no case is looked at.
+        let problems = compiler.compile(&self.defaults.alone()).err().unwrap_or_default();
+        let problems = problems.into_iter().filter_map(|it| self.defaults.problem(it));
+        let errors = problems.map(Item::Problem).map(&mut each).count();
+        if errors > 0 {
+            return dataset::Summary { errors, ..dataset::Summary::default() };
+        }
+        let ways = || std::iter::once(self).chain(others);
         let mut each = |item| {
             each(match item {
                 Item::Problem(problem) => Item::Problem(self.files.named(problem)),
                 Item::Case(case) => Item::Case(case),
             });
         };
-        let mut summary = dataset::read(&paths, &check, &mut each);
-        if let (Some(transform), Some(at)) = (&self.transform, &self.transform_at) {
-            let criteria = Criteria { transform: Some(transform.clone()), ..Criteria::default() };
-            let alone = TestCase { criteria, ..TestCase::default() };
-            for problem in compiler.into_inner().compile(&alone).err().unwrap_or_default() {
-                summary.errors += 1;
-                each(Item::Problem(at.script_problem("transform", &problem.message)));
-            }
-        }
-        if let (Some((case_id, why)), Some(at)) = (unmade.into_inner(), &self.prompt_at) {
-            summary.errors += 1;
-            let problem = at.script_problem("prompt", &why);
-            each(Item::Problem(Problem { case_id: Some(case_id), ..problem }));
-        }
-        self.rest();
-        // A template of the runner is the same for every case, so it is told of once.
-        for (key, (case_id, error)) in templates.into_inner() {
-            summary.errors += 1;
-            let (at, text) = match key {
-                "system" => (&self.system_at, &self.system),
-                _ => (&self.prompt_at, &self.prompt),
+        let notes = RefCell::new(notes);
+        let compiler = RefCell::new(compiler);
+        let templates = RefCell::new(BTreeMap::new());
+        let check = |case: &TestCase| -> Vec<CriteriaProblem> {
+            let mut problems = match compiler.borrow_mut().compile(case) {
+                Ok(expectation) => {
+                    notes.borrow_mut().see(case, &expectation);
+                    Vec::new()
+                }
+                Err(problems) => problems,
             };
-            if let (Some(at), Some(text)) = (at, text) {
-                let problem = at.problem(key, text, &error);
-                each(Item::Problem(Problem { case_id: Some(case_id), ..problem }));
+            problems.extend(check_commands(case));
+            problems.extend(self.kind.check(case));
+            problems.extend(check_prompts(case, &self.panel));
+            if !self.allow_code {
+                let all = &case.criteria.assertions;
+                let own = all.len().saturating_sub(self.defaults.assertions());
+                consent::refuse(&all[..own], &mut problems);
+            }
+            for (at, way) in ways().enumerate() {
+                if let Some(problem) = way.check_ask(case) {
+                    problems.push(problem);
+                    break;
+                }
+                if let Err(Unfilled::Runner(bad)) = way.fill_in(case) {
+                    let key = (at, bad.part);
+                    templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), bad));
+                }
+            }
+            problems
+        };
+        let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
+        let complete = |case: &mut TestCase| self.defaults.apply(case);
+        let mut summary = dataset::read_completed(&paths, &complete, &check, &mut each);
+        self.functions.rest();
+        // A template of the runner is the same for every case, so it is told of once.
+        let templates = templates.into_inner();
+        let mut told = Vec::new();
+        for ((at, _), (case_id, bad)) in templates {
+            let Some(problem) = ways().nth(at).and_then(|way| bad.problem(&way.prompt, &case_id))
+            else {
+                continue;
+            };
+            // Instructions that several variants share are told of once, too.
+            let place = (problem.file.clone(), problem.place.clone());
+            if !told.contains(&place) {
+                told.push(place);
+                summary.errors += 1;
+                each(Item::Problem(problem));
             }
         }
         summary
     }
 
-    /// What a case asks, with its templates filled in.
-    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
-        // The braces in the arguments of a program are filled in for each backend.
-        if self.kind.spec().is_external {
-            let system = case.system.as_deref().map(Arc::from).or_else(|| self.system.clone());
-            return Ok(Request::new(system, case.prompt.as_str()));
-        }
-        let given = case.vars();
-        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
-        let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
-        let said = match messages.is_empty() {
-            true => self.fill_prompt(case, &vars)?,
-            false => self.fill_conversation(case, &vars)?,
-        };
-        Ok(Request {
-            tools: tools.clone().unwrap_or_default(),
-            tool_choice: tool_choice.clone(),
-            response_format: response_format.clone(),
-            sampling: sampling.clone(),
-            ..said
-        })
-    }
-
-    /// The conversation of a case.
-    fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let messages = template::fill_messages(&case.ask.messages, vars);
-        self.with_instructions(messages.map_err(|_| Unfilled::Case)?, case, vars, "")
-    }
-
-    fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
-        if let Some(maker) = &self.maker {
-            let seen = vars_of_runner(case, vars, &own);
-            let made = maker.make(&seen, &self.provider).map_err(Unfilled::Function)?;
-            return self.with_instructions(made, case, vars, &own);
-        }
-        let prompt = match &self.prompt {
-            Some(outer) => Some(of_runner("prompt", outer, case, vars, &own)?),
-            None => None,
-        };
-        let system = self.fill_system(case, vars, &own)?;
-        Ok(Request::new(system, prompt.unwrap_or(own)))
-    }
-
-    /// Messages with instructions before them, if they do not begin with some.
-    fn with_instructions(
-        &self,
-        mut messages: Vec<Message>,
-        case: &TestCase,
-        vars: &Vars,
-        prompt: &str,
-    ) -> Result<Request, Unfilled> {
-        if messages.first().is_some_and(|it| it.role != Role::System)
-            && let Some(system) = self.fill_system(case, vars, prompt)?
-        {
-            messages.insert(0, Message::text(Role::System, system));
-        }
-        Ok(Request::of(messages))
-    }
-
-    /// Ends the process of the function that makes prompts, until it is needed again.
-    fn rest(&self) {
-        if let Some(maker) = &self.maker {
-            maker.rest();
-        }
-    }
-
-    /// The instructions of the case, else those of the runner.
-    fn fill_system(
-        &self,
-        case: &TestCase,
-        vars: &Vars,
-        prompt: &str,
-    ) -> Result<Option<Arc<str>>, Unfilled> {
-        if let Some(system) = &case.system {
-            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
-            return Ok(Some(filled.into()));
-        }
-        // Instructions with an index in them are filled in with that.
-        let has_index = self.kind.spec().choice.is_some();
-        match &self.system {
-            Some(system) if !has_index && template::is_template(system) => {
-                Ok(Some(of_runner("system", system, case, vars, prompt)?.into()))
-            }
-            system => Ok(system.clone()),
-        }
-    }
-
-    /// What keeps this runner from asking a case, whatever the case is about.
-    fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        if case.ask.messages.is_empty() {
-            return None;
-        }
-        let message = if self.prompt.is_some() {
-            "the runner has a `prompt`, which a case with `messages` has no place for"
-        } else if self.kind.spec().keys.contains(&"skills") {
-            "a case about skills has a `prompt`, and no `messages`"
-        } else {
-            return None;
-        };
-        Some(CriteriaProblem {
-            path: vec![Step::Key("messages")],
-            code: "bad-case",
-            message: message.to_owned(),
-            help: None,
-        })
+    /// What a case expects.
+    pub(crate) fn expect<'r>(&self, case: &TestCase, stated: Expectation<'r>) -> Expectation<'r> {
+        self.kind.expect(case, stated.with_combine(self.panel.combine))
     }
 
     /// Makes a case ready; none if it cannot be, which the scan would have noticed.
     fn prepare(
         &self,
-        case: &TestCase,
+        case: &Arc<TestCase>,
         repeat: u32,
         backend: &Backend,
-        compiler: &mut Compiler<'static>,
+        stated: Expectation<'static>,
     ) -> Option<Prepared> {
         let questions = self.questions(case)?;
         let input = self.input(case, &questions, backend);
         let Questions { request, work } = questions;
-        let expectation = self.kind.expect(case, compiler.compile(case).ok()?);
+        let expectation = self.expect(case, stated);
         Some(Prepared {
             case_id: case.id.clone(),
             repeat,
@@ -439,8 +351,9 @@ impl Cases {
             category: case.category,
             input,
             expectation,
+            panel: self.panel.clone(),
             work,
-            case: Arc::new(case.clone()),
+            case: case.clone(),
             request,
         })
     }
@@ -453,9 +366,9 @@ impl Cases {
 
     /// What is asked with which parameters: answers to anything else are no answers.
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
-        let judge = self.judge.as_ref().map_or("", |it| it.backend.parameters.as_str());
+        let judge = self.judge.as_ref().map(|it| it.parameters(&self.panel)).unwrap_or_default();
         let Questions { request, work } = questions;
-        work.input(&Asking { case, request, backend, judge })
+        work.input(&Asking { case, request, backend, judge: &judge })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
@@ -463,12 +376,10 @@ impl Cases {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
                 if let Some(Questions { request, work }) = self.questions(case) {
+                    let about = About::new(Arc::new(case.clone()));
                     for request in work.generations(&request) {
-                        each(backend.cache_key(&Ask {
-                            request: &request,
-                            repeat,
-                            vars: &case.prompt_vars,
-                        }));
+                        let about = Some(&about);
+                        each(backend.cache_key(&Ask { request: &request, repeat, about }));
                     }
                 }
                 Ok(())
@@ -480,10 +391,10 @@ impl Cases {
     }
 
     /// What each selected case asks first.
-    pub(crate) fn requests(&self, mut each: impl FnMut(&str, Request)) {
+    pub(crate) fn requests(&self, mut each: impl FnMut(&TestCase, Request)) {
         let _ = self.reread(|case| {
             if let Some(Questions { request, work: _ }) = self.questions(case) {
-                each(&case.id, request);
+                each(case, request);
             }
             Ok(())
         });
@@ -500,150 +411,6 @@ impl Cases {
                 Ok(())
             });
         }
-    }
-
-    /// Reads the cases that are still to be asked, in a thread of its own.
-    pub(crate) fn feed(
-        self,
-        backend: Arc<Backend>,
-        done: Done,
-        rules: &'static Rules,
-    ) -> mpsc::Receiver<Fed> {
-        let (sender, receiver) = mpsc::channel(AHEAD);
-        #[cfg(test)]
-        if !self.given.is_empty() {
-            let mut compiler = Compiler::new(rules);
-            for (repeat, case) in
-                (0..self.repeat).flat_map(|it| self.given.iter().map(move |c| (it, c)))
-            {
-                let mut prepared = self.prepare(case, repeat, &backend, &mut compiler).unwrap();
-                prepared.place = sender.max_capacity() as u64 - sender.capacity() as u64;
-                sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
-            }
-            return receiver;
-        }
-        thread::spawn(move || {
-            let compiler = Compiler::new(rules);
-            let feeder = Feeder { cases: &self, backend, done, compiler, sender, place: 0 };
-            // Whoever stopped wanting cases knows why.
-            let _ = match self.shuffle {
-                None => feeder.in_order(),
-                Some(seed) => feeder.in_random_order(seed),
-            };
-            self.rest();
-        });
-        receiver
-    }
-}
-
-/// A template of the runner, which sees the fields of the case.
-fn of_runner(
-    key: &'static str,
-    text: &str,
-    case: &TestCase,
-    vars: &Vars,
-    prompt: &str,
-) -> Result<String, Unfilled> {
-    let vars = vars_of_runner(case, vars, prompt);
-    template::render(text, &vars).map_err(|error| Unfilled::Runner { key, error })
-}
-
-/// What a template or function of the runner sees: the variables of the case, and its fields.
-fn vars_of_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
-    let mut vars = vars.clone();
-    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-    vars.insert("prompt".to_owned(), Value::from(prompt));
-    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-    if let Some(category) = case.category {
-        vars.insert("category".to_owned(), Value::from(category.as_str()));
-    }
-    if let Some(difficulty) = &case.difficulty {
-        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
-    }
-    vars
-}
-
-/// Reads cases for one lane.
-struct Feeder<'c> {
-    cases: &'c Cases,
-    backend: Arc<Backend>,
-    done: Done,
-    compiler: Compiler<'static>,
-    sender: mpsc::Sender<Fed>,
-    /// Of the next case.
-    place: u64,
-}
-
-impl Feeder<'_> {
-    /// In the order of the dataset, one repeat after the other, and never all in memory.
-    fn in_order(mut self) -> Result<(), Stopped> {
-        let cases = self.cases;
-        for repeat in 0..cases.repeat {
-            cases.reread(|case| self.feed(case, repeat)).map_err(|error| self.broken(error))?;
-        }
-        Ok(())
-    }
-
-    /// In an order that chance draws of all cases and repeats: they are in memory for that.
-    fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
-        let cases = self.cases;
-        let mut all: Vec<TestCase> = Vec::new();
-        let read = cases.reread(|case| {
-            all.push(case.clone());
-            Ok(())
-        });
-        read.map_err(|error| self.broken(error))?;
-        let mut order: Vec<(InputDigest, usize, u32)> = Vec::new();
-        for (at, case) in all.iter().enumerate() {
-            for repeat in 0..cases.repeat {
-                let parts =
-                    [b"order", &seed.to_le_bytes()[..], case.id.as_bytes(), &repeat.to_le_bytes()];
-                order.push((InputDigest::of(parts), at, repeat));
-            }
-        }
-        order.sort_unstable();
-        for (_, at, repeat) in order {
-            self.feed(&all[at], repeat)?;
-        }
-        Ok(())
-    }
-
-    /// Hands a case over, unless it is done.
-    fn feed(&mut self, case: &TestCase, repeat: u32) -> Result<(), Stopped> {
-        let Self { cases, backend, done, compiler, sender, place } = self;
-        let Some(mut prepared) = cases.prepare(case, repeat, backend, compiler) else {
-            return match &cases.maker {
-                Some(_) => Err(self.stop("the function that makes prompts has failed")),
-                None => Ok(()),
-            };
-        };
-        prepared.place = *place;
-        *place += 1;
-        let fed = match done.get(&prepared.case_id, repeat) {
-            Some(DoneCase { input, class, verdict }) if input == prepared.input => {
-                if !cases.tells_known {
-                    return Ok(());
-                }
-                let Prepared { place, category, .. } = prepared;
-                Fed::Known(Seen { place, category, class, verdict })
-            }
-            Some(_) | None => Fed::Case(Box::new(prepared)),
-        };
-        sender.blocking_send(fed).map_err(|_| Stopped)
-    }
-
-    /// Says that the dataset cannot be read on.
-    fn broken(&self, error: Reread) -> Stopped {
-        match error {
-            Reread::Unwanted => Stopped,
-            Reread::Changed => self.stop("the dataset changed while it was being run"),
-        }
-    }
-
-    /// Says why no further cases come.
-    fn stop(&self, why: &str) -> Stopped {
-        let _ = self.sender.blocking_send(Fed::Broken(why.to_owned()));
-        Stopped
     }
 }
 
@@ -662,16 +429,14 @@ impl Cases {
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
-        let summary = dataset::reread(&paths, &unwanted, &mut |item| {
-            let Item::Case(mut at) = item else { return };
+        let complete = |case: &mut TestCase| self.defaults.apply(case);
+        let summary = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
+            let Item::Case(at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
-                if at.case.criteria.transform.is_none() {
-                    at.case.criteria.transform.clone_from(&self.transform);
-                }
                 unwanted.set(each(&at.case).is_err());
             }
         });
-        self.rest();
+        self.functions.rest();
         match unwanted.get() {
             true => Err(Reread::Unwanted),
             false if summary.digest.to_string() != self.digest => Err(Reread::Changed),

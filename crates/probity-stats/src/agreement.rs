@@ -57,6 +57,38 @@ pub fn cohen_kappa(table: &[Vec<u64>], weights: Weights) -> Option<f64> {
     (expected > 0.0).then(|| 1.0 - observed / expected)
 }
 
+/// Fleiss' kappa of three or more judges (Fleiss 1971). For each thing that was judged, how many
+/// judges put it into each category; each thing has the same number of judges.
+///
+/// `None` if the rows differ in length or in the number of judges, if there are fewer than two judges,
+/// or if all of them used only one and the same category.
+///
+/// ```
+/// use probity_stats::agreement::fleiss_kappa;
+///
+/// let kappa = fleiss_kappa(&[vec![3, 0], vec![0, 3], vec![2, 1], vec![1, 2]]).unwrap();
+/// assert!((kappa - 1.0 / 3.0).abs() < 1e-12);
+/// ```
+pub fn fleiss_kappa(counts: &[Vec<u64>]) -> Option<f64> {
+    let first = counts.first()?;
+    let judges = sum(first.iter());
+    let is_like_first = |row: &Vec<u64>| {
+        row.len() == first.len() && (sum(row.iter()) - judges).abs() < f64::EPSILON
+    };
+    if judges < 2.0 || !counts.iter().all(is_like_first) {
+        return None;
+    }
+    let things = super::length(counts);
+    let agreeing = |row: &Vec<u64>| {
+        let pairs: f64 = row.iter().map(|it| number(*it) * (number(*it) - 1.0)).sum();
+        pairs / (judges * (judges - 1.0))
+    };
+    let observed = counts.iter().map(agreeing).sum::<f64>() / things;
+    let share = |at: usize| sum(counts.iter().map(|row| &row[at])) / (things * judges);
+    let expected: f64 = (0..first.len()).map(|at| share(at) * share(at)).sum();
+    (expected < 1.0).then(|| (observed - expected) / (1.0 - expected))
+}
+
 /// Krippendorff's alpha of any number of judges (Krippendorff 2019, chapter 12). For each thing that
 /// was judged, the values that it was given, by whomever; a NaN is a value that is missing.
 ///

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::record::Lane;
+use probity_core::record::{Lane, LaneKey};
 
 use crate::{StoreError, private, result::json};
 
@@ -33,8 +33,7 @@ pub(crate) struct Lock {
 /// Calls of a lane that have begun.
 #[derive(Debug, PartialEq)]
 struct Begun {
-    runner: String,
-    backend: String,
+    lane: Vec<String>,
     calls: u64,
 }
 
@@ -62,14 +61,13 @@ impl Lock {
     }
 
     pub(crate) fn begun_before(&self, lane: &Lane) -> Option<u64> {
-        let is_it = |it: &&Begun| it.runner == lane.runner && it.backend == lane.backend;
-        self.left.iter().find(is_it).map(|it| it.calls)
+        let names = names(lane.key());
+        self.left.iter().find(|it| it.lane == names).map(|it| it.calls)
     }
 
     /// Writes counts down for lanes, each with what it has had.
     pub(crate) fn ledger(&self, lanes: &[(&Lane, u64)]) -> Result<Ledger, StoreError> {
-        let names: Vec<[&str; 2]> =
-            lanes.iter().map(|(lane, _)| [lane.runner.as_str(), lane.backend.as_str()]).collect();
+        let names: Vec<Vec<&str>> = lanes.iter().map(|(lane, _)| names(lane.key())).collect();
         let mut text: String = lanes.iter().map(|(_, calls)| line(*calls)).collect();
         text.push_str(&json(&names));
         let write = || {
@@ -98,6 +96,12 @@ impl Ledger {
     }
 }
 
+/// The runner, the backend and, if it has one, the variant of a lane.
+fn names(lane: LaneKey<'_>) -> Vec<&str> {
+    let LaneKey { runner, variant, backend } = lane;
+    [runner, backend].into_iter().chain(variant).collect()
+}
+
 fn line(calls: u64) -> String {
     format!("{calls:<width$}\n", width = LINE - 1)
 }
@@ -105,14 +109,13 @@ fn line(calls: u64) -> String {
 /// What a file says, unless the process was killed while it made it, before any call.
 fn read(text: &str) -> Option<Vec<Begun>> {
     let (counts, names) = text.rsplit_once('\n')?;
-    let names: Vec<[String; 2]> = serde_json::from_str(names).ok()?;
+    let names: Vec<Vec<String>> = serde_json::from_str(names).ok()?;
     let counts: Vec<u64> =
         counts.lines().map(|it| it.trim_end().parse().ok()).collect::<Option<_>>()?;
     if names.len() != counts.len() {
         return None;
     }
-    let lanes = names.into_iter().zip(counts);
-    Some(lanes.map(|([runner, backend], calls)| Begun { runner, backend, calls }).collect())
+    Some(names.into_iter().zip(counts).map(|(lane, calls)| Begun { lane, calls }).collect())
 }
 
 /// Whether a process is at work on a run.
@@ -135,14 +138,15 @@ mod tests {
 
     #[test]
     fn what_was_begun_is_read_back_and_a_half_made_file_says_nothing() {
-        let begun = |backend: &str, calls| {
-            let (runner, backend) = ("r \n\"".to_owned(), backend.to_owned());
-            Begun { runner, backend, calls }
+        let begun = |names: &[&str], calls| {
+            let lane = names.iter().map(|it| (*it).to_owned()).collect();
+            Begun { lane, calls }
         };
-        let names = json(&[["r \n\"", "a"], ["r \n\"", "b"]]);
+        let (plain, varied) = (["r \n\"", "a"], ["r \n\"", "a", "terse"]);
+        let names = json(&[&plain[..], &varied]);
         let text = format!("{}{}{names}", line(u64::MAX), line(7));
         assert_eq!(text.find(&names), Some(2 * LINE));
-        assert_eq!(read(&text), Some(vec![begun("a", u64::MAX), begun("b", 7)]));
+        assert_eq!(read(&text), Some(vec![begun(&plain, u64::MAX), begun(&varied, 7)]));
         for end in 0..text.len() {
             assert_eq!(read(&text[..end]), None, "{end}");
         }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use crate::{
     NewRun, Reader, RunRow, StoreError, make_place, open,
+    recorder::variant,
     result::{
         Column, json,
         parts::{AskedColumn, ScoreColumn},
@@ -96,6 +97,9 @@ fn attach(
     Ok(schemas)
 }
 
+/// The runner, the variant and the backend of a lane.
+type LaneNames = (String, Option<String>, String);
+
 /// A lane of the new run.
 struct Merged {
     lane: Lane,
@@ -103,11 +107,8 @@ struct Merged {
     calls: u64,
 }
 
-fn merged_lanes(
-    sources: &[MergeSource],
-    missing: Option<&str>,
-) -> Result<BTreeMap<(String, String), Merged>, MergeError> {
-    let mut lanes: BTreeMap<(String, String), Merged> = BTreeMap::new();
+fn merged_lanes(sources: &[MergeSource], missing: Option<&str>) -> Result<Vec<Merged>, MergeError> {
+    let mut lanes: BTreeMap<LaneNames, Merged> = BTreeMap::new();
     for source in sources {
         let first = &sources[0].run;
         let unlike = || MergeError::Unlike(source.run.run_id.clone(), first.run_id.clone());
@@ -116,7 +117,8 @@ fn merged_lanes(
         }
         let reader = Reader::open(&source.store)?;
         for view in reader.lanes(&source.run)? {
-            let key = (view.lane.runner.clone(), view.lane.backend.clone());
+            let Lane { runner, variant, backend, .. } = view.lane.clone();
+            let key = (runner, variant, backend);
             let status = view.status.unwrap_or(LaneStatus::Interrupted);
             match lanes.get_mut(&key) {
                 None => {
@@ -138,7 +140,7 @@ fn merged_lanes(
             merged.status = LaneStatus::Broken { reason: missing.to_owned() };
         }
     }
-    Ok(lanes)
+    Ok(lanes.into_values().collect())
 }
 
 /// Copies everything, or says which case is there twice.
@@ -147,9 +149,9 @@ fn copy_all(
     run: &NewRun,
     sources: &[MergeSource],
     schemas: &[String],
-    lanes: &BTreeMap<(String, String), Merged>,
+    lanes: &[Merged],
 ) -> rusqlite::Result<Option<(String, String)>> {
-    let complete = lanes.values().all(|merged| merged.status.is_complete());
+    let complete = lanes.iter().all(|merged| merged.status.is_complete());
     let status = if complete { RunStatus::Complete } else { RunStatus::Incomplete };
     transaction.execute(
         "INSERT INTO runs (run_id, suite, started_ms, finished_ms, status, info) VALUES (?, ?, ?, ?, ?, ?)",
@@ -163,16 +165,18 @@ fn copy_all(
         ],
     )?;
     let row = transaction.last_insert_rowid();
-    for ((runner, backend), merged) in lanes {
-        let (info, status) = (json(&merged.lane), json(&merged.status));
+    for Merged { lane: planned, status, calls } in lanes {
+        let Lane { runner, backend, .. } = planned;
+        let (info, status) = (json(planned), json(status));
         transaction.execute(
-            "INSERT INTO lanes (run, runner, backend, info, status, calls) VALUES (?, ?, ?, ?, ?, ?)",
-            params![row, runner, backend, info, status, merged.calls],
+            "INSERT INTO lanes (run, runner, variant, backend, info, status, calls)
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            params![row, runner, variant(planned), backend, info, status, calls],
         )?;
         let lane = transaction.last_insert_rowid();
         for (source, schema) in sources.iter().zip(schemas) {
             let part = Part { connection: transaction, schema };
-            if let Some(case_id) = part.copy(&source.run.run_id, runner, backend, lane)? {
+            if let Some(case_id) = part.copy(&source.run.run_id, planned, lane)? {
                 return Ok(Some((runner.clone(), case_id)));
             }
         }
@@ -188,20 +192,15 @@ struct Part<'a> {
 
 impl Part<'_> {
     /// Copies a lane of a run into another lane. Returns a case that is there already.
-    fn copy(
-        &self,
-        run_id: &str,
-        runner: &str,
-        backend: &str,
-        into: i64,
-    ) -> rusqlite::Result<Option<String>> {
+    fn copy(&self, run_id: &str, planned: &Lane, into: i64) -> rusqlite::Result<Option<String>> {
         let Self { connection, schema } = self;
         let find = format!(
             "SELECT lanes.id FROM {schema}.lanes JOIN {schema}.runs ON runs.id = run
-             WHERE run_id = ? AND runner = ? AND backend = ?"
+             WHERE run_id = ? AND runner = ? AND variant = ? AND backend = ?"
         );
+        let Lane { runner, backend, .. } = planned;
         let lane: Option<i64> = connection
-            .query_row(&find, params![run_id, runner, backend], |row| row.get(0))
+            .query_row(&find, params![run_id, runner, variant(planned), backend], |row| row.get(0))
             .optional()?;
         let Some(lane) = lane else { return Ok(None) };
         let twice = format!(

@@ -27,6 +27,14 @@ use crate::{
     schema::PATIENCE,
 };
 
+/// The lane of a run, a runner, a variant and a backend.
+const IS_LANE: &str = "run = ?1 AND runner = ?2 AND variant = ?3 AND backend = ?4";
+
+/// A variant as the column of that name has it.
+pub(crate) fn variant(lane: &Lane) -> &str {
+    lane.variant.as_deref().unwrap_or_default()
+}
+
 /// A run that is about to begin.
 #[derive(Clone, Debug)]
 pub struct NewRun {
@@ -168,8 +176,8 @@ impl Recorder {
     pub fn set_calls(&mut self, lane: &Lane, calls: u64) -> Result<(), StoreError> {
         self.connection
             .execute(
-                "UPDATE lanes SET calls = ? WHERE run = ? AND runner = ? AND backend = ?",
-                params![calls, self.run, lane.runner, lane.backend],
+                &format!("UPDATE lanes SET calls = ?5 WHERE {IS_LANE}"),
+                params![self.run, lane.runner, variant(lane), lane.backend, calls],
             )
             .map_err(StoreError::Write)?;
         Ok(())
@@ -185,8 +193,8 @@ impl Recorder {
             let calls = self
                 .connection
                 .query_row(
-                    "SELECT calls FROM lanes WHERE run = ? AND runner = ? AND backend = ?",
-                    params![self.run, lane.runner, lane.backend],
+                    &format!("SELECT calls FROM lanes WHERE {IS_LANE}"),
+                    params![self.run, lane.runner, variant(lane), lane.backend],
                     |row| row.get(0),
                 )
                 .optional();
@@ -216,8 +224,8 @@ impl Recorder {
     fn find_lane(&self, lane: &Lane) -> rusqlite::Result<Option<i64>> {
         self.connection
             .query_row(
-                "SELECT id FROM lanes WHERE run = ? AND runner = ? AND backend = ?",
-                params![self.run, lane.runner, lane.backend],
+                &format!("SELECT id FROM lanes WHERE {IS_LANE}"),
+                params![self.run, lane.runner, variant(lane), lane.backend],
                 |row| row.get(0),
             )
             .optional()
@@ -298,10 +306,10 @@ impl Writer<'_> {
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
         let info = json(lane);
         self.transaction.query_row(
-            "INSERT INTO lanes (run, runner, backend, info) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (run, runner, backend) DO UPDATE SET info = ?4, status = NULL, retired = 0
-             RETURNING id",
-            params![self.run, lane.runner, lane.backend, info],
+            "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (run, runner, variant, backend)
+             DO UPDATE SET info = ?5, status = NULL, retired = 0 RETURNING id",
+            params![self.run, lane.runner, variant(lane), lane.backend, info],
             |row| row.get(0),
         )
     }

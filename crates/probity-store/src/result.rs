@@ -41,6 +41,8 @@ named_enum! {
         Model = "model",
         Source = "source",
         LatencyMs = "latency_ms",
+        TtftMs = "ttft_ms",
+        TokensPerSecond = "tokens_per_second",
         InputTokens = "input_tokens",
         OutputTokens = "output_tokens",
         CachedTokens = "cached_tokens",
@@ -179,6 +181,8 @@ impl<'a> NewResult<'a> {
             Column::Model => record.model.to_sql(),
             Column::Source => Ok(owned(record.source.as_str())),
             Column::LatencyMs => record.latency_ms.to_sql(),
+            Column::TtftMs => record.ttft_ms.to_sql(),
+            Column::TokensPerSecond => record.tokens_per_second.to_sql(),
             Column::InputTokens => record.usage.input_tokens.to_sql(),
             Column::OutputTokens => record.usage.output_tokens.to_sql(),
             Column::CachedTokens => record.usage.cached_tokens.to_sql(),
@@ -351,6 +355,8 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
         model: get(row, Column::Model)?,
         source,
         latency_ms: get(row, Column::LatencyMs)?,
+        ttft_ms: get(row, Column::TtftMs)?,
+        tokens_per_second: get(row, Column::TokensPerSecond)?,
         usage: usage(row, |it| it as usize)?,
         cost_usd: get(row, Column::CostUsd)?,
         calls: get(row, Column::Calls)?,
@@ -411,7 +417,8 @@ fn evidence<T: serde::de::DeserializeOwned>(
     serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", &it))
 }
 
-/// The columns that [`read_facts`] reads: the facts, their sum, and the row.
+/// The columns that [`read_facts`] reads, but for the last: the facts, their sum, and the row. The last
+/// is what judges said.
 pub(crate) fn fact_columns() -> String {
     let facts: Vec<&str> = Column::of(Part::Facts).map(Column::as_str).collect();
     format!("{}, {}, id", facts.join(", "), Column::FactsSum)
@@ -465,12 +472,15 @@ pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<FactsRow> {
         error: error.map(|it| it.0),
         source,
         latency_ms: row.get(place(Column::LatencyMs))?,
+        ttft_ms: row.get(place(Column::TtftMs))?,
+        tokens_per_second: row.get(place(Column::TokensPerSecond))?,
         usage: usage(row, place)?,
         cost_usd: row.get(place(Column::CostUsd))?,
         calls: row.get(place(Column::Calls))?,
         started_ms: row.get(place(Column::StartedMs))?,
         elapsed_ms: row.get(place(Column::ElapsedMs))?,
         evidence: evidence(row, place(Column::Evidence))?,
+        judged: evidence(row, Column::of(Part::Facts).count() + 2)?.unwrap_or_default(),
     };
     let summed = summed(row, Part::Facts, place)?;
     let count = Column::of(Part::Facts).count();

@@ -147,10 +147,35 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE results ADD COLUMN asked_sum INTEGER;
     UPDATE results SET facts_sum = NULL, texts_sum = NULL;
     ",
+    // Times of replies that are read while they are written.
+    "
+    ALTER TABLE results ADD COLUMN ttft_ms INTEGER;
+    ALTER TABLE results ADD COLUMN tokens_per_second REAL;
+    UPDATE results SET facts_sum = NULL;
+    -- Lanes are told apart by their prompt variants, too. A constraint cannot be changed, so the
+    -- table is made anew.
+    CREATE TABLE lanes_of_6 (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        runner TEXT NOT NULL,
+        -- Empty if the runner has no variants.
+        variant TEXT NOT NULL DEFAULT '',
+        backend TEXT NOT NULL,
+        info TEXT NOT NULL,
+        status TEXT,
+        calls INTEGER NOT NULL DEFAULT 0,
+        retired INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (run, runner, variant, backend)
+    ) STRICT;
+    INSERT INTO lanes_of_6 (id, run, runner, backend, info, status, calls, retired)
+        SELECT id, run, runner, backend, info, status, calls, retired FROM lanes;
+    DROP TABLE lanes;
+    ALTER TABLE lanes_of_6 RENAME TO lanes;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 5;
+const KNOWN: i64 = 6;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +266,12 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
         connection.pragma_update(None, "user_version", KNOWN)?;
         connection.execute_batch("COMMIT")
     };
-    upgrade().map_err(failed)
+    // While they are enforced, a table that is made anew takes with it all that refers to it. They
+    // can only be switched outside of a transaction.
+    let enforce = |on: bool| connection.pragma_update(None, "foreign_keys", on);
+    enforce(false).map_err(failed)?;
+    upgrade().map_err(failed)?;
+    enforce(true).map_err(failed)
 }
 
 #[cfg(test)]

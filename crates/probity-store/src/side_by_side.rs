@@ -1,8 +1,9 @@
 //! The results of several lanes, case by case.
 
 use probity_core::{
-    classification::Classification,
+    classification::{Classification, Verdict},
     consistency::{Answer, Asked},
+    metrics::Verdicts,
 };
 use rusqlite::{Row, Rows, Statement};
 
@@ -44,6 +45,77 @@ impl Reader {
             Ok(())
         };
         read().map_err(StoreError::Read)
+    }
+}
+
+impl Reader {
+    /// What two lanes made of each case that both have, in the order of the cases' ids: the verdicts of its repeats. No
+    /// more than a case of each is in memory.
+    pub fn paired_verdicts(
+        &self,
+        lanes: [&LaneView; 2],
+        mut each: impl FnMut(&str, [Verdicts; 2]),
+    ) -> Result<(), StoreError> {
+        const SQL: &str = "SELECT case_id, verdict FROM results
+            WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat";
+        let mut read = || {
+            let (mut first, mut second) =
+                (self.connection.prepare(SQL)?, self.connection.prepare(SQL)?);
+            let mut first = Cases::open(&mut first, lanes[0])?;
+            let mut second = Cases::open(&mut second, lanes[1])?;
+            let (mut before, mut after) = (first.next_case()?, second.next_case()?);
+            while let (Some((id, was)), Some((other, is))) = (&before, &after) {
+                let order = id.cmp(other);
+                if order.is_eq() {
+                    each(id, [*was, *is]);
+                }
+                if order.is_le() {
+                    before = first.next_case()?;
+                }
+                if order.is_ge() {
+                    after = second.next_case()?;
+                }
+            }
+            Ok(())
+        };
+        read().map_err(StoreError::Read)
+    }
+}
+
+/// The cases of a lane that is being read.
+struct Cases<'s> {
+    rows: Rows<'s>,
+    next: Option<(String, Verdict)>,
+    errors_as_failures: bool,
+}
+
+impl<'s> Cases<'s> {
+    fn open(statement: &'s mut Statement<'_>, lane: &LaneView) -> rusqlite::Result<Self> {
+        let rows = statement.query([lane.row])?;
+        let errors_as_failures = lane.lane.judging.errors_as_failures;
+        let mut cases = Self { rows, next: None, errors_as_failures };
+        cases.next = cases.next_result()?;
+        Ok(cases)
+    }
+
+    fn next_result(&mut self) -> rusqlite::Result<Option<(String, Verdict)>> {
+        let Some(row) = self.rows.next()? else { return Ok(None) };
+        let Name(verdict) = row.get(1)?;
+        let is_failure = self.errors_as_failures && verdict == Verdict::Error;
+        let verdict = if is_failure { Verdict::Fail } else { verdict };
+        Ok(Some((row.get(0)?, verdict)))
+    }
+
+    fn next_case(&mut self) -> rusqlite::Result<Option<(String, Verdicts)>> {
+        let Some((case_id, verdict)) = self.next.take() else { return Ok(None) };
+        let mut verdicts = Verdicts::default();
+        verdicts.add(verdict);
+        self.next = self.next_result()?;
+        while let Some((_, verdict)) = self.next.take_if(|(id, _)| *id == case_id) {
+            verdicts.add(verdict);
+            self.next = self.next_result()?;
+        }
+        Ok(Some((case_id, verdicts)))
     }
 }
 

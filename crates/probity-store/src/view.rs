@@ -43,12 +43,8 @@ impl Reader {
             let LaneView { lane, status, .. } = view;
             let (present, planned) = (metrics.results(), lane.planned);
             if status == Some(LaneStatus::Complete) && present < planned {
-                let Lane { runner, backend, .. } = &lane;
-                return Err(StoreError::Incomplete {
-                    lane: format!("{runner} on {backend}"),
-                    present,
-                    planned,
-                });
+                let lane = lane.key().to_string();
+                return Err(StoreError::Incomplete { lane, present, planned });
             }
             let gates = lane.judging.gates.iter().map(|gate| gate.judge(&metrics)).collect();
             Ok(LaneReport { lane, status, aborted, error, metrics, gates })
@@ -97,7 +93,8 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(&format!(
-                "SELECT {} FROM results WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
+                "SELECT {}, CASE WHEN ? THEN json_extract(classification, '$.details.judged') END
+                 FROM results WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
                 fact_columns()
             ))?;
             let names = ScoreColumn::ALL.map(|it| format!("s.{it}")).join(", ");
@@ -105,7 +102,7 @@ impl Reader {
                 "SELECT s.result, {names} FROM results r JOIN scores s ON s.result = r.id
                  WHERE r.lane = ? AND r.stale = 0 ORDER BY r.case_id, r.repeat, s.place"
             ))?;
-            let mut rows = statement.query([lane.row])?;
+            let mut rows = statement.query((lane.lane.judge.is_some(), lane.row))?;
             // Both come in the same order.
             let mut scores = of_scores.query([lane.row])?;
             let mut next = next_score(&mut scores)?;

@@ -26,6 +26,7 @@ use probity_store::{NewRun, Reader, Recorder, StoreError};
 fn lane() -> Lane {
     Lane {
         runner: "r".to_owned(),
+        variant: None,
         kind: RunnerKind::Command,
         backend: "b".to_owned(),
         backend_kind: "openai".to_owned(),
@@ -36,6 +37,7 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: probity_core::record::Judging::default(),
     }
@@ -66,6 +68,8 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         model: Some("m-1".to_owned()),
         source: Source::Cache,
         latency_ms: 12,
+        ttft_ms: Some(3),
+        tokens_per_second: Some(41.5),
         usage: Usage { input_tokens: Some(3), output_tokens: Some(4), ..Usage::default() },
         cost_usd: Some(0.25),
         calls: 2,
@@ -258,13 +262,16 @@ fn a_store_of_format_4_is_read_without_its_sums() {
     connection
         .execute_batch(
             "ALTER TABLE results DROP COLUMN asked_sum;
+             ALTER TABLE results DROP COLUMN ttft_ms;
+             ALTER TABLE results DROP COLUMN tokens_per_second;
              UPDATE results SET facts_sum = 1, texts_sum = 2; PRAGMA user_version = 4;",
         )
         .unwrap();
     drop(connection);
     let reader = Reader::open(&path).unwrap();
     let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
-    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [full()]);
+    let old = CaseRecord { ttft_ms: None, tokens_per_second: None, ..full() };
+    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [old]);
     assert!(reader.metrics(&lanes[0]).is_ok());
 }
 
@@ -440,4 +447,77 @@ fn a_store_of_version_0_1_is_read_as_it_was() {
     assert_eq!(dead.why(), "exit code 3: boom");
     let [wrong] = &reader.case(&lanes[3], "wrong").unwrap()[..] else { panic!("one result") };
     assert_eq!(wrong.why(), "chosen: zip; expected: tar");
+}
+
+#[test]
+fn variants_of_a_runner_are_lanes_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let lanes: Vec<Lane> = [None, Some("terse"), Some("chatty")]
+        .map(|it| Lane { variant: it.map(ToOwned::to_owned), ..lane() })
+        .into();
+    let started = |resumed| Event::RunStarted {
+        version: 1,
+        run_id: "20261115-100000-abcdef".to_owned(),
+        resumed,
+        lanes: lanes.clone(),
+        done_before: vec![0; 3],
+    };
+    let finished =
+        |lane, id| Event::CaseFinished { lane, record: Box::new(record(id, Verdict::Pass)) };
+    let mut recorder = create(&path);
+    write(
+        &mut recorder,
+        vec![started(false), finished(0, "a"), finished(1, "a"), finished(1, "b")],
+    );
+    let mut ledger = recorder.ledger(&lanes).unwrap();
+    ledger.begun(1, 7).unwrap();
+    drop((ledger, recorder));
+    let mut recorder = Recorder::resume(&path, "20261115-100000-abcdef").unwrap();
+    let begun: Vec<Option<u64>> = lanes.iter().map(|it| recorder.begun_before(it)).collect();
+    assert_eq!(begun, [Some(0), Some(7), Some(0)]);
+    recorder.set_calls(&lanes[1], 7).unwrap();
+    assert_eq!(recorder.mark_stale(&lanes[1], |id, _| id == "a").unwrap(), 1);
+    write(&mut recorder, vec![started(true), finished(2, "b")]);
+    let reader = Reader::open(&path).unwrap();
+    let seen: Vec<(String, u64, u64)> = reader
+        .lanes(&reader.find("latest").unwrap())
+        .unwrap()
+        .iter()
+        .map(|it| (it.lane.key().to_string(), it.calls, reader.tally(it).unwrap().total()))
+        .collect();
+    let expected = [("r on b", 0, 1), ("r/terse on b", 7, 1), ("r/chatty on b", 0, 1)];
+    assert_eq!(seen, expected.map(|(name, calls, total)| (name.to_owned(), calls, total)));
+}
+
+/// The store has the format before there were variants: two lanes, one of which ended in errors.
+#[test]
+fn a_store_without_variants_keeps_its_lanes_and_their_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format5.db");
+    std::fs::copy(fixture, &path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let run = reader.find("latest").unwrap();
+    let view = reader.view(&run, 1.0).unwrap();
+    let shown: Vec<String> = view
+        .lanes
+        .iter()
+        .map(|it| {
+            let Verdicts { pass, fail, error, .. } = it.metrics.all.verdicts;
+            format!("{}: {pass} {fail} {error}, {} calls", it.title(), it.metrics.calls)
+        })
+        .collect();
+    assert_eq!(shown, ["words on echo: 1 1 0, 2 calls", "words on dead: 0 0 2, 2 calls"]);
+    let lanes = reader.lanes(&run).unwrap();
+    assert!(lanes.iter().all(|it| it.lane.variant.is_none() && it.calls == 2));
+    // The same lane is found again by whoever goes on with the run, and a removed run takes its
+    // results with it.
+    let mut recorder = Recorder::resume(&path, &run.run_id).unwrap();
+    assert_eq!(recorder.mark_stale(&lanes[0].lane, |id, _| id == "pass").unwrap(), 1);
+    recorder.close();
+    assert_eq!(reader.tally(&lanes[0]).unwrap().total(), 1);
+    let run = reader.find("latest").unwrap();
+    reader.remove(&run).unwrap();
+    assert_eq!(reader.tally(&lanes[1]).unwrap().total(), 0);
 }

@@ -456,6 +456,7 @@ mod tests {
             key: Some(key.to_owned()),
             system: String::new(),
             stream: false,
+            stream_usage: false,
         };
         for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Ollama] {
             let question = question(dialect);

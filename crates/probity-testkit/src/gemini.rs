@@ -39,9 +39,11 @@ impl Content {
     }
 }
 
+const STREAM: &str = ":streamGenerateContent";
+
 /// Whether a path asks for content.
 pub(crate) fn is_generate(path: &str) -> bool {
-    path.contains("/models/") && path.ends_with(":generateContent")
+    path.contains("/models/") && (path.ends_with(":generateContent") || path.ends_with(STREAM))
 }
 
 /// Reads a request; the model stands in the path.
@@ -58,14 +60,15 @@ pub(crate) fn read(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Quest
         let message = format!("Please use a valid role: user, model. Got {role}.");
         return Err(Complaint::plain(&message));
     }
-    let model = path.rsplit('/').next().and_then(|it| it.strip_suffix(":generateContent"));
+    let model = path.rsplit('/').next().and_then(|it| it.split(':').next());
     Ok(Question {
         dialect: Dialect::Gemini,
         model: model.unwrap_or_default().to_owned(),
         prompt: last.text(),
         key: key(headers).map(str::to_owned),
         system: request.system_instruction.map(|it| it.text()).unwrap_or_default(),
-        stream: false,
+        stream: path.ends_with(STREAM),
+        stream_usage: false,
     })
 }
 

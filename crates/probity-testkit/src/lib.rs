@@ -34,6 +34,7 @@ mod script;
 mod seen;
 mod server;
 mod state;
+mod stream;
 mod wire;
 
 pub use answer::{Answer, Fault, Finish, Reply, RetryAfter, Text, Trouble};

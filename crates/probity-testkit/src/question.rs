@@ -17,8 +17,10 @@ pub(crate) struct Question {
     pub(crate) key: Option<String>,
     /// The instructions, where they are messages as well.
     pub(crate) system: String,
-    /// Ollama sends lines unless told not to.
+    /// Whether the answer comes in pieces.
     pub(crate) stream: bool,
+    /// Whether the last of them has the count of tokens, which OpenAI has to be asked for.
+    pub(crate) stream_usage: bool,
 }
 
 /// Why the vendor would not take the request.
@@ -59,6 +61,13 @@ struct Request {
     #[serde(default)]
     max_tokens: Value,
     stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
 }
 
 #[derive(Deserialize)]
@@ -107,15 +116,18 @@ fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> 
             code: Some("invalid_value"),
         });
     }
-    if request.stream == Some(true) {
+    let stream = request.stream == Some(true);
+    if request.stream_options.is_some() && !stream {
         return Err(Complaint {
-            message: "Unsupported value: 'stream' does not support true with this model."
+            message: "The 'stream_options' parameter is only allowed when 'stream' is enabled."
                 .to_owned(),
-            param: Some("stream"),
-            code: Some("unsupported_value"),
+            param: Some("stream_options"),
+            code: None,
         });
     }
-    Ok(Question::new(Dialect::OpenAi, model, &messages, headers))
+    let stream_usage = request.stream_options.is_some_and(|it| it.include_usage);
+    let question = Question::new(Dialect::OpenAi, model, &messages, headers);
+    Ok(Question { stream, stream_usage, ..question })
 }
 
 fn read_anthropic(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
@@ -147,10 +159,8 @@ fn read_anthropic(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complain
             message.role
         )));
     }
-    if request.stream == Some(true) {
-        return Err(Complaint::plain("stream: streaming is not supported"));
-    }
-    Ok(Question::new(Dialect::Anthropic, model, &messages, headers))
+    let stream = request.stream == Some(true);
+    Ok(Question { stream, ..Question::new(Dialect::Anthropic, model, &messages, headers) })
 }
 
 fn read_ollama(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
@@ -166,6 +176,7 @@ fn read_ollama(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> 
     let Some(messages) = request.messages.filter(|messages| !messages.is_empty()) else {
         return Err(Complaint::plain("messages is required"));
     };
+    // It sends lines unless told not to.
     let stream = request.stream.unwrap_or(true);
     Ok(Question { stream, ..Question::new(Dialect::Ollama, model, &messages, headers) })
 }
@@ -175,7 +186,8 @@ impl Question {
         let key = key(headers).map(str::to_owned);
         let system = messages.iter().filter(|it| it.role == "system");
         let system = system.filter_map(|it| it.content.as_str()).collect();
-        Self { dialect, model, prompt: prompt(messages), system, key, stream: false }
+        let prompt = prompt(messages);
+        Self { dialect, model, prompt, system, key, stream: false, stream_usage: false }
     }
 }
 
@@ -272,6 +284,7 @@ mod tests {
             key: Some("sk-1".to_owned()),
             system: String::new(),
             stream: false,
+            stream_usage: false,
         };
         assert_eq!(question, expected);
     }

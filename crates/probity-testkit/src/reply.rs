@@ -11,6 +11,7 @@ use crate::{
     question::Question,
     responses,
     route::Dialect,
+    stream,
 };
 
 /// When everything was made: answers do not depend on the clock.
@@ -30,16 +31,17 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
     let (body, id_header) = match question.dialect {
         Dialect::OpenAi => (openai(&said, reply), "x-request-id"),
         Dialect::Anthropic => (anthropic(&said, reply), "request-id"),
-        Dialect::Ollama => (ollama(&said, reply, question.stream), "x-request-id"),
+        Dialect::Ollama => (ollama(&said, reply), "x-request-id"),
         Dialect::Responses => (responses::answer(&said, reply), "x-request-id"),
         Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
     };
+    let body = if question.stream { stream::body(question, &body) } else { body };
     let mut response = json_response(200, body);
     let id = HeaderValue::try_from(format!("req_{number:012}")).expect("digits are fine");
     response.headers_mut().insert(id_header, id);
     if question.stream {
-        let ndjson = HeaderValue::from_static("application/x-ndjson");
-        response.headers_mut().insert("content-type", ndjson);
+        let kind = HeaderValue::from_static(stream::content_type(question.dialect));
+        response.headers_mut().insert("content-type", kind);
     }
     response
 }
@@ -239,8 +241,8 @@ struct Ollama<'a> {
     created_at: &'static str,
     message: OllamaMessage<'a>,
     done: bool,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    end: Option<OllamaEnd<'a>>,
+    #[serde(flatten)]
+    end: OllamaEnd<'a>,
 }
 
 #[derive(Serialize)]
@@ -262,7 +264,7 @@ struct OllamaEnd<'a> {
     eval_duration: u64,
 }
 
-fn ollama(said: &Said<'_>, reply: &Reply, stream: bool) -> Vec<u8> {
+fn ollama(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
     let done_reason = match &reply.finish {
         Finish::Stop | Finish::ContentFilter | Finish::ToolUse | Finish::Refusal => "stop",
         Finish::Length => "length",
@@ -278,15 +280,6 @@ fn ollama(said: &Said<'_>, reply: &Reply, stream: bool) -> Vec<u8> {
         | Finish::Refusal
         | Finish::Other(_) => (said.text, None),
     };
-    let line = |content, tool_calls, end: Option<OllamaEnd<'_>>| {
-        to_json(&Ollama {
-            model: said.model,
-            created_at: CREATED_AT,
-            message: OllamaMessage { role: "assistant", content, tool_calls },
-            done: end.is_some(),
-            end,
-        })
-    };
     let end = OllamaEnd {
         done_reason,
         total_duration: 5_000_000,
@@ -296,11 +289,13 @@ fn ollama(said: &Said<'_>, reply: &Reply, stream: bool) -> Vec<u8> {
         eval_count: said.tokens_out,
         eval_duration: 2_000_000,
     };
-    if stream {
-        let lines = [line(content, tool_calls, None), line("", None, Some(end))];
-        return lines.map(|line| [line.as_slice(), b"\n"].concat()).concat();
-    }
-    line(content, tool_calls, Some(end))
+    to_json(&Ollama {
+        model: said.model,
+        created_at: CREATED_AT,
+        message: OllamaMessage { role: "assistant", content, tool_calls },
+        done: true,
+        end,
+    })
 }
 
 fn to_json<T: Serialize>(body: &T) -> Vec<u8> {

@@ -21,6 +21,8 @@ struct Request {
     instructions: String,
     messages: Option<Value>,
     max_tokens: Option<Value>,
+    #[serde(default)]
+    stream: bool,
 }
 
 #[derive(Deserialize)]
@@ -33,7 +35,7 @@ struct Input {
 pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
     let request: Request = serde_json::from_slice(body)
         .map_err(|error| Complaint::plain(&format!("We could not parse the JSON body: {error}")))?;
-    let Request { model, input, instructions, messages, max_tokens } = request;
+    let Request { model, input, instructions, messages, max_tokens, stream } = request;
     if messages.is_some() {
         return Err(Complaint::plain(
             "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to \
@@ -58,7 +60,8 @@ pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complai
         prompt: last.content,
         key: key(headers).map(str::to_owned),
         system: instructions,
-        stream: false,
+        stream,
+        stream_usage: false,
     })
 }
 

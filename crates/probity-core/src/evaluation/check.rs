@@ -1,7 +1,7 @@
 //! Whether the parts of a result fit together.
 
 use super::{BriefResult, CategoryResult, EvaluationResult, SCHEMA_VERSION, WrittenResult, rate};
-use crate::case::Category;
+use crate::{case::Category, record::LaneKey};
 
 /// How far a stored rate may be from its counts: rates are written with six decimals.
 const TOLERANCE: f64 = 1e-6;
@@ -41,7 +41,7 @@ impl WrittenResult {
     /// Who was asked.
     pub fn title(&self) -> String {
         match self {
-            Self::Whole(it) => format!("{} on {}", it.runner, it.backend),
+            Self::Whole(it) => it.lane().to_string(),
             Self::Brief(BriefResult { backend, .. }) => backend.clone(),
         }
     }
@@ -55,6 +55,12 @@ impl WrittenResult {
 }
 
 impl EvaluationResult {
+    /// The lane that it is about.
+    pub fn lane(&self) -> LaneKey<'_> {
+        let (variant, backend) = (self.variant.as_deref(), &self.backend);
+        LaneKey { runner: &self.runner, variant, backend }
+    }
+
     /// Everything that does not fit together, one sentence each.
     pub fn validate(&self) -> Vec<String> {
         self.validate_listing(self.failed_cases.len() as u64)

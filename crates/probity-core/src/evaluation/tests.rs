@@ -21,6 +21,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
     let lane = LaneReport {
         lane: Lane {
             runner: "shell".to_owned(),
+            variant: None,
             kind: RunnerKind::Command,
             backend: "mlx".to_owned(),
             backend_kind: "mlx".to_owned(),
@@ -31,6 +32,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
             repeat: 1,
             replayed: false,
             judge: None,
+            judges: Vec::new(),
             skills: None,
             judging: Judging {
                 gates: Gate::defaults(RunnerKind::Command),

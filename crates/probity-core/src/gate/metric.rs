@@ -29,6 +29,8 @@ pub enum Metric {
     UnexpectedFailures,
     /// How long calls took.
     Latency(Quantile),
+    /// How long first tokens took.
+    Ttft(Quantile),
     /// Dollars.
     CostUsd,
     /// Dollars for each that passed.
@@ -41,7 +43,7 @@ pub enum Metric {
     Score(Arc<str>),
 }
 
-/// Which of the figures about latency.
+/// Which of the figures about times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantile {
     /// The mean.
@@ -61,11 +63,11 @@ impl Quantile {
 
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Mean => "latency_mean",
-            Self::P50 => "latency_p50",
-            Self::P95 => "latency_p95",
-            Self::P99 => "latency_p99",
-            Self::Max => "latency_max",
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Max => "max",
         }
     }
 }
@@ -107,12 +109,14 @@ impl Metric {
     /// Every metric that is there whatever the cases are, by its name. Scores are not among them.
     pub fn all() -> impl Iterator<Item = (Self, String)> {
         let latencies = Quantile::ALL.into_iter().map(Self::Latency);
+        let first_tokens = Quantile::ALL.into_iter().map(Self::Ttft);
+        let times = latencies.chain(first_tokens);
         // Of these two the verdicts are meant, which have names of their own.
         let is_class = |it: &Class| !matches!(it, Class::Pass | Class::Error);
         let rates = Class::ALL.into_iter().filter(is_class).map(Self::ClassRate);
         let counts = Class::ALL.into_iter().filter(is_class).map(Self::ClassCount);
         let skills = Rate::ALL.into_iter().map(Self::Skill);
-        let all = Self::PLAIN.into_iter().chain(latencies).chain(rates).chain(counts).chain(skills);
+        let all = Self::PLAIN.into_iter().chain(times).chain(rates).chain(counts).chain(skills);
         all.map(|it| {
             let name = it.to_string();
             (it, name)
@@ -134,6 +138,7 @@ impl Metric {
             | Self::Flaky
             | Self::UnexpectedFailures
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::CostUsd
             | Self::CostPerPass
             | Self::Tokens
@@ -153,7 +158,7 @@ impl Metric {
             | Self::Flaky
             | Self::UnexpectedFailures
             | Self::Tokens => Unit::Count,
-            Self::Latency(_) => Unit::Time,
+            Self::Latency(_) | Self::Ttft(_) => Unit::Time,
             Self::CostUsd | Self::CostPerPass => Unit::Dollars,
             Self::Score(_) => Unit::Score,
         }
@@ -173,6 +178,7 @@ impl Metric {
             | Self::Flaky
             | Self::UnexpectedFailures
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::CostUsd
             | Self::CostPerPass
             | Self::Tokens => false,
@@ -194,6 +200,7 @@ impl Metric {
             | Self::ClassCount(_)
             | Self::PolicyHits
             | Self::Latency(_)
+            | Self::Ttft(_)
             | Self::CostUsd
             | Self::Tokens
             | Self::Skill(_)
@@ -231,8 +238,9 @@ impl fmt::Display for Metric {
             Self::CostUsd => "cost_usd",
             Self::CostPerPass => "cost_per_pass",
             Self::Tokens => "tokens",
-            Self::Latency(quantile) => quantile.as_str(),
             Self::Skill(rate) => rate.as_str(),
+            Self::Latency(quantile) => return write!(f, "latency_{}", quantile.as_str()),
+            Self::Ttft(quantile) => return write!(f, "ttft_{}", quantile.as_str()),
             Self::ClassRate(class) => return write!(f, "{class}_rate"),
             Self::ClassCount(class) => return write!(f, "{class}_count"),
             Self::Score(name) => return write!(f, "{}{name}", Self::SCORE),

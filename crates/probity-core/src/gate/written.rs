@@ -19,19 +19,21 @@ pub(super) struct Written {
     category: Option<Category>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     backend: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    variant: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     allow_empty: bool,
 }
 
 impl From<Gate> for Written {
     fn from(gate: Gate) -> Self {
-        let Gate { metric, bound, warn, category, backend, allow_empty } = gate;
+        let Gate { metric, bound, warn, category, backend, variant, allow_empty } = gate;
         let (min, max) = match bound {
             Bound::AtLeast(limit) => (Some(limit.to_string()), None),
             Bound::AtMost(limit) => (None, Some(limit.to_string())),
         };
         let (metric, warn) = (metric.to_string(), warn.map(|it| it.to_string()));
-        Self { metric, min, max, warn, category, backend, allow_empty }
+        Self { metric, min, max, warn, category, backend, variant, allow_empty }
     }
 }
 
@@ -39,7 +41,7 @@ impl TryFrom<Written> for Gate {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let Written { metric, min, max, warn, category, backend, allow_empty } = written;
+        let Written { metric, min, max, warn, category, backend, variant, allow_empty } = written;
         let limit = |text: String| {
             Decimal::parse(&text).ok_or_else(|| format!("`{text}` is not a limit of a gate"))
         };
@@ -49,6 +51,6 @@ impl TryFrom<Written> for Gate {
             (_, _) => return Err("a gate needs either `min` or `max`".to_owned()),
         };
         let warn = warn.map(limit).transpose()?;
-        Ok(Self { metric: metric.parse()?, bound, warn, category, backend, allow_empty })
+        Ok(Self { metric: metric.parse()?, bound, warn, category, backend, variant, allow_empty })
     }
 }

@@ -13,6 +13,7 @@ use super::{Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, float, score:
 use crate::{
     classification::Verdict,
     kind,
+    opinion::JudgeFold,
     record::{Judging, Source},
 };
 
@@ -22,6 +23,8 @@ pub struct Fold<'j> {
     judging: &'j Judging,
     metrics: Metrics,
     latencies: Vec<f64>,
+    first_tokens: Vec<f64>,
+    speeds: Vec<f64>,
     /// The case whose repeats are coming in.
     current: Option<Current>,
     /// Counts of cases that belong together, by group.
@@ -34,6 +37,7 @@ pub struct Fold<'j> {
     /// How many cases passed so often of so many.
     tries: BTreeMap<(u64, u64), u64>,
     figures: kind::Fold,
+    judges: JudgeFold,
     /// By name.
     scores: BTreeMap<String, ScoreFold>,
 }
@@ -52,6 +56,8 @@ impl<'j> Fold<'j> {
             metrics: Metrics { max_undecided: judging.max_undecided, ..Metrics::default() },
             scores: BTreeMap::new(),
             latencies: Vec::new(),
+            first_tokens: Vec::new(),
+            speeds: Vec::new(),
             current: None,
             groups: BTreeMap::new(),
             lone: Vec::new(),
@@ -59,6 +65,7 @@ impl<'j> Fold<'j> {
             rounds: Vec::new(),
             tries: BTreeMap::new(),
             figures: kind::Fold::default(),
+            judges: JudgeFold::default(),
         }
     }
 
@@ -74,6 +81,7 @@ impl<'j> Fold<'j> {
             }
         }
         self.count(&outcome);
+        outcome.judged.drain(..).for_each(|it| self.judges.add(&it));
         if let Some(evidence) = &outcome.evidence {
             let ResultFacts { case_id, verdict, .. } = &outcome;
             self.figures.add(kind::Seen { case_id, verdict: *verdict, evidence });
@@ -127,6 +135,8 @@ impl<'j> Fold<'j> {
         // An answer from the cache took no time, and an error says how long it was waited for.
         if outcome.source != Source::Cache && outcome.error.is_none() {
             self.latencies.push(float(outcome.latency_ms));
+            self.first_tokens.extend(outcome.ttft_ms.map(float));
+            self.speeds.extend(outcome.tokens_per_second);
         }
         let round = usize::try_from(outcome.repeat).unwrap_or(usize::MAX);
         if round >= self.rounds.len() {
@@ -182,7 +192,10 @@ impl<'j> Fold<'j> {
         self.close_case();
         let Self { judging, mut metrics, mut latencies, groups, lone, has_groups, .. } = self;
         metrics.latency = latency(&mut latencies);
+        metrics.ttft = latency(&mut self.first_tokens);
+        metrics.tokens_per_second = percentile(&mut self.speeds, 50.0);
         metrics.figures = self.figures.finish();
+        metrics.judges = self.judges.finish();
         metrics.scores =
             self.scores.into_iter().map(|(name, fold)| (name, fold.finish())).collect();
         let Verdicts { pass, .. } = metrics.all.verdicts;

@@ -19,12 +19,15 @@ fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
         error: (verdict == Verdict::Error).then_some(ErrorKind::Server),
         source: Source::Backend,
         latency_ms: 10,
+        ttft_ms: None,
+        tokens_per_second: None,
         usage: Usage::default(),
         cost_usd: None,
         calls: 1,
         started_ms: 1000,
         elapsed_ms: 10,
         evidence: None,
+        judged: Vec::new(),
     }
 }
 

@@ -32,6 +32,20 @@ impl Sampling {
         *self == Self::default()
     }
 
+    /// The names of those that are set.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let Self { temperature, top_p, max_tokens, seed, stop } = self;
+        [
+            ("temperature", temperature.is_some()),
+            ("top_p", top_p.is_some()),
+            ("max_tokens", max_tokens.is_some()),
+            ("seed", seed.is_some()),
+            ("stop", !stop.is_empty()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_set)| is_set.then_some(name))
+    }
+
     /// These settings, and where they are silent, others.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {

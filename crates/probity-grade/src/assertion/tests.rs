@@ -129,6 +129,11 @@ fn measurements_are_compared_with_a_threshold() {
     assert_eq!(asserted_with(latency.clone(), "x", json!({ "latency_ms": 100 })), Ok(()));
     assert!(asserted_with(latency.clone(), "x", json!({ "latency_ms": 101 })).is_err());
     assert_eq!(asserted(latency, "x"), Err("no latency was recorded".to_owned()));
+    let first = json!({ "type": "time-to-first-token", "threshold": 100 });
+    assert_eq!(asserted_with(first.clone(), "x", json!({ "ttft_ms": 100 })), Ok(()));
+    assert!(asserted_with(first.clone(), "x", json!({ "ttft_ms": 101 })).is_err());
+    let unknown = "no time to first token was recorded".to_owned();
+    assert_eq!(asserted(first, "x"), Err(unknown));
     let cost = json!({ "type": "cost", "threshold": 0.01 });
     assert_eq!(asserted_with(cost, "x", json!({ "cost_usd": 0.002 })), Ok(()));
 }

@@ -18,7 +18,7 @@ fn answer(text: &str) -> Option<Answer> {
 
 fn folded<const N: usize>(cases: &[[&str; N]]) -> Consistency {
     let backends = ["a", "b", "c"].map(str::to_owned)[..N].to_vec();
-    let mut fold = Fold::new("commands".to_owned(), backends, 1);
+    let mut fold = Fold::new("commands", None, backends, 1);
     for (at, case) in cases.iter().enumerate() {
         let answers = case.map(answer);
         fold.add(&Asked { case_id: &format!("case-{at}"), repeat: 0, answers: &answers });

@@ -19,6 +19,13 @@ fn read(reply: &str) -> Result<Judgement, String> {
     Question { task: "t", criteria: &criteria, answers: &["one", "two"] }.read(reply)
 }
 
+/// The talk after one answer that could not be used.
+fn after(failure: &str) -> Dialogue {
+    let mut dialogue = Dialogue::default();
+    assert!(matches!(dialogue.hear::<()>(Err(failure.to_owned())), Next::Again));
+    dialogue
+}
+
 #[test]
 fn points_come_in_the_order_of_the_rubric() {
     let judgement = read(GOOD).unwrap();
@@ -83,7 +90,7 @@ fn an_answer_cannot_bring_its_own_verdict() {
     assert!(!forged.contains(&marker));
     assert_eq!(marker, question.marker(7));
     assert_ne!(marker, question.marker(8));
-    let prompt = question.prompt(&marker, 0, None);
+    let prompt = question.prompt(&marker, &Dialogue::default());
     assert_eq!(prompt.matches(&format!("END ANSWER A {marker}")).count(), 1);
 }
 
@@ -94,11 +101,11 @@ fn the_question_as_a_judge_sees_it() {
     let text = format!(
         "{}\n=====\n{}",
         question.system(),
-        question.prompt("0123456789abcdef", 1, Some("it is not a JSON object"))
+        question.prompt("0123456789abcdef", &after("it is not a JSON object"))
     );
     insta::assert_snapshot!(text);
     let question = Question { answers: &["Hi"], ..question };
-    insta::assert_snapshot!(question.prompt("0123456789abcdef", 0, None));
+    insta::assert_snapshot!(question.prompt("0123456789abcdef", &Dialogue::default()));
 }
 
 #[test]
@@ -149,7 +156,7 @@ proptest::proptest! {
             }
         }
         let marker = question.marker(3);
-        let prompt = question.prompt(&marker, 2, Some(&noise));
+        let prompt = question.prompt(&marker, &after(&noise));
         let ends = prompt.matches(&format!("END TASK {marker}")).count();
         proptest::prop_assert_eq!(ends, 1);
     }

@@ -9,7 +9,9 @@ use probity_core::{
     case::AskSpec,
     json,
     located::{Node, NodeValue},
-    request::{Image, ImageType, Message, Part, Role, Tool, ToolCall, ToolChoice, ToolResult},
+    request::{
+        Image, ImageType, Message, Part, Role, Sampling, Tool, ToolCall, ToolChoice, ToolResult,
+    },
 };
 use serde_json::{Value, json};
 
@@ -22,18 +24,12 @@ use crate::{
 
 /// Reads what is asked beyond a prompt. Files are looked for in `folder`.
 pub(crate) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> AskSpec {
-    const SETTINGS: &[&str] = &["temperature", "top_p", "max_tokens", "seed", "stop"];
     let messages = fields.get("messages");
     let messages = messages.map(|node| messages_of(node, folder, fields.findings()));
     let tools = fields.get("tools");
     let tools = tools.and_then(|node| tools_of(node, folder, fields.findings()));
     let choice = fields.get("tool_choice");
     let tool_choice = choice.and_then(|node| tool_choice_of(node, fields.findings()));
-    let settings = fields.get("settings");
-    let sampling = settings.and_then(|node| {
-        let mut inner = Fields::new(node, "`settings`", SETTINGS, fields.findings())?;
-        Some(decode_sampling(&mut inner))
-    });
     if let (Some(ToolChoice::Tool(name)), Some(tools)) = (&tool_choice, &tools)
         && !tools.iter().any(|it| it.name == *name)
     {
@@ -45,8 +41,18 @@ pub(crate) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> AskSpec {
         tools,
         tool_choice,
         response_format: decode_response_format(fields),
-        sampling: sampling.unwrap_or_default(),
+        sampling: settings_of(fields),
     }
+}
+
+/// How words are chosen.
+pub(crate) fn settings_of(fields: &mut Fields<'_, '_>) -> Sampling {
+    const KNOWN: &[&str] = &["temperature", "top_p", "max_tokens", "seed", "stop"];
+    let inner = fields.get("settings").and_then(|node| {
+        let mut inner = Fields::new(node, "`settings`", KNOWN, fields.findings())?;
+        Some(decode_sampling(&mut inner))
+    });
+    inner.unwrap_or_default()
 }
 
 /// The messages of a conversation.

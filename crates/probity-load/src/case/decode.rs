@@ -12,12 +12,11 @@ use probity_core::{
 };
 
 use super::{
-    Fields, Findings, ask,
+    Fields, Findings, ask, id,
+    judging::judge_options,
     reading::{READING_FIELDS, reading},
 };
 
-/// Longest id that is accepted, in characters.
-const LONGEST_ID: usize = 128;
 /// How far the weights of a rubric may be from 1 in sum.
 const WEIGHT_TOLERANCE: f64 = 0.01;
 /// Largest weight of an assertion.
@@ -95,8 +94,13 @@ pub fn decode(node: &Node, folder: &Path, findings: &mut Findings) -> Decoded {
     let Some(mut fields) = Fields::new(&renamed, "a case", &known, findings) else {
         return Decoded { id: None, case: None };
     };
-    let id = id(&mut fields);
-    let case = TestCase { id: id.clone().unwrap_or_default(), ..body(&mut fields, folder) };
+    let stated = id::stated(&mut fields);
+    let body = body(&mut fields, folder);
+    let id = match fields.get("id") {
+        Some(_) => stated,
+        None => id::made(&body),
+    };
+    let case = TestCase { id: id.clone().unwrap_or_default(), ..body };
     Decoded { id, case: Some(case) }
 }
 
@@ -121,24 +125,6 @@ fn with_usual_names(node: &Node) -> Cow<'_, Node> {
     });
     let value = NodeValue::Object(entries.collect());
     Cow::Owned(Node { span: node.span.clone(), value })
-}
-
-fn id(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let id = fields.required_text("id")?;
-    let allowed = |c: char| c.is_alphanumeric() || "._/:-#@+".contains(c);
-    let span = fields.span("id");
-    if id.chars().count() > LONGEST_ID {
-        let message = format!("id is longer than {LONGEST_ID} characters");
-        fields.findings().error("bad-id", &span, message);
-        return None;
-    }
-    if let Some(bad) = id.chars().find(|c| !allowed(*c)) {
-        let message = format!("id has the character {bad:?}");
-        let help = "use letters, digits and `. _ / : - # @ +`".to_owned();
-        fields.findings().error_with_help("bad-id", &span, message, help);
-        return None;
-    }
-    Some(id)
 }
 
 fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
@@ -343,7 +329,7 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 16] = [
         "type",
         "value",
         "weight",
@@ -354,6 +340,12 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         "stemmer",
         "word_order",
         "assert",
+        "context",
+        "context_transform",
+        "query",
+        "steps",
+        "scores",
+        "rubric_prompt",
     ];
     let known: Vec<&str> = KNOWN.into_iter().chain(READING_FIELDS).collect();
     let mut fields = Fields::new(node, "an assertion", &known, findings)?;
@@ -374,6 +366,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     let (config, transform) = (fields.json("config"), fields.text("transform"));
     let (reading, stemmer) = (reading(&mut fields), fields.boolean("stemmer"));
     let word_order = fields.count("word_order", 0..=2).and_then(|it| u8::try_from(it).ok());
+    let judging = judge_options(&mut fields);
     let members = match (kind.test == AssertionTest::AssertSet, fields.get("assert")) {
         (true, Some(inner)) if depth < DEEPEST_SET => {
             assertions(inner, depth + 1, fields.findings())
@@ -396,7 +389,7 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
         (false, None) => Vec::new(),
     };
     let stated = Assertion { value, weight, threshold, metric, ..Assertion::new(kind) };
-    Some(Assertion { reading, stemmer, word_order, config, transform, members, ..stated })
+    Some(Assertion { reading, stemmer, word_order, config, transform, judging, members, ..stated })
 }
 
 fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {

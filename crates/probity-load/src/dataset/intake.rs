@@ -9,7 +9,9 @@ use std::{
 
 use serde_json::Value;
 
-use super::{CaseAt, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name};
+use super::{
+    CaseAt, Completion, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name,
+};
 use crate::{
     bounded,
     case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode},
@@ -32,6 +34,7 @@ const LARGEST_SCHEMA: u64 = 16 << 20;
 
 /// Checks cases as they are read, and passes them on.
 pub struct Intake<'a> {
+    complete: Completion<'a>,
     check: CriteriaCheck<'a>,
     sink: &'a mut dyn FnMut(Item),
     file: Arc<str>,
@@ -55,6 +58,7 @@ pub struct Intake<'a> {
 impl<'a> Intake<'a> {
     pub(super) fn new(check: CriteriaCheck<'a>, sink: &'a mut dyn FnMut(Item)) -> Self {
         Self {
+            complete: &|_| {},
             check,
             sink,
             file: "".into(),
@@ -69,6 +73,11 @@ impl<'a> Intake<'a> {
             kept: 0,
             left_out: (0, 0),
         }
+    }
+
+    /// Completes every case before it is checked.
+    pub(super) fn completing(self, complete: Completion<'a>) -> Self {
+        Self { complete, ..self }
     }
 
     /// Believes that no id is used twice, and so remembers none.
@@ -245,6 +254,7 @@ impl<'a> Intake<'a> {
                 case.license.clone_from(&self.license);
             }
             self.load_schema(case, node, &mut findings);
+            (self.complete)(case);
             if self.ids.is_some() {
                 check_templates(case, node, source, &mut findings);
             }
@@ -271,8 +281,12 @@ impl<'a> Intake<'a> {
         let span = node.get("id").map_or_else(|| node.span.clone(), |id| id.span.clone());
         let line = source.line(span.start);
         if let Some(first) = self.ids.as_mut().and_then(|ids| ids.claim(id, line)) {
-            let message = format!("id `{id}` is already taken");
-            let help = format!("its first use is at {first}");
+            let (which, then) = match node.get("id") {
+                Some(_) => ("", ""),
+                None => (", made of what is asked,", "; give one of the two another `id`"),
+            };
+            let message = format!("id `{id}`{which} is already taken");
+            let help = format!("its first use is at {first}{then}");
             findings.error_with_help("duplicate-id", &span, message, help);
         }
     }

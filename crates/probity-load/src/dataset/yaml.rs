@@ -158,7 +158,14 @@ impl<'t> Builder<'t> {
             };
             let node = self.node(event, &span, events, depth + 1)?;
             match key_text(key.value) {
-                Some(_) if plain_merge => merged.extend(merge_source(node)),
+                Some(_) if plain_merge => {
+                    for entry in merge_source(node)? {
+                        // Of several tables, the first counts.
+                        if merged.iter().all(|it| it.key != entry.key) {
+                            merged.push(entry);
+                        }
+                    }
+                }
                 Some(key) => entries.push(Entry { key, key_span, node }),
                 None => {
                     let message = "a name in a table must be text".to_owned();
@@ -194,12 +201,16 @@ impl<'t> Builder<'t> {
 }
 
 /// The tables that `<<` asks to take names from.
-fn merge_source(node: Node) -> Vec<Entry> {
+fn merge_source(node: Node) -> Result<Vec<Entry>, YamlError> {
     match node.value {
-        NodeValue::Object(entries) => entries,
-        NodeValue::Array(items) => items.into_iter().flat_map(merge_source).collect(),
+        NodeValue::Object(entries) => Ok(entries),
+        NodeValue::Array(items) => {
+            let tables: Vec<_> = items.into_iter().map(merge_source).collect::<Result<_, _>>()?;
+            Ok(tables.into_iter().flatten().collect())
+        }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
-            Vec::new()
+            let message = format!("`<<` takes a table or a list of tables, not {}", node.kind());
+            Err(YamlError { span: node.span, message })
         }
     }
 }

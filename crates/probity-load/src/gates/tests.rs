@@ -4,6 +4,7 @@ use probity_core::{
     classification::{Class, Counts},
     gate::{GateStatus, percent},
     metrics::{Latency, Mean, Metrics, ScoreFigures, ScoreSlice, Slice, Verdicts},
+    record::LaneKey,
 };
 
 fn slice(pass: u64, fail: u64, error: u64) -> Slice {
@@ -22,7 +23,8 @@ fn decoded(toml: &str) -> (Vec<Gate>, Vec<String>) {
     let node = dataset::parse_toml(toml).unwrap();
     let mut findings = Findings::default();
     let backends = ["a".to_owned(), "b".to_owned()];
-    let gates = decode(node.get("gates"), RunnerKind::Respond, &backends, &mut findings);
+    let names = Names { variants: &["terse"], backends: &backends };
+    let gates = decode(node.get("gates"), RunnerKind::Respond, &names, &mut findings);
     (gates, findings.0.into_iter().map(|it| it.message).collect())
 }
 
@@ -71,6 +73,7 @@ fn every_metric_is_seen() {
         policy_hits: 2,
         unexpected_failures: 1,
         latency: Some(latency),
+        ttft: Some(Latency { count: 9, mean: 6.0, p50: 7.0, p95: 8.0, p99: 9.0, max: 10.0 }),
         cost_usd: 0.5,
         priced: 10,
         input_tokens: 100,
@@ -81,7 +84,8 @@ fn every_metric_is_seen() {
         .map(|(metric, name)| {
             let bound = Bound::AtLeast(Decimal::whole(0));
             let (warn, category, backend) = (None, None, None);
-            let gate = Gate { metric, bound, warn, category, backend, allow_empty: false };
+            let (variant, allow_empty) = (None, false);
+            let gate = Gate { metric, bound, warn, category, backend, variant, allow_empty };
             let observed = gate.judge(&full).observed;
             format!("{name}: {}", observed.map_or("nothing".to_owned(), |it| it.to_string()))
         })
@@ -101,11 +105,17 @@ fn limits_have_the_side_that_makes_sense() {
 #[test]
 fn several_gates_on_one_metric() {
     let (gates, problems) = decoded(
-        "[gates]\npass_rate = [{ min = 0.9, category = \"safety\" }, { min = 0.5, backend = \"b\" }]",
+        "[gates]\npass_rate = [{ min = 0.9, category = \"safety\" }, { min = 0.5, backend = \"b\" },
+         { min = 0.6, variant = \"terse\" }]",
     );
     assert_eq!(problems, Vec::<String>::new());
-    assert_eq!(gates.len(), 2);
-    assert!(gates[0].concerns("a") && !gates[1].concerns("a"));
+    let concerned = |variant, backend| {
+        let lane = LaneKey { runner: "r", variant, backend };
+        gates.iter().map(|it| it.concerns(lane)).collect::<Vec<_>>()
+    };
+    assert_eq!(concerned(None, "a"), [true, false, false]);
+    assert_eq!(concerned(Some("terse"), "b"), [true, true, true]);
+    assert_eq!(concerned(Some("chatty"), "b"), [true, true, false]);
 }
 
 #[test]

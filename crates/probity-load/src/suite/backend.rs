@@ -1,5 +1,7 @@
 //! Backends: what can be asked.
 
+mod custom;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -12,6 +14,8 @@ use probity_core::{
     located::Node,
     request::{ResponseFormat, Sampling},
 };
+
+pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
@@ -92,6 +96,8 @@ backend_kinds! {
     Nvidia => "nvidia", Server, Some("model");
     /// `openai`, at GitHub Models.
     GithubModels => "github-models", Server, Some("model");
+    /// Any server; the suite says what is sent, and where the reply stands.
+    Http => "http", Custom, Some("url");
     /// Claude Code's command line.
     Claude => "claude", Program, None;
     /// Codex' command line.
@@ -113,8 +119,10 @@ backend_kinds! {
 /// How a kind of backend is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Over HTTP.
+    /// Over HTTP, in the language of the server.
     Server,
+    /// Over HTTP, as the suite says.
+    Custom,
     /// By starting a program for each call.
     Program,
     /// By calling a function in a process that stays up.
@@ -203,6 +211,10 @@ pub struct BackendConfig {
     pub response_format: Option<ResponseFormat>,
     /// More fields for the body of a request.
     pub extra_body: Option<Value>,
+    /// Whether the reply is read while it is written.
+    pub stream: bool,
+    /// What is sent, of a backend that has no language of its own.
+    pub custom: Option<CustomHttp>,
     /// Calls in flight at once.
     pub max_concurrency: Option<u64>,
     /// The limit of one call, in seconds.
@@ -236,6 +248,8 @@ impl BackendConfig {
             sampling: Sampling::default(),
             response_format: None,
             extra_body: None,
+            stream: false,
+            custom: None,
             max_concurrency: None,
             timeout: None,
             price: None,
@@ -271,6 +285,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "stop",
         "response_format",
         "extra_body",
+        "stream",
         "max_concurrency",
         "timeout",
         "price",
@@ -283,7 +298,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "config",
     ];
     refuse_keys(node, findings);
-    let known: Vec<&str> = KNOWN.iter().chain(KEYS).copied().collect();
+    let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).chain(KEYS).copied().collect();
     let mut fields = Fields::new(node, "a backend", &known, findings)?;
     let kinds = BackendKind::ALL.map(BackendKind::as_str);
     if fields.get("kind").is_none() {
@@ -312,6 +327,8 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         sampling: decode_sampling(&mut fields),
         response_format: decode_response_format(&mut fields),
         extra_body: fields.json("extra_body"),
+        stream: fields.boolean("stream").unwrap_or_default(),
+        custom: custom::decode(&mut fields, kind),
         max_concurrency: fields.count("max_concurrency", 1..=u64::MAX),
         timeout: decode_timeout(&mut fields),
         price: decode_price(&mut fields),
@@ -337,6 +354,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let has = |key: &str| match key {
         "command" => !config.command.is_empty(),
         "file" => config.file.is_some(),
+        "url" => node.get("url").is_some(),
         _ => config.model.is_some(),
     };
     let missing = config.kind.needs().filter(|key| !has(key));
@@ -352,6 +370,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
+    custom::check(config, node, fields);
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
@@ -443,6 +462,7 @@ const FOREIGN: &[(&[&str], OfKind)] = &[
     (&["env"], |kind| kind.is_program() || kind.is_function()),
     (&["file"], |kind| kind == BackendKind::Replay || kind.is_function()),
     (&["config"], BackendKind::is_function),
+    (&["stream"], |kind| matches!(kind.way(), Way::Server)),
 ];
 
 /// Names under which people put keys.

@@ -1,10 +1,11 @@
 //! Runners: what is evaluated.
 
-use std::{ops::Range, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    JudgeConfig,
+    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
+    defaults, panel, prompt,
 };
 use crate::{
     bounded,
@@ -18,8 +19,7 @@ use probity_core::{
     gate::{Decimal, Gate},
     kind::RunnerKind,
     located::{Node, NodeValue},
-    problem::{Problem, Severity, Source},
-    record::Judging,
+    record::{Judging, LaneKey},
 };
 
 /// A case is not asked more often.
@@ -34,14 +34,16 @@ pub struct RunnerConfig {
     pub kind: RunnerKind,
     /// The files of its dataset, as written.
     pub dataset: Vec<String>,
+    /// Where that stands in the suite.
+    pub dataset_at: Option<WrittenAt>,
     /// The names of its backends.
     pub backends: Vec<String>,
     /// Instructions for cases that bring none.
     pub system: Option<String>,
-    /// The prompt, a template over the fields of the case.
-    pub prompt: Option<String>,
-    /// JavaScript that makes what is checked out of a reply, for cases that bring none.
-    pub transform: Option<String>,
+    /// How its cases are asked: its variants, or one way without a name.
+    pub prompts: Vec<Arc<PromptConfig>>,
+    /// What its cases have in common.
+    pub defaults: Arc<CaseDefaults>,
     /// Whether cases may bring code that runs outside of the sandbox of scripts.
     pub allow_code: bool,
     /// How often each case is asked.
@@ -52,7 +54,7 @@ pub struct RunnerConfig {
     pub min_pass: Option<u32>,
     /// When it has passed.
     pub gates: Vec<Gate>,
-    /// Cases that are known to fail, and the backend where they do; none: everywhere.
+    /// Cases that are known to fail, and the variant or the backend with which they do; none: always.
     pub known_failures: Vec<(String, Option<String>)>,
     /// The version of the tool under test.
     pub tool_version: Option<String>,
@@ -62,85 +64,40 @@ pub struct RunnerConfig {
     pub skills: Vec<String>,
     /// Bytes of a skill's companions that a model is shown.
     pub companion_bytes: u64,
-    /// The backend that judges answers; none for the backend whose answers they are.
-    pub judge: Option<String>,
+    /// Who judges answers.
+    pub panel: PanelConfig,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
-    /// Where its `dataset` stands in the suite.
-    pub dataset_at: Option<WrittenAt>,
-    /// Where its `system` stands in the suite.
-    pub system_at: Option<WrittenAt>,
-    /// Where its `prompt` stands in the suite.
-    pub prompt_at: Option<WrittenAt>,
-    /// Where its `transform` stands in the suite.
-    pub transform_at: Option<WrittenAt>,
-}
-
-/// Where something stands in the suite.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenAt {
-    file: Arc<str>,
-    source: Arc<str>,
-    span: Range<usize>,
-}
-
-impl WrittenAt {
-    pub(super) fn new(file: &Arc<str>, source: &Arc<str>, span: &Range<usize>) -> Self {
-        Self { file: file.clone(), source: source.clone(), span: span.clone() }
-    }
-
-    /// What is wrong with a script, at its place.
-    pub fn script_problem(&self, key: &str, message: &str) -> Problem {
-        self.error("bad-script", format!("`{key}` of the runner cannot be used: {message}"))
-    }
-
-    /// What is wrong at its place.
-    pub fn error(&self, code: &'static str, message: String) -> Problem {
-        Problem {
-            severity: Severity::Error,
-            code,
-            message,
-            file: self.file.clone(),
-            place: Some(Source::file(&self.source).place(&self.span)),
-            case_id: None,
-            help: None,
-        }
-    }
-
-    /// What is wrong with the template, at its place.
-    pub fn problem(&self, key: &str, template: &str, error: &TemplateError) -> Problem {
-        let Self { file, source, span } = self;
-        let span = error.place_in(template, source, span);
-        let help = "a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and \
-                    the case's `prompt_vars`";
-        Problem {
-            severity: Severity::Error,
-            code: if error.is_undefined { "undefined-variable" } else { "bad-template" },
-            message: format!("`{key}` of the runner cannot be filled in: {error}"),
-            file: file.clone(),
-            place: Some(Source::file(source).place(&span)),
-            case_id: None,
-            help: error.is_undefined.then(|| help.to_owned()),
-        }
-    }
 }
 
 impl RunnerConfig {
-    /// How its results on a backend are judged.
-    pub fn judging(&self, backend: &str) -> Judging {
-        let of_backend =
-            |it: &&(String, Option<String>)| it.1.as_deref().is_none_or(|named| named == backend);
+    /// What one of its ways to ask is called: `RUNNER`, or `RUNNER/VARIANT`.
+    fn task(&self, prompt: &PromptConfig) -> String {
+        let variant = prompt.variant.as_deref();
+        LaneKey { runner: &self.name, variant, backend: "" }.task()
+    }
+
+    /// The names of its variants.
+    pub fn variants(&self) -> impl Iterator<Item = &str> {
+        self.prompts.iter().filter_map(|it| it.variant.as_deref())
+    }
+
+    /// How the results of one of its lanes are judged.
+    pub fn judging(&self, lane: LaneKey<'_>) -> Judging {
+        let of_lane = |it: &&(String, Option<String>)| {
+            it.1.as_deref().is_none_or(|name| lane.is_meant_by(name))
+        };
         Judging {
-            gates: self.gates.iter().filter(|it| it.concerns(backend)).cloned().collect(),
+            gates: self.gates.iter().filter(|it| it.concerns(lane)).cloned().collect(),
             min_pass: self.min_pass,
             errors_as_failures: false,
             max_undecided: Decimal::default(),
             known_failures: self
                 .known_failures
                 .iter()
-                .filter(of_backend)
+                .filter(of_lane)
                 .map(|(case_id, _)| case_id.clone())
                 .collect(),
             tool_version: self.tool_version.clone(),
@@ -167,12 +124,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) source: &'a Arc<str>,
 }
 
-impl Surroundings<'_> {
-    fn place_of(&self, key: &str, fields: &Fields<'_, '_>) -> Option<WrittenAt> {
-        Some(WrittenAt::new(self.file, self.source, &fields.get(key)?.span))
-    }
-}
-
 pub(super) fn decode(
     node: &Node,
     surroundings: &Surroundings<'_>,
@@ -191,39 +142,57 @@ pub(super) fn decode(
             let message = format!("runner `{}` is there twice", runner.name);
             findings.error("duplicate-runner", &item.span, message);
         }
+        // Lanes are called by both names, and must not be mistaken for each other.
+        let is_called = |it: &RunnerConfig, other: &RunnerConfig| {
+            let tasks = it.prompts.iter().filter(|it| it.variant.is_some());
+            tasks.map(|prompt| it.task(prompt)).find(|task| *task == other.name)
+        };
+        let others = runners.iter().flat_map(|it| [(it, &runner), (&runner, it)]);
+        for task in others.filter_map(|(it, other)| is_called(it, other)) {
+            let message = format!("`{task}` is a runner, and a variant of another runner");
+            findings.error("duplicate-runner", &item.span, message);
+        }
         runners.push(runner);
     }
     runners
 }
+
+/// The keys of a runner that are not about its cases.
+const KNOWN: &[&str] = &[
+    "name",
+    "kind",
+    "dataset",
+    "backends",
+    "system",
+    "prompt",
+    "prompts",
+    "repeat",
+    "min_pass",
+    "budget",
+    "gates",
+    "known_failures",
+    "tool_version",
+    "timeout",
+    "skills",
+    "companion_bytes",
+    "judge",
+    "judges",
+    "combine",
+    "judge_repeats",
+    "structured",
+    "rubric_prompt",
+    "swap",
+    "command",
+    "allow_code",
+];
 
 fn decode_runner(
     node: &Node,
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Option<RunnerConfig> {
-    const KNOWN: &[&str] = &[
-        "name",
-        "kind",
-        "dataset",
-        "backends",
-        "system",
-        "prompt",
-        "repeat",
-        "min_pass",
-        "budget",
-        "gates",
-        "known_failures",
-        "tool_version",
-        "timeout",
-        "skills",
-        "companion_bytes",
-        "judge",
-        "swap",
-        "command",
-        "transform",
-        "allow_code",
-    ];
-    let mut fields = Fields::new(node, "a runner", KNOWN, findings)?;
+    let known: Vec<&str> = KNOWN.iter().chain(defaults::KEYS).copied().collect();
+    let mut fields = Fields::new(node, "a runner", &known, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
         None => Some(RunnerKind::default()),
@@ -246,19 +215,28 @@ fn decode_runner(
         Some(_) | None => decode_backends(node, surroundings, &mut fields),
     };
     let (name, kind) = (name?, kind?);
-    let judge = fields.text("judge");
-    check_backend(judge.as_deref(), "judge", surroundings.backends, &mut fields);
+    let (usual, known) = (&surroundings.judge.panel, surroundings.backends);
+    let panel = panel::decode(&panel::Keys::OF_RUNNER, known, usual, &mut fields);
+    if kind.spec().compares && panel.judges.len() > 1 {
+        let message = "pairs of answers have one judge: name it with `judge`".to_owned();
+        fields.findings().error("bad-value", &node.span, message);
+    }
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
+    let prompts = prompt::decode(&mut fields, surroundings);
+    let variants: Vec<&str> = prompts.iter().filter_map(|it| it.variant.as_deref()).collect();
     let gates = own.filter(|it| !is_usual(it)).or(surroundings.gates).or(own);
+    let names = Names { variants: &variants, backends: &backends };
     let runner = RunnerConfig {
         name,
         kind,
         dataset: fields.texts("dataset"),
-        system: fields.text("system"),
-        prompt: fields.text("prompt"),
-        transform: fields.text("transform"),
+        dataset_at: fields
+            .get("dataset")
+            .map(|node| surroundings.place(node, "`dataset` of the runner".to_owned())),
+        system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
+        defaults: defaults::decode(&mut fields, surroundings),
         allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
@@ -268,21 +246,18 @@ fn decode_runner(
         min_pass: fields
             .count("min_pass", 1..=MOST_REPEATS)
             .and_then(|least| u32::try_from(least).ok()),
-        gates: gates::decode(gates, kind, &backends, fields.findings()),
-        known_failures: decode_known_failures(surroundings.folder, &backends, &mut fields),
+        gates: gates::decode(gates, kind, &names, fields.findings()),
+        known_failures: decode_known_failures(surroundings.folder, &names, &mut fields),
         tool_version: fields.text("tool_version"),
         timeout: decode_timeout(&mut fields),
         skills: fields.texts("skills"),
         companion_bytes: fields
             .count("companion_bytes", 1..=1 << 30)
             .unwrap_or(skill::COMPANION_BYTES),
-        judge: judge.or_else(|| surroundings.judge.backend.clone()),
+        panel,
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
-        dataset_at: surroundings.place_of("dataset", &fields),
-        system_at: surroundings.place_of("system", &fields),
-        prompt_at: surroundings.place_of("prompt", &fields),
-        transform_at: surroundings.place_of("transform", &fields),
+        prompts,
         backends,
     };
     if runner.min_pass.is_some_and(|least| least > runner.repeat) {
@@ -294,11 +269,28 @@ fn decode_runner(
     Some(runner)
 }
 
+/// What the lanes of a runner are told apart by.
+pub(crate) struct Names<'a> {
+    pub(crate) variants: &'a [&'a str],
+    pub(crate) backends: &'a [String],
+}
+
+impl Names<'_> {
+    /// Whether a name means any of the lanes.
+    fn has(&self, name: &str) -> bool {
+        let variants = || self.variants.iter().copied().map(Some).chain([None]);
+        let of_backend = |backend: &String| {
+            variants().any(|variant| LaneKey { runner: "", variant, backend }.is_meant_by(name))
+        };
+        self.backends.iter().any(of_backend)
+    }
+}
+
 /// Templates have to be such, and an index has to have its place.
 fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, '_>) {
     let has_index = runner.kind.spec().choice.is_some();
-    for (key, text) in [("system", &runner.system), ("prompt", &runner.prompt)] {
-        let Some(text) = text else { continue };
+    for key in ["system", "prompt"] {
+        let Some(text) = fields.get(key).and_then(Node::as_str) else { continue };
         if key == "prompt" && function::in_file(text).is_some() {
             continue;
         }
@@ -337,12 +329,17 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const OF_SOME: &[&str] = &[
         "dataset",
         "prompt",
+        "prompts",
         "skills",
         "companion_bytes",
         "judge",
+        "judges",
+        "combine",
+        "judge_repeats",
+        "structured",
+        "rubric_prompt",
         "swap",
         "command",
-        "transform",
     ];
     let own = kind.spec().keys;
     let is_missing = |key: &str| {
@@ -358,7 +355,11 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         };
         fields.findings().error_with_help("missing-field", &node.span, message, help.to_owned());
     }
-    for key in OF_SOME.iter().filter(|key| !own.contains(key) && node.get(key).is_some()) {
+    // Cases whose answers are judged by what they say are completed.
+    let (completes, about_cases) = (own.contains(&"assert"), defaults::KEYS.iter());
+    let unknown = OF_SOME.iter().filter(|key| !own.contains(key));
+    let unknown = unknown.chain(about_cases.filter(|_| !completes));
+    for key in unknown.filter(|key| node.get(key).is_some()) {
         let span = fields.span(key);
         let message = format!("a runner of kind `{}` has no `{key}`", kind.as_str());
         fields.findings().error("unknown-field", &span, message);
@@ -383,11 +384,11 @@ pub(super) fn check_backend(
     }
 }
 
-/// A list of cases that are known to fail: an id a line, and a backend behind `@` where
-/// they only fail on one.
+/// A list of cases that are known to fail: an id a line, and behind `@` a variant or a backend
+/// where they only fail with that.
 fn decode_known_failures(
     folder: &Path,
-    backends: &[String],
+    names: &Names<'_>,
     fields: &mut Fields<'_, '_>,
 ) -> Vec<(String, Option<String>)> {
     let Some(name) = fields.text("known_failures") else { return Vec::new() };
@@ -403,16 +404,16 @@ fn decode_known_failures(
     let mut known = Vec::new();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-        let (case_id, backend) = match line.rsplit_once(" @") {
-            Some((case_id, backend)) => (case_id.trim_end(), Some(backend.trim())),
+        let (case_id, lane) = match line.rsplit_once(" @") {
+            Some((case_id, lane)) => (case_id.trim_end(), Some(lane.trim())),
             None => (line, None),
         };
-        if let Some(backend) = backend.filter(|it| !backends.iter().any(|known| known == it)) {
-            let message =
-                format!("`{name}` line {}: the runner has no backend `{backend}`", at + 1);
+        if let Some(lane) = lane.filter(|it| !names.has(it)) {
+            let what = if names.variants.is_empty() { "backend" } else { "variant or backend" };
+            let message = format!("`{name}` line {}: the runner has no {what} `{lane}`", at + 1);
             fields.findings().error("unknown-backend", &span, message);
         }
-        known.push((case_id.to_owned(), backend.map(ToOwned::to_owned)));
+        known.push((case_id.to_owned(), lane.map(ToOwned::to_owned)));
     }
     known
 }
@@ -421,7 +422,7 @@ fn decode_known_failures(
 /// them are, they have to judge each other.
 pub(super) fn only_judges<'a>(
     runners: Option<&Node>,
-    judge: Option<&str>,
+    of_suite: &[String],
     backends: &'a [BackendConfig],
 ) -> Vec<&'a str> {
     let items = match runners.map(|node| &node.value) {
@@ -430,22 +431,26 @@ pub(super) fn only_judges<'a>(
     };
     let judges = |name: &str| {
         let own = items.iter().filter_map(|it| it.get("judge")?.as_str());
-        judge.into_iter().chain(own).any(|it| it == name)
+        of_suite.iter().map(String::as_str).chain(own).any(|it| it == name)
+            || lists(items, "judges").any(|it| it == name)
     };
-    let is_named = |name: &str| {
-        let lists = items.iter().filter_map(|it| match &it.get("backends")?.value {
-            NodeValue::Array(names) => Some(names.iter()),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Object(_) => None,
-        });
-        lists.flatten().any(|it| it.as_str() == Some(name))
-    };
+    let is_named = |name: &str| lists(items, "backends").any(|it| it == name);
     let all = backends.iter().map(|backend| backend.name.as_str());
     let only: Vec<&str> = all.filter(|name| judges(name) && !is_named(name)).collect();
     if only.len() < backends.len() { only } else { Vec::new() }
+}
+
+/// The texts of all lists of a name.
+fn lists<'n>(items: &'n [Node], key: &'static str) -> impl Iterator<Item = &'n str> {
+    let lists = items.iter().filter_map(move |it| match &it.get(key)?.value {
+        NodeValue::Array(names) => Some(names.iter()),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Object(_) => None,
+    });
+    lists.flatten().filter_map(Node::as_str)
 }
 
 /// The backends that a runner names; if it names none, all that are more than judges.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{backend::decode_timeout, runner::WrittenAt};
+use super::{WrittenAt, backend::decode_timeout, runner::Surroundings};
 use crate::case::{Fields, Findings};
 use probity_core::located::Node;
 
@@ -37,15 +37,15 @@ pub enum Start {
     Node(String),
 }
 
-/// `place` says where a part of the file is.
 pub(super) fn decode(
     node: &Node,
-    place: &dyn Fn(&Node) -> WrittenAt,
+    surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Vec<ScorerConfig> {
     let Some(_) = Fields::open(node, "`scorers`", findings) else { return Vec::new() };
     let one = |entry: &probity_core::located::Entry, findings: &mut Findings| {
-        decode_scorer(&entry.key, &entry.node, place(&entry.node), findings)
+        let at = surroundings.place(&entry.node, format!("scorer `{}`", entry.key));
+        decode_scorer(&entry.key, &entry.node, at, findings)
     };
     node.entries().iter().filter_map(|entry| one(entry, findings)).collect()
 }

@@ -43,6 +43,52 @@ pub fn fill_values(
     Ok(Cow::Owned(filled))
 }
 
+/// JSON with the templates in its texts filled in. A text that is one expression and nothing
+/// else becomes the value of it, and is left out of its object if that is null.
+pub fn fill_json(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value, TemplateError> {
+    Ok(match value {
+        Value::String(text) => match expression(text) {
+            Some(inner) => {
+                let written = render(&format!("{{{{ ({inner}) | tojson }}}}"), vars);
+                // The part of the template that an error is about is not one that was written.
+                let written = written.map_err(|it| TemplateError { span: None, ..it })?;
+                let filled: Value = serde_json::from_str(&written)
+                    .map_err(|it| TemplateError::whole(format!("it makes no JSON: {it}")))?;
+                if filled.is_null() {
+                    // The filter takes what has no value for nothing.
+                    render(text, vars)?;
+                }
+                filled
+            }
+            None => Value::String(render(text, vars)?),
+        },
+        Value::Array(items) => {
+            let items = items.iter().map(|it| fill_json(it, vars));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        Value::Object(map) => {
+            let mut filled = serde_json::Map::new();
+            for (key, value) in map {
+                let inner = fill_json(value, vars)?;
+                if !inner.is_null() || value.is_null() {
+                    filled.insert(key.clone(), inner);
+                }
+            }
+            Value::Object(filled)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    })
+}
+
+/// What stands in the braces of a text that is one expression and nothing else.
+fn expression(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    let inner = inner.strip_suffix('-').unwrap_or(inner);
+    let is_more = ["{{", "}}", "{%", "{#"].iter().any(|mark| inner.contains(mark));
+    (!is_more && !inner.trim().is_empty()).then_some(inner)
+}
+
 /// A template of a conversation that cannot be filled in.
 #[derive(Debug)]
 pub struct BadMessage {
@@ -55,8 +101,8 @@ pub struct BadMessage {
 }
 
 /// A conversation with its templates filled in.
-pub fn fill_messages(
-    messages: &[Message],
+pub fn fill_messages<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
     vars: &BTreeMap<String, Value>,
 ) -> Result<Vec<Message>, BadMessage> {
     let fill_part = |part: &Part| -> Result<Part, (Arc<str>, TemplateError)> {
@@ -83,7 +129,7 @@ pub fn fill_messages(
         let content = content.map_err(|(text, error)| BadMessage { message, text, error })?;
         Ok(Message { role: said.role, content })
     };
-    messages.iter().enumerate().map(fill_message).collect()
+    messages.into_iter().enumerate().map(fill_message).collect()
 }
 
 #[cfg(test)]
@@ -121,6 +167,27 @@ mod tests {
     fn circles_and_unknown_names_are_errors() {
         insta::assert_snapshot!(filled(json!({ "a": "{{ b }}", "b": "{{ a }}" })).unwrap_err(), @"a: the value of `a` refers to itself");
         insta::assert_snapshot!(filled(json!({ "a": "{{ b }} {{ x }}", "b": "" })).unwrap_err(), @"a: `x` has no value");
+    }
+
+    #[test]
+    fn json_is_filled_in_by_value() {
+        let vars = BTreeMap::from([
+            ("text".to_owned(), json!("a \"b\"\n")),
+            ("list".to_owned(), json!([1, { "x": 2.5 }])),
+            ("nothing".to_owned(), json!(null)),
+        ]);
+        let body = json!({
+            "message": "say {{ text }}", "alone": "{{ text }}", "n": 1, "kept": null,
+            "all": ["{{ list }}", " {{- list[1].x -}} "], "left_out": "{{ nothing }}",
+            "inner": { "both": "{{ list[0] }}{{ list[0] }}" },
+        });
+        let expected = json!({
+            "message": "say a \"b\"\n", "alone": "a \"b\"\n", "n": 1, "kept": null,
+            "all": [[1, { "x": 2.5 }], 2.5], "inner": { "both": "11" },
+        });
+        assert_eq!(fill_json(&body, &vars), Ok(expected));
+        let error = fill_json(&json!({ "a": ["{{ who }}"] }), &vars).unwrap_err();
+        assert_eq!(error.to_string(), "`who` has no value");
     }
 
     #[test]

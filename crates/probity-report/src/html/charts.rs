@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use probity_core::{
     gate::{Bound, Metric, percent},
-    metrics::{Slice, Verdicts},
+    metrics::{Latency, Metrics, Slice, Verdicts},
     view::{LaneReport, RunView},
 };
 
@@ -28,7 +28,12 @@ pub(super) fn render(run: &RunView) -> Markup {
         section.charts aria-label="Charts" {
             @if run.lanes.len() > 1 { (rates(run)) }
             (classes(run))
-            @if run.lanes.iter().any(|lane| lane.metrics.latency.is_some()) { (latencies(run)) }
+            @if run.lanes.iter().any(|lane| lane.metrics.latency.is_some()) {
+                (latencies(run, "Latency: median, p95, p99", |it| it.latency))
+            }
+            @if run.lanes.iter().any(|lane| lane.metrics.ttft.is_some()) {
+                (latencies(run, "Time to first token: median, p95, p99", |it| it.ttft))
+            }
             @if !categories.is_empty() { (shares("Pass rate by category", run, &categories)) }
             @if !tags.is_empty() { (shares("Pass rate by tag", run, &tags)) }
         }
@@ -150,15 +155,15 @@ fn described(report: &LaneReport) -> String {
 }
 
 /// Median, p95 and p99 of each lane on one scale.
-fn latencies(run: &RunView) -> Markup {
-    let longest = run.lanes.iter().filter_map(|lane| lane.metrics.latency).map(|it| it.p99);
+fn latencies(run: &RunView, title: &str, times: fn(&Metrics) -> Option<Latency>) -> Markup {
+    let longest = run.lanes.iter().filter_map(|lane| times(&lane.metrics)).map(|it| it.p99);
     let longest = longest.fold(1.0_f64, f64::max);
     html! {
         figure.panel {
-            figcaption { "Latency: median, p95, p99" }
+            figcaption { (title) }
             div.rows {
                 @for report in &run.lanes {
-                    @if let Some(latency) = &report.metrics.latency {
+                    @if let Some(latency) = times(&report.metrics) {
                         @let at = |value: f64| share(0.01 + 0.98 * value / longest);
                         @let label = format!(
                             "median {}, p95 {}, p99 {}, longest {}",

@@ -32,7 +32,7 @@ fn section(run: &RunView, found: &Consistency) -> Markup {
     html! {
         section.panel.agreement aria-label="Agreement of backends" {
             div.bar {
-                h2 dir="auto" { "Agreement of backends: " (one_line(&found.runner, 60)) }
+                h2 dir="auto" { "Agreement of backends: " (one_line(&found.task(), 60)) }
             }
             p.note { (counted(found)) @for line in reasons(found) { "; " (line) } "." }
             div.scroll { (pairs(found)) }
@@ -133,10 +133,8 @@ fn link(run: &RunView, found: &Consistency, backend: usize, of: &Divergence) -> 
     if of.case_id.len() > MOST_ID {
         return None;
     }
-    let backend = &found.backends[backend];
-    let is_it =
-        |lane: &probity_core::record::Lane| lane.runner == found.runner && lane.backend == *backend;
-    let lane = run.lanes.iter().position(|it| is_it(&it.lane))? + 1;
+    let wanted = found.lane(backend);
+    let lane = run.lanes.iter().position(|it| it.lane.key() == wanted)? + 1;
     let mut link = format!("#case={lane}.{}.", of.repeat);
     for byte in of.case_id.bytes() {
         let _ = match byte.is_ascii_alphanumeric() {

@@ -141,6 +141,8 @@ impl Island {
         put("category", json!(case.case.category));
         put("tags", short(&json!(case.case.tags), MOST_LABEL));
         put("ms", case.latency_ms.into());
+        put("ttft", json!(case.ttft_ms));
+        put("speed", json!(case.tokens_per_second));
         put("elapsed", case.elapsed_ms.into());
         put("in", json!(case.usage.input_tokens));
         put("out", json!(case.usage.output_tokens));

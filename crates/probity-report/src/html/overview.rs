@@ -6,6 +6,7 @@ use probity_core::{
     dollars::dollars,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Metrics, Verdicts},
+    opinion::JudgeFigures,
     view::{LaneReport, RunView},
 };
 
@@ -110,6 +111,13 @@ fn figures(metrics: &Metrics) -> Markup {
         figures.push(("p95".to_owned(), millis(latency.p95)));
         figures.push(("p99".to_owned(), millis(latency.p99)));
     }
+    if let Some(ttft) = &metrics.ttft {
+        figures.push(("first token".to_owned(), millis(ttft.p50)));
+        figures.push(("first token p95".to_owned(), millis(ttft.p95)));
+    }
+    if let Some(per_second) = metrics.tokens_per_second {
+        figures.push(("tokens/s".to_owned(), format!("{per_second:.1}")));
+    }
     figures.push(("calls".to_owned(), metrics.calls.to_string()));
     if metrics.input_tokens + metrics.output_tokens > 0 {
         let told = |tokens: u64| format!("{tokens}{}", estimated(metrics));
@@ -124,6 +132,18 @@ fn figures(metrics: &Metrics) -> Markup {
     for tries in tries.filter(|it| it.k > 1) {
         figures.push((format!("pass@{}", tries.k), format!("{:.1} %", tries.any * 100.0)));
         figures.push((format!("pass^{}", tries.k), format!("{:.1} %", tries.all * 100.0)));
+    }
+    if let Some(JudgeFigures { shared, unanimous, kappa, repeated, flipped, .. }) = &metrics.judges
+    {
+        if *shared > 0 {
+            figures.push(("judges agree".to_owned(), percent(*unanimous, *shared)));
+        }
+        if let Some(kappa) = kappa {
+            figures.push(("judges' kappa".to_owned(), format!("{kappa:.2}")));
+        }
+        if *repeated > 0 {
+            figures.push(("judge noise".to_owned(), percent(*flipped, *repeated)));
+        }
     }
     if metrics.cached > 0 {
         figures.push(("from the cache".to_owned(), metrics.cached.to_string()));

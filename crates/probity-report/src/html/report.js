@@ -212,6 +212,8 @@
       ["Lane", lanes[it.lane].title],
       ["Model", it.model || lanes[it.lane].model],
       ["Latency", time(it.ms)],
+      ["First token", it.ttft === undefined ? undefined : time(it.ttft)],
+      ["Tokens/s", it.speed === undefined ? undefined : it.speed.toFixed(1)],
       ["With waits", it.elapsed !== it.ms ? time(it.elapsed) : undefined],
       ["Calls", it.calls],
       ["Tokens", it.tokens ? `${numbers.format(it.in || 0)} in, ${numbers.format(it.out || 0)} out` : undefined],

@@ -12,6 +12,7 @@ pub fn counts(found: &Consistency) -> Value {
         .collect();
     json!({
         "runner": found.runner,
+        "variant": found.variant,
         "backends": found.backends,
         "cases": found.cases(),
         "agree": found.agree,

@@ -43,7 +43,7 @@ pub(super) fn render(run: &RunView) -> String {
 
 /// The counts, and each pair of backends.
 fn lines(found: &Consistency) -> impl Iterator<Item = String> {
-    let runner = span(&one_line(&found.runner, 60));
+    let runner = span(&one_line(&found.task(), 60));
     let counts: Vec<String> = std::iter::once(counted(found)).chain(reasons(found)).collect();
     let first = format!("- {runner}: {}\n", counts.join("; "));
     let pairs = found.pairs.iter().map(move |pair| {
@@ -58,7 +58,7 @@ fn line(found: &Consistency, divergence: &Divergence) -> String {
     let code = |text: &str| span(&one_line(text, MOST_NAME));
     let backend = |at: usize| code(&found.backends[at]);
     let mut text =
-        format!("- {}{} in {}", code(case_id), of_repeat(found, *repeat), code(&found.runner));
+        format!("- {}{} in {}", code(case_id), of_repeat(found, *repeat), code(&found.task()));
     for group in groups {
         let names: Vec<String> = group.members.iter().map(|(at, _)| backend(*at)).collect();
         let unread = if group.parsed { "" } else { " (cannot be read)" };

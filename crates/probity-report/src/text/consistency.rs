@@ -19,7 +19,7 @@ const COMMAND: usize = 50;
 
 pub(super) fn write(text: &mut String, run: &str, found: &Consistency) {
     let title =
-        format!("{}: do {} backends agree?", one_line(&found.runner, 40), found.backends.len());
+        format!("{}: do {} backends agree?", one_line(&found.task(), 40), found.backends.len());
     let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}");
     let _ = writeln!(text, "  {}", counted(found));
     for pair in found.pairs.iter().take(PAIRS) {

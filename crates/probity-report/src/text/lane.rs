@@ -8,10 +8,11 @@ use probity_core::{
     gate::percent,
     kind::Figures,
     metrics::{Metrics, Repeats, Verdicts},
+    opinion::JudgeFigures,
     view::LaneReport,
 };
 
-use super::{SO_SO, TITLE, millis, shown_interval, spent, told};
+use super::{SO_SO, TITLE, millis, shown_interval, speed, spent, told};
 use crate::plain::{fitted, folded, one_line};
 
 /// Flaky cases and the like that are named; the other reports have them all.
@@ -50,6 +51,9 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
     if let Some(repeats) = &metrics.repeats {
         write_repeats(text, repeats);
     }
+    if let Some(judges) = &metrics.judges {
+        write_judges(text, judges);
+    }
     if let Some(figures) = &metrics.figures {
         write_sheet(text, &figures.sheet());
     }
@@ -57,6 +61,12 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
     if let Some(latency) = &metrics.latency {
         let [p50, p95, p99] = [latency.p50, latency.p95, latency.p99].map(millis);
         let _ = writeln!(text, "  latency: {p50} median, {p95} p95, {p99} p99");
+    }
+    if let Some(ttft) = &metrics.ttft {
+        let [p50, p95, p99] = [ttft.p50, ttft.p95, ttft.p99].map(millis);
+        let speed = metrics.tokens_per_second.map(|it| format!("; {}", speed(it)));
+        let speed = speed.unwrap_or_default();
+        let _ = writeln!(text, "  first token: {p50} median, {p95} p95, {p99} p99{speed}");
     }
     text.push_str(&notes(report, width));
 }
@@ -70,6 +80,9 @@ pub(super) fn write_rest(text: &mut String, report: &LaneReport, width: usize) {
     }
     if let Some(repeats) = &report.metrics.repeats {
         write_flaky(&mut rest, repeats);
+    }
+    if let Some(judges) = &report.metrics.judges {
+        write_judges(&mut rest, judges);
     }
     rest.push_str(&notes(report, width));
     if !rest.is_empty() {
@@ -100,6 +113,31 @@ fn notes(report: &LaneReport, width: usize) -> String {
         let _ = writeln!(text, "  known to fail, and passed: {names}");
     }
     text
+}
+
+/// How far judges agree with each other and with themselves.
+fn write_judges(text: &mut String, figures: &JudgeFigures) {
+    let JudgeFigures { judges, shared, unanimous, kappa, repeated, flipped, failed } = figures;
+    let names = one_line(&judges.join(", "), 100);
+    if *shared > 0 {
+        let kappa = kappa.map_or_else(|| "not defined".to_owned(), |it| format!("{it:.2}"));
+        let share = percent(*unanimous, *shared);
+        let _ = writeln!(
+            text,
+            "  judges {names}: all agree on {unanimous} of {shared} ({share}), kappa {kappa}"
+        );
+    }
+    if *repeated > 0 {
+        let share = percent(*flipped, *repeated);
+        let _ = writeln!(
+            text,
+            "  judge noise: {flipped} of {repeated} answers ({share}) are not what the same judge \
+             says most often"
+        );
+    }
+    if *failed > 0 {
+        let _ = writeln!(text, "  {failed} answers of judges are missing");
+    }
 }
 
 fn write_sheet(text: &mut String, sheet: &Sheet) {

@@ -2,43 +2,38 @@
 
 use std::fmt::Write as _;
 
-use probity_core::{dollars::dollars, gate::percent, metrics::Verdicts, view::LaneReport};
+use probity_core::{
+    dollars::dollars,
+    gate::percent,
+    metrics::{Metrics, Verdicts},
+    view::LaneReport,
+};
 
-use super::{Extent, Page, TITLE, millis, shown_interval};
+use super::{
+    Extent, Page, TITLE, millis, shown_interval,
+    table::{Column, fit, line, width_of},
+};
 use crate::plain::fitted;
-
-/// Columns that a name gets at least.
-const LEAST_OF_NAME: usize = 8;
-/// Blanks between columns.
-const GAP: usize = 2;
-
-/// One column: its head, its cells, and to which side they stand.
-struct Column {
-    head: &'static str,
-    cells: Vec<String>,
-    is_name: bool,
-}
-
-impl Column {
-    fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|it| it.chars().count());
-        cells.chain([self.head.len()]).max().unwrap_or(0)
-    }
-}
 
 /// Runners on backends, a row each. Names are cut where the terminal is too narrow for them;
 /// where it is wide enough, the model has a column, too.
 pub(super) fn write(text: &mut String, page: &Page<'_>) {
     let mut columns = columns(page);
-    let width_of =
-        |columns: &[Column]| columns.iter().map(|it| it.width() + GAP).sum::<usize>() - GAP;
     let models = names("model", page, |it| it.lane.model.clone().unwrap_or_default());
-    if models.cells.iter().any(|it| !it.is_empty())
-        && width_of(&columns) + models.width() + GAP <= page.width
-    {
-        columns.insert(2, models);
+    if models.cells.iter().any(|it| !it.is_empty()) {
+        let place = columns.iter().take_while(|it| it.is_name).count();
+        columns.insert(place, models);
+        if width_of(&columns) > page.width {
+            columns.remove(place);
+        }
     }
-    while width_of(&columns) > page.width && narrow(&mut columns) {}
+    fit(&mut columns, page.width);
+    for more in speeds(page) {
+        columns.push(more);
+        if width_of(&columns) > page.width {
+            columns.pop();
+        }
+    }
     text.push('\n');
     let rows = page.run.lanes.len();
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}", line(&columns, None));
@@ -50,19 +45,10 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
     }
 }
 
-/// Takes a column from the longest name; false if there is none to take.
-fn narrow(columns: &mut [Column]) -> bool {
-    let names = columns.iter_mut().filter(|it| it.is_name && it.width() > LEAST_OF_NAME);
-    let Some(longest) = names.max_by_key(|it| it.width()) else { return false };
-    let width = longest.width() - 1;
-    longest.cells.iter_mut().for_each(|cell| *cell = fitted(cell, width));
-    longest.width() <= width
-}
-
 fn columns(page: &Page<'_>) -> Vec<Column> {
     let lanes = &page.run.lanes;
     let figures = |head: &'static str, of: &dyn Fn(&LaneReport) -> String| Column {
-        head,
+        head: head.into(),
         cells: lanes.iter().map(of).collect(),
         is_name: false,
     };
@@ -77,8 +63,11 @@ fn columns(page: &Page<'_>) -> Vec<Column> {
         true => "answers",
         false => "cases",
     };
-    let mut columns = vec![
-        names("runner", page, |it| it.lane.runner.clone()),
+    let mut columns = vec![names("runner", page, |it| it.lane.runner.clone())];
+    if lanes.iter().any(|it| it.lane.variant.is_some()) {
+        columns.push(names("variant", page, |it| it.lane.variant.clone().unwrap_or_default()));
+    }
+    columns.extend([
         names("backend", page, |it| it.lane.backend.clone()),
         figures(counted, &|it| match (it.cases(), it.planned()) {
             (cases, planned) if cases == planned => cases.to_string(),
@@ -90,7 +79,7 @@ fn columns(page: &Page<'_>) -> Vec<Column> {
         }),
         figures("95 % CI", &|it| it.metrics.interval.map_or_else(none, shown_interval)),
         figures("errors", &|it| it.metrics.all.unjudged.to_string()),
-    ];
+    ]);
     if lanes.iter().any(|it| verdicts(it).undecided > 0) {
         columns.push(figures("undecided", &|it| verdicts(it).undecided.to_string()));
     }
@@ -105,21 +94,22 @@ fn columns(page: &Page<'_>) -> Vec<Column> {
     columns
 }
 
-fn names(head: &'static str, page: &Page<'_>, of: impl Fn(&LaneReport) -> String) -> Column {
-    let cells = page.run.lanes.iter().map(|it| fitted(&of(it), 44)).collect();
-    Column { head, cells, is_name: true }
+/// What is known of streamed replies, for terminals that are wide enough.
+fn speeds(page: &Page<'_>) -> impl Iterator<Item = Column> {
+    let figures = |head: &'static str, of: fn(&Metrics) -> Option<String>| {
+        let cells: Vec<_> = page.run.lanes.iter().map(|it| of(&it.metrics)).collect();
+        cells.iter().any(Option::is_some).then(|| Column {
+            head: head.into(),
+            cells: cells.into_iter().map(|it| it.unwrap_or_else(|| "-".to_owned())).collect(),
+            is_name: false,
+        })
+    };
+    let first = figures("first token", |it| it.ttft.map(|it| millis(it.p50)));
+    let speed = figures("tokens/s", |it| it.tokens_per_second.map(|it| format!("{it:.1}")));
+    first.into_iter().chain(speed)
 }
 
-/// A row of the table, or its head. The columns begin at the left edge, two blanks apart.
-fn line(columns: &[Column], row: Option<usize>) -> String {
-    let mut line = String::new();
-    for column in columns {
-        let width = column.width();
-        let cell = row.map_or(column.head, |row| column.cells[row].as_str());
-        let _ = match column.is_name {
-            true => write!(line, "{cell:<width$}  "),
-            false => write!(line, "{cell:>width$}  "),
-        };
-    }
-    line.trim_end().to_owned()
+fn names(head: &'static str, page: &Page<'_>, of: impl Fn(&LaneReport) -> String) -> Column {
+    let cells = page.run.lanes.iter().map(|it| fitted(&of(it), 44)).collect();
+    Column { head: head.into(), cells, is_name: true }
 }

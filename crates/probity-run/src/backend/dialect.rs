@@ -23,6 +23,8 @@ use probity_core::{
 use probity_load::suite::BackendKind;
 use serde_json::{Map, Value};
 
+use super::stream::{Event, Framing};
+
 /// How a kind of server is spoken to.
 #[derive(Debug)]
 pub(super) struct DialectSpec {
@@ -48,6 +50,48 @@ pub(super) struct DialectSpec {
     pub(super) encode: fn(&Map<String, Value>, &Request) -> Value,
     /// The reply in the body of an answer.
     pub(super) decode: fn(&[u8]) -> Result<Reply, Undecoded>,
+    /// How a reply is read while it is written.
+    pub(super) stream: StreamSpec,
+}
+
+/// How a reply is read while it is written.
+#[derive(Debug)]
+pub(super) struct StreamSpec {
+    /// How its events are told apart.
+    pub(super) framing: Framing,
+    /// The address that answers in this way.
+    pub(super) endpoint: fn(&str) -> String,
+    /// Asks for it in a body, and for the count of tokens at the end where that has to be asked for.
+    pub(super) ask: fn(&mut Map<String, Value>, bool),
+    /// What puts the reply together.
+    pub(super) open: fn() -> Box<dyn Assembly>,
+}
+
+/// A reply that is put together from events.
+pub(super) trait Assembly: Send {
+    /// Takes in an event.
+    fn take(&mut self, event: &Event) -> Result<Heard, Undecoded>;
+
+    /// The reply, when the stream is at its end.
+    fn finish(self: Box<Self>) -> Result<Reply, Undecoded>;
+}
+
+/// What an event of a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// A part of what the model writes.
+    Token,
+    /// Something else.
+    Other,
+    /// The last one.
+    End,
+}
+
+impl Heard {
+    /// Whether something was written.
+    fn any(is_token: bool) -> Self {
+        if is_token { Self::Token } else { Self::Other }
+    }
 }
 
 /// How a key is sent.
@@ -81,6 +125,10 @@ pub(super) enum Undecoded {
     Error,
     /// It is not what the server is documented to send.
     Shape(&'static str),
+    /// It has nothing at this JSON Pointer.
+    Nothing(String),
+    /// It ends before its end.
+    Cut,
 }
 
 /// A service: a dialect, and where it is spoken.
@@ -107,6 +155,8 @@ pub(super) struct Service {
     pub(super) prices: &'static str,
     /// Whether it says itself what a call cost.
     pub(super) reports_cost: bool,
+    /// Whether it can be asked to count tokens at the end of a stream, if it does not do so anyway.
+    pub(super) stream_usage: bool,
 }
 
 /// What services have in common that speak OpenAI's chat completions.
@@ -122,6 +172,7 @@ const COMPATIBLE: Service = Service {
     seed: Some("seed"),
     prices: "",
     reports_cost: false,
+    stream_usage: true,
 };
 
 /// Every service, by its kind.
@@ -212,6 +263,8 @@ const SERVICES: &[Service] = &[
         key_variables: &["MISTRAL_API_KEY"],
         hosts: &["api.mistral.ai"],
         prices: "mistral",
+        // It counts them in any case, and refuses fields that it does not know.
+        stream_usage: false,
         seed: Some("random_seed"),
         ..COMPATIBLE
     },
@@ -329,7 +382,7 @@ fn same(name: &str) -> &str {
 }
 
 /// A number of tokens. What is no such number is left out, and the reply is kept.
-fn count(value: Option<Value>) -> Option<u64> {
+pub(super) fn count(value: Option<Value>) -> Option<u64> {
     const MOST: f64 = 1e12;
     let number = value?.as_f64()?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
@@ -402,6 +455,19 @@ impl Chat {
     }
 }
 
+/// The conversation as OpenAI writes it, which is what most people know.
+pub(super) fn chat_messages(request: &Request) -> Value {
+    request.messages.iter().flat_map(|it| openai::CHAT.messages(it)).collect()
+}
+
+/// The tools in the same way; null if there are none.
+pub(super) fn chat_tools(request: &Request) -> Value {
+    match request.tools.is_empty() {
+        true => Value::Null,
+        false => openai::tools(&request.tools),
+    }
+}
+
 /// Adds fields, also to the objects that are there already.
 pub(super) fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (name, value) in more {
@@ -422,5 +488,7 @@ const fn is_model(role: Role) -> bool {
     }
 }
 
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{
-    Ask, Failed, Reply, Vars,
+    Ask, Failed, Reply,
     silence::{is_silent, silence},
 };
 use crate::{
@@ -55,7 +55,7 @@ struct Options {
 /// What a function is told of a call.
 #[derive(Serialize)]
 struct Context<'a> {
-    vars: &'a Vars,
+    vars: &'a BTreeMap<String, Value>,
     prompt: Prompt<'a>,
     #[serde(rename = "repeatIndex")]
     repeat: u32,
@@ -149,7 +149,9 @@ impl Function {
     pub(super) async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
         let raw = prompt_of(ask.request);
         let prompt = Prompt { raw: &raw, label: &self.options.id };
-        let context = Context { vars: ask.vars, prompt, repeat: ask.repeat };
+        let none = BTreeMap::new();
+        let vars = ask.about.map_or(&none, |it| &it.case.prompt_vars);
+        let context = Context { vars, prompt, repeat: ask.repeat };
         let (run, options) = (&self.run, &self.options);
         let request = |id| match self.pool.start() {
             Start::Node(_) => {
@@ -263,18 +265,14 @@ impl Function {
 
 /// Settings that a function is not told, by their names in the suite.
 pub(super) fn not_applied(config: &BackendConfig) -> Vec<&'static str> {
-    let told = [
-        ("temperature", config.sampling.temperature.is_some()),
-        ("top_p", config.sampling.top_p.is_some()),
-        ("max_tokens", config.sampling.max_tokens.is_some()),
-        ("seed", config.sampling.seed.is_some()),
-        ("stop", !config.sampling.stop.is_empty()),
+    let others = [
         ("response_format", config.response_format.is_some()),
         ("extra_body", config.extra_body.is_some()),
         ("headers_env", !config.headers_env.is_empty()),
         ("base_url", config.base_url.is_some()),
     ];
-    told.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
+    let others = others.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name);
+    config.sampling.names().chain(others).collect()
 }
 
 fn redactor(variables: &BTreeMap<OsString, OsString>, chosen: &[String]) -> Redactor {

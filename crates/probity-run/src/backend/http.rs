@@ -7,25 +7,29 @@ use std::{borrow::Cow, error::Error as _, io, time::Duration};
 
 use jiff::Timestamp;
 use probity_core::{
+    case::TestCase,
     failure::ErrorKind,
     record::CallError,
-    request::{Need, Request, ResponseFormat, Sampling},
+    request::{Need, Sampling},
 };
 use probity_grade::{
     Rules,
     errors::{ErrorInput, exhausted_for},
 };
 use reqwest::{
-    Response, StatusCode, Url,
+    Method, Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderMap, LOCATION},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
-    Failed, Reply,
+    Ask, Failed, Reply,
     address::{self, shown, shown_target},
-    dialect::{DialectSpec, Fields, Undecoded, Wanted, merge},
+    dialect::{StreamSpec, Undecoded},
+    language::{Language, Outgoing, Spoken},
     silence::{is_silent, silence},
+    stream::{Listener, Misheard},
 };
 use crate::{clock::wall_ms, process, redact::Redactor};
 
@@ -38,69 +42,22 @@ const LARGEST_ERROR: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Http {
     client: reqwest::Client,
-    settings: BodySettings,
+    language: Language,
     kind: &'static str,
-    url: String,
-    models_url: String,
     headers: HeaderMap,
-    /// The fields that are the same in every body.
-    fields: Map<String, Value>,
     redactor: Redactor,
     rules: &'static Rules,
-}
-
-/// What bodies say beside the conversation.
-#[derive(Debug)]
-pub(super) struct BodySettings {
-    /// The server's language.
-    pub(super) dialect: &'static DialectSpec,
-    pub(super) model: Option<String>,
-    pub(super) sampling: Sampling,
-    pub(super) response_format: Option<ResponseFormat>,
-    pub(super) extra_body: Option<Value>,
-    /// The field for the longest reply.
-    pub(super) limit: &'static str,
-    /// The field for the seed.
-    pub(super) seed: Option<&'static str>,
-}
-
-impl BodySettings {
-    /// The fields of a body, for a request with settings of its own.
-    pub(super) fn fields(&self, request: Option<&Request>) -> Fields {
-        let own = request.and_then(|it| it.response_format.as_ref());
-        let wanted = Wanted {
-            model: self.model.as_deref(),
-            sampling: match request {
-                Some(request) => Cow::Owned(request.sampling.or(&self.sampling)),
-                None => Cow::Borrowed(&self.sampling),
-            },
-            response_format: own.or(self.response_format.as_ref()),
-            limit: self.limit,
-            seed: self.seed,
-        };
-        let (mut fields, not_applied) = (self.dialect.fields)(&wanted);
-        if let Some(Value::Object(extra)) = &self.extra_body {
-            merge(&mut fields, extra);
-        }
-        (fields, not_applied)
-    }
 }
 
 /// What a server needs to be asked.
 #[derive(Debug)]
 pub(super) struct HttpConfig {
-    /// What bodies say.
-    pub(super) settings: BodySettings,
+    /// How it is spoken to.
+    pub(super) language: Language,
     /// Its kind, for the rules of errors.
     pub(super) kind: &'static str,
-    /// The address of its endpoint.
-    pub(super) url: String,
-    /// The address of its list of models.
-    pub(super) models_url: String,
     /// Keys and whatever else it wants.
     pub(super) headers: HeaderMap,
-    /// The fields that are the same in every body.
-    pub(super) fields: Map<String, Value>,
     /// What must not be kept.
     pub(super) redactor: Redactor,
 }
@@ -108,8 +65,8 @@ pub(super) struct HttpConfig {
 /// What a server says of itself, without a call to a model.
 #[derive(Clone, Debug)]
 pub struct HttpProbe {
-    /// The models it lists; an error if it does not answer.
-    pub models: Result<Vec<String>, CallError>,
+    /// The models it lists, if it has a list; an error if it does not answer.
+    pub models: Result<Option<Vec<String>>, CallError>,
     /// How long the answer took.
     pub latency: Duration,
 }
@@ -154,24 +111,24 @@ fn builder() -> reqwest::ClientBuilder {
 impl Http {
     /// A server that is asked through a client.
     pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
-        let HttpConfig { settings, kind, url, models_url, mut headers, fields, redactor } = config;
+        let HttpConfig { language, kind, mut headers, redactor } = config;
         headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
-        Self { client, settings, kind, url, models_url, headers, fields, redactor, rules }
+        Self { client, language, kind, headers, redactor, rules }
     }
 
     /// Where it is.
     pub fn url(&self) -> &str {
-        &self.url
+        self.language.url()
     }
 
     /// Where it is, without a password and without what its query says.
     pub fn shown_url(&self) -> String {
-        self.redactor.cleaned(shown(&self.url))
+        self.redactor.cleaned(shown(self.url()))
     }
 
     /// Asks, and waits no longer than `limit`.
-    pub async fn ask(&self, request: &Request, limit: Duration) -> Result<Reply, Failed> {
-        let outcome = match tokio::time::timeout(limit, self.exchange(request)).await {
+    pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
+        let outcome = match tokio::time::timeout(limit, self.exchange(ask)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let seconds = limit.as_secs_f64();
@@ -187,21 +144,34 @@ impl Http {
 
     /// Whether a name in its list of models is the one that is asked for.
     pub fn is_same_model(&self, listed: &str, model: &str) -> bool {
-        (self.settings.dialect.bare_model)(listed) == (self.settings.dialect.bare_model)(model)
+        self.language.bare_model(listed) == self.language.bare_model(model)
     }
 
-    /// Asks for the list of models, which costs nothing.
+    /// Asks for the list of models, which costs nothing; of a server that has none we know of,
+    /// only whether it answers.
     pub async fn probe(&self, limit: Duration) -> HttpProbe {
-        let began = tokio::time::Instant::now();
-        let models = match tokio::time::timeout(limit, self.list_models()).await {
+        let began = Instant::now();
+        let probed = async {
+            match &self.language {
+                Language::Dialect(spoken) => self.list_models(spoken).await.map(Some),
+                Language::Custom(_) => self.greet().await.map(|()| None),
+            }
+        };
+        let models = match tokio::time::timeout(limit, probed).await {
             Ok(models) => models,
             Err(_) => Err(CallError::new(ErrorKind::Timeout, "no answer in time")),
         };
         HttpProbe { models, latency: began.elapsed() }
     }
 
-    async fn list_models(&self) -> Result<Vec<String>, CallError> {
-        let request = self.client.get(&self.models_url).headers(self.headers.clone());
+    /// Whether the server answers at all, whatever it says.
+    async fn greet(&self) -> Result<(), CallError> {
+        let request = self.client.request(Method::OPTIONS, self.url());
+        request.send().await.map(drop).map_err(|error| self.unreachable(&error))
+    }
+
+    async fn list_models(&self, spoken: &Spoken) -> Result<Vec<String>, CallError> {
+        let request = self.client.get(&spoken.models_url).headers(self.headers.clone());
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         // Some servers list hundreds of models, each at length.
@@ -228,28 +198,57 @@ impl Http {
         Ok(entries.iter().filter_map(name).collect())
     }
 
-    /// The body of a request, as it is sent.
-    pub fn body(&self, request: &Request) -> Value {
-        let encode = self.settings.dialect.encode;
-        match request.has_own_settings() {
-            true => encode(&self.settings.fields(Some(request)).0, request),
-            false => encode(&self.fields, request),
-        }
+    /// The body for a question as it is sent, without secrets; an error if it cannot be filled in.
+    pub fn shown_body(&self, ask: &Ask<'_>) -> Result<Value, CallError> {
+        self.language.shown_body(ask)
+    }
+
+    /// Those of some settings of a request that it cannot take.
+    pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
+        let ignored = self.language.ignored(sampling);
+        sampling.names().filter(|it| ignored.contains(it)).collect()
     }
 
     /// What the server cannot be told.
-    pub fn lacks(&self) -> &'static [Need] {
-        self.settings.dialect.lacks
+    pub fn lacks(&self) -> Cow<'static, [Need]> {
+        self.language.lacks()
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Reply, Failed> {
-        let body = serde_json::to_vec(&self.body(request)).unwrap_or_default();
-        let request = self.client.post(&self.url).headers(self.headers.clone()).body(body);
+    /// Whether the server is told which conversation a request belongs to.
+    pub(super) fn has_sessions(&self) -> bool {
+        match &self.language {
+            Language::Dialect(_) => false,
+            Language::Custom(custom) => custom.has_sessions(),
+        }
+    }
+
+    /// What a case brings into a request beside what it asks, where that can be anything.
+    pub(super) fn own_values(&self, case: &TestCase) -> Option<Value> {
+        match &self.language {
+            Language::Dialect(_) => None,
+            Language::Custom(custom) => Some(custom.own_values(case)),
+        }
+    }
+
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, Failed> {
+        let Outgoing { method, url, headers, body } = self.language.outgoing(ask)?;
+        let request = self.client.request(method, &*url).headers(self.headers.clone());
+        let request = request.headers(headers);
+        let request = match body {
+            Some(body) => request.body(body),
+            None => request,
+        };
+        let began = Instant::now();
         let mut response = request.send().await.map_err(|error| {
             let is_call = !io_error(&error).is_some_and(process::is_out_of_files);
             Failed { is_call, ..self.unreachable(&error).into() }
         })?;
         let status = response.status();
+        // A server that cannot do it answers as if it had not been asked to.
+        let stream = self.language.stream().filter(|_| !is_json(response.headers()));
+        if let Some(stream) = stream.filter(|_| status.is_success()) {
+            return self.follow(stream, &mut response, began).await;
+        }
         let most = if status.is_success() { LARGEST_BODY } else { LARGEST_ERROR };
         let body = read_body(&mut response, most).await;
         if !status.is_success() {
@@ -259,14 +258,69 @@ impl Http {
             return Err(self.refused(status, response.headers(), &text).into());
         }
         let body = body.map_err(|error| self.broken_off(error, most))?;
-        let headers = response.headers();
-        match (self.settings.dialect.decode)(without_mark(&body)).map(Reply::with_reasoning_apart) {
+        let decoded = self.language.decode(without_mark(&body), ask);
+        self.answered(decoded, &response, &body)
+    }
+
+    /// Reads a reply while it is written.
+    async fn follow(
+        &self,
+        stream: &StreamSpec,
+        response: &mut Response,
+        began: Instant,
+    ) -> Result<Reply, Failed> {
+        let mut listener = Listener::new(stream);
+        let (mut first_token, mut length) = (None, 0);
+        while !listener.is_ended() {
+            let chunk = response.chunk().await.map_err(|error| self.unreachable(&error))?;
+            let Some(chunk) = chunk else { break };
+            length += chunk.len();
+            if length > LARGEST_BODY {
+                return Err(self.broken_off(BodyError::TooLarge, LARGEST_BODY).into());
+            }
+            match listener.hear(&chunk) {
+                Ok(true) => drop(first_token.get_or_insert_with(|| began.elapsed())),
+                Ok(false) => {}
+                Err(Misheard { why, event }) => {
+                    return self.answered(Err(why), response, event.as_bytes());
+                }
+            }
+        }
+        let latency = Some(began.elapsed());
+        match listener.finish() {
+            Ok(reply) => {
+                drain(response).await;
+                let reply = Reply { latency, first_token, ..reply };
+                self.answered(Ok(reply), response, &[])
+            }
+            Err(Misheard { why, event }) => self.answered(Err(why), response, event.as_bytes()),
+        }
+    }
+
+    /// What the body of an answer comes to.
+    fn answered(
+        &self,
+        decoded: Result<Reply, Undecoded>,
+        response: &Response,
+        body: &[u8],
+    ) -> Result<Reply, Failed> {
+        let (status, headers) = (response.status(), response.headers());
+        match decoded.map(Reply::with_reasoning_apart) {
             Ok(reply) if is_silent(&reply) => Err(silence(&reply)),
             Ok(reply) => Ok(self.presented(reply, headers)),
             Err(Undecoded::Error) => {
-                Err(self.refused(status, headers, &String::from_utf8_lossy(&body)).into())
+                Err(self.refused(status, headers, &String::from_utf8_lossy(body)).into())
             }
-            Err(Undecoded::Shape(what)) => Err(self.not_understood(what, &body).into()),
+            Err(Undecoded::Shape(what)) => Err(self.not_understood(what, body).into()),
+            Err(Undecoded::Nothing(pointer)) => {
+                let what = format!("it has nothing at `{pointer}`");
+                Err(self.not_understood(&what, body).into())
+            }
+            Err(Undecoded::Cut) => {
+                let message = "the answer breaks off: its stream ended before its end";
+                let error = CallError::new(ErrorKind::Network, message);
+                Err(CallError { status: Some(status.as_u16()), ..error }.into())
+            }
         }
     }
 
@@ -312,7 +366,10 @@ impl Http {
                 format!("it redirects to `{target}`, which is not followed")
             }
             (None, "") => status.canonical_reason().unwrap_or("no explanation").to_owned(),
-            (None, text) => self.redactor.error_text(&message_of(text)),
+            (None, text) => {
+                let said = self.language.error_in(text).unwrap_or_else(|| message_of(text));
+                self.redactor.error_text(&said)
+            }
         };
         CallError {
             permanent,
@@ -402,7 +459,9 @@ fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
 /// The sentence in an error's body, or all of it.
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
-    let error = value.get("error").unwrap_or(&value);
+    // An event of a stream may have the answer within it.
+    let value = value.get("response").unwrap_or(&value);
+    let error = value.get("error").unwrap_or(value);
     let said = |value: &Value| {
         let text = value.as_str().or_else(|| value.get("message")?.as_str());
         text.map(ToOwned::to_owned)
@@ -413,6 +472,20 @@ fn message_of(text: &str) -> String {
         (Some(message), None) => message,
         (None, _) => text.to_owned(),
     }
+}
+
+/// Whether an answer is one JSON value.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
+    kind.to_ascii_lowercase().starts_with(b"application/json")
+}
+
+/// Lets a stream that said all come to its end, so that its connection can be used again.
+async fn drain(response: &mut Response) {
+    const PATIENCE: Duration = Duration::from_millis(50);
+    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    // A connection that is not at its end by then is closed.
+    let _ = tokio::time::timeout(PATIENCE, rest).await;
 }
 
 enum BodyError {

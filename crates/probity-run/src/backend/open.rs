@@ -1,5 +1,7 @@
 //! From the description of a backend to one that can be asked.
 
+mod custom;
+
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
@@ -20,7 +22,8 @@ use super::{
     Backend, Wire, address,
     dialect::{self, KeyHeader, Service},
     function::{self, Function},
-    http::{BodySettings, Client, Http, HttpConfig},
+    http::{Client, Http, HttpConfig},
+    language::{BodySettings, Language, Spoken},
     program::{Program, ProgramError, Surroundings},
 };
 use crate::{
@@ -68,6 +71,14 @@ pub enum BackendError {
         /// The variable.
         variable: String,
     },
+    /// A header has a name that no header may have.
+    #[error("`{header}` of backend `{backend}` is not the name of a header")]
+    BadHeaderName {
+        /// The backend.
+        backend: String,
+        /// The name.
+        header: String,
+    },
     /// It has no usual address, and none is given.
     #[error("backend `{backend}` needs a `base_url`, or an address in the variable `{variable}`")]
     NoUrl {
@@ -101,7 +112,10 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
-            Self::Program(_) | Self::NoUrl { .. } | Self::NoFile { .. } => None,
+            Self::Program(_)
+            | Self::NoUrl { .. }
+            | Self::NoFile { .. }
+            | Self::BadHeaderName { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -122,6 +136,7 @@ impl BackendFactory<'_> {
     pub fn open(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
         match config.kind.way() {
             Way::Server => self.open_http(config, Service::of(config.kind)),
+            Way::Custom => self.open_custom(config),
             Way::Nobody => {
                 let backend = self.backend(config, Wire::Echo, None, Vec::new());
                 Ok(Backend { reports_cost: true, ..backend })
@@ -241,6 +256,16 @@ impl BackendFactory<'_> {
             parameters["function"] = json!([file, InputDigest::of([&text[..]]).to_string()]);
             parameters["config"] = json!(config.config);
         }
+        // Only a reply that is read while it is written has the time of its first token.
+        if config.stream {
+            parameters["stream"] = json!(true);
+        }
+        if let Some(custom) = &config.custom {
+            parameters["custom"] = custom::parameters(custom);
+            for name in custom::variables(custom) {
+                parameters["env"][&name] = json!(digest(&name));
+            }
+        }
         for name in &config.env {
             parameters["env"][name] = json!(digest(name));
         }
@@ -270,13 +295,7 @@ impl BackendFactory<'_> {
         };
         let mut redactor = Redactor::default();
         address::add_secrets(&parsed, &mut redactor);
-        // A proxy may quote what it was asked with.
-        for (name, value) in self.variables {
-            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            if name.to_ascii_lowercase().ends_with("_proxy") {
-                redactor.add_variable(&name, &value);
-            }
-        }
+        self.hide_proxies(&mut redactor);
         let is_official = address::is_official(&parsed, service.hosts);
         let headers = self.headers(config, service, is_official, &mut redactor)?;
         let limit = if is_official { service.limit } else { "max_tokens" };
@@ -288,10 +307,14 @@ impl BackendFactory<'_> {
             extra_body: config.extra_body.clone(),
             limit,
             seed: service.seed,
+            stream: config.stream.then_some(&dialect.stream),
+            stream_usage: service.stream_usage,
         };
         let (fields, not_applied) = settings.fields(None);
         let kind = config.kind.as_str();
-        let http = HttpConfig { settings, kind, url, models_url, headers, fields, redactor };
+        let url = if config.stream { (dialect.stream.endpoint)(&url) } else { url };
+        let language = Language::Dialect(Box::new(Spoken { settings, fields, url, models_url }));
+        let http = HttpConfig { language, kind, headers, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let vendor = is_official.then_some(service.prices);
         let backend = self.backend(config, wire, vendor, not_applied);
@@ -300,6 +323,16 @@ impl BackendFactory<'_> {
             reports_cost: is_official && service.reports_cost,
             ..backend
         })
+    }
+
+    /// A proxy may quote what it was asked with.
+    fn hide_proxies(&self, redactor: &mut Redactor) {
+        for (name, value) in self.variables {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            if name.to_ascii_lowercase().ends_with("_proxy") {
+                redactor.add_variable(&name, &value);
+            }
+        }
     }
 
     /// Where a server is: what the suite says, else the vendor's own variable, else the
@@ -329,20 +362,36 @@ impl BackendFactory<'_> {
             };
             headers.insert(name, secret_header(&text, &variable)?);
         }
+        self.add_headers_env(config, &mut headers, redactor)?;
+        for (name, value) in service.dialect.headers {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        Ok(headers)
+    }
+
+    /// Headers whose values stand in variables.
+    fn add_headers_env(
+        &self,
+        config: &BackendConfig,
+        headers: &mut HeaderMap,
+        redactor: &mut Redactor,
+    ) -> Result<(), BackendError> {
         for (name, variable) in &config.headers_env {
-            let value = self.variable(variable).ok_or_else(|| BackendError::NoKey {
-                backend: config.name.clone(),
-                variable: variable.clone(),
-            })?;
+            let value = self.required(config, variable)?;
             redactor.add_header(&value);
             let bad = || BackendError::BadHeader { variable: variable.clone() };
             let name: HeaderName = name.parse().map_err(|_| bad())?;
             headers.insert(name, secret_header(value.trim(), variable)?);
         }
-        for (name, value) in service.dialect.headers {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
-        Ok(headers)
+        Ok(())
+    }
+
+    /// The value of a variable that has to be set.
+    fn required(&self, config: &BackendConfig, variable: &str) -> Result<String, BackendError> {
+        self.variable(variable).ok_or_else(|| BackendError::NoKey {
+            backend: config.name.clone(),
+            variable: variable.to_owned(),
+        })
     }
 
     /// The key and the variable that holds it. A key of a vendor goes to the vendor, and to

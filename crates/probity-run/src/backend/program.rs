@@ -435,11 +435,6 @@ fn dialect(tool: Tool, name: &str) -> &'static str {
 fn not_applied(tool: Tool, config: &BackendConfig) -> Vec<&'static str> {
     let own_output = tool != Tool::Command;
     let told = [
-        ("temperature", config.sampling.temperature.is_some()),
-        ("top_p", config.sampling.top_p.is_some()),
-        ("max_tokens", config.sampling.max_tokens.is_some()),
-        ("seed", config.sampling.seed.is_some()),
-        ("stop", !config.sampling.stop.is_empty()),
         ("response_format", config.response_format.is_some()),
         ("extra_body", config.extra_body.is_some()),
         ("headers_env", !config.headers_env.is_empty()),
@@ -447,5 +442,6 @@ fn not_applied(tool: Tool, config: &BackendConfig) -> Vec<&'static str> {
         ("model", config.model.is_some() && !invocation::takes_model(tool, config)),
         ("output", config.output.is_some() && own_output),
     ];
-    told.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
+    let told = told.into_iter().filter(|(_, set)| *set).map(|(name, _)| name);
+    config.sampling.names().chain(told).collect()
 }

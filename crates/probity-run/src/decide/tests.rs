@@ -16,6 +16,7 @@ fn gate(metric: Metric, bound: &str, warn: Option<&str>, category: Option<Catego
         warn: warn.map(|it| Decimal::parse(it).unwrap()),
         category,
         backend: None,
+        variant: None,
         allow_empty: true,
     }
 }
@@ -23,6 +24,7 @@ fn gate(metric: Metric, bound: &str, warn: Option<&str>, category: Option<Catego
 fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
     Lane {
         runner: "r".to_owned(),
+        variant: None,
         kind: RunnerKind::Respond,
         backend: "b".to_owned(),
         backend_kind: "echo".to_owned(),
@@ -33,6 +35,7 @@ fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: Judging { gates, ..Judging::default() },
     }
@@ -72,12 +75,15 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             error: None,
             source: Source::Backend,
             latency_ms: 1,
+            ttft_ms: None,
+            tokens_per_second: None,
             usage: Usage::default(),
             cost_usd: None,
             calls: 1,
             started_ms: 0,
             elapsed_ms: 1,
             evidence: None,
+            judged: Vec::new(),
         });
     }
     let metrics = fold.finish();

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
-    case::TestCase,
     failure::ErrorKind,
     record::{Aborted, Asked, CacheKind, CallError, FailedAttempt, InputDigest, Source, Usage},
     request::Request,
@@ -21,7 +20,7 @@ use tokio::{
 
 use super::task::{CallOutcome, Called, Grant, Message, Shared};
 use crate::{
-    backend::{Answers, Ask, Backend, Failed, NO_VARS, Reply, Vars},
+    backend::{About, Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
     grade::{Account, Spent, millis},
     retry::{self, Situation},
@@ -39,8 +38,8 @@ pub(crate) struct BackendRef {
 pub(crate) enum Target {
     /// The backend whose answers are evaluated.
     Subject,
-    /// The backend that judges them.
-    Judge,
+    /// One of the backends that judge them, by its place among these.
+    Judge(usize),
 }
 
 /// What a case is to its backends.
@@ -48,9 +47,9 @@ pub(crate) enum Target {
 pub(crate) struct Handle {
     serial: u64,
     pub(crate) subject: BackendRef,
-    pub(super) judge: Option<BackendRef>,
-    case: Arc<TestCase>,
+    pub(crate) judges: Vec<BackendRef>,
     shared: Arc<Shared>,
+    about: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
     permit: bool,
     began: Instant,
@@ -102,16 +101,16 @@ impl Handle {
     pub(super) fn new(
         serial: u64,
         subject: BackendRef,
-        judge: Option<BackendRef>,
-        case: Arc<TestCase>,
+        judges: Vec<BackendRef>,
         shared: Arc<Shared>,
+        about: About,
     ) -> Self {
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
-        let asked = Vec::new();
-        Self { serial, subject, judge, case, shared, permit: true, began, deadline, spent, asked }
+        let (asked, about) = (Vec::new(), Arc::new(about));
+        Self { serial, subject, judges, shared, about, permit: true, began, deadline, spent, asked }
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -190,11 +189,12 @@ impl Handle {
     /// Asks, and asks again as long as that makes sense.
     pub(crate) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
         let Query { target, kept, request, repeat, .. } = *query;
-        let case = self.case.clone();
-        let ask = Ask { request, repeat, vars: vars_for(&case, target) };
+        let about = Arc::clone(&self.about);
+        let ask = Ask { request, repeat, about: Some(&about) };
         let party = self.party(target).clone();
         let access = self.shared.access.of(kept);
-        let cache = self.shared.cache.clone().filter(|_| access.any());
+        let may_keep = access.any() && !party.backend.has_sessions();
+        let cache = self.shared.cache.clone().filter(|_| may_keep);
         let cache = cache.map(|cache| (cache, party.backend.cache_key(&ask)));
         let known = cache.as_ref().filter(|_| access.read);
         let known = known.and_then(|(cache, key)| cached(&cache.get(kept, *key)?));
@@ -239,16 +239,19 @@ impl Handle {
         let Query { target, kept, request, repeat, .. } = *query;
         let wanted = self.shared.access.of(kept).write && reply.source != Source::Cache;
         let Some(cache) = self.shared.cache.as_ref().filter(|_| wanted) else { return };
-        let ask = Ask { request, repeat, vars: vars_for(&self.case, target) };
-        let key = self.party(target).backend.cache_key(&ask);
+        let backend = &self.party(target).backend;
+        if backend.has_sessions() {
+            return;
+        }
+        let key = backend.cache_key(&Ask { request, repeat, about: Some(&self.about) });
         put(&**cache, kept, key, reply);
     }
 
-    fn party(&self, target: Target) -> &BackendRef {
+    pub(crate) fn party(&self, target: Target) -> &BackendRef {
         match target {
             Target::Subject => &self.subject,
             // Without a judge of its own, a backend judges itself.
-            Target::Judge => self.judge.as_ref().unwrap_or(&self.subject),
+            Target::Judge(at) => self.judges.get(at).unwrap_or(&self.subject),
         }
     }
 
@@ -347,7 +350,7 @@ impl Handle {
             Err(Failed { error, .. }) => {
                 let error = match target {
                     Target::Subject => *error,
-                    Target::Judge => of_judge(&backend.name, *error),
+                    Target::Judge(_) => of_judge(&backend.name, *error),
                 };
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 let max_pause = self.shared.settings.pace.max_pause;
@@ -439,13 +442,5 @@ impl Report<'_> {
 impl Drop for Report<'_> {
     fn drop(&mut self) {
         self.send(Usage::default(), None, CallOutcome::Abandoned);
-    }
-}
-
-/// The variables of a case, for whoever answers it. A judge is told of nothing but its question.
-fn vars_for(case: &TestCase, target: Target) -> &Vars {
-    match target {
-        Target::Subject => &case.prompt_vars,
-        Target::Judge => &NO_VARS,
     }
 }

@@ -1,7 +1,6 @@
 //! One runner on one backend, while it runs.
 
 use std::{
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -11,12 +10,10 @@ use probity_core::{
     record::{CaseRecord, Lane, LaneStatus, Source},
     span::Span,
 };
-use probity_grade::Rules;
 use probity_load::settings::Settings;
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
-    backend::Backend,
     decide::{Certainty, Decider, Seen},
     plan::PlannedLane,
     source::{Cases, Done, Fed},
@@ -29,7 +26,7 @@ pub(super) struct LaneState {
     pub(super) info: Lane,
     /// Places in the lists of backends and of runners.
     pub(super) backend: usize,
-    pub(super) judge: Option<usize>,
+    pub(super) judges: Vec<usize>,
     pub(super) runner: usize,
     timeout: Option<Duration>,
     /// When it has to be over.
@@ -66,9 +63,10 @@ impl LaneState {
         let PlannedLane {
             info,
             backend,
-            judge,
+            judges,
             runner,
             calls: _,
+            prompt_bytes: _,
             timeout,
             cases,
             done,
@@ -82,7 +80,7 @@ impl LaneState {
             ended: if cases.tells_known { 0 } else { done.len() as u64 },
             info,
             backend,
-            judge,
+            judges,
             runner,
             timeout,
             deadline: None,
@@ -96,12 +94,16 @@ impl LaneState {
         }
     }
 
-    /// Begins to read cases.
-    pub(super) fn open(&mut self, backend: Arc<Backend>, rules: &'static Rules) {
-        let Stage::Waiting(waiting) = &mut self.stage else { return };
-        let (cases, done) = std::mem::take(&mut **waiting);
+    /// The cases that it waits to be opened with.
+    pub(super) fn take_waiting(&mut self) -> Option<(Cases, Done)> {
+        let Stage::Waiting(waiting) = &mut self.stage else { return None };
+        Some(std::mem::take(&mut **waiting))
+    }
+
+    /// Begins to ask the cases that are read for it.
+    pub(super) fn open(&mut self, cases: mpsc::Receiver<Fed>) {
         self.deadline = self.timeout.and_then(|it| Instant::now().checked_add(it));
-        self.stage = Stage::Open(cases.feed(backend, done, rules));
+        self.stage = Stage::Open(cases);
     }
 
     /// Wants no more cases, for a reason. The first reason stays.

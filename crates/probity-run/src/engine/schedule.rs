@@ -1,5 +1,8 @@
 //! Who may begin, and who may go on.
 
+use std::collections::BTreeMap;
+
+use probity_core::record::LaneStatus;
 use tokio::time::Instant;
 
 use super::{
@@ -7,14 +10,44 @@ use super::{
     lane::LaneState,
     task::{Called, Grant},
 };
-use crate::budget::Left;
+use crate::{budget::Left, source::feed};
 
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judge, .. } = self.lanes[lane];
+        let LaneState { backend, judges, .. } = &self.lanes[lane];
+        let backend = *backend;
         // One that judges itself is there once.
-        std::iter::once(backend).chain(judge.filter(|it| *it != backend))
+        std::iter::once(backend).chain(judges.clone().into_iter().filter(move |it| *it != backend))
+    }
+
+    /// Begins the lanes of a stage, except those whose backend was given up before.
+    ///
+    /// The variants of a runner on a backend are fed together.
+    pub(super) fn open(&mut self, stage: &[usize]) {
+        let mut waiting = BTreeMap::new();
+        for &at in stage {
+            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
+            let lane = &mut self.lanes[at];
+            match given_up {
+                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
+                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
+                None => {
+                    let Some((cases, done)) = lane.take_waiting() else { continue };
+                    // One that was begun before ends with its own cases, not with those of others.
+                    let alone = (!done.is_empty()).then_some(at);
+                    let together = waiting.entry((lane.runner, lane.backend, alone));
+                    together.or_insert_with(Vec::new).push((at, (cases, done)));
+                }
+            }
+        }
+        for ((_, backend, _), lanes) in waiting {
+            let backend = self.backends[backend].backend.clone();
+            let (lanes, cases): (Vec<usize>, Vec<_>) = lanes.into_iter().unzip();
+            for (at, cases) in lanes.into_iter().zip(feed(cases, backend, self.rules)) {
+                self.lanes[at].open(cases);
+            }
+        }
     }
 
     /// The lanes that may begin a case now, the one whose backend has least to do first.
@@ -27,21 +60,22 @@ impl Engine {
             let lane = &self.lanes[*at];
             let asked = &self.backends[lane.backend];
             // A judge that is slow, or not proven, must not be flooded with answers to judge.
-            let judge = lane.judge.map(|it| &self.backends[it]);
+            let judges = || lane.judges.iter().map(|it| &self.backends[*it]);
             let is_ready = |it: &BackendState| {
                 let most = usize::try_from(it.pacer.limit()).unwrap_or(usize::MAX);
                 it.pacer.may_enter() && it.waiting.len() < most
             };
             // Cases that ask several times are brought to their end before others begin, so that
             // a budget is not used up by many that are half done.
-            let most = judge.map_or(u64::MAX, |it| {
-                let both = asked.pacer.limit() + it.pacer.limit();
+            let slowest = judges().map(|it| it.pacer.limit()).min();
+            let most = slowest.map_or(u64::MAX, |limit| {
+                let both = asked.pacer.limit() + limit;
                 both.min(self.shared.settings.max_concurrency)
             });
             let has_room = room
                 && (lane.live as u64) < most
                 && asked.pacer.may_begin(now)
-                && judge.is_none_or(is_ready);
+                && judges().all(is_ready);
             lane.wants_cases()
                 && asked.waiting.is_empty()
                 && match self.budget_left(*at) {

@@ -7,9 +7,9 @@ use probity_core::{
     failure::ErrorKind,
     kind::Evidence,
     record::{Aborted, CacheKind, CallError, CaseRecord, FailedAttempt, Usage},
-    request::Request,
+    request::{Need, Request, ResponseFormat, Sampling},
 };
-use probity_grade::judge;
+use probity_grade::judge::{self, Interview};
 use probity_load::settings::Settings;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -101,37 +101,60 @@ pub(super) struct Shared {
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }
 
-/// Asks the judge until its answer can be read, but not for ever. With the answer comes how often
+/// Which judge is asked, and for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JudgeCall<'a> {
+    /// Its place among the judges.
+    pub(crate) judge: usize,
+    pub(crate) role: &'a str,
+    pub(crate) repeat: u32,
+    /// How often it was asked the same before.
+    pub(crate) again: u32,
+    /// Whether the form of the answer is sent along; none: where that is known to work.
+    pub(crate) structured: Option<bool>,
+}
+
+/// Asks a judge until its answer can be read, but not for ever. With the answer comes how often
 /// it was asked.
-pub(crate) async fn ask_judge(
-    question: &judge::Question<'_>,
-    role: &str,
-    repeat: u32,
+pub(crate) async fn ask_judge<I: Interview>(
+    interview: &I,
+    call: JudgeCall<'_>,
     handle: &mut Handle,
-) -> Result<Result<(judge::Judgement, u32), String>, Unanswered> {
-    let system: Arc<str> = question.system().into();
-    let mut dialogue = judge::Dialogue::new(*question, handle.seed());
+) -> Result<Result<(I::Answer, u32), String>, Unanswered> {
+    let JudgeCall { judge, role, repeat, again, structured } = call;
+    let target = Target::Judge(judge);
+    let backend = &handle.party(target).backend;
+    let is_structured = structured.unwrap_or_else(|| backend.keeps_to_schemas())
+        && !backend.lacks().contains(&Need::ResponseFormat);
+    let mut format = is_structured.then(|| ResponseFormat::Schema(Arc::new(interview.schema())));
+    // An answer to the same question again is worth something only if it may be another one.
+    let seed = (again > 0).then(|| handle.seed().wrapping_add(again.into()));
+    let mut dialogue = judge::Dialogue::default();
     loop {
-        let request = Request::new(Some(system.clone()), dialogue.prompt());
-        let query = Query {
-            target: Target::Judge,
-            role,
-            kept: CacheKind::Judgement,
-            request: &request,
-            repeat,
+        let request = Request {
+            response_format: format.clone(),
+            sampling: Sampling { seed, ..Sampling::default() },
+            ..interview.request(&dialogue)
         };
+        let query = Query { target, role, kept: CacheKind::Judgement, request: &request, repeat };
         let reply = match handle.query(query).await {
             Ok(reply) => reply,
             // A judge that declines says nothing about the answer, nor about other answers.
             Err(Unanswered::Failed { error, .. }) if error.kind == ErrorKind::ContentFilter => {
                 return Ok(Err(format!("the judge declined: {}", error.message)));
             }
+            // A server that does not take the schema is asked without.
+            Err(Unanswered::Failed { error, .. })
+                if error.kind == ErrorKind::BadRequest && format.take().is_some() =>
+            {
+                continue;
+            }
             Err(unanswered) => return Err(unanswered),
         };
-        match dialogue.hear(&reply.answer()) {
-            judge::Next::Done(judgement) => {
+        match dialogue.hear(interview.read(&reply.answer())) {
+            judge::Next::Done(answer) => {
                 handle.keep(&query, &reply);
-                return Ok(Ok((judgement, dialogue.attempts())));
+                return Ok(Ok((answer, dialogue.attempts())));
             }
             judge::Next::Again => {}
             judge::Next::GiveUp(why) => return Ok(Err(why)),

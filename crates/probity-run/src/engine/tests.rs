@@ -166,6 +166,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         PlannedLane {
             info: probity_core::record::Lane {
                 runner: "r".to_owned(),
+                variant: None,
                 kind: RunnerKind::Respond,
                 backend: asked.name.clone(),
                 backend_kind: "echo".to_owned(),
@@ -176,13 +177,15 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
                 repeat,
                 replayed: false,
                 judge: None,
+                judges: Vec::new(),
                 skills: None,
                 judging: probity_core::record::Judging::default(),
             },
             backend: at,
-            judge: None,
+            judges: Vec::new(),
             runner: 0,
             calls: crate::plan::Calls::default(),
+            prompt_bytes: 0,
             timeout: None,
             cases: Cases { repeat, given, ..Cases::default() },
             done: Done::default(),
@@ -225,7 +228,7 @@ fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
     plan.backends.push(judge.clone());
     for at in lanes {
         let lane = &mut plan.lanes[*at];
-        lane.judge = Some(place);
+        lane.judges = vec![place];
         for case in &mut lane.cases.given {
             let kind = AssertionKind { negated: false, test: AssertionTest::LlmRubric };
             case.criteria.assertions =

@@ -16,7 +16,7 @@ use probity_core::{
     record::{Aborted, CacheKind, CallError, InputDigest, SkillsInfo},
     request::Request,
 };
-use probity_grade::judge::{Judgement, Question};
+use probity_grade::judge::{Judgement, Marked, Question};
 use probity_load::{
     skill::{Library, Skill},
     suite::RunnerConfig,
@@ -25,7 +25,7 @@ use probity_load::{
 use super::{Asking, Calls, Kind, Questions, Running, Site, Work, skills};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, Query, Target, Unanswered, ask_judge, failed_with, finish},
+    engine::{Ended, Handle, JudgeCall, Query, Target, Unanswered, ask_judge, failed_with, finish},
     source::Prepared,
 };
 
@@ -227,10 +227,8 @@ impl Comparison {
 impl Work for Comparison {
     fn input(&self, asking: &Asking<'_>) -> InputDigest {
         let requests = self.requests(asking.request);
-        let all: Vec<InputDigest> = requests
-            .iter()
-            .map(|(_, request)| asking.backend.digest(request, &asking.case.prompt_vars))
-            .collect();
+        let all: Vec<InputDigest> =
+            requests.iter().map(|(_, request)| asking.digest(request)).collect();
         let rubric = serde_json::to_string(&self.rubric).unwrap_or_default();
         let orders: &[u8] = if self.swap { b"both" } else { b"one" };
         let how = [asking.judge.as_bytes(), rubric.as_bytes(), orders];
@@ -336,7 +334,9 @@ async fn duel(
         let task = case.request.prompt();
         let question = Question { task, criteria: &work.rubric, answers: &shown };
         let role = format!("judge {pair}, {} first", first.as_str());
-        match ask_judge(&question, &role, case.repeat, handle).await? {
+        let structured = case.panel.structured;
+        let call = JudgeCall { judge: 0, role: &role, repeat: case.repeat, again: 0, structured };
+        match ask_judge(&Marked::new(question, handle.seed()), call, handle).await? {
             Ok((judgement, attempts)) => {
                 rounds.push(round(work, judgement, more_first, first, attempts));
             }

@@ -8,15 +8,13 @@ use probity_core::{
     details::Trouble,
     kind::{KindSpec, RunnerKind},
     record::{Aborted, CacheKind, InputDigest},
-    run_result::Assessment,
 };
-use probity_grade::{again::rubric_role, judge};
 use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Running, Work};
+use super::{Asking, Calls, Kind, Running, Work, assess::assess};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, Query, Target, Unanswered, ask_judge, failed, finish},
+    engine::{Ended, Handle, Query, Target, failed, finish},
     grade::{self, Received},
     source::Prepared,
 };
@@ -37,22 +35,16 @@ pub(super) fn calls(case: &TestCase) -> Calls {
 
 /// How many judgements the assertions of a case ask for.
 fn rubrics_in(assertions: &[Assertion]) -> u64 {
-    let of = |it: &Assertion| {
-        u64::from(it.kind.test == AssertionTest::LlmRubric) + rubrics_in(&it.members)
-    };
+    let of = |it: &Assertion| u64::from(it.kind.test.asks_judge()) + rubrics_in(&it.members);
     assertions.iter().map(of).sum()
 }
 
 /// Whether the assertions of a case ask anybody: a judge, or a scorer outside of the process.
 fn asks_others(assertions: &[Assertion]) -> bool {
     assertions.iter().any(|it| {
-        let others = [
-            AssertionTest::LlmRubric,
-            AssertionTest::Scorer,
-            AssertionTest::Python,
-            AssertionTest::Exec,
-        ];
-        others.contains(&it.kind.test) || asks_others(&it.members)
+        let scorers = [AssertionTest::Scorer, AssertionTest::Python, AssertionTest::Exec];
+        let test = it.kind.test;
+        test.asks_judge() || scorers.contains(&test) || asks_others(&it.members)
     })
 }
 
@@ -77,7 +69,7 @@ impl Work for Answer {
 }
 
 async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let rubrics = case.expectation.rubrics().len();
+    let rubrics = case.expectation.inquiries().len();
     let judged = rubrics > 0 || !case.expectation.scorers().is_empty();
     let query = Query {
         target: Target::Subject,
@@ -135,20 +127,4 @@ async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Resul
         });
     }
     scored
-}
-
-/// Asks the judge about one rubric of a case.
-async fn assess(
-    case: &Prepared,
-    at: usize,
-    reply: &Reply,
-    handle: &mut Handle,
-) -> Result<Result<Assessment, String>, Unanswered> {
-    let criteria = &case.expectation.rubrics()[at];
-    let answer = reply.answer();
-    let answers = [&*answer];
-    let task = case.request.prompt();
-    let question = judge::Question { task, criteria, answers: &answers };
-    let judged = ask_judge(&question, &rubric_role(at), case.repeat, handle).await?;
-    Ok(judged.map(|(judgement, _)| judge::assessment(criteria, judgement)))
 }

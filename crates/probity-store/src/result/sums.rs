@@ -102,6 +102,8 @@ impl Column {
             | Self::ErrorKind
             | Self::Source
             | Self::LatencyMs
+            | Self::TtftMs
+            | Self::TokensPerSecond
             | Self::InputTokens
             | Self::OutputTokens
             | Self::CachedTokens

@@ -13,6 +13,7 @@ fn question(prompt: &str) -> Question {
         key: None,
         system: String::new(),
         stream: false,
+        stream_usage: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::run::StoreArgs;
+use super::run::{StoreArgs, UNNAMED, suite_file};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JudgeCommand {
@@ -34,8 +34,11 @@ pub(crate) struct AgreementArgs {
     #[arg(value_name = "LABELS")]
     pub(crate) labels: PathBuf,
 
-    /// The suite that describes the judge
-    #[arg(long, value_name = "FILE", default_value = "probity.toml")]
+    /// The suite that describes the judge [default: probity.toml, else probity.yaml]
+    #[arg(
+        long, value_name = "FILE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file()
+    )]
     pub(crate) suite: PathBuf,
 
     /// The backend that judges [default: the suite's judge]

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::TypedValueParser as _};
 
-use super::run::StoreArgs;
+use super::run::{StoreArgs, UNNAMED, suite_file};
 use crate::exit::Exit;
 
 /// What a gate that fails does.
@@ -70,8 +70,11 @@ pub(crate) struct RescoreArgs {
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// The suite file, with its datasets, to judge by
-    #[arg(long, value_name = "FILE", default_value = "probity.toml")]
+    /// The suite file, with its datasets, to judge by [default: probity.toml, else probity.yaml]
+    #[arg(
+        long, value_name = "FILE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file()
+    )]
     pub(crate) suite: PathBuf,
 
     /// Write a report; the suffix selects the format. May be given several times
@@ -134,7 +137,8 @@ pub(crate) struct GateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Runs; each is compared with the first. RUN@BACKEND for one backend of a run
+    /// Runs; each is compared with the first. RUN@BACKEND, RUN@VARIANT or RUN@VARIANT@BACKEND for a
+    /// part of one
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 
@@ -168,8 +172,11 @@ pub(crate) enum CompareFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {
-    /// The suite, by its name or its file
-    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    /// The suite, by its name or its file [default: probity.toml, else probity.yaml]
+    #[arg(
+        value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file().map(|it| it.display().to_string())
+    )]
     pub(crate) suite: String,
 
     /// Only this runner
@@ -179,6 +186,10 @@ pub(crate) struct TrendArgs {
     /// Only this backend
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
+
+    /// Only this prompt variant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
 
     /// Only the latest N runs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]

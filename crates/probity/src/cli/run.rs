@@ -2,15 +2,33 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{
+    Args, Subcommand,
+    builder::{OsStringValueParser, TypedValueParser},
+};
+use probity_load::suite::usual_file;
 
 use super::report::{DecidingArgs, GatingArgs};
+
+/// The suite of those who name none.
+pub(super) const UNNAMED: &str = "";
+
+/// Reads the name of a suite file, or finds the usual one.
+pub(super) fn suite_file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|name| match name == UNNAMED {
+        true => usual_file().to_owned(),
+        false => PathBuf::from(name),
+    })
+}
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
-    /// The suite file
-    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    /// The suite file [default: probity.toml, else probity.yaml]
+    #[arg(
+        value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file()
+    )]
     pub(crate) suite: PathBuf,
 
     /// Only these runners of the suite
@@ -20,6 +38,10 @@ pub(crate) struct RunArgs {
     /// Only these backends of the suite, separated by commas
     #[arg(long = "backend", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) backends: Vec<String>,
+
+    /// Only these prompt variants, separated by commas
+    #[arg(long = "variant", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) variants: Vec<String>,
 
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
@@ -306,8 +328,11 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// The suite file
-    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    /// The suite file [default: probity.toml, else probity.yaml]
+    #[arg(
+        value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file()
+    )]
     pub(crate) suite: PathBuf,
 
     /// Only these backends, separated by commas
@@ -342,8 +367,11 @@ pub(crate) enum ConfigCommand {
 Example:
   PROBITY_RETRY_MAX_RETRIES=5 probity config show")]
     Show {
-        /// The suite file
-        #[arg(value_name = "SUITE", default_value = "probity.toml")]
+        /// The suite file [default: probity.toml, else probity.yaml]
+        #[arg(
+            value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
+            value_parser = suite_file()
+        )]
         suite: PathBuf,
         #[command(flatten)]
         limits: Box<LimitArgs>,
@@ -385,7 +413,10 @@ Example:
 
 #[derive(Debug, Args)]
 pub(crate) struct CacheArgs {
-    /// The suite file that says where the cache is
-    #[arg(value_name = "SUITE", default_value = "probity.toml")]
+    /// The suite file that says where the cache is [default: probity.toml, else probity.yaml]
+    #[arg(
+        value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file()
+    )]
     pub(crate) suite: PathBuf,
 }

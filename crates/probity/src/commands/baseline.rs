@@ -126,7 +126,7 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let rejudge = |lane: &mut Lane| {
         lane.judging.errors_as_failures |= args.gating.errors_as_failures;
         if let Some(runner) = suite.as_ref().and_then(|it| runner_of(&it.suite, lane)) {
-            let Judging { gates, known_failures, .. } = runner.judging(&lane.backend);
+            let Judging { gates, known_failures, .. } = runner.judging(lane.key());
             (lane.judging.gates, lane.judging.known_failures) = (gates, known_failures);
         }
     };
@@ -203,20 +203,20 @@ impl Against {
         }
         let mut known = Vec::new();
         for lane in lanes {
-            let Some(kept) = self.baseline.lane(&lane.runner, &lane.backend) else { continue };
+            let Some(kept) = self.baseline.lane(lane.key()) else { continue };
             known.push(kept);
-            let (runner, backend, name) = (&lane.runner, &lane.backend, &self.name);
+            let (lane_name, name) = (lane.key(), &self.name);
             let cases = kept.outcomes.cases.len() as u64 * u64::from(lane.repeat);
             if kept.dataset_digest != lane.dataset_digest {
                 return Err(Failure::new(format!(
-                    "{runner} on {backend}: the dataset differs from that of the baseline `{name}`"
+                    "{lane_name}: the dataset differs from that of the baseline `{name}`"
                 ))
                 .hint("compare the cases in common with --force, or bless a new baseline"));
             }
             if lane.planned != cases {
                 let planned = lane.planned;
                 return Err(Failure::new(format!(
-                    "{runner} on {backend}: {planned} results are planned, the baseline `{name}` has {cases}"
+                    "{lane_name}: {planned} results are planned, the baseline `{name}` has {cases}"
                 ))
                 .hint("run all cases, or compare the cases in common with --force"));
             }
@@ -224,12 +224,13 @@ impl Against {
         let is_run = |kept: &&BaselineLane| known.iter().any(|it| std::ptr::eq(*it, *kept));
         match self.baseline.lanes.iter().find(|kept| !is_run(kept)) {
             None => Ok(()),
-            Some(BaselineLane { runner, backend, .. }) => {
-                let name = &self.name;
-                Err(Failure::new(format!(
-                    "{runner} on {backend} is in the baseline `{name}`, but is not run"
-                ))
-                .hint("runners and backends are matched by name; --force compares those in common"))
+            Some(kept) => {
+                let (lane, name) = (kept.key(), &self.name);
+                Err(Failure::new(format!("{lane} is in the baseline `{name}`, but is not run"))
+                    .hint(
+                        "runners, variants and backends are matched by name; --force compares those \
+                         in common",
+                    ))
             }
         }
     }
@@ -255,9 +256,9 @@ impl Against {
         let mut text = format!("\nagainst the baseline `{name}` (run {run_id} of {timestamp})\n");
         let (mut reasons_of_all, mut common) = (Vec::new(), 0);
         for lane in &lanes {
-            let Lane { runner, backend, judging, .. } = &lane.lane;
-            let Some(kept) = self.baseline.lane(runner, backend) else {
-                let _ = writeln!(text, "  {runner} on {backend}: not in the baseline");
+            let (judging, lane_name) = (&lane.lane.judging, lane.lane.key());
+            let Some(kept) = self.baseline.lane(lane_name) else {
+                let _ = writeln!(text, "  {lane_name}: not in the baseline");
                 continue;
             };
             let mut changes = Changes::between(&kept.outcomes, &reader.case_outcomes(lane)?);
@@ -267,7 +268,7 @@ impl Against {
             }
             let verdict =
                 self.settings.tolerance.judge(changes, |id| judging.known_failures.contains(id));
-            let _ = writeln!(text, "  {runner} on {backend}: {}", summary(&verdict.changes));
+            let _ = writeln!(text, "  {lane_name}: {}", summary(&verdict.changes));
             if let Some(changes) = kept.skill_changes(&lane.lane) {
                 let _ = writeln!(text, "    note: {}", one_line(&changes.to_string(), 300));
             }
@@ -282,11 +283,9 @@ impl Against {
             common += verdict.changes.common;
             reasons_of_all.extend(verdict.reasons);
         }
-        let missing = self.baseline.lanes.iter().filter(|kept| {
-            !lanes.iter().any(|it| it.lane.runner == kept.runner && it.lane.backend == kept.backend)
-        });
-        for kept in missing {
-            let _ = writeln!(text, "  {} on {}: was not run", kept.runner, kept.backend);
+        let is_run = |kept: &&BaselineLane| lanes.iter().any(|it| it.lane.key() == kept.key());
+        for kept in self.baseline.lanes.iter().filter(|kept| !is_run(kept)) {
+            let _ = writeln!(text, "  {}: was not run", kept.key());
         }
         if common == 0 {
             reasons_of_all.push("it has no judged case in common with it".to_owned());
@@ -306,8 +305,8 @@ impl Against {
         let before = format!("baseline {}, run {}", self.name, self.baseline.run_id);
         let mut text = String::new();
         for lane in &lanes {
-            let Lane { runner, backend, model, dataset_digest, .. } = &lane.lane;
-            let Some(kept) = self.baseline.lane(runner, backend) else { continue };
+            let Lane { runner, variant, model, dataset_digest, .. } = &lane.lane;
+            let Some(kept) = self.baseline.lane(lane.lane.key()) else { continue };
             let outcomes = reader.case_outcomes(lane)?;
             let changes = Changes::between(&kept.outcomes, &outcomes);
             if changes.regressions.is_empty() {
@@ -321,8 +320,9 @@ impl Against {
             }
             let regression = Regression {
                 suite: &run.suite,
-                title: &format!("{runner} on {backend}"),
+                title: &lane.lane.key().to_string(),
                 runner,
+                variant: variant.as_deref(),
                 model: model.as_deref(),
                 before: &before,
                 run: &run.run_id,

@@ -1,7 +1,14 @@
 //! `probity compare`: runs beside each other.
 
+use std::{
+    collections::BTreeSet,
+    io::{self, Write as _},
+};
+
 use probity_core::{
     case_outcome::{CaseOutcomes, Changes},
+    classification::Verdict,
+    record::LaneKey,
     view::LaneReport,
 };
 use probity_load::settings::Settings;
@@ -38,7 +45,7 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
     match args.format {
         CompareFormat::Text => printer.show(&compare::text(&comparison))?,
         CompareFormat::Md => Printer::emit(&compare::markdown(&comparison))?,
-        CompareFormat::Html => Printer::emit(&compare::html(&comparison))?,
+        CompareFormat::Html => write_page(&reader, &chosen, &comparison)?,
         CompareFormat::Json => {
             let value = sorted(compare::json(&comparison));
             let text = serde_json::to_string_pretty(&value).unwrap_or_default();
@@ -48,33 +55,37 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
     Ok(Exit::Success)
 }
 
-/// A run, or what one backend did in it.
+/// Writes the page, whose answers are read while it is written.
+fn write_page(reader: &Reader, chosen: &[Chosen], comparison: &Comparison) -> Result<(), Failure> {
+    let lanes: Vec<&LaneView> =
+        chosen.iter().flat_map(|it| &it.lanes).map(|(view, _)| view).collect();
+    let find = |side: usize, id: &str| reader.case(lanes[side], id).map_err(io::Error::other);
+    let mut out = Printer::data();
+    let written = compare::html(comparison, &find, &mut out).and_then(|()| out.flush());
+    written.map_err(Failure::output)
+}
+
+/// A run, or some of its lanes.
 struct Chosen {
     run: RunRow,
     lanes: Vec<(LaneView, LaneReport)>,
 }
 
 impl Chosen {
-    /// `RUN`, or `RUN@BACKEND`.
+    /// `RUN`, or `RUN@` and the lanes that are meant: a backend, a variant, or `VARIANT@BACKEND`.
     fn find(reader: &Reader, name: &str, settings: &Settings) -> Result<Self, Failure> {
-        let (run, backend) = match name.split_once('@') {
-            Some((run, backend)) => (run, Some(backend)),
+        let (run, part) = match name.split_once('@') {
+            Some((run, part)) => (run, Some(part)),
             None => (name, None),
         };
         let run = reader.find(if run.is_empty() { "latest" } else { run })?;
         let views = reader.lanes(&run)?;
         let reports = reader.view(&run, settings.max_error_rate)?.lanes;
-        let known: Vec<String> = views.iter().map(|it| it.lane.backend.clone()).collect();
-        let lanes: Vec<_> = views
-            .into_iter()
-            .zip(reports)
-            .filter(|(view, _)| backend.is_none_or(|it| it == view.lane.backend))
-            .collect();
-        if lanes.is_empty() {
-            let backend = backend.unwrap_or_default();
-            return Err(Failure::new(format!("run `{}` has no backend `{backend}`", run.short()))
-                .hint(format!("it has {}", known.join(", "))));
+        let is_meant = |view: &LaneView| part.is_none_or(|it| view.lane.key().is_meant_by(it));
+        if !views.iter().any(is_meant) {
+            return Err(unknown_part(&run, &views, part.unwrap_or_default()));
         }
+        let lanes = views.into_iter().zip(reports).filter(|(view, _)| is_meant(view)).collect();
         Ok(Self { run, lanes })
     }
 
@@ -89,6 +100,23 @@ impl Chosen {
             .hint("resume it (--resume), or compare anyway with --force")),
         }
     }
+}
+
+/// What a run has instead of what was asked for.
+fn unknown_part(run: &RunRow, views: &[LaneView], part: &str) -> Failure {
+    let keys = || views.iter().map(|it| it.lane.key());
+    let backends: BTreeSet<&str> = keys().map(|it| it.backend).collect();
+    let variants: BTreeSet<&str> = keys().filter_map(|it| it.variant).collect();
+    let [backends, variants] =
+        [backends, variants].map(|it| it.into_iter().collect::<Vec<_>>().join(", "));
+    let (what, known) = match variants.is_empty() {
+        true => ("backend", backends),
+        false => {
+            ("variant or backend", format!("the variants {variants}, and the backends {backends}"))
+        }
+    };
+    Failure::new(format!("run `{}` has no {what} `{part}`", run.short()))
+        .hint(format!("it has {known}"))
 }
 
 fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Comparison, Failure> {
@@ -121,11 +149,21 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
         let needed = needed(&changes, args.difference);
         let skills = before.lane.skills.as_ref().zip(view.lane.skills.as_ref());
         let skills = skills.and_then(|(before, now)| now.changes_since(before));
-        pairs.push(Pair { first, second, changes, skills, adjusted_p: None, reasons: why, needed });
+        let unchanged = unchanged(&outcomes[first], &outcomes[second], &changes);
+        pairs.push(Pair {
+            first,
+            second,
+            changes,
+            skills,
+            adjusted_p: None,
+            reasons: why,
+            unchanged,
+            needed,
+        });
     }
     if pairs.is_empty() {
         return Err(Failure::new("the runs have no runner in common")
-            .hint("name the backend where there are several: RUN@BACKEND"));
+            .hint("name the part where there are several: RUN@BACKEND, RUN@VARIANT"));
     }
     let raw: Vec<f64> =
         pairs.iter().map(|it| it.changes.difference.map_or(1.0, |it| it.p_value)).collect();
@@ -141,27 +179,48 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
     Ok(Comparison { sides, pairs, notes })
 }
 
-/// The lane of the first run that a lane is held against: that of the same runner and backend,
-/// or the only one of its runner.
+/// The lane of the first run that a lane is held against: of those of the same runner the one with
+/// the same backend and variant, as far as they have it, or the only one.
 fn counterpart(views: &[(usize, &LaneView)], of: &LaneView) -> Result<Option<usize>, Failure> {
-    let all: Vec<(usize, &LaneView)> = views
+    let mut all: Vec<(usize, LaneKey<'_>)> = views
         .iter()
         .enumerate()
-        .filter(|(_, (run, view))| *run == 0 && view.lane.runner == of.lane.runner)
-        .map(|(at, (_, view))| (at, *view))
+        .map(|(at, (run, view))| (at, *run, view.lane.key()))
+        .filter(|(_, run, key)| *run == 0 && key.runner == of.lane.runner)
+        .map(|(at, _, key)| (at, key))
         .collect();
-    if let Some((at, _)) = all.iter().find(|(_, view)| view.lane.backend == of.lane.backend) {
-        return Ok(Some(*at));
+    let of = of.lane.key();
+    let same_backend = |key: LaneKey<'_>| key.backend == of.backend;
+    let same_variant = |key: LaneKey<'_>| key.variant == of.variant;
+    for is_same in [&same_backend as &dyn Fn(LaneKey<'_>) -> bool, &same_variant] {
+        if all.iter().any(|(_, key)| is_same(*key)) {
+            all.retain(|(_, key)| is_same(*key));
+        }
     }
     match all.as_slice() {
         [] => Ok(None),
         [(at, _)] => Ok(Some(*at)),
-        [..] => Err(Failure::new(format!(
-            "the first run has runner `{}` on several backends",
-            of.lane.runner
-        ))
-        .hint("name one: RUN@BACKEND")),
+        [(_, one), (_, other), ..] => {
+            let (what, part) = match one.backend == other.backend {
+                true => ("with several variants", "VARIANT"),
+                false => ("on several backends", "BACKEND"),
+            };
+            let message = format!("the first run has runner `{}` {what}", of.runner);
+            Err(Failure::new(message).hint(format!("name one: RUN@{part}")))
+        }
     }
+}
+
+/// The cases of either run that have not flipped, those that do not pass now first.
+fn unchanged(before: &CaseOutcomes, now: &CaseOutcomes, changes: &Changes) -> Vec<String> {
+    let Changes { regressions, fixes, lost, vanished, new, .. } = changes;
+    let flipped: BTreeSet<&String> =
+        [regressions, fixes, lost, vanished, new].into_iter().flatten().collect();
+    let all: BTreeSet<&String> = before.cases.keys().chain(now.cases.keys()).collect();
+    let passes = |id: &String| now.cases.get(id).map(|it| now.verdict(it)) == Some(Verdict::Pass);
+    let (passing, others): (Vec<&String>, Vec<&String>) =
+        all.difference(&flipped).copied().partition(|id| passes(id));
+    others.into_iter().chain(passing).cloned().collect()
 }
 
 /// How many cases it takes to see a difference, if as many flip as do here.

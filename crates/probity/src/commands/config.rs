@@ -42,9 +42,14 @@ fn render(project: &Project) -> String {
             writeln!(text, "backend {}: {} ({model}{key})", backend.name, backend.kind.as_str());
     }
     for runner in &project.suite.runners {
+        let variants: Vec<&str> = runner.variants().collect();
+        let variants = match variants.as_slice() {
+            [] => String::new(),
+            variants => format!(" with {}", variants.join(", ")),
+        };
         let _ = writeln!(
             text,
-            "runner {}: {} over {} on {}",
+            "runner {}: {} over {} on {}{variants}",
             runner.name,
             runner.kind.as_str(),
             runner.dataset.join(", "),

@@ -1,6 +1,6 @@
 //! How far the backends of a run agree, from its records.
 
-use probity_core::view::RunView;
+use probity_core::{record::LaneKey, view::RunView};
 use probity_grade::consistency::Fold;
 use probity_store::{LaneView, Reader, RunRow};
 
@@ -15,18 +15,21 @@ pub(super) fn add(view: &mut RunView, reader: &Reader, run: &RunRow) -> Result<(
         .iter()
         .zip(&view.lanes)
         .filter(|(lane, report)| lane.lane.kind.spec().is_shell && report.metrics.results() > 0);
-    let mut runners: Vec<(&str, Vec<&LaneView>)> = Vec::new();
+    // Backends are compared where they were asked the same.
+    let mut tasks: Vec<Vec<&LaneView>> = Vec::new();
     for (lane, _) in with_results {
-        match runners.iter_mut().find(|(name, _)| *name == lane.lane.runner) {
-            Some((_, of_runner)) => of_runner.push(lane),
-            None => runners.push((&lane.lane.runner, vec![lane])),
+        let asked = |it: &LaneView| (it.lane.runner.clone(), it.lane.variant.clone());
+        match tasks.iter_mut().find(|it| asked(it[0]) == asked(lane)) {
+            Some(of_task) => of_task.push(lane),
+            None => tasks.push(vec![lane]),
         }
     }
     let mut found = Vec::new();
-    for (runner, lanes) in runners.into_iter().filter(|(_, lanes)| lanes.len() > 1) {
+    for lanes in tasks.into_iter().filter(|lanes| lanes.len() > 1) {
+        let LaneKey { runner, variant, .. } = lanes[0].lane.key();
         let backends = lanes.iter().map(|it| it.lane.backend.clone()).collect();
         let repeats = lanes.iter().map(|it| it.lane.repeat).max().unwrap_or(1);
-        let mut fold = Fold::new(runner.to_owned(), backends, repeats);
+        let mut fold = Fold::new(runner, variant, backends, repeats);
         reader.side_by_side(&lanes, |asked| fold.add(asked))?;
         found.push(fold.finish());
     }

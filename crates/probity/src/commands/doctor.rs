@@ -1,12 +1,12 @@
 //! `probity doctor`: can the backends be asked?
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use probity_core::{request::Request, span::Span, visible::safe};
 use probity_load::{settings::Layer, suite::BackendConfig};
 use probity_run::{
     backend::{
-        Ask, Backend, NO_VARS, Wire,
+        About, Ask, Backend, Wire,
         http::{self, Client, Http, HttpProbe},
         program::{Probe, Support},
     },
@@ -132,7 +132,8 @@ impl Report {
                 let lead = if error.status == Some(200) { "yes, but" } else { "no:" };
                 self.trouble("reachable", &format!("{lead} {}", one_line(&error.to_string(), 200)));
             }
-            Ok(models) => {
+            Ok(None) => self.line("reachable", &format!("yes, {took}")),
+            Ok(Some(models)) => {
                 self.line("reachable", &format!("yes, {took}"));
                 let is_listed = |model| models.iter().any(|it| http.is_same_model(it, model));
                 let listed = model.is_none_or(is_listed);
@@ -182,7 +183,8 @@ impl Report {
 
     async fn call(&mut self, backend: &Backend) {
         let request = Request::new(None, QUESTION);
-        let ask = Ask { request: &request, repeat: 0, vars: &NO_VARS };
+        let about = About::new(Arc::default());
+        let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
         let began = std::time::Instant::now();
         let answer = backend.ask(&ask, backend.timeout).await.map_err(|failed| failed.error);
         let took = format!("{:.1} s", began.elapsed().as_secs_f64());

@@ -174,12 +174,12 @@ fn hear_from_judge(
 /// The backend that judges: the one that is named, else the suite's, else its only one.
 fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, Failure> {
     let suite = &project.suite;
-    let of_runner = || suite.runners.iter().find_map(|it| it.judge.clone());
+    let of_runner = || suite.runners.iter().find_map(|it| it.panel.judges.first().cloned());
     let only = || match suite.backends.as_slice() {
         [one] => Some(one.name.clone()),
         _ => None,
     };
-    let named = args.judge.clone().or_else(|| suite.judge.backend.clone());
+    let named = args.judge.clone().or_else(|| suite.judge.panel.judges.first().cloned());
     let name = named.or_else(of_runner).or_else(only).ok_or_else(|| {
         Failure::new("the suite names no judge")
             .hint("name a backend with --judge, or with [judge] in the suite")

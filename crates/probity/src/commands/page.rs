@@ -92,8 +92,5 @@ pub(super) fn flips(reader: &Reader, run: &RunRow) -> Result<Option<Since>, Fail
 /// Whether a lane came to its end, and is about the same cases as another.
 fn is_comparable(before: &LaneView, now: &LaneView) -> bool {
     let (was, is) = (&before.lane, &now.lane);
-    before.is_complete()
-        && was.runner == is.runner
-        && was.backend == is.backend
-        && was.dataset_digest == is.dataset_digest
+    before.is_complete() && was.key() == is.key() && was.dataset_digest == is.dataset_digest
 }

@@ -7,7 +7,7 @@ use probity_grade::Rules;
 use probity_load::{
     bounded,
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
-    suite::Suite,
+    suite::{Suite, USUAL_FILES, usual_file},
 };
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
@@ -90,10 +90,7 @@ impl Project {
     ) -> Result<Self, Failure> {
         let printer = reading.printer;
         if !path.exists() {
-            let missing = format!("there is no suite file `{}`", path.display());
-            return Err(Failure::new(missing).hint(
-                "`probity init` writes one to start from; `probity run FILE` names another",
-            ));
+            return Err(missing(path));
         }
         let (suite, rules) = read(path, reading)?;
         let environment = Environment::load(place.env_file.as_deref())?;
@@ -139,11 +136,22 @@ impl Project {
     }
 }
 
-/// The settings for commands that need no suite: those of `probity.toml` count if it is
-/// there and can be read.
+/// Says that there is no suite, under any of the usual names if it is them that were looked for.
+fn missing(path: &Path) -> Failure {
+    let [first, second, third] = USUAL_FILES;
+    let message = match path == Path::new(first) && !usual_file().exists() {
+        true => format!("there is no suite file `{first}`, `{second}` or `{third}`"),
+        false => format!("there is no suite file `{}`", path.display()),
+    };
+    Failure::new(message)
+        .hint("`probity init` writes one to start from; `probity run FILE` names another")
+}
+
+/// The settings for commands that need no suite: those of the usual suite file count if it
+/// is there and can be read.
 pub(super) fn settings_alone(place: &StoreArgs) -> Result<Settings, Failure> {
     let environment = Environment::load(place.env_file.as_deref())?;
-    let (suite, _) = Suite::load(Path::new("probity.toml"), &|_| Vec::new());
+    let (suite, _) = Suite::load(usual_file(), &|_| Vec::new());
     Ok(resolve(&suite.unwrap_or_default(), &environment, place, Layer::default())?.settings())
 }
 

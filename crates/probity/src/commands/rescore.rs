@@ -1,11 +1,11 @@
 //! `probity rescore`: stored replies, judged again by the suite, datasets and rules of now.
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, path::Path, rc::Rc};
 
 use probity_core::{
-    case_outcome::Changes,
     classification::Verdict,
     event::{Event, Stamped, VERSION},
+    metrics::of_case,
     problem::UnknownKeys,
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
 };
@@ -70,7 +70,7 @@ struct Context<'a> {
 /// A lane of the origin, and what the suite of now says about it.
 struct Again {
     before: LaneView,
-    scanned: ScannedRunner,
+    scanned: Rc<ScannedRunner>,
     lane: Lane,
 }
 
@@ -88,13 +88,22 @@ impl Context<'_> {
                     .note(&format!("{name}: an external runner judges its own cases; left out"));
                 continue;
             }
-            // Programs are not asked again, so nothing of a dataset is run.
+            // Nothing of a dataset is run, so it needs no consent.
             let runner = &RunnerConfig { allow_code: true, ..self.runner(&before.lane)?.clone() };
-            let mut report = |problem| problems.show(&problem);
-            let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
-            let scanned = scan(runner, &site, &choice, &mut report)
-                .ok_or_else(|| Failure::new("a dataset has errors, so nothing was judged"))?;
-            let mut judging = runner.judging(&before.lane.backend);
+            let known = lanes.iter().find(|it: &&Again| it.lane.runner == runner.name);
+            let scanned = match known {
+                // Its other lanes are about the same cases.
+                Some(known) => known.scanned.clone(),
+                None => {
+                    let mut report = |problem| problems.show(&problem);
+                    let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
+                    let scanned = scan(runner, &site, &choice, &mut report);
+                    Rc::new(scanned.ok_or_else(|| {
+                        Failure::new("a dataset has errors, so nothing was judged")
+                    })?)
+                }
+            };
+            let mut judging = runner.judging(before.lane.key());
             judging.errors_as_failures = project.settings.errors_as_failures;
             judging.max_undecided = project.settings.max_undecided;
             let lane = scanned.again(&before.lane, judging);
@@ -155,9 +164,9 @@ impl Context<'_> {
             writer.end_lane(at, before.status.clone(), rescored.results)?;
             let left = self.reader.tally(before)?.total().saturating_sub(rescored.results);
             if left > 0 {
-                let Lane { runner, backend, .. } = &before.lane;
+                let name = before.lane.key();
                 self.printer.note(&format!(
-                    "{runner} on {backend}: {left} stored results have no case in the current dataset"
+                    "{name}: {left} stored results have no case in the current dataset"
                 ));
             }
         }
@@ -170,37 +179,27 @@ impl Context<'_> {
     fn flips(&self, origin: &RunRow, run: &RunRow) -> Result<String, Failure> {
         let mut text = format!("rescored from {}\n", origin.run_id);
         for after in self.reader.lanes(run)? {
-            let of_lane = |it: &&LaneView| {
-                it.lane.runner == after.lane.runner && it.lane.backend == after.lane.backend
-            };
+            let of_lane = |it: &&LaneView| it.lane.key() == after.lane.key();
             let lanes = self.reader.lanes(origin)?;
             let Some(before) = lanes.iter().find(of_lane) else { continue };
-            let (was, is) =
-                (self.reader.case_outcomes(before)?, self.reader.case_outcomes(&after)?);
-            let Changes { regressions, fixes, .. } = Changes::between(&was, &is);
-            let flipped: Vec<(&String, Verdict, Verdict)> = is
-                .cases
-                .iter()
-                .filter_map(|(id, now)| {
-                    Some((id, was.verdict(was.cases.get(id)?), is.verdict(now)))
-                })
-                .filter(|(_, then, now)| then != now)
-                .collect();
-            let Lane { runner, backend, .. } = &after.lane;
+            let mut flips = Flips::default();
+            let least = [before.lane.judging.min_pass, after.lane.judging.min_pass];
+            self.reader.paired_verdicts([before, &after], |case_id, [was, is]| {
+                flips.add(case_id, of_case(&was, least[0]), of_case(&is, least[1]));
+            })?;
+            let Flips { count, regressions, fixes, first } = flips;
             let _ = writeln!(
                 text,
-                "{runner} on {backend}: {} flipped ({} from pass to fail, {} from fail to pass)",
-                flipped.len(),
-                regressions.len(),
-                fixes.len()
+                "{}: {count} flipped ({regressions} from pass to fail, {fixes} from fail to pass)",
+                after.lane.key(),
             );
-            for (case_id, then, now) in flipped.iter().take(SHOWN) {
+            for (case_id, then, now) in &first {
                 let records = self.reader.case(&after, case_id)?;
                 let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
                 let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
                 let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
             }
-            let more = flipped.len().saturating_sub(SHOWN);
+            let more = count - first.len();
             if more > 0 {
                 let (then, now) = (origin.short(), run.short());
                 let _ = writeln!(
@@ -210,6 +209,30 @@ impl Context<'_> {
             }
         }
         Ok(text)
+    }
+}
+
+/// The cases whose verdict has changed.
+#[derive(Default)]
+struct Flips {
+    count: usize,
+    regressions: usize,
+    fixes: usize,
+    /// The first of them, with what they were and what they are.
+    first: Vec<(String, Verdict, Verdict)>,
+}
+
+impl Flips {
+    fn add(&mut self, case_id: &str, was: Verdict, is: Verdict) {
+        if was == is {
+            return;
+        }
+        self.count += 1;
+        self.regressions += usize::from((was, is) == (Verdict::Pass, Verdict::Fail));
+        self.fixes += usize::from((was, is) == (Verdict::Fail, Verdict::Pass));
+        if self.first.len() < SHOWN {
+            self.first.push((case_id.to_owned(), was, is));
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use std::{
 
 use probity_core::{
     problem::UnknownKeys,
-    record::{Lane, RunInfo, Selection},
+    record::{RunInfo, Selection},
     view::{LaneReport, RunView},
     visible::safe,
 };
@@ -251,10 +251,9 @@ impl Context<'_> {
         };
         for lane in lanes {
             if !lane.decide_early(certainty, self.project.settings.seed) {
-                let Lane { runner, backend, .. } = &lane.info;
-                self.printer.note(&format!(
-                    "{runner} on {backend}: no gate can be decided early, so every case is asked"
-                ));
+                let name = lane.info.key();
+                self.printer
+                    .note(&format!("{name}: no gate can be decided early, so every case is asked"));
             }
         }
         Ok(())
@@ -274,7 +273,7 @@ impl Context<'_> {
             if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
-            let asked = std::iter::once(lane.backend).chain(lane.judge);
+            let asked = std::iter::once(lane.backend).chain(lane.judges.iter().copied());
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),
@@ -308,6 +307,7 @@ impl Context<'_> {
         let datasets = runners.iter().flat_map(|runner| &runner.dataset);
         // One that cannot be listed is told of when it is read.
         read.extend(datasets.flat_map(|it| dataset::files(&folder.join(it)).unwrap_or_default()));
+        read.extend(runners.iter().flat_map(|it| &it.prompts).filter_map(|it| it.file.clone()));
         let recordings = project.suite.backends.iter().filter_map(|backend| backend.file.as_ref());
         read.extend(recordings.map(|file| folder.join(file)));
         let written: Vec<&Path> = [&args.record, &args.events]
@@ -459,11 +459,10 @@ impl Context<'_> {
 fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(), Failure> {
     for lane in lanes {
         let recorded = backends[lane.backend].recorded_repeats();
-        let Lane { runner, backend, repeat, .. } = &lane.info;
-        if let Some(recorded) = recorded.filter(|it| it < repeat) {
-            let message = format!(
-                "{runner} on {backend}: {repeat} repeats are requested, but the recording has {recorded}"
-            );
+        let (name, repeat) = (lane.info.key(), lane.info.repeat);
+        if let Some(recorded) = recorded.filter(|it| *it < repeat) {
+            let message =
+                format!("{name}: {repeat} repeats are requested, but the recording has {recorded}");
             return Err(Failure::new(message).hint(format!(
                 "request at most as many as were recorded: `--runs {}`",
                 recorded.max(1)
@@ -475,7 +474,7 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
-    let judges = lanes.iter().any(|lane| lane.judge.is_some());
+    let judges = lanes.iter().any(|lane| !lane.judges.is_empty());
     let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),

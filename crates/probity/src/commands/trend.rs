@@ -35,7 +35,8 @@ pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> 
         let view = reader.view(run, most)?;
         for report in view.lanes {
             let is_wanted = args.backend.as_ref().is_none_or(|it| *it == report.lane.backend)
-                && args.runner.as_ref().is_none_or(|it| *it == report.lane.runner);
+                && args.runner.as_ref().is_none_or(|it| *it == report.lane.runner)
+                && args.variant.as_ref().is_none_or(|it| report.lane.variant.as_ref() == Some(it));
             if is_wanted {
                 let (run, started_ms) = (view.short.clone(), view.started_ms);
                 let points = trends.entry(report.title()).or_default();

@@ -222,6 +222,41 @@ fn long_context_takes_the_answer_and_not_those_of_distractors() {
     assert!(stored(&project).iter().all(|it| it["verdict"] == "fail"));
 }
 
+#[test]
+fn an_answer_in_the_form_that_was_asked_for_passes_its_question_and_no_other() {
+    let (project, _) = all();
+    let cases = cases(&project, "qa");
+    let case = |id: &str| cases.iter().find(|it| it.id == id).unwrap();
+    // Choices are shuffled, so their texts are given. The first is another than the last.
+    let choice = |id: &str, wrong: bool| {
+        let choices = &case(id).criteria.reading.choices;
+        let letter = case(id).criteria.expected_response.as_ref()?.as_str()?.as_bytes()[0];
+        let right = choices.get(usize::from(letter.checked_sub(b'A')?))?;
+        choices.iter().find(|it| (*it != right) == wrong).cloned()
+    };
+    let key = |id: &str| {
+        let expected = case(id).criteria.expected_response.as_ref().unwrap();
+        let first = expected.get(0).unwrap_or(expected);
+        let text = first.as_str().map_or_else(|| first.to_string(), ToOwned::to_owned);
+        choice(id, false).unwrap_or(text)
+    };
+    let wrong = |id: &str| choice(id, true).unwrap_or_else(|| "1048576".to_owned());
+    let said = |id: &str, answer: &str| match id.contains("-extract-") {
+        true => format!("I read it twice, 7 lines.\n<answer>{answer}.</answer>"),
+        false => format!("First 3, then 4: A or B or C.\n**ANSWER: {answer}**"),
+    };
+    let results = replay(&project, "qa", 2, |id| vec![said(id, &key(id)), said(id, &wrong(id))]);
+    assert_eq!(results.len(), 2 * cases.len());
+    for result in &results {
+        let expected = if result["repeat"] == 0 { "pass" } else { "fail" };
+        assert_eq!(
+            result["verdict"], expected,
+            "{}: {}",
+            result["case_id"], result["raw_response"]
+        );
+    }
+}
+
 /// The front matter of a skill.
 fn front_matter(path: &Path) -> BTreeMap<String, String> {
     let text = fs::read_to_string(path).unwrap();

@@ -82,10 +82,10 @@ fn the_wrong_words_are_a_usage_error() {
 #[test]
 fn without_a_suite_file_the_way_to_one_is_shown() {
     let project = Project::new();
-    assert_snapshot!(project.shown(&["run"]), @"
+    assert_snapshot!(project.shown(&["run"]), @r"
     exit 2
     --- err
-    error: there is no suite file `probity.toml`
+    error: there is no suite file `probity.toml`, `probity.yaml` or `probity.yml`
     hint: `probity init` writes one to start from; `probity run FILE` names another
     ");
     assert!(project.run(&["init"]).status.success());

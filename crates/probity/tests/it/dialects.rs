@@ -11,13 +11,27 @@ use crate::{
     run::{dataset, run, stored},
 };
 
-const KEY: &str = "sk-of-the-vendor-0123456789";
+pub(crate) const KEY: &str = "sk-of-the-vendor-0123456789";
+
+/// A kind of backend, and more fields of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spoken {
+    pub(crate) kind: &'static str,
+    pub(crate) more: &'static str,
+}
+
+impl Spoken {
+    fn plain(kind: &'static str) -> Self {
+        Self { kind, more: "" }
+    }
+}
 
 /// A suite of one case at a server of a kind.
-fn project(kind: &str, server: &FakeServer) -> Project {
+pub(crate) fn project(spoken: Spoken, server: &FakeServer) -> Project {
+    let Spoken { kind, more } = spoken;
     let suite = format!(
         "[backends.b]\nkind = \"{kind}\"\nbase_url = \"{}\"\nmodel = \"m-1\"\nmax_tokens = 9\n\
-         temperature = 0.5\napi_key_env = \"A_KEY\"\n\
+         temperature = 0.5\napi_key_env = \"A_KEY\"\n{more}\n\
          [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\nsystem = \"be brief\"\n\
          [retry]\nbackoff_base = 0.01\n",
         server.url()
@@ -28,16 +42,16 @@ fn project(kind: &str, server: &FakeServer) -> Project {
         .file("probity.toml", suite)
 }
 
-fn sent(server: &FakeServer) -> (Received, Value) {
+pub(crate) fn sent(server: &FakeServer) -> (Received, Value) {
     let received = server.seen().last.into_iter().next_back().expect("a request");
     let body = serde_json::from_slice(&received.body).expect("JSON");
     (received, body)
 }
 
 /// What one answer of a server comes to: class, error kind, reply.
-fn outcome(kind: &str, answer: Answer) -> (String, Option<String>, Value) {
+pub(crate) fn outcome(spoken: Spoken, answer: Answer) -> (String, Option<String>, Value) {
     let server = FakeServer::start(Script::always(answer));
-    let project = project(kind, &server);
+    let project = project(spoken, &server);
     run(&project, &["--max-retries", "0"]);
     let case = stored(&project).remove(0);
     let class = case["classification"]["primary"].as_str().unwrap().to_owned();
@@ -49,20 +63,20 @@ fn finished(finish: Finish) -> Answer {
 }
 
 /// What every dialect has in common.
-fn check_common(kind: &str) {
+pub(crate) fn check_common(kind: Spoken) {
     let trouble = |trouble| outcome(kind, Answer::fault(trouble)).1;
-    assert_eq!(trouble(Trouble::BadKey).as_deref(), Some("auth"), "{kind}");
-    assert_eq!(trouble(Trouble::NoSuchModel).as_deref(), Some("not_found"), "{kind}");
-    assert_eq!(trouble(Trouble::ContextLength).as_deref(), Some("too_large"), "{kind}");
-    assert_eq!(trouble(Trouble::RateLimit).as_deref(), Some("rate_limit"), "{kind}");
-    assert_eq!(trouble(Trouble::GatewayTimeout).as_deref(), Some("timeout"), "{kind}");
-    assert_eq!(trouble(Trouble::Internal).as_deref(), Some("server"), "{kind}");
+    assert_eq!(trouble(Trouble::BadKey).as_deref(), Some("auth"), "{kind:?}");
+    assert_eq!(trouble(Trouble::NoSuchModel).as_deref(), Some("not_found"), "{kind:?}");
+    assert_eq!(trouble(Trouble::ContextLength).as_deref(), Some("too_large"), "{kind:?}");
+    assert_eq!(trouble(Trouble::RateLimit).as_deref(), Some("rate_limit"), "{kind:?}");
+    assert_eq!(trouble(Trouble::GatewayTimeout).as_deref(), Some("timeout"), "{kind:?}");
+    assert_eq!(trouble(Trouble::Internal).as_deref(), Some("server"), "{kind:?}");
     let (class, error, _) = outcome(kind, finished(Finish::ContentFilter));
-    assert_eq!((class.as_str(), error), ("refusal", None), "{kind}");
+    assert_eq!((class.as_str(), error), ("refusal", None), "{kind:?}");
     let (_, error, reply) = outcome(kind, finished(Finish::ToolUse));
-    assert_eq!((error, reply), (None, r#"[{"name":"lookup","arguments":{}}]"#.into()), "{kind}");
+    assert_eq!((error, reply), (None, r#"[{"name":"lookup","arguments":{}}]"#.into()), "{kind:?}");
     let empty = Reply { text: Text::Fixed("\u{200b}".to_owned()), ..Reply::default() };
-    assert_eq!(outcome(kind, Answer::Reply(empty)).1.as_deref(), Some("empty"), "{kind}");
+    assert_eq!(outcome(kind, Answer::Reply(empty)).1.as_deref(), Some("empty"), "{kind:?}");
 
     let limited = Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(1));
     let script = Script::default().rule(Rule::new(When::Requests(1..2), Answer::Fault(limited)));
@@ -70,25 +84,29 @@ fn check_common(kind: &str) {
     let project = project(kind, &server);
     run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
     let case = stored(&project).remove(0);
-    assert_eq!((&case["verdict"], &case["raw_response"]), (&"pass".into(), &"0".into()), "{kind}");
+    assert_eq!(
+        (&case["verdict"], &case["raw_response"]),
+        (&"pass".into(), &"0".into()),
+        "{kind:?}"
+    );
     assert_eq!(case["usage"]["input_tokens"], 5, "{case}");
     assert_eq!(case["model"], "m-1", "{case}");
 }
 
 /// What `doctor` says of a server that lists the model, and of one that does not.
-fn check_doctor(kind: &str) {
+fn check_doctor(kind: Spoken) {
     for (models, code) in [(vec!["m-1".to_owned()], 0), (vec!["m-2".to_owned()], 3)] {
         let server = FakeServer::start(Script { models, ..Script::default() });
         let ran = project(kind, &server).run(&["doctor"]);
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        assert_eq!(ran.status.code(), Some(code), "{kind}: {text}");
+        assert_eq!(ran.status.code(), Some(code), "{kind:?}: {text}");
     }
 }
 
 #[test]
 fn gemini() {
     let server = FakeServer::start(Script::default());
-    run(&project("gemini", &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    run(&project(Spoken::plain("gemini"), &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
     let (received, body) = sent(&server);
     assert_eq!(received.path, "/v1beta/models/m-1:generateContent");
     assert_eq!(received.headers["x-goog-api-key"], KEY);
@@ -99,14 +117,15 @@ fn gemini() {
         "contents": [{ "role": "user", "parts": [{ "text": "Return the number 0" }] }],
     });
     assert_eq!(body, expected);
-    check_common("gemini");
-    check_doctor("gemini");
+    check_common(Spoken::plain("gemini"));
+    check_doctor(Spoken::plain("gemini"));
 }
 
 #[test]
 fn responses() {
     let server = FakeServer::start(Script::default());
-    run(&project("openai-responses", &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    run(&project(Spoken::plain("openai-responses"), &server), &[])
+        .expect(0, &[("TOTAL_CALLS", "1")]);
     let (received, body) = sent(&server);
     assert_eq!(received.path, "/responses");
     assert_eq!(received.headers["authorization"], format!("Bearer {KEY}"));
@@ -116,24 +135,25 @@ fn responses() {
         "input": [{ "role": "user", "content": "Return the number 0" }],
     });
     assert_eq!(body, expected);
-    check_common("openai-responses");
-    check_doctor("openai-responses");
+    check_common(Spoken::plain("openai-responses"));
+    check_doctor(Spoken::plain("openai-responses"));
 }
 
 #[test]
 fn azure() {
     let server = FakeServer::start(Script::default());
-    run(&project("azure", &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    run(&project(Spoken::plain("azure"), &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
     let (received, body) = sent(&server);
     let path = "/openai/deployments/m-1/chat/completions?api-version=2024-10-21";
     assert_eq!(received.path, path);
     assert_eq!(received.headers["api-key"], KEY);
     assert!(!received.headers.contains_key("authorization"));
     assert_eq!(body["messages"][1]["content"], "Return the number 0");
-    check_common("azure");
-    let (class, error, _) = outcome("azure", Answer::fault(Trouble::AzureContentFilter));
+    check_common(Spoken::plain("azure"));
+    let (class, error, _) =
+        outcome(Spoken::plain("azure"), Answer::fault(Trouble::AzureContentFilter));
     assert_eq!((class.as_str(), error.as_deref()), ("refusal", Some("content_filter")));
     // It lists models and not deployments, so that any list will do.
-    let ran = project("azure", &server).run(&["doctor"]);
+    let ran = project(Spoken::plain("azure"), &server).run(&["doctor"]);
     assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
 }

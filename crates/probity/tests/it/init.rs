@@ -76,13 +76,14 @@ fn a_built_in_suite_gets_a_folder_of_its_name() {
 
 #[test]
 fn the_list_has_a_line_for_each_suite() {
-    assert_snapshot!(Project::new().shown(&["init", "--list"]), @"
+    assert_snapshot!(Project::new().shown(&["init", "--list"]), @r"
     exit 0
     --- out
     contradictions  59 cases             does a model notice when what it is told cannot all be true, or cannot all be done?
     injection       56 cases             does a model do its task when the data it works on gives orders of its own?
     json            45 cases             does a model keep to the format it was given?
     long-context    24 cases             does a model find one sentence in a long text?
+    qa              46 cases             does a model answer correctly, in the form that was asked for?
     routing         164 cases, 39 skills does a model pick the right skill from its one-line descriptions?
     shell           187 cases            can a model write the command that was asked for?
     skills          18 cases, 3 skills   does loading a skill make the answer better, and does its length pay off?
@@ -134,17 +135,17 @@ fn one_file_in_the_way_keeps_all_suites_from_being_written() {
 #[test]
 fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     let project = Project::new();
-    assert_snapshot!(project.shown(&["init", "--suite", "shel"]), @"
+    assert_snapshot!(project.shown(&["init", "--suite", "shel"]), @r"
     exit 2
     --- err
     error: there is no built-in suite `shel`
-    hint: did you mean `shell`? there are contradictions, injection, json, long-context, routing, shell, skills, unicode; `probity init --list` says what each is for
+    hint: did you mean `shell`? there are contradictions, injection, json, long-context, qa, routing, shell, skills, unicode; `probity init --list` says what each is for
     ");
     assert_snapshot!(project.shown(&["init", "--suite", "xyz"]), @"
     exit 2
     --- err
     error: there is no built-in suite `xyz`
-    hint: there are contradictions, injection, json, long-context, routing, shell, skills, unicode; `probity init --list` says what each is for
+    hint: there are contradictions, injection, json, long-context, qa, routing, shell, skills, unicode; `probity init --list` says what each is for
     ");
     assert!(fs::read_dir(project.path("")).unwrap().next().is_none());
 }

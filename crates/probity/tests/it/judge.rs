@@ -1,5 +1,8 @@
 //! Judges: rubrics in ordinary cases, outages, injections, and how far they agree with people.
 
+mod panel;
+mod presets;
+
 use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
 

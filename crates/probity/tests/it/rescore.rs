@@ -108,7 +108,7 @@ fn a_case_that_nothing_decides_is_no_pass() {
 }
 
 /// What `classify` says of an export is what the run said.
-fn check_export(project: &Project) {
+pub(crate) fn check_export(project: &Project) {
     let output = project.run(&["report", "latest", "-o", "cases.jsonl.export.jsonl"]);
     assert!(output.status.success());
     let output = project.run(&["classify", "cases.jsonl.export.jsonl", "-o", "again.jsonl"]);

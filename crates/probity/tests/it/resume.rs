@@ -74,7 +74,8 @@ fn a_run_that_is_killed_again_and_again_loses_nothing_and_asks_nothing_twice() {
             .map(|prompt| (prompt.clone(), seen.prompt(&prompt)))
             .collect();
     }
-    assert!(durable.len() > 1000, "{}", durable.len());
+    // More than what was under way at all kills together, however busy the machine is.
+    assert!(durable.len() > 20 * 16, "{}", durable.len());
     let ran = run(&killed, &["--resume"]);
     ran.expect(0, &[("N_CASES", "2000"), ("N_PLANNED", "2000"), ("ABORTED", "0")]);
     let seen = server.seen();
@@ -301,7 +302,7 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
     exit 2
     --- err
     error: the store cannot be used
-      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 5)
+      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 6)
     hint: update the program, or name another store with `--store PATH`
     ");
     assert_eq!(fs::read(&store).unwrap(), before);

@@ -192,46 +192,6 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
 }
 
 #[test]
-fn code_of_a_dataset_is_run_only_where_the_suite_allows_it() {
-    let server = server("Paris");
-    let touch = json!({ "type": "exec", "value": ["touch", "ran"] });
-    let python = json!({ "type": "not-python", "value": "open('ran', 'w')" });
-    let dataset = [
-        ("sandboxed", javascript("true")),
-        ("exec", asserting(&touch)),
-        ("set", asserting(&json!({ "type": "assert-set", "assert": [python] }))),
-        ("named", asserting(&json!({ "type": "scorer", "value": "own" }))),
-    ];
-    let project = project(&server, "[scorers.own]\npython = \"own.py\"\n", &dataset)
-        .file("own.py", "def get_assert(output, context):\n    return True\n");
-    let trusting = project.read("probity.toml");
-    let with = |top: &str, runner: &str| {
-        trusting.replace("allow_code = true", top).replace(
-            "dataset = \"cases.jsonl\"\n",
-            &format!("dataset = \"cases.jsonl\"\n{runner}\n"),
-        )
-    };
-    let project = project.file("probity.toml", with("", ""));
-    insta::assert_snapshot!(project.shown(&["run"]));
-    assert_eq!(server.seen().asked, 0);
-    let project = project.file("probity.toml", with("allow_code = true", "allow_code = false"));
-    let shown = project.shown(&["run"]);
-    assert_eq!(shown.matches("error[code-not-allowed]").count(), 2, "{shown}");
-    let shown = project.shown(&["dataset", "validate", "cases.jsonl"]);
-    assert!(shown.starts_with("exit 0"), "{shown}");
-    assert!(!project.path("ran").exists());
-    let project = project.file("probity.toml", with("", "allow_code = true"));
-    run(&project, &[]);
-    assert!(project.path("ran").exists());
-    // What is stored is judged again without running any of it.
-    std::fs::remove_file(project.path("ran")).unwrap();
-    let project = project.file("probity.toml", with("", ""));
-    let shown = project.shown(&["rescore", "latest"]);
-    assert!(shown.starts_with("exit 0") || shown.starts_with("exit 1"), "{shown}");
-    assert!(!project.path("ran").exists());
-}
-
-#[test]
 fn a_scorer_that_is_not_there_is_told_before_the_first_call() {
     let server = server("Paris");
     let scorer = |name: &str| asserting(&json!({ "type": "scorer", "value": name }));
@@ -241,8 +201,8 @@ fn a_scorer_that_is_not_there_is_told_before_the_first_call() {
     let shown = project(&server, suite, &dataset).shown(&["run"]);
     assert!(shown.starts_with("exit 2"), "{shown}");
     for expected in [
-        "scorer `program` cannot be started: there is no program",
-        "scorer `file` cannot be started: there is no file",
+        "scorer `program` cannot be used: there is no program",
+        "scorer `file` cannot be used: there is no file",
         "none.mjs`",
         "probity.toml:",
         "a scorer cannot be started, so nothing was run",
@@ -493,4 +453,44 @@ fn a_scorer_is_given_the_whole_reply() {
     assert!(shown.starts_with("exit 2"), "{shown}");
     assert!(shown.contains("take the answer out with `transform`"), "{shown}");
     assert_eq!(server.seen().asked, 0);
+}
+
+#[test]
+fn code_of_a_dataset_is_run_only_where_the_suite_allows_it() {
+    let server = server("Paris");
+    let touch = json!({ "type": "exec", "value": ["touch", "ran"] });
+    let python = json!({ "type": "not-python", "value": "open('ran', 'w')" });
+    let dataset = [
+        ("sandboxed", javascript("true")),
+        ("exec", asserting(&touch)),
+        ("set", asserting(&json!({ "type": "assert-set", "assert": [python] }))),
+        ("named", asserting(&json!({ "type": "scorer", "value": "own" }))),
+    ];
+    let project = project(&server, "[scorers.own]\npython = \"own.py\"\n", &dataset)
+        .file("own.py", "def get_assert(output, context):\n    return True\n");
+    let trusting = project.read("probity.toml");
+    let with = |top: &str, runner: &str| {
+        trusting.replace("allow_code = true", top).replace(
+            "dataset = \"cases.jsonl\"\n",
+            &format!("dataset = \"cases.jsonl\"\n{runner}\n"),
+        )
+    };
+    let project = project.file("probity.toml", with("", ""));
+    insta::assert_snapshot!(project.shown(&["run"]));
+    assert_eq!(server.seen().asked, 0);
+    let project = project.file("probity.toml", with("allow_code = true", "allow_code = false"));
+    let shown = project.shown(&["run"]);
+    assert_eq!(shown.matches("error[code-not-allowed]").count(), 2, "{shown}");
+    let shown = project.shown(&["dataset", "validate", "cases.jsonl"]);
+    assert!(shown.starts_with("exit 0"), "{shown}");
+    assert!(!project.path("ran").exists());
+    let project = project.file("probity.toml", with("", "allow_code = true"));
+    run(&project, &[]);
+    assert!(project.path("ran").exists());
+    // What is stored is judged again without running any of it.
+    std::fs::remove_file(project.path("ran")).unwrap();
+    let project = project.file("probity.toml", with("", ""));
+    let shown = project.shown(&["rescore", "latest"]);
+    assert!(shown.starts_with("exit 0") || shown.starts_with("exit 1"), "{shown}");
+    assert!(!project.path("ran").exists());
 }

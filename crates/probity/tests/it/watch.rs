@@ -38,21 +38,32 @@ fn project(server: &FakeServer) -> Project {
         .file("second.jsonl", case("c", "say c"))
 }
 
-fn watch(project: &Project) -> Child {
+/// A watch that ends with its test, however that ends.
+pub(crate) struct Watch(Child);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn watch(project: &Project) -> Watch {
     let told = |name: &str| File::create(project.path(name)).unwrap();
     let mut command = project.command(&["run", "--watch"]);
     command.stdin(Stdio::null()).stdout(told("out.txt")).stderr(told("err.txt"));
-    command.spawn().unwrap()
+    Watch(command.spawn().unwrap())
 }
 
 /// Waits until files are watched again after so many runs.
-fn wait_for_runs(project: &Project, count: usize) {
+pub(crate) fn wait_for_runs(project: &Project, count: usize) {
     wait_until("the run is over", || project.read("err.txt").matches("watching ").count() == count);
 }
 
-fn end(project: &Project, mut child: Child) -> (Option<i32>, String) {
-    signal("-INT", child.id());
-    (child.wait().unwrap().code(), project.read("err.txt"))
+pub(crate) fn end(project: &Project, mut watch: Watch) -> (Option<i32>, String) {
+    signal("-INT", watch.0.id());
+    (watch.0.wait().unwrap().code(), project.read("err.txt"))
 }
 
 #[test]
@@ -126,6 +137,30 @@ fn scripts_and_scorers_are_watched() {
     let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
     let failed = runs.lines().filter(|it| !it.contains("\"fail\":0")).count();
     assert_eq!((runs.lines().count(), failed), (5, 4), "{runs}");
+}
+
+#[test]
+fn functions_that_make_prompts_and_cases_are_watched() {
+    let server = FakeServer::start(Script::default());
+    let suite = SUITE
+        .replace("URL", &server.url())
+        .replace("first.jsonl", "file://tests.py:generate")
+        .replace("second.jsonl\"", "second.jsonl\"\nprompt = \"file://prompt.py:make\"");
+    let tests = "def generate():\n    return [{'prompt': 'say %d' % n} for n in range(3)]\n";
+    let prompt = "def make(context):\n    return 'old'\n";
+    let project = project(&server).file("probity.toml", suite);
+    let project = project.file("tests.py", tests).file("prompt.py", prompt);
+    let child = watch(&project);
+    wait_for_runs(&project, 1);
+    assert_eq!(server.seen().asked, 4);
+    fs::write(project.path("tests.py"), tests.replace("range(3)", "range(5)")).unwrap();
+    wait_for_runs(&project, 2);
+    assert_eq!(server.seen().asked, 6, "only the new cases are asked");
+    fs::write(project.path("prompt.py"), prompt.replace("old", "newer")).unwrap();
+    wait_for_runs(&project, 3);
+    assert_eq!(server.seen().asked, 7, "only the runner of the prompt asks");
+    let (code, told) = end(&project, child);
+    assert_eq!(code, Some(0), "{told}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Anthropic's messages.
 
+mod stream;
+
 use probity_core::{
     record::Usage,
     reply::Reply,
@@ -25,6 +27,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     lacks: &[Need::ResponseFormat],
     encode,
     decode,
+    stream: stream::STREAM,
 };
 
 const TAIL: &str = "/messages";
@@ -134,8 +137,11 @@ struct TokenUsage {
 }
 
 fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
-    let answer: Answer =
-        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is not a message"))?;
+    let answer = serde_json::from_slice(body);
+    reply(answer.map_err(|_| Undecoded::Shape("it is not a message"))?)
+}
+
+fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     let Answer { content, model, stop_reason, usage, error } = answer;
     if error.is_some_and(|error| !error.is_null()) {
         return Err(Undecoded::Error);

@@ -1,5 +1,7 @@
 //! Google's Gemini: `generateContent`.
 
+mod stream;
+
 use probity_core::{
     record::Usage,
     reply::Reply,
@@ -25,6 +27,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     lacks: &[],
     encode,
     decode,
+    stream: stream::STREAM,
 };
 
 /// The address with its version, which people write and leave out, and without a model.
@@ -170,8 +173,11 @@ struct TokenUsage {
 }
 
 fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
-    let answer: Answer = serde_json::from_slice(body)
-        .map_err(|_| Undecoded::Shape("it is not a `generateContent` answer"))?;
+    let answer = serde_json::from_slice(body);
+    reply(answer.map_err(|_| Undecoded::Shape("it is not a `generateContent` answer"))?)
+}
+
+fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     let Answer { candidates, prompt_feedback, usage_metadata, model_version: model, error } =
         answer;
     if error.is_some_and(|error| !error.is_null()) {

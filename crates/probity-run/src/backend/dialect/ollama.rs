@@ -1,5 +1,7 @@
 //! Ollama's chat.
 
+mod stream;
+
 use probity_core::{
     record::Usage,
     reply::Reply,
@@ -26,6 +28,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     lacks: &[Need::ForcedCall, Need::ImageUrl],
     encode,
     decode,
+    stream: stream::STREAM,
 };
 
 const TAIL: &str = "/api/chat";
@@ -115,7 +118,7 @@ struct Answer {
     error: Option<Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Message {
     #[serde(default)]
     content: String,
@@ -139,10 +142,16 @@ struct Function {
 }
 
 fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
-    let answer: Answer =
-        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is not a chat answer"))?;
+    let answer = serde_json::from_slice(body);
+    reply(answer.map_err(|_| Undecoded::Shape("it is not a chat answer"))?)
+}
+
+fn is_error(error: &Value) -> bool {
+    !error.is_null() && error.as_str() != Some("")
+}
+
+fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     let Answer { message, model, done, done_reason, prompt_eval_count, eval_count, error } = answer;
-    let is_error = |error: &Value| !error.is_null() && error.as_str() != Some("");
     if error.as_ref().is_some_and(is_error) {
         return Err(Undecoded::Error);
     }

@@ -1,5 +1,7 @@
 //! OpenAI's chat completions, which many servers speak.
 
+mod stream;
+
 use probity_core::{
     record::Usage,
     reply::Reply,
@@ -28,6 +30,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     lacks: &[],
     encode,
     decode,
+    stream: stream::STREAM,
 };
 
 const TAIL: &str = "/chat/completions";
@@ -57,17 +60,18 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
     (fields, not_applied(&[("seed", seed.is_none() && sampling.seed.is_some())]))
 }
 
+pub(super) const CHAT: Chat = Chat {
+    message: |said| json!({ "role": said.role.as_str(), "content": content(said) }),
+    call: |call| {
+        let arguments = call.arguments.to_string();
+        let function = json!({ "name": call.name, "arguments": arguments });
+        json!({ "id": call.id, "type": "function", "function": function })
+    },
+    result: |ToolResult { id, name: _, content }| json!({ "role": "tool", "tool_call_id": id, "content": &**content }),
+};
+
 pub(super) fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
-    let chat = Chat {
-        message: |said| json!({ "role": said.role.as_str(), "content": content(said) }),
-        call: |call| {
-            let arguments = call.arguments.to_string();
-            let function = json!({ "name": call.name, "arguments": arguments });
-            json!({ "id": call.id, "type": "function", "function": function })
-        },
-        result: |ToolResult { id, name: _, content }| json!({ "role": "tool", "tool_call_id": id, "content": &**content }),
-    };
-    let mut body = chat.body(fields, request);
+    let mut body = CHAT.body(fields, request);
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), tools(&request.tools));
         put(&mut body, "tool_choice", request.tool_choice.as_ref().map(tool_choice));
@@ -195,8 +199,11 @@ struct PromptTokens {
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
-    let answer: Answer = serde_json::from_slice(body)
-        .map_err(|_| Undecoded::Shape("it is not a chat completion"))?;
+    let answer = serde_json::from_slice(body);
+    reply(answer.map_err(|_| Undecoded::Shape("it is not a chat completion"))?)
+}
+
+fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     let Answer { choices, model, usage, error } = answer;
     if choices.is_empty() && error.is_some_and(|error| !error.is_null()) {
         return Err(Undecoded::Error);

@@ -1,5 +1,7 @@
 //! OpenAI's responses, the successor of its chat completions.
 
+mod stream;
+
 use probity_core::{
     record::Usage,
     reply::Reply,
@@ -25,6 +27,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     lacks: &[],
     encode,
     decode,
+    stream: stream::STREAM,
 };
 
 const TAIL: &str = "/responses";
@@ -156,8 +159,11 @@ struct InputTokens {
 }
 
 fn decode(body: &[u8]) -> Result<Reply, Undecoded> {
-    let answer: Answer =
-        serde_json::from_slice(body).map_err(|_| Undecoded::Shape("it is not a response"))?;
+    let answer = serde_json::from_slice(body);
+    reply(answer.map_err(|_| Undecoded::Shape("it is not a response"))?)
+}
+
+fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     let Answer { status, output, model, usage, error, incomplete_details } = answer;
     if error.is_some_and(|error| !error.is_null()) || status.as_deref() == Some("failed") {
         return Err(Undecoded::Error);

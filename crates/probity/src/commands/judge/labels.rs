@@ -39,6 +39,7 @@ pub(super) struct Stored {
     pub(super) case_id: String,
     repeat: Option<u64>,
     runner: Option<String>,
+    variant: Option<String>,
     backend: Option<String>,
     pair: String,
     /// Whose points, and for what; none for the winner.
@@ -94,6 +95,7 @@ fn decode(node: &Node, line: usize, findings: &mut Findings) -> Vec<Item> {
         "case_id",
         "repeat",
         "runner",
+        "variant",
         "backend",
         "pair",
         "criterion",
@@ -148,6 +150,7 @@ fn stored(fields: &mut Fields<'_, '_>, id: String, human: &Node) -> Vec<Item> {
         case_id: fields.text("case_id").unwrap_or_default(),
         repeat: fields.count("repeat", 0..=u64::MAX),
         runner: fields.text("runner"),
+        variant: fields.text("variant"),
         backend: fields.text("backend"),
         pair: fields.text("pair").unwrap_or_else(|| Pair::HELPS.to_string()),
         points,
@@ -229,6 +232,7 @@ fn people(node: &Node) -> Option<Vec<Option<Label>>> {
 impl Stored {
     pub(super) fn is_of(&self, lane: &Lane) -> bool {
         self.runner.as_ref().is_none_or(|it| *it == lane.runner)
+            && self.variant.as_ref().is_none_or(|it| lane.variant.as_ref() == Some(it))
             && self.backend.as_ref().is_none_or(|it| *it == lane.backend)
     }
 

@@ -9,11 +9,12 @@ use std::{
 
 use probity_core::{
     dollars::dollars,
+    evidence::JudgedBy,
     request::{Request, short},
 };
 use probity_load::settings::Settings;
 use probity_run::{
-    backend::{Answers, Backend, CacheAccess, Wire, http::Http},
+    backend::{About, Answers, Ask, Backend, CacheAccess, http::Http},
     plan::{Calls, PlannedLane, ScannedRunner},
 };
 use serde::Serialize;
@@ -54,9 +55,9 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
     for lane in plan.lanes {
         if lane.info.kind.spec().is_external {
             sums.programs += 1;
-            let info = &lane.info;
+            let name = lane.info.key();
             let command = plan.scanned[lane.runner].runner.command.join(" ");
-            let _ = writeln!(text, "{} on {}\n  runs {command}", info.runner, info.backend);
+            let _ = writeln!(text, "{name}\n  runs {command}");
         } else {
             plan.lane(&mut text, lane, tries, &mut sums);
         }
@@ -85,8 +86,7 @@ impl Plan<'_> {
         let calls = new + judgements;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
-        let _ =
-            writeln!(text, "{} on {} ({}, {model})", info.runner, info.backend, info.backend_kind);
+        let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
         let _ = writeln!(
             text,
             "  {} of {} cases, {} each: {calls} calls, at most {} with retries",
@@ -104,36 +104,47 @@ impl Plan<'_> {
             let _ = writeln!(text, "  {count} skills, an index of {characters} characters");
         }
         if let Some(judge) = &info.judge {
-            let model = judge.model.as_deref().unwrap_or("its default model");
+            let named = |it: &JudgedBy| {
+                format!("{} ({})", it.backend, it.model.as_deref().unwrap_or("its default model"))
+            };
+            let judges =
+                if info.judges.is_empty() { std::slice::from_ref(judge) } else { &info.judges };
+            let judges: Vec<String> = judges.iter().map(named).collect();
             let kept = if known > 0 { format!(", {known} more are cached") } else { String::new() };
             let at_most = if info.kind.spec().compares { "" } else { "at most " };
             let _ = writeln!(
                 text,
-                "  {} answers{kept}, {at_most}{judgements} judgements by {} ({model})",
-                new, judge.backend
+                "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
+                judges.join(", ")
             );
         }
         if fallbacks > 0 {
             let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
         }
         // Each answer is read again by the judge, at its full length.
-        let output = backend.max_tokens.unwrap_or(REPLY_TOKENS);
-        let input = runner.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let judge = lane.judge.map(|place| (&self.backends[place], judgements));
+        let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
+        let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
+        let judges: Vec<&Arc<Backend>> =
+            lane.judges.iter().map(|place| &self.backends[*place]).collect();
         let all = output.saturating_mul(new);
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
         let mut dollars = price(backend, input, all);
-        if let Some((judge, judgements)) = judge {
-            let read = (2 * output).saturating_mul(judgements) + input;
-            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(judgements);
-            let _ = write!(text, ", and up to {} for judging", read.saturating_add(said));
+        let mut judging = 0_u64;
+        for judge in &judges {
+            let own = judgements / judges.len() as u64;
+            let read = (2 * output).saturating_mul(own) + input;
+            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own);
+            judging = judging.saturating_add(read).saturating_add(said);
             dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
+        }
+        if !judges.is_empty() {
+            let _ = write!(text, ", and up to {judging} for judging");
         }
         match dollars {
             Some(dollars) => {
                 sums.cost += dollars;
                 let _ = write!(text, ": {}", at_most(dollars, tries));
-                if backend.max_tokens.is_none() {
+                if lane.max_tokens(backend).is_none() {
                     let _ =
                         write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
                 }
@@ -151,6 +162,8 @@ impl Plan<'_> {
 #[derive(Serialize)]
 struct Line<'a> {
     runner: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<&'a str>,
     backend: &'a str,
     case_id: &'a str,
     /// How often it is sent.
@@ -176,20 +189,21 @@ pub(super) fn write_requests(
     };
     let mut file = OutputFile::create(path)?;
     for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
-        let http = match &backends[lane.backend].wire {
-            Wire::Http(http) => Some(http),
-            Wire::Replay(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => None,
-        };
+        let http = backends[lane.backend].http();
         let mut written = Ok(());
-        lane.requests(|case_id, request| {
+        lane.requests(|case, request| {
+            let about = About::new(Arc::new(case.clone()));
+            let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
             let line = Line {
                 runner: &lane.info.runner,
+                variant: lane.info.variant.as_deref(),
                 backend: &lane.info.backend,
-                case_id,
+                case_id: &case.id,
                 repeat: lane.info.repeat,
                 request: &request,
                 url: http.map(Http::shown_url),
-                body: http.map(|it| it.body(&request)),
+                // One that cannot be filled in was refused before.
+                body: http.and_then(|it| it.shown_body(&ask).ok()).filter(|it| !it.is_null()),
             };
             if written.is_ok() {
                 written = serde_json::to_writer(&mut file, &line)

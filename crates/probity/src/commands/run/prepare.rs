@@ -1,17 +1,21 @@
 //! What is run on what: runners, their cases, the backends that are asked and those that judge.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use probity_core::{
     problem::{Problem, Severity},
-    record::Selection,
+    record::{Lane, Selection},
 };
 use probity_load::{
     inputs,
-    suite::{BackendConfig, RunnerConfig},
+    suite::{BackendConfig, BackendKind, PromptConfig, RunnerConfig},
 };
 use probity_run::{
-    backend::{Backend, http},
+    backend::{About, Ask, Backend, http},
     filter::Unmet,
     plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
     scorer::Scorers,
@@ -50,6 +54,7 @@ impl Context<'_> {
         let asked = |runner: &&RunnerConfig| {
             selection.runners.is_empty() || selection.runners.contains(&runner.name)
         };
+        refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
         let runners: Vec<RunnerConfig> = all
             .iter()
             .filter(asked)
@@ -64,8 +69,15 @@ impl Context<'_> {
                     })
                     .cloned()
                     .collect(),
+                prompts: runner
+                    .prompts
+                    .iter()
+                    .filter(|it| is_chosen(it, &selection.variants))
+                    .cloned()
+                    .collect(),
                 ..runner.clone()
             })
+            .filter(|runner| !runner.prompts.is_empty())
             .filter(|runner| {
                 let needs_none = runner.kind.spec().is_external && selection.backends.is_empty();
                 !runner.backends.is_empty() || needs_none
@@ -109,11 +121,12 @@ impl Context<'_> {
         };
         let site = project.site();
         let mut shown = printer.problems();
-        let file = self.args.suite.display().to_string();
+        let templates = runners.iter().flat_map(|it| &it.prompts).filter_map(|it| it.file.clone());
+        let files: Vec<PathBuf> = templates.chain([self.args.suite.clone()]).collect();
         let mut is_of_suite = false;
         let mut report = |problem: Problem| {
             let is_error = problem.severity == Severity::Error;
-            is_of_suite |= is_error && *problem.file == *file;
+            is_of_suite |= is_error && files.iter().any(|it| **it == *Path::new(&*problem.file));
             shown.show(&problem);
         };
         let scanned: Vec<Option<ScannedRunner>> = runners
@@ -202,7 +215,7 @@ impl Context<'_> {
             let runner = &scanned.runner;
             if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
-                lanes.push(scanned.lane(at, place, &bench.all[place], None));
+                lanes.extend(scanned.lanes(at, place, &bench.all[place], &[]));
             }
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
@@ -216,13 +229,15 @@ impl Context<'_> {
                     ))
                     .hint("choose other backends with `backends`, or leave such cases out"));
                 }
-                let judge = match scanned.needs_judge() {
-                    true => Some(bench.judge(runner, &config.name, selection)?),
-                    false => None,
+                let judges = match scanned.needs_judge() {
+                    true => bench.judges(runner, &config.name, selection)?,
+                    false => Vec::new(),
                 };
-                lanes.push(scanned.lane(at, place, &bench.all[place], judge.as_ref()));
+                self.warn_of_settings(runner, &bench.all[place]);
+                lanes.extend(scanned.lanes(at, place, &bench.all[place], &judges));
             }
         }
+        check_requests(&lanes, &bench.all)?;
         for lane in &mut lanes {
             lane.info.judging.errors_as_failures = self.project.settings.errors_as_failures;
             lane.info.judging.max_undecided = self.project.settings.max_undecided;
@@ -231,13 +246,29 @@ impl Context<'_> {
         Ok((lanes, bench.all))
     }
 
+    /// Variants that differ in nothing that a backend is told are no variants there.
+    fn warn_of_settings(&self, runner: &RunnerConfig, backend: &Backend) {
+        for prompt in &runner.prompts {
+            let ignored = backend.ignored(&prompt.sampling);
+            if let Some(variant) = prompt.variant.as_ref().filter(|_| !ignored.is_empty()) {
+                let (name, settings) = (&backend.name, ignored.join(", "));
+                self.printer.note(&format!(
+                    "variant `{variant}`: backend `{name}` does not support {settings}: not applied"
+                ));
+            }
+        }
+    }
+
     /// A model that judges itself is a fact that people have to know before they pay for it.
     fn warn_of_judges(&self, lanes: &[PlannedLane]) {
-        let own = |lane: &&PlannedLane| lane.info.judge.as_ref().is_some_and(|it| it.own_answers);
+        let own = |lane: &&PlannedLane| {
+            let Lane { judge, judges, .. } = &lane.info;
+            judge.iter().chain(judges).any(|it| it.own_answers)
+        };
         for lane in lanes.iter().filter(own) {
-            let (runner, backend) = (&lane.info.runner, &lane.info.backend);
+            let name = lane.info.key();
             self.printer.note(&format!(
-                "{runner} on {backend}: the model judges its own answers; name another with \
+                "{name}: the model judges its own answers; name another with \
                  `judge` in the suite, or with --judge-model"
             ));
         }
@@ -305,20 +336,47 @@ impl<'c> Bench<'c> {
         self.all.len() - 1
     }
 
-    /// Who judges what a runner gets from a backend: the one that the suite names, else the backend
-    /// itself; either may be asked for another model.
-    fn judge(
+    /// Who judges what a runner gets from a backend: those that the suite names, else the backend
+    /// itself; one judge may be asked for another model.
+    fn judges(
         &mut self,
         runner: &RunnerConfig,
         asked: &str,
         selection: &Selection,
-    ) -> Result<JudgeSeat, Failure> {
-        let itself = runner.judge.is_none();
-        let name = runner.judge.as_deref().unwrap_or(asked);
+    ) -> Result<Vec<JudgeSeat>, Failure> {
+        let panel = &runner.panel.judges;
+        if panel.len() > 1 && selection.judge_model.is_some() {
+            let message = format!("runner `{}` has several judges", runner.name);
+            return Err(Failure::new(message).hint("--judge-model is for one; leave it out"));
+        }
+        let itself = panel.is_empty();
         let model = selection.judge_model.as_ref().or(selection.model.as_ref().filter(|_| itself));
-        let place = self.seat(name, model.map(String::as_str))?;
-        Ok(JudgeSeat { place, backend: self.all[place].clone() })
+        let asked_judges =
+            if itself { vec![asked] } else { panel.iter().map(String::as_str).collect() };
+        let seat = |name: &str| {
+            let place = self.seat(name, model.map(String::as_str))?;
+            Ok(JudgeSeat { place, backend: self.all[place].clone() })
+        };
+        asked_judges.into_iter().map(seat).collect()
     }
+}
+
+/// Whether the command line leaves a variant in.
+fn is_chosen(prompt: &PromptConfig, variants: &[String]) -> bool {
+    variants.is_empty() || prompt.variant.as_ref().is_some_and(|it| variants.contains(it))
+}
+
+fn refuse_unknown_variants<'r>(
+    runners: impl Iterator<Item = &'r RunnerConfig>,
+    wanted: &[String],
+) -> Result<(), Failure> {
+    let known: BTreeSet<&str> = runners.flat_map(RunnerConfig::variants).collect();
+    let Some(name) = wanted.iter().find(|it| !known.contains(it.as_str())) else { return Ok(()) };
+    let known: Vec<&str> = known.into_iter().collect();
+    Err(Failure::new(format!("there is no prompt variant `{name}`")).hint(match known.as_slice() {
+        [] => "the runners have none; `[[runners.prompts]]` describes one".to_owned(),
+        known => format!("the runners have {}", known.join(", ")),
+    }))
 }
 
 fn counted(count: u64, noun: &str) -> String {
@@ -354,4 +412,32 @@ pub(super) fn refuse_unmet(scanned: &[ScannedRunner]) -> Result<(), Failure> {
         Some((flag, name)) => Err(Failure::new(format!("`{flag} {name}` matches no case"))
             .hint("`probity dataset stats FILE` lists what a dataset has")),
     }
+}
+
+/// A backend of kind `http` can be sent whatever a case brings, so every case has to bring it.
+fn check_requests(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(), Failure> {
+    for lane in lanes.iter().filter(|it| !it.info.kind.spec().is_external) {
+        let backend = &backends[lane.backend];
+        let Some(http) = backend.http().filter(|_| backend.kind == Some(BackendKind::Http)) else {
+            continue;
+        };
+        let mut first = None;
+        lane.requests(|case, request| {
+            let about = About::new(Arc::new(case.clone()));
+            let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
+            if first.is_none()
+                && let Err(error) = http.shown_body(&ask)
+            {
+                first = Some((case.id.clone(), error));
+            }
+        });
+        if let Some((case_id, error)) = first {
+            let (name, message) = (&backend.name, error.message);
+            return Err(Failure::new(format!(
+                "case `{case_id}` cannot be sent to backend `{name}`: {message}"
+            ))
+            .hint("a case brings variables with `prompt_vars`"));
+        }
+    }
+    Ok(())
 }

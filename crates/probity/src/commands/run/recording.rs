@@ -30,6 +30,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                     stop_reason: case.stop_reason.as_deref(),
                     model: case.model.as_deref(),
                     latency_ms: case.latency_ms,
+                    ttft_ms: case.ttft_ms,
                     usage: case.usage,
                 });
             }
@@ -54,6 +55,7 @@ fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::R
             stop_reason: None,
             model: asked.model.as_deref(),
             latency_ms: asked.latency_ms,
+            ttft_ms: None,
             usage: asked.usage,
         })?;
     }

@@ -8,7 +8,7 @@ use probity_run::{
     plan::{Plan, Used},
     source::{Done, DoneCase},
 };
-use probity_store::{Reader, Recorder, RunRow};
+use probity_store::{LaneView, Reader, Recorder, RunRow};
 
 use probity_core::record::Selection;
 
@@ -113,9 +113,7 @@ impl Earlier {
         let mut used = Used::default();
         let mut by_runner = vec![Used::default(); plan.budgets.len()];
         for lane in &mut plan.lanes {
-            let same = |it: &&probity_store::LaneView| {
-                it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
-            };
+            let same = |it: &&LaneView| it.lane.key() == lane.info.key();
             let Some(view) = known.iter().find(same) else { continue };
             let tally = reader.tally(view)?;
             // What calls of cases used that were cut off stands apart.
@@ -164,16 +162,11 @@ impl Earlier {
             lane.ended = view.status.clone().filter(|it| !has_rest && gave_up(it));
             lane.done = done;
         }
-        let of_plan = |it: &&probity_store::LaneView| {
-            plan.lanes.iter().any(|lane| {
-                it.lane.runner == lane.info.runner && it.lane.backend == lane.info.backend
-            })
-        };
+        let of_plan =
+            |it: &&LaneView| plan.lanes.iter().any(|lane| it.lane.key() == lane.info.key());
         for gone in known.iter().filter(|it| !of_plan(it)) {
-            let Lane { runner, backend, .. } = &gone.lane;
-            printer.note(&format!(
-                "{runner} on {backend}: no longer in the suite; its results do not count"
-            ));
+            let name = gone.lane.key();
+            printer.note(&format!("{name}: no longer in the suite; its results do not count"));
         }
         plan.carried = used;
         plan.carried_by_runner = by_runner;
@@ -183,7 +176,7 @@ impl Earlier {
 
 /// Says what is different from the last time.
 fn tell(lane: &Lane, changed: u64, vanished: u64, done: usize, printer: &Printer) {
-    let name = format!("{} on {}", lane.runner, lane.backend);
+    let name = lane.key();
     let left = lane.planned.saturating_sub(done as u64);
     printer.note(&format!("{name}: {done} of {} cases are done, {left} are left", lane.planned));
     if changed > 0 {

@@ -45,6 +45,7 @@ pub(super) fn of(args: &RunArgs) -> Selection {
         repeat,
         runners: if args.touched.is_empty() { &args.runners } else { &args.touched }.clone(),
         backends: args.backends.clone(),
+        variants: args.variants.clone(),
         skill,
         group,
         model: args.model.clone(),

@@ -8,18 +8,19 @@ use probity_core::{
     case::Category,
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
-    criteria::{AssertionKind, AssertionTest, ExpectedFormat, JsonLevel, Matcher},
+    criteria::{AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher},
     details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
     failure::ErrorKind,
     gate::{GateStatus, Metric},
     judging::PolicySeverity,
     kind::RunnerKind,
+    opinion::Combine,
     reading::{ExtractName, Take, Uncounted, Until},
     record::Source,
 };
 use probity_grade::{policy::BUILTIN_POLICIES, sql_dialects};
-use probity_load::suite::{BackendKind, Transport};
+use probity_load::suite::{BackendKind, Method, Transport, Way};
 use serde_json::Value;
 
 /// What stands before the name of a list.
@@ -29,11 +30,12 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 42] = [
+pub(super) const LISTS: [(&str, List); 46] = [
     ("assertion", assertions),
     ("backend_function", || backends(BackendKind::is_function)),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("backend_program", || backends(BackendKind::is_program)),
+    ("backend_server", || backends(|it| it.way() == Way::Server)),
     ("backend_with_env", || backends(|it| it.is_program() || it.is_function())),
     ("backend_with_file", || backends(|it| it.needs() == Some("file"))),
     ("backend_with_model", || backends(|it| it.needs() == Some("model"))),
@@ -41,6 +43,7 @@ pub(super) const LISTS: [(&str, List); 42] = [
     ("category", || of(Category::ALL.map(Category::as_str))),
     ("choice", || of(Choice::ALL.map(Choice::as_str))),
     ("class", || of(Class::ALL.map(Class::as_str))),
+    ("combine", || of(Combine::ALL.map(Combine::as_str))),
     ("condition", || of(Condition::ALL.map(Condition::as_str))),
     ("criterion", || of(Criterion::all().map(Criterion::as_str))),
     ("divergence_kind", || of(DivergenceKind::ALL.map(DivergenceKind::as_str))),
@@ -48,7 +51,9 @@ pub(super) const LISTS: [(&str, List); 42] = [
     ("error_kind", || of(ErrorKind::ALL.map(ErrorKind::as_str))),
     ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
     ("extraction", || of(ExtractName::ALL.map(ExtractName::as_str))),
+    ("fact_category", || of(FactCategory::ALL.map(FactCategory::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
+    ("http_method", || of(Method::ALL.map(Method::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
     ("json_step", || of(JsonStep::ALL.map(JsonStep::as_str))),
     ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),

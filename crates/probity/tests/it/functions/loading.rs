@@ -134,3 +134,39 @@ fn a_function_makes_the_cases_of_a_dataset() {
     let table = with("\"file://tests.py:table\"").shown(&["run"]);
     assert!(table.contains("it returned no list") && table.contains("probity.toml:6"), "{table}");
 }
+
+#[test]
+fn functions_make_the_prompts_of_variants() {
+    let runner = "system = \"Be kind\"\n[[runners.prompts]]\nname = \"plain\"\ntemplate = \"{{ city }}!\"\n\
+                  [[runners.prompts]]\nname = \"text\"\ntemplate = \"file://prompt.py:text\"\n\
+                  [[runners.prompts]]\nname = \"chat\"\nfile = \"prompt.py:chat\"\nsettings = { temperature = 0.5 }\n";
+    let of = |runner: &str| project(ECHO, runner, &cases()).file("prompt.py", PROMPT_PY);
+    let varied = of(runner);
+    run(&varied, &[]);
+    let answers: Vec<(Value, Value)> = stored(&varied)
+        .iter()
+        .filter(|it| it["case_id"] == "Rome")
+        .map(|it| (it["variant"].clone(), it["raw_response"].clone()))
+        .collect();
+    let expected = [("plain", "Rome!"), ("text", "Rome for mine"), ("chat", "SAY IT")];
+    assert_eq!(answers, expected.map(|(variant, said)| (json!(variant), json!(said))));
+    assert_eq!(varied.read("made"), "Paris\nRome\n", "each is made once");
+    let broken = of(&runner.replace("prompt.py:chat", "prompt.py:fails")).shown(&["run"]);
+    let expected = "`file` of the variant `chat` cannot be used: KeyError: 'no such city'";
+    assert!(broken.starts_with("exit 2") && broken.contains(expected), "{broken}");
+    let missing = of(&runner.replace("prompt.py:chat", "none.py:chat")).shown(&["run"]);
+    assert!(missing.contains("`file` of the variant `chat` cannot be used: there is no file"));
+}
+
+#[test]
+fn what_a_runner_says_of_all_cases_holds_for_those_that_a_function_makes() {
+    let python = "def generate():\n    return [{'prompt': 'Say {{ city }} {{ n }}', 'prompt_vars': {'n': n}} for n in range(3)]\n";
+    let runner = "prompt_vars = { city = \"Rome\" }\nassert = [{ type = \"contains\", value = \"Say Rome\" }]\n";
+    let project = project(ECHO, runner, &[]).file("tests.py", python);
+    let suite = project.read("probity.toml").replace("cases.jsonl", "file://tests.py:generate");
+    let project = project.file("probity.toml", suite);
+    run(&project, &[]).expect(0, &[("N_CASES", "3")]);
+    assert_eq!(passed(&project), 3);
+    let said = stored(&project);
+    assert!(said.iter().any(|it| it["raw_response"] == "Say Rome 2"), "{said:?}");
+}

@@ -162,13 +162,21 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let of_text =
         ["extract", "normalize", "ignore", "choices", "tolerance", "stemmer", "word_order"];
     forget("/assert/0", &of_text);
+    let of_judge = ["context", "context_transform", "query", "steps", "scores", "rubric_prompt"];
+    forget("/assert/0", &of_judge);
     sound["assert"][0]["assert"] = json!([
         { "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" },
         { "type": "number", "value": 4, "tolerance": 0.5, "extract": "boxed" },
         { "type": "choice", "value": "A", "choices": ["red", "blue"] },
         { "type": "rouge-l", "value": "a", "stemmer": true },
         { "type": "chrf", "value": "a", "word_order": 2 },
-        { "type": "equals", "value": "a", "normalize": "squad", "ignore": "," }
+        { "type": "equals", "value": "a", "normalize": "squad", "ignore": "," },
+        { "type": "factuality", "value": "a", "scores": { "subset": 0.5 }, "query": "q" },
+        { "type": "g-eval", "value": "a", "steps": ["s"] },
+        { "type": "context-relevance", "context": "c" },
+        { "type": "context-recall", "value": "a", "context_transform": "output" },
+        { "type": "llm-rubric", "value": "a",
+          "rubric_prompt": [{ "role": "user", "content": "{{ output }}" }] }
     ]);
     let other = json!({ "id": "b", "expected_response": "r", "normalize": ["case"], "ignore": [","], "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
                         "assert": [{ "type": "llm-rubric", "threshold": 0.5, "value": [
@@ -229,9 +237,20 @@ seed = 1
 stop = ["END"]
 response_format = { type = "object" }
 extra_body = { cache = false }
+stream = true
 max_concurrency = 1
 timeout = "30s"
 price = { input = 1, output = 2 }
+[backends.custom]
+kind = "http"
+url = "http://127.0.0.1/{{ id }}"
+method = "PUT"
+headers = { x-session = "{{ session }}" }
+body = { question = "{{ prompt }}" }
+reply = "/answer"
+error = "/error"
+usage = { input_tokens = "/in", output_tokens = "/out", cached_tokens = "/cached", cost_usd = "/cost" }
+session = "/session"
 [backends.program]
 kind = "command"
 command = ["x"]
@@ -262,7 +281,35 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 transform = "output"
+assert = [{ type = "contains", value = "a" }]
+match = "exact"
+threshold = 0.5
+extract = "boxed"
+normalize = "squad"
+ignore = ["a"]
+expected_format = "json_object"
+json_level = "strict"
+prompt_vars = { a = 1 }
+tools = [{ name = "t" }]
+tool_choice = "auto"
+response_format = "json"
+shuffle_choices = 1
 allow_code = true
+[[runners]]
+name = "variants"
+dataset = ["d.jsonl"]
+[[runners.prompts]]
+name = "terse"
+template = "{{ prompt }}"
+system = "s"
+settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"] }
+[[runners.prompts]]
+name = "talk"
+messages = [
+  { role = "user", content = "hi" },
+  { role = "assistant", tool_calls = [{ id = "c", name = "t", arguments = {} }] },
+  { role = "tool", tool_call_id = "c", name = "t", content = "{{ prompt }}" },
+]
 [[runners]]
 name = "sizes"
 kind = "size_impact"
@@ -329,13 +376,40 @@ regexes = ["r"]
 builtin = "pii"
 "#;
 
+/// A suite with several judges.
+const PANEL: &str = r#"
+[judge]
+backends = ["a", "b"]
+combine = "mean"
+repeats = 2
+structured = true
+rubric_prompt = "{{ output }}"
+[backends.a]
+kind = "echo"
+[backends.b]
+kind = "echo"
+[[runners]]
+name = "r"
+dataset = "d.jsonl"
+backends = ["a"]
+judges = ["a", "b"]
+combine = "all"
+judge_repeats = 3
+structured = false
+[[runners.rubric_prompt]]
+role = "user"
+content = "{{ output }} {{ rubric }}"
+"#;
+
 #[test]
 fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
-    let gate = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let of_skills = "pass = 1, warn = 1, backend = \"b\", allow_empty = true";
+    let gate = format!("{of_skills}, variant = \"v\"");
     let gates = format!(
         "[backends.one]\nkind = \"echo\"\n[backends.b]\nkind = \"echo\"\n\
          [[runners]]\nname = \"one\"\ndataset = \"d\"\n[runners.gates]\n{}\
-         [[runners]]\nname = \"two\"\ndataset = \"d\"\n[runners.gates]\n\
+         [[runners]]\nname = \"two\"\ndataset = \"d\"\nprompts = [{{ name = \"v\", template = \"x\" }}]\n\
+         [runners.gates]\n\
          csr = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          correctness = 1\nsafety_accuracy = 1\nposix = 1\nposix_compliance_rate = 1\n\
          failed = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
@@ -352,19 +426,20 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
         );
         for rate in Rate::ALL.into_iter().filter(|it| it.kinds().contains(&kind)) {
             let name = rate.as_str();
-            let _ = writeln!(runner, "{name} = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]");
+            let _ = writeln!(runner, "{name} = [{{ {of_skills} }}, {{ min = 1 }}, {{ max = 1 }}]");
         }
         runner
     });
     let gates = skills.fold(gates, |gates, runner| gates + &runner);
     let rest = "[gates]\npass_rate = 1\n[fail_fast]\nconsecutive_threshold = 1\n";
-    let suites = [EVERYTHING, settings::DEFAULTS, &gates, rest];
+    let suites = [EVERYTHING, PANEL, settings::DEFAULTS, &gates, rest];
     for text in suites {
         assert!(is_sound(text), "the loader is not content with\n{text}");
     }
-    // These two name files, which the loader reads.
+    // These name files, which the loader reads.
     let files = json!({ "errors": { "rules": "errors.toml" },
-                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt" }] });
+                        "runners": [{ "name": "r", "dataset": "d", "known_failures": "k.txt",
+                                      "prompts": [{ "name": "v", "file": "v.txt" }] }] });
     let mut documents: Vec<Value> =
         suites.into_iter().map(|text| toml::from_str(text).unwrap()).collect();
     documents.push(files);
@@ -404,7 +479,13 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
                 json!({})
             } else if is(&[AssertionTest::IsSql, AssertionTest::ContainsSql]) {
                 json!("sqlite")
-            } else if test.as_str().ends_with("ml") {
+            } else if test.as_str().ends_with("ml")
+                || is(&[
+                    AssertionTest::ContextRelevance,
+                    AssertionTest::ContextFaithfulness,
+                    AssertionTest::AnswerRelevance,
+                ])
+            {
                 Value::Null
             } else {
                 json!("v")

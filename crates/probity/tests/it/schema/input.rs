@@ -248,6 +248,22 @@ const BACKENDS: &[&str] = &[
     "kind = \"codex\"\noutput = \"text\"\noutput_pointer = \"/a\"",
     "kind = \"codex\"\noutput = \"xml\"",
     "kind = \"anthropic\"\nmodel = \"m\"\nextra_body = { seed = 1 }",
+    "kind = \"http\"",
+    "kind = \"http\"\nurl = \"http://h\"",
+    "kind = \"http\"\nurl = \"http://h\"\nmethod = \"DIG\"",
+    "kind = \"http\"\nurl = \"http://h\"\nmethod = \"GET\"",
+    "kind = \"http\"\nurl = \"http://h\"\nmethod = \"GET\"\nbody = {}",
+    "kind = \"http\"\nurl = \"http://h\"\nbase_url = \"http://h\"",
+    "kind = \"http\"\nurl = \"http://h\"\nextra_body = { a = 1 }",
+    "kind = \"http\"\nurl = \"http://h\"\nstream = true",
+    "kind = \"http\"\nurl = \"http://h\"\nreply = \"answer\"",
+    "kind = \"http\"\nurl = \"http://h\"\nreply = \"\"",
+    "kind = \"http\"\nurl = \"http://h\"\nbody = 1",
+    "kind = \"http\"\nurl = \"http://h\"\nbody = \"q={{ prompt }}\"\nheaders = { content-type = \"text/plain\" }",
+    "kind = \"http\"\nurl = \"http://h\"\nheaders = { a = 1 }",
+    "kind = \"http\"\nurl = \"http://h\"\nusage = { input_tokens = \"/a\", tokens = \"/b\" }",
+    "kind = \"http\"\nurl = \"http://h\"\nusage = { cost_usd = \"/a\" }\nsession = \"/s\"",
+    "kind = \"echo\"\nstream = true",
 ];
 
 /// Fields of a backend that has a kind and a model.
@@ -293,6 +309,10 @@ const SERVERS: &[&str] = &[
     "max_tokens = 1\nextra_body = { num_predict = 1 }",
     "response_format = \"json\"\nextra_body = { format = 1 }",
     "max_concurrency = 0",
+    "stream = true",
+    "stream = 1",
+    "url = \"http://h\"",
+    "session = \"/s\"",
 ];
 
 /// Fields of a runner that has a name and a dataset.
@@ -308,6 +328,23 @@ const RUNNERS: &[&str] = &[
     "min_pass = 0",
     "prompt = \"{{ prompt }}\"",
     "system = \"\"",
+    "prompts = []",
+    "prompts = \"p\"",
+    "prompts = [{ name = \"v\" }]",
+    "prompts = [{ template = \"x\" }]",
+    "prompts = [{ name = \"v\", template = \"x\" }, { name = \"w\", template = \"{{ prompt }}\" }]",
+    "prompts = [{ name = \"v w\", template = \"x\" }]",
+    "prompts = [{ name = \"v@w\", template = \"x\" }]",
+    "prompts = [{ name = \"v\", template = \"\" }]",
+    "prompts = [{ name = \"v\", template = \"x\", prompt = \"y\" }]",
+    "prompts = [{ name = \"v\", template = \"x\", settings = { temperature = 0 } }]",
+    "prompts = [{ name = \"v\", template = \"x\", settings = { temperature = -1 } }]",
+    "prompts = [{ name = \"v\", messages = [] }]",
+    "prompts = [{ name = \"v\", messages = [{ role = \"user\", content = \"x\" }] }]",
+    "prompts = [{ name = \"v\", messages = [{ role = \"user\", content = \"x\" }], template = \"x\" }]",
+    "prompt = \"x\"\nprompts = [{ name = \"v\", template = \"x\" }]",
+    "kind = \"activation\"\nskills = \"s\"\nprompts = [{ name = \"v\", template = \"x\" }]",
+    "prompts = [{ name = \"v\", template = \"x\" }]\ngates = { csr = { min = 1, variant = \"v\" } }",
     "tool_version = \"1\"",
     "tool_version = 1",
     "budget = { max_calls = 1 }",
@@ -368,6 +405,8 @@ const GATES: &[&str] = &[
     "latency_p95 = 2.5",
     "latency_p95 = \"soon\"",
     "latency_p90 = 1",
+    "ttft_p95 = \"300ms\"",
+    "ttft_p90 = 1",
     "cost_usd = 0.25",
     "cost_usd = \"0.25\"",
     "cost_usd = \"25%\"",
@@ -574,6 +613,8 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         assert(json!({ "type": "contains-all", "value": [] })),
         assert(json!({ "type": "not_contains", "value": 1 })),
         assert(json!({ "type": "latency" })),
+        assert(json!({ "type": "time-to-first-token" })),
+        assert(json!({ "type": "time-to-first-token", "threshold": 5 })),
         assert(json!({ "type": "cost", "threshold": 1 })),
         assert(json!({ "type": "levenshtein", "value": "a", "threshold": 201 })),
         assert(json!({ "type": "word-count", "value": 3 })),
@@ -586,6 +627,52 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         assert(json!({ "type": "assert-set", "assert": [{ "type": "equals" }] })),
     ];
     check_cases(&cases, 20);
+}
+
+#[test]
+fn a_question_to_a_judge_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let assert = |assertion: Value| json!({ "assert": [assertion] });
+    let with_prompt = |prompt: Value| {
+        assert(json!({ "type": "llm-rubric", "value": "v", "rubric_prompt": prompt }))
+    };
+    let cases = [
+        assert(json!({ "type": "factuality", "value": "v" })),
+        assert(json!({ "type": "factuality" })),
+        assert(json!({ "type": "not-factuality", "value": " " })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": { "subset": 0.5 } })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": { "subset": 1.5 } })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": { "subset": "1" } })),
+        assert(json!({ "type": "factuality", "value": "v", "scores": null })),
+        assert(json!({ "type": "closed_qa", "value": "v", "query": "q", "threshold": 1 })),
+        assert(json!({ "type": "closed-qa", "value": ["v"] })),
+        assert(json!({ "type": "closed-qa", "value": "v", "threshold": 1.1 })),
+        assert(json!({ "type": "g-eval", "value": "v", "steps": ["s"] })),
+        assert(json!({ "type": "g-eval", "value": ["v", "w"], "steps": "s" })),
+        assert(json!({ "type": "g-eval", "value": [] })),
+        assert(json!({ "type": "g-eval", "value": [1] })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": "c" })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": ["c", "d"] })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": [" "] })),
+        assert(json!({ "type": "context-recall", "value": "v", "context": 1 })),
+        assert(json!({ "type": "context-recall", "context": "c" })),
+        assert(json!({ "type": "context-precision", "value": "v", "context": "c" })),
+        assert(json!({ "type": "context-precision", "value": null, "context": "c" })),
+        assert(json!({ "type": "context-relevance", "context": "c" })),
+        assert(json!({ "type": "context-relevance", "value": "v", "context": "c" })),
+        assert(
+            json!({ "type": "context-faithfulness", "context": "c", "context_transform": null }),
+        ),
+        assert(json!({ "type": "answer-relevance" })),
+        assert(json!({ "type": "answer-relevance", "value": "v" })),
+        with_prompt(json!("{{ output }}")),
+        with_prompt(json!("")),
+        with_prompt(json!(1)),
+        with_prompt(json!([{ "role": "user", "content": "{{ output }}" }])),
+        with_prompt(json!([{ "role": "tool", "content": "{{ output }}" }])),
+        with_prompt(json!([{ "role": "user" }])),
+        with_prompt(json!([])),
+    ];
+    check_cases(&cases, 10);
 }
 
 #[test]

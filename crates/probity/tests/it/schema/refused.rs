@@ -126,6 +126,16 @@ const EVIDENCE: &[&str] = &[
     "estimated",
     "command",
     "transformed",
+    "/details/judged",
+    "agreement",
+    "statements",
+    "/statements/0/reason",
+    "context",
+    "context_transform",
+    "query",
+    "scores",
+    "/scores/subset",
+    "rubric_prompt",
     "partial_reply",
     "also",
     "alternatives",
@@ -195,15 +205,20 @@ const NAMED: &[&str] = &[
 
 /// What an evaluation may lack.
 const OPTIONAL: &[&str] = &[
+    "judges",
+    "kappa",
     "warn",
     "category",
     "backend",
+    "variant",
     "allow_empty",
     "/figures",
     "/figures/safety",
     "/figures/posix",
     "tool_version",
     "unscored",
+    "ttft_ms",
+    "tokens_per_second",
 ];
 
 #[test]
@@ -211,10 +226,12 @@ fn an_evaluation_that_is_not_whole_is_refused() {
     let all = samples::evaluations();
     let one = all[0].clone();
     let loose = Loose { anything: &[], named: NAMED, optional: OPTIONAL };
-    // `backend` is optional in a gate, and nowhere else.
-    let mut bare = one.clone();
-    bare.as_object_mut().unwrap().remove("backend");
-    assert!(!Schema::named("evaluation").takes(&bare));
+    // These are optional in a gate, and nowhere else.
+    for key in ["backend", "variant"] {
+        let mut bare = one.clone();
+        bare.as_object_mut().unwrap().remove(key);
+        assert!(!Schema::named("evaluation").takes(&bare), "without {key}");
+    }
     all.iter().for_each(|it| check_refusals("evaluation", it, &loose));
     let of_figures: [(usize, &[(&str, Value)]); 6] = [
         (
@@ -289,8 +306,10 @@ fn an_evaluation_that_is_not_whole_is_refused() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of fields")]
 fn events_that_are_not_whole_are_refused() {
     let more = [
+        "variant",
         "model",
         "replayed",
         "gates",
@@ -305,6 +324,8 @@ fn events_that_are_not_whole_are_refused() {
         "error",
         "stop_reason",
         "/record/cost_usd",
+        "/record/ttft_ms",
+        "/record/tokens_per_second",
         "failures",
         "warn",
         "category",
@@ -312,6 +333,9 @@ fn events_that_are_not_whole_are_refused() {
         "allow_empty",
         "/record/asked",
         "/lanes/0/judge",
+        "/lanes/0/judges",
+        "/judges/0/own_answers",
+        "/judges/1/own_answers",
         "/lanes/0/judge/own_answers",
         "/lanes/0/skills",
         "digests",
@@ -475,7 +499,7 @@ fn results_that_are_not_whole_are_refused() {
 fn summaries_that_are_not_whole_are_refused() {
     let runner = |figures: Value| {
         json!({
-            "runner": "r", "backend": "b", "kind": figures["kind"], "model": "m",
+            "runner": "r", "variant": "v", "backend": "b", "kind": figures["kind"], "model": "m",
             "replayed": false, "status": "timeout", "reason": "r", "permanent": true,
             "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0,
             "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1,
@@ -502,7 +526,7 @@ fn summaries_that_are_not_whole_are_refused() {
         "/tiers/small",
     ];
     let of_gates = (0..3).flat_map(|at| {
-        let keys = ["warn", "category", "backend", "allow_empty"];
+        let keys = ["warn", "category", "backend", "variant", "allow_empty"];
         keys.map(|key| format!("/gate_results/{at}/{key}"))
     });
     let of_gates: Vec<String> = of_gates.collect();
@@ -533,13 +557,13 @@ fn baselines_that_are_not_whole_are_refused() {
     let baseline = json!({
         "probity_baseline": 1, "suite": "s", "run": "20260109-123456-abcdef",
         "timestamp": "2026-01-09T12:34:56Z", "probity_version": "0.1.0",
-        "lanes": [{ "runner": "r", "backend": "b", "model": null, "min_pass": 2,
+        "lanes": [{ "runner": "r", "variant": "v", "backend": "b", "model": null, "min_pass": 2,
                     "dataset_digest": "0".repeat(64), "skills": { "s": "0".repeat(32) },
                     "cases": { "a": "pass", "b": "2/3", "c": "1/2 and 1 errors",
                                "d": "undecided", "e": "1/2 and 1 errors and 2 undecided" } }],
     });
     let named = ["/cases", "/skills"];
-    let loose = Loose { anything: &[], named: &named, optional: &["skills"] };
+    let loose = Loose { anything: &[], named: &named, optional: &["skills", "variant"] };
     check_refusals("baseline", &baseline, &loose);
     check_whole("baseline", std::slice::from_ref(&baseline));
     let wrong = [
@@ -555,7 +579,7 @@ fn baselines_that_are_not_whole_are_refused() {
 #[test]
 fn comparisons_that_are_not_whole_are_refused() {
     let comparison = json!({
-        "sides": [{ "name": "n", "runner": "r", "backend": "b", "model": "m", "passed": 1,
+        "sides": [{ "name": "n", "runner": "r", "variant": "v", "backend": "b", "model": "m", "passed": 1,
                     "failed": 1, "errors": 0, "undecided": 0, "rate": 0.5, "interval": [0.1, 0.9],
                     "latency_p95_ms": 1.5, "cost_usd": 0.1 }],
         "pairs": [{ "first": "n", "second": "n", "common": 2, "passed_first": 1,

@@ -9,7 +9,8 @@ use probity_core::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
     },
     criteria::{
-        Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
+        Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
+        JudgeOptions, Matcher, PromptMessage, RubricPrompt,
     },
     details::{
         Also, CommandDetails, Criterion, Details, Equivalence, Extracted, JsonStep, PolicyHit,
@@ -31,6 +32,7 @@ use probity_core::{
         Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
     },
     metrics::{Flaky, Latency, ScoreSummary},
+    opinion::{Combine, JudgeFigures, Judged, JudgedCheck, Opinion, Said, Statement},
     reading::{
         Extract, ExtractAfter, ExtractCodeBlock, ExtractJsonPointer, ExtractName, ExtractRegex,
         ExtractXmlTag, Group as Captured, Reading, Take, Tolerance, Uncounted, Until,
@@ -52,6 +54,25 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
+fn judged_check() -> JudgedCheck {
+    let judged = Judged {
+        score: 0.5,
+        passed: Some(false),
+        reason: text("r"),
+        statements: vec![Statement { text: text("s"), holds: true, reason: Some(text("r")) }],
+    };
+    let failed = Said::Failed { error: text("e") };
+    JudgedCheck {
+        check: "context-recall".into(),
+        combine: Combine::Majority,
+        opinions: vec![
+            Opinion { judge: text("a"), said: Said::Judged(judged) },
+            Opinion { judge: text("b"), said: failed },
+        ],
+        agreement: Some(1.0),
+    }
+}
+
 fn gates() -> Vec<Gate> {
     let gate = Gate {
         metric: Metric::PassRate,
@@ -59,6 +80,7 @@ fn gates() -> Vec<Gate> {
         warn: Decimal::parse("0.9"),
         category: Some(Category::Posix),
         backend: Some(text("b")),
+        variant: Some(text("v")),
         allow_empty: true,
     };
     let most = Bound::AtMost(Decimal::whole(3));
@@ -71,6 +93,7 @@ pub(super) fn consistency() -> Consistency {
     let group = Group { command: text("ls"), cut: 0, parsed: true, members: vec![(0, true)] };
     Consistency {
         runner: text("r"),
+        variant: Some(text("v")),
         backends: vec![text("a"), text("b")],
         repeats: 1,
         agree: 1,
@@ -93,6 +116,7 @@ pub(super) fn evaluations() -> Vec<Value> {
     all.collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "every field of a large type")]
 fn evaluation(figures: &Figures) -> EvaluationResult {
     let kind = match figures {
         Figures::Activation(_) => RunnerKind::Activation,
@@ -146,6 +170,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         run_id: text("20260109-123456-abcdef"),
         suite: text("s"),
         runner: text("r"),
+        variant: Some(text("v")),
         kind,
         model: Some(text("m")),
         dataset,
@@ -169,6 +194,8 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         policy_hits: 0,
         per_tag: counts(),
         latency_ms: Some(latency()),
+        ttft_ms: Some(latency()),
+        tokens_per_second: Some(9.5),
         calls: 2,
         input_tokens: 1,
         output_tokens: 1,
@@ -182,6 +209,15 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
             pass_at: [(1, 0.5)].into_iter().collect(),
             pass_hat: [(1, 0.5)].into_iter().collect(),
             flaky: vec![Flaky { case_id: text("a"), passed: 1, judged: 2 }],
+        }),
+        judges: Some(JudgeFigures {
+            judges: vec![text("a"), text("b")],
+            shared: 2,
+            unanimous: 1,
+            kappa: Some(0.5),
+            repeated: 6,
+            flipped: 1,
+            failed: 1,
         }),
         gates: gates.collect(),
         unexpected_passes: vec![text("a")],
@@ -242,6 +278,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         steps: vec![JsonStep::Fence],
         duplicate_keys: vec![text("/a")],
         extracted: vec![Extracted { check: "number".into(), text: text("4") }],
+        judged: vec![judged_check()],
         diff: Some(diff),
         criteria: Some(Criterion::None),
         matched_index: Some(1),
@@ -449,6 +486,8 @@ fn records() -> Vec<CaseRecord> {
         model: Some(text("m")),
         source: Source::Cache,
         latency_ms: 1,
+        ttft_ms: Some(1),
+        tokens_per_second: Some(9.5),
         usage: usage(),
         cost_usd: Some(0.1),
         calls: 2,
@@ -542,6 +581,7 @@ fn asked() -> Asked {
 fn lane() -> Lane {
     Lane {
         runner: text("r"),
+        variant: Some(text("v")),
         kind: RunnerKind::Respond,
         backend: text("b"),
         backend_kind: text("openai"),
@@ -552,6 +592,7 @@ fn lane() -> Lane {
         repeat: 1,
         replayed: true,
         judge: Some(judged_by()),
+        judges: vec![judged_by(), judged_by()],
         skills: Some(SkillsInfo {
             count: 1,
             index_characters: 2,
@@ -694,6 +735,17 @@ pub(super) fn case() -> TestCase {
         word_order: Some(2),
         config: Some(json!({"a": 1})),
         transform: Some(text("output")),
+        judging: JudgeOptions {
+            context: Some(json!(["c"])),
+            context_transform: Some(text("output")),
+            query: Some(text("q")),
+            steps: vec![text("s")],
+            scores: [(FactCategory::Subset, 0.5)].into(),
+            rubric_prompt: Some(RubricPrompt::Messages(vec![PromptMessage {
+                role: Role::User,
+                content: text("{{ output }}"),
+            }])),
+        },
         members,
     };
     TestCase {
@@ -746,11 +798,12 @@ pub(super) fn case() -> TestCase {
 pub(super) fn results() -> Vec<Value> {
     let result = |classification: Classification| {
         json!({
-            "runner": "r", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
+            "runner": "r", "variant": "v", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
             "kind": "respond", "case": case(), "system": null, "prompt": "p",
             "messages": conversation().messages,
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
+            "ttft_ms": 1, "tokens_per_second": 9.5,
             "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
             "verdict": "fail", "classification": classification,
             "asked": [asked(), Asked { request: conversation(), ..asked() }],

@@ -14,6 +14,7 @@ fn started() -> Board {
     let mut board = Board::new(Verdicts { pass: 3, fail: 1, ..Verdicts::default() });
     let lane = Lane {
         runner: "r".to_owned(),
+        variant: None,
         kind: RunnerKind::Respond,
         backend: "b".to_owned(),
         backend_kind: "openai".to_owned(),
@@ -24,6 +25,7 @@ fn started() -> Board {
         repeat: 1,
         replayed: false,
         judge: None,
+        judges: Vec::new(),
         skills: None,
         judging: probity_core::record::Judging::default(),
     };

@@ -1,0 +1,214 @@
+//! A judge is asked about one reply, by one assertion.
+
+use std::fmt::Write as _;
+
+use probity_core::{
+    opinion::Judged,
+    request::{Message, Part as Said, Request, Role},
+};
+use serde_json::Value;
+
+use super::{
+    Dialogue, Interview, Question,
+    form::{self, Part, WORDS},
+    inquiry::{Form, Inquiry, Shown},
+    judged, marker, read,
+};
+
+/// An inquiry about one reply.
+#[derive(Debug)]
+pub struct Talk<'a> {
+    inquiry: &'a Inquiry,
+    shown: &'a Shown,
+    marker: String,
+    /// A user's own prompt, filled in.
+    own: Option<Vec<Message>>,
+}
+
+impl<'a> Talk<'a> {
+    /// The marks around its data depend on the seed.
+    pub fn new(inquiry: &'a Inquiry, shown: &'a Shown, seed: u64) -> Self {
+        let Shown { question, answer, passages } = shown;
+        let mut texts: Vec<&str> = vec![question, answer];
+        texts.extend(passages.iter().map(String::as_str));
+        Self { inquiry, shown, marker: marker(seed, &texts), own: None }
+    }
+
+    /// The same, in the words of a user.
+    #[must_use]
+    pub fn in_words(self, messages: Vec<Message>) -> Self {
+        Self { own: Some(messages), ..self }
+    }
+
+    /// Data between marked lines.
+    pub fn marked(&self, name: &str, content: &str) -> String {
+        let marker = &self.marker;
+        format!("<<<{name} {marker}>>>\n{content}\n<<<END {name} {marker}>>>")
+    }
+
+    /// Reads an answer that was stored, whoever worded the question.
+    pub fn read_stored(&self, reply: &str) -> Result<Judged, String> {
+        self.read(reply).or_else(|why| match self.inquiry.takes_prompt() {
+            true => read::own(reply).map_err(|_| why),
+            false => Err(why),
+        })
+    }
+
+    /// What is judged by a rubric.
+    fn question<T>(&self, ask: impl FnOnce(&Question<'_>) -> T) -> Option<T> {
+        let Form::Rubric(criteria) = &self.inquiry.form else { return None };
+        let answers = [self.shown.answer.as_str()];
+        Some(ask(&Question { task: &self.shown.question, criteria, answers: &answers }))
+    }
+
+    /// The prompt of one of our questions.
+    fn prompt(&self, question: &form::Question) -> String {
+        let mut text = String::new();
+        let Shown { question: asked, answer, passages } = self.shown;
+        for part in &question.shows {
+            let data = match part {
+                Part::Question => self.marked("QUESTION", asked),
+                Part::Answer => self.marked("ANSWER", answer),
+                Part::Context => self.marked("CONTEXT", &passages.join("\n\n")),
+                Part::Reference => match self.reference() {
+                    Some(reference) => self.marked("REFERENCE", reference),
+                    None => continue,
+                },
+                Part::Passages => {
+                    let marked = |(at, text): (usize, &String)| {
+                        self.marked(&format!("PASSAGE {}", at + 1), text)
+                    };
+                    let all: Vec<String> = passages.iter().enumerate().map(marked).collect();
+                    all.join("\n")
+                }
+            };
+            text.push_str(&data);
+            text.push_str("\n\n");
+        }
+        text.push_str(question.ask.trim());
+        text.push('\n');
+        self.push_criteria(&mut text, question);
+        let _ = write!(text, "\nAnswer in this form:\n{}", question.form);
+        text
+    }
+
+    /// What the author of the case asks for.
+    fn push_criteria(&self, text: &mut String, question: &form::Question) {
+        match &self.inquiry.form {
+            Form::ClosedQa { criterion } => {
+                let _ = writeln!(text, "{criterion}");
+            }
+            Form::GEval { criteria, steps } => {
+                text.push_str("\nSteps:\n");
+                match steps.is_empty() {
+                    true => text.push_str(question.steps.trim()),
+                    false => numbered(text, steps),
+                }
+                text.push_str("\nCriteria:\n");
+                numbered(text, criteria);
+            }
+            Form::Rubric(_)
+            | Form::Factuality { .. }
+            | Form::ContextRecall { .. }
+            | Form::ContextPrecision { .. }
+            | Form::ContextRelevance
+            | Form::ContextFaithfulness
+            | Form::AnswerRelevance => {}
+        }
+    }
+
+    fn reference(&self) -> Option<&str> {
+        match &self.inquiry.form {
+            Form::Factuality { reference, .. } | Form::ContextRecall { reference } => {
+                Some(reference)
+            }
+            Form::ContextPrecision { reference } => reference.as_deref(),
+            Form::Rubric(_)
+            | Form::ClosedQa { .. }
+            | Form::GEval { .. }
+            | Form::ContextRelevance
+            | Form::ContextFaithfulness
+            | Form::AnswerRelevance => None,
+        }
+    }
+}
+
+impl Interview for Talk<'_> {
+    type Answer = Judged;
+
+    fn request(&self, dialogue: &Dialogue) -> Request {
+        if let Some(messages) = &self.own {
+            return in_own_words(messages, dialogue);
+        }
+        if let Some(question) = WORDS.of(&self.inquiry.form) {
+            let prompt = self.prompt(question) + &complaint(dialogue);
+            return Request::new(Some(WORDS.system.as_str().into()), prompt);
+        }
+        let asked = |it: &Question<'_>| (it.system(), it.prompt(&self.marker, dialogue));
+        let (system, prompt) = self.question(asked).unwrap_or_default();
+        Request::new(Some(system.into()), prompt)
+    }
+
+    fn schema(&self) -> Value {
+        if self.own.is_some() {
+            return form::own_schema();
+        }
+        let of_rubric = || self.question(|it| Some(it.schema())).flatten().unwrap_or_default();
+        form::schema(&self.inquiry.form).unwrap_or_else(of_rubric)
+    }
+
+    fn read(&self, reply: &str) -> Result<Judged, String> {
+        if self.own.is_some() {
+            return read::own(reply);
+        }
+        let passages = &self.shown.passages;
+        match &self.inquiry.form {
+            Form::Rubric(criteria) => {
+                let read = self.question(|it| it.read(reply));
+                let judgement = read.ok_or("there is no rubric")??;
+                Ok(judged(criteria, judgement))
+            }
+            Form::Factuality { scores, .. } => read::factuality(reply, scores),
+            Form::ClosedQa { .. } => read::closed_qa(reply),
+            Form::GEval { criteria, .. } => read::g_eval(reply, criteria.len()),
+            Form::ContextRecall { .. } | Form::ContextFaithfulness | Form::AnswerRelevance => {
+                read::statements(reply)
+            }
+            Form::ContextRelevance => read::passages(reply, passages).map(read::relevance),
+            Form::ContextPrecision { .. } => read::passages(reply, passages).map(read::precision),
+        }
+    }
+}
+
+/// A user's prompt, and after it the form of the answer, which is ours.
+fn in_own_words(messages: &[Message], dialogue: &Dialogue) -> Request {
+    let own = &WORDS.own;
+    let form = format!("\n\n{}\nAnswer in this form:\n{}", own.ask.trim(), own.form);
+    let added = form + &complaint(dialogue);
+    let mut messages = messages.to_vec();
+    match messages.last_mut() {
+        Some(last) if last.role == Role::User => {
+            let text = last.joined() + &added;
+            last.content = vec![Said::Text(text.into())];
+        }
+        Some(_) | None => messages.push(Message::text(Role::User, added.trim_start())),
+    }
+    Request::of(messages)
+}
+
+/// What was wrong with the last answer.
+fn complaint(dialogue: &Dialogue) -> String {
+    match &dialogue.failure {
+        Some(failure) => {
+            let stricter = WORDS.stricter.trim();
+            format!("\n\nYour last answer could not be used: {failure}. {stricter}")
+        }
+        None => String::new(),
+    }
+}
+
+fn numbered(text: &mut String, items: &[String]) {
+    for (at, item) in items.iter().enumerate() {
+        let _ = writeln!(text, "{}. {item}", at + 1);
+    }
+}

@@ -1,0 +1,274 @@
+//! Backends of kind `http`: requests and replies that the suite itself describes.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use probity_core::{
+    json::{self, Limits},
+    located::{Node, NodeValue},
+};
+use serde_json::Value;
+
+use super::{BackendConfig, BackendKind, KEY_IN_FILE};
+use crate::{
+    case::{Fields, Findings},
+    template,
+};
+
+/// Fields that only a backend of kind `http` has.
+pub(super) const OF_CUSTOM: &[&str] =
+    &["url", "method", "headers", "body", "reply", "error", "usage", "session"];
+/// Fields of other servers that would do nothing here.
+const OF_DIALECTS: &[&str] = &["base_url", "response_format", "extra_body"];
+
+/// A request, and where the reply stands in its answer. Texts are templates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomHttp {
+    /// Where it goes.
+    pub url: String,
+    /// How it is sent.
+    pub method: Method,
+    /// Headers.
+    pub headers: BTreeMap<String, String>,
+    /// What is sent.
+    pub body: Option<CustomBody>,
+    /// JSON Pointer to the reply; without one, all of the answer is the reply.
+    pub reply: Option<String>,
+    /// JSON Pointer to what is wrong, if anything is.
+    pub error: Option<String>,
+    /// What a call used.
+    pub usage: UsagePointers,
+    /// JSON Pointer to the id that the server gives a conversation; without one, it gets ours.
+    pub session: Option<String>,
+}
+
+/// What is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CustomBody {
+    /// A text.
+    Text(String),
+    /// JSON whose texts are templates.
+    Json(Value),
+}
+
+/// JSON Pointers to what a call used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsagePointers {
+    /// Tokens of the prompt.
+    pub input_tokens: Option<String>,
+    /// Tokens of the reply.
+    pub output_tokens: Option<String>,
+    /// Tokens of the prompt that were cached.
+    pub cached_tokens: Option<String>,
+    /// Dollars.
+    pub cost_usd: Option<String>,
+}
+
+/// How a request is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`.
+    Get,
+    /// `POST`.
+    #[default]
+    Post,
+    /// `PUT`.
+    Put,
+    /// `PATCH`.
+    Patch,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Get, Self::Post, Self::Put, Self::Patch];
+
+    /// The name used in files, and in requests.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+        }
+    }
+}
+
+impl CustomHttp {
+    /// Every text of it that is a template.
+    pub fn templates(&self) -> Vec<&str> {
+        let mut all = vec![self.url.as_str()];
+        all.extend(self.headers.values().map(String::as_str));
+        match &self.body {
+            Some(CustomBody::Text(text)) => all.push(text),
+            Some(CustomBody::Json(value)) => texts_in(value, &mut all),
+            None => {}
+        }
+        all
+    }
+
+    /// The scheme and the host of its address, which are the same for every request.
+    pub fn origin(&self) -> &str {
+        let after_scheme = self.url.find("://").map_or(0, |at| at + 3);
+        let rest = &self.url[after_scheme..];
+        // The braces of a template may hold a slash.
+        let host = rest.find("}}").filter(|_| rest.starts_with("{{")).map_or(0, |at| at + 2);
+        let end = rest[host..].find(['/', '?']).map_or(rest.len(), |at| host + at);
+        &self.url[..after_scheme + end]
+    }
+}
+
+fn texts_in<'v>(value: &'v Value, all: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => all.push(text),
+        Value::Array(items) => items.iter().for_each(|it| texts_in(it, all)),
+        Value::Object(map) => map.values().for_each(|it| texts_in(it, all)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+pub(super) fn decode(fields: &mut Fields<'_, '_>, kind: BackendKind) -> Option<CustomHttp> {
+    if kind != BackendKind::Http {
+        return None;
+    }
+    let url = fields.text("url")?;
+    let methods = Method::ALL.map(Method::as_str);
+    let method = fields.one_of("method", "method", &methods, |name| {
+        Method::ALL.into_iter().find(|it| it.as_str() == name)
+    });
+    Some(CustomHttp {
+        url,
+        method: method.unwrap_or_default(),
+        headers: decode_headers(fields),
+        body: decode_body(fields),
+        reply: decode_pointer(fields, "reply"),
+        error: decode_pointer(fields, "error"),
+        usage: decode_usage(fields).unwrap_or_default(),
+        session: decode_pointer(fields, "session"),
+    })
+}
+
+/// What such a backend cannot do without, and what it cannot use.
+pub(super) fn check(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
+    let is_custom = config.kind == BackendKind::Http;
+    let foreign = if is_custom { OF_DIALECTS } else { OF_CUSTOM };
+    for key in foreign.iter().filter(|key| node.get(key).is_some()) {
+        let (span, kind) = (fields.span(key), config.kind.as_str());
+        let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
+        fields.findings().error("foreign-field", &span, message);
+    }
+    let Some(custom) = &config.custom else { return };
+    for key in ["url", "headers", "body"] {
+        if let Some(node) = node.get(key) {
+            check_templates(key, node, fields.findings());
+        }
+    }
+    let span = fields.span("url");
+    if custom.url.contains('#') && !template::is_template(&custom.url) {
+        let message = "`url` must not have a fragment: no server gets to see it".to_owned();
+        fields.findings().error("bad-url", &span, message);
+    }
+    let origin = template::undefined_variables(custom.origin(), |name| name == "env");
+    if origin.is_ok_and(|names| !names.is_empty()) {
+        let message = "the host of `url` must be the same for every case".to_owned();
+        let help = "only `{{ env.NAME }}` can be filled in there".to_owned();
+        fields.findings().error_with_help("bad-url", &span, message, help);
+    }
+    if custom.method == Method::Get && custom.body.is_some() {
+        let span = fields.span("body");
+        let message = "a request with the method `GET` has no `body`".to_owned();
+        fields.findings().error("foreign-field", &span, message);
+    }
+}
+
+fn check_templates(key: &str, node: &Node, findings: &mut Findings) {
+    match &node.value {
+        NodeValue::String(text) => {
+            if let Err(error) = template::check(text) {
+                let message = format!("`{key}` cannot be used as a template: {error}");
+                findings.error("bad-template", &node.span, message);
+            }
+        }
+        NodeValue::Array(items) => items.iter().for_each(|it| check_templates(key, it, findings)),
+        NodeValue::Object(entries) => {
+            entries.iter().for_each(|it| check_templates(key, &it.node, findings));
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {}
+    }
+}
+
+fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
+    let Some(node) = fields.get("headers") else { return BTreeMap::new() };
+    let mut headers = BTreeMap::new();
+    if Fields::open(node, "`headers`", fields.findings()).is_none() {
+        return headers;
+    }
+    for entry in node.entries() {
+        match entry.node.as_str() {
+            Some(value) => {
+                check_secret(&entry.key, value, &entry.key_span, fields.findings());
+                headers.insert(entry.key.clone(), value.to_owned());
+            }
+            None => {
+                let message = "`headers` maps a header to its value, a string".to_owned();
+                fields.findings().error("wrong-type", &entry.node.span, message);
+            }
+        }
+    }
+    headers
+}
+
+/// A header that is there for a key takes it from a variable.
+fn check_secret(name: &str, value: &str, span: &Range<usize>, findings: &mut Findings) {
+    const SECRET: &[&str] = &["authorization", "cookie", "key", "token", "secret", "password"];
+    let name = name.to_ascii_lowercase();
+    let is_secret = name.split('-').any(|word| SECRET.contains(&word.trim_end_matches('s')))
+        || SECRET.contains(&name.as_str());
+    if is_secret && !template::is_template(value) {
+        let message = "a key has no place in a suite file".to_owned();
+        let help = "put it into a variable, and name that as `{{ env.NAME }}`".to_owned();
+        findings.error_with_help(KEY_IN_FILE, span, message, help);
+    }
+}
+
+fn decode_body(fields: &mut Fields<'_, '_>) -> Option<CustomBody> {
+    let node = fields.get("body")?;
+    match &node.value {
+        NodeValue::String(text) => {
+            // JSON that is written as a text is filled in like a table.
+            let read = json::parse(text, &Limits::default()).ok().map(|it| it.value);
+            let read = read.filter(|it| it.is_object() || it.is_array());
+            Some(read.map_or_else(|| CustomBody::Text(text.clone()), CustomBody::Json))
+        }
+        NodeValue::Array(_) | NodeValue::Object(_) => Some(CustomBody::Json(node.to_json())),
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
+            let message =
+                format!("`body` must be a table, a list or a string, not {}", node.kind());
+            fields.findings().error("wrong-type", &node.span, message);
+            None
+        }
+    }
+}
+
+fn decode_usage(fields: &mut Fields<'_, '_>) -> Option<UsagePointers> {
+    const KNOWN: &[&str] = &["input_tokens", "output_tokens", "cached_tokens", "cost_usd"];
+    let node = fields.get("usage")?;
+    let mut inner = Fields::new(node, "`usage`", KNOWN, fields.findings())?;
+    Some(UsagePointers {
+        input_tokens: decode_pointer(&mut inner, "input_tokens"),
+        output_tokens: decode_pointer(&mut inner, "output_tokens"),
+        cached_tokens: decode_pointer(&mut inner, "cached_tokens"),
+        cost_usd: decode_pointer(&mut inner, "cost_usd"),
+    })
+}
+
+/// A JSON Pointer; the empty one is the whole answer.
+fn decode_pointer(fields: &mut Fields<'_, '_>, key: &str) -> Option<String> {
+    let text = fields.str(key)?;
+    if !text.is_empty() && !text.starts_with('/') {
+        let span = fields.span(key);
+        let message = format!("`{key}` must be a JSON Pointer, which begins with `/`");
+        let help = "such as \"/choices/0/message/content\"".to_owned();
+        fields.findings().error_with_help("bad-pointer", &span, message, help);
+        return None;
+    }
+    Some(text.to_owned())
+}

@@ -1,0 +1,130 @@
+//! What the cases of a runner have in common.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use probity_core::{
+    case::{AskSpec, TestCase},
+    criteria::{Criteria, CriteriaProblem},
+    located::{Node, Step},
+    problem::Problem,
+};
+use serde_json::Value;
+
+use super::{WrittenAt, runner::Surroundings};
+use crate::case::{Fields, ask_of, criteria, prompt_vars};
+
+/// The keys of a runner that are about its cases.
+pub(super) const KEYS: &[&str] = &[
+    "assert",
+    "match",
+    "threshold",
+    "extract",
+    "normalize",
+    "ignore",
+    "expected_format",
+    "json_level",
+    "prompt_vars",
+    "tools",
+    "tool_choice",
+    "response_format",
+    "shuffle_choices",
+    "transform",
+];
+
+/// What every case of a runner has, unless it says otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaseDefaults {
+    prompt_vars: BTreeMap<String, Value>,
+    ask: AskSpec,
+    criteria: Criteria,
+    /// Draws the order of choices.
+    shuffle_choices: Option<u64>,
+    /// Where the assertions and the transform stand.
+    assertions_at: Vec<WrittenAt>,
+    transform_at: Option<WrittenAt>,
+}
+
+impl CaseDefaults {
+    /// Completes a case. Assertions are added to its own; of everything else its own counts.
+    pub fn apply(&self, case: &mut TestCase) {
+        for (name, value) in &self.prompt_vars {
+            if !case.prompt_vars.contains_key(name) {
+                case.prompt_vars.insert(name.clone(), value.clone());
+            }
+        }
+        let AskSpec { tools, tool_choice, response_format, .. } = &self.ask;
+        let own = &mut case.ask;
+        own.tools = own.tools.take().or_else(|| tools.clone());
+        own.tool_choice = own.tool_choice.take().or_else(|| tool_choice.clone());
+        own.response_format = own.response_format.take().or_else(|| response_format.clone());
+        self.apply_criteria(&mut case.criteria);
+        if let Some(seed) = self.shuffle_choices {
+            case.shuffle_choices(seed);
+        }
+    }
+
+    fn apply_criteria(&self, own: &mut Criteria) {
+        let ours = &self.criteria;
+        if own.expected_response.is_some() {
+            let is_stated = !own.reading.choices.is_empty() || own.reading.tolerance.is_some();
+            if own.matcher.is_none() && !is_stated {
+                own.matcher = ours.matcher;
+            }
+            let (own, ours) = (&mut own.reading, &ours.reading);
+            if own.extract.is_empty() {
+                own.extract.clone_from(&ours.extract);
+            }
+            if own.normalize.is_empty() {
+                own.normalize.clone_from(&ours.normalize);
+            }
+            if own.ignore.is_empty() {
+                own.ignore.clone_from(&ours.ignore);
+            }
+        }
+        own.assertions.extend_from_slice(&ours.assertions);
+        own.threshold = own.threshold.or(ours.threshold);
+        own.expected_format = own.expected_format.or(ours.expected_format);
+        own.json_level = own.json_level.or(ours.json_level);
+        if own.transform.is_none() {
+            own.transform.clone_from(&ours.transform);
+        }
+    }
+
+    /// How many of the assertions of a case are not its own.
+    pub fn assertions(&self) -> usize {
+        self.criteria.assertions.len()
+    }
+
+    /// What can be checked without a case: assertions and transform.
+    pub fn alone(&self) -> TestCase {
+        let Criteria { assertions, transform, .. } = self.criteria.clone();
+        let criteria = Criteria { assertions, transform, ..Criteria::default() };
+        TestCase { criteria, ..TestCase::default() }
+    }
+
+    /// Where a problem with [`CaseDefaults::alone`] stands in the suite.
+    pub fn problem(&self, problem: CriteriaProblem) -> Option<Problem> {
+        let of_assertion = match problem.path.as_slice() {
+            [Step::Key("assert"), Step::Index(at), ..] => self.assertions_at.get(*at),
+            _ => None,
+        };
+        let at = of_assertion.or(self.transform_at.as_ref()).or(self.assertions_at.first())?;
+        Some(at.criteria_problem(problem))
+    }
+}
+
+pub(super) fn decode(
+    fields: &mut Fields<'_, '_>,
+    surroundings: &Surroundings<'_>,
+) -> Arc<CaseDefaults> {
+    let assertions = fields.get("assert").map(Node::items).unwrap_or_default();
+    let place = |node: &Node, what: &str| surroundings.place(node, format!("{what} of the runner"));
+    Arc::new(CaseDefaults {
+        prompt_vars: prompt_vars(fields, surroundings.folder),
+        ask: ask_of(fields, surroundings.folder),
+        criteria: criteria(fields),
+        shuffle_choices: fields.count("shuffle_choices", 0..=u64::MAX),
+        assertions_at: assertions.iter().map(|it| place(it, "an assertion")).collect(),
+        transform_at: fields.get("transform").map(|it| place(it, "`transform`")),
+    })
+}

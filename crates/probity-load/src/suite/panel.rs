@@ -1,0 +1,106 @@
+//! Who judges answers.
+
+use probity_core::{criteria::RubricPrompt, opinion::Combine};
+
+use super::{BackendConfig, runner::check_backend};
+use crate::case::{Fields, rubric_prompt};
+
+/// How often a judge is asked the same, at most.
+const MOST_REPEATS: u64 = 100;
+/// The most judges.
+const MOST_JUDGES: usize = 32;
+
+/// Who judges answers, and how one judge is made of several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PanelConfig {
+    /// The backends that are asked; none for the backend whose answers are judged.
+    pub judges: Vec<String>,
+    /// How their opinions make one.
+    pub combine: Combine,
+    /// How often each is asked the same.
+    pub repeats: u32,
+    /// Whether the form of the answer is sent along as a JSON Schema; none: where that is known to work.
+    pub structured: Option<bool>,
+    /// The prompt of `llm-rubric`, where it is not ours.
+    pub rubric_prompt: Option<RubricPrompt>,
+}
+
+impl Default for PanelConfig {
+    fn default() -> Self {
+        Self {
+            judges: Vec::new(),
+            combine: Combine::default(),
+            repeats: 1,
+            structured: None,
+            rubric_prompt: None,
+        }
+    }
+}
+
+/// What the keys of a panel are called in a table.
+pub(super) struct Keys {
+    pub(super) judge: &'static str,
+    pub(super) judges: &'static str,
+    pub(super) repeats: &'static str,
+}
+
+impl Keys {
+    /// In the table `judge` of a suite.
+    pub(super) const OF_SUITE: Self =
+        Self { judge: "backend", judges: "backends", repeats: "repeats" };
+    /// In a runner.
+    pub(super) const OF_RUNNER: Self =
+        Self { judge: "judge", judges: "judges", repeats: "judge_repeats" };
+}
+
+/// Reads a panel; where the table is silent, `usual` holds.
+pub(super) fn decode(
+    keys: &Keys,
+    backends: &[BackendConfig],
+    usual: &PanelConfig,
+    fields: &mut Fields<'_, '_>,
+) -> PanelConfig {
+    let ways = Combine::ALL.map(Combine::as_str);
+    let combine = fields.one_of("combine", "way to combine judges", &ways, |name| {
+        Combine::ALL.into_iter().find(|it| it.as_str() == name)
+    });
+    let repeats = fields.count(keys.repeats, 1..=MOST_REPEATS);
+    PanelConfig {
+        judges: judges(keys, backends, fields).unwrap_or_else(|| usual.judges.clone()),
+        combine: combine.unwrap_or(usual.combine),
+        repeats: repeats.and_then(|it| u32::try_from(it).ok()).unwrap_or(usual.repeats),
+        structured: fields.boolean("structured").or(usual.structured),
+        rubric_prompt: rubric_prompt(fields).or_else(|| usual.rubric_prompt.clone()),
+    }
+}
+
+fn judges(
+    keys: &Keys,
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Option<Vec<String>> {
+    let one = fields.text(keys.judge);
+    check_backend(one.as_deref(), keys.judge, backends, fields);
+    if fields.get(keys.judges).is_none() {
+        return one.map(|it| vec![it]);
+    }
+    let several = fields.texts(keys.judges);
+    let span = fields.span(keys.judges);
+    let mut refuse = |code, message: String| fields.findings().error(code, &span, message);
+    if one.is_some() {
+        let message = format!("`{}` and `{}` exclude each other", keys.judge, keys.judges);
+        refuse("bad-value", message);
+    }
+    if several.is_empty() || several.len() > MOST_JUDGES {
+        refuse("bad-value", format!("`{}` must name 1 to {MOST_JUDGES} backends", keys.judges));
+    }
+    for (at, name) in several.iter().enumerate() {
+        if several[..at].contains(name) {
+            refuse("bad-value", format!("judge `{name}` is there twice"));
+        }
+    }
+    for name in &several {
+        check_backend(Some(name), keys.judges, backends, fields);
+    }
+    Some(several)
+}

@@ -1,0 +1,58 @@
+//! Tables for a terminal.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use crate::plain::fitted;
+
+/// Columns that a name gets at least.
+const LEAST_OF_NAME: usize = 8;
+/// Blanks between columns.
+const GAP: usize = 2;
+
+/// One column: its head, its cells, and to which side they stand.
+pub(super) struct Column {
+    pub(super) head: Cow<'static, str>,
+    pub(super) cells: Vec<String>,
+    /// Names stand to the left, and may be cut.
+    pub(super) is_name: bool,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|it| it.chars().count());
+        cells.chain([self.head.chars().count()]).max().unwrap_or(0)
+    }
+}
+
+/// The width of all columns.
+pub(super) fn width_of(columns: &[Column]) -> usize {
+    columns.iter().map(|it| it.width() + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
+/// Cuts names until the columns fit, as far as that goes.
+pub(super) fn fit(columns: &mut [Column], width: usize) {
+    while width_of(columns) > width && narrow(columns) {}
+}
+
+/// Takes a column from the longest name; false if there is none to take.
+fn narrow(columns: &mut [Column]) -> bool {
+    let names = columns.iter_mut().filter(|it| it.is_name && it.width() > LEAST_OF_NAME);
+    let Some(longest) = names.max_by_key(|it| it.width()) else { return false };
+    let width = longest.width() - 1;
+    longest.cells.iter_mut().for_each(|cell| *cell = fitted(cell, width));
+    longest.width() <= width
+}
+
+/// A row of the table, or its head. The columns begin at the left edge, two blanks apart.
+pub(super) fn line(columns: &[Column], row: Option<usize>) -> String {
+    let mut line = String::new();
+    for column in columns {
+        let width = column.width();
+        let cell = row.map_or(&*column.head, |row| column.cells[row].as_str());
+        let _ = match column.is_name {
+            true => write!(line, "{cell:<width$}  "),
+            false => write!(line, "{cell:>width$}  "),
+        };
+    }
+    line.trim_end().to_owned()
+}

@@ -1,0 +1,249 @@
+//! Threads that read cases while the run goes on.
+
+use std::{iter, sync::Arc, thread};
+
+use probity_core::{case::TestCase, record::InputDigest};
+use probity_grade::{Compiler, Expectation, Rules};
+use tokio::sync::mpsc;
+
+use super::{Cases, Done, DoneCase, Fed, Prepared, Reread, Stopped};
+use crate::{backend::Backend, decide::Seen};
+
+/// Cases that are read ahead of the calls.
+const AHEAD: usize = 256;
+
+/// Reads the cases of lanes that are still to be asked, in a thread of its own.
+///
+/// The lanes are those of one runner on one backend, a variant each. They are about the same cases,
+/// which are read and compiled once for all of them. They take turns on their backend, so that none
+/// waits long for the others.
+pub(crate) fn feed(
+    lanes: Vec<(Cases, Done)>,
+    backend: Arc<Backend>,
+    rules: &'static Rules,
+) -> Vec<mpsc::Receiver<Fed>> {
+    let (takers, receivers): (Vec<Taker>, Vec<_>) = lanes
+        .into_iter()
+        .map(|(cases, done)| {
+            let (sender, receiver) = mpsc::channel(AHEAD);
+            (Taker { cases, done, sender, place: 0 }, receiver)
+        })
+        .unzip();
+    let Some(cases) = takers.first().map(|it| it.cases.clone()) else { return receivers };
+    let feeder = Feeder { cases, backend, takers, compiler: Compiler::new(rules) };
+    #[cfg(test)]
+    if !feeder.cases.given.is_empty() {
+        feeder.given();
+        return receivers;
+    }
+    let functions = feeder.cases.functions.clone();
+    thread::spawn(move || {
+        // Whoever stopped wanting cases knows why.
+        let _ = match feeder.cases.shuffle {
+            None => feeder.in_order(),
+            Some(seed) => feeder.in_random_order(seed),
+        };
+        functions.rest();
+    });
+    receivers
+}
+
+/// Reads cases for several lanes.
+struct Feeder {
+    /// Those of the first lane, which are those of all.
+    cases: Cases,
+    backend: Arc<Backend>,
+    takers: Vec<Taker>,
+    compiler: Compiler<'static>,
+}
+
+/// One of the lanes.
+struct Taker {
+    cases: Cases,
+    done: Done,
+    sender: mpsc::Sender<Fed>,
+    /// Of the next case.
+    place: u64,
+}
+
+impl Feeder {
+    /// In the order of the dataset, one repeat after the other, and never all in memory.
+    fn in_order(mut self) -> Result<(), Stopped> {
+        let cases = self.cases.clone();
+        for repeat in 0..cases.repeat {
+            cases
+                .reread(|case| self.feed(&Arc::new(case.clone()), repeat))
+                .map_err(|error| self.broken(error))?;
+        }
+        Ok(())
+    }
+
+    /// In an order that chance draws of all cases and repeats: they are in memory for that.
+    fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
+        let mut all: Vec<Arc<TestCase>> = Vec::new();
+        let read = self.cases.reread(|case| {
+            all.push(Arc::new(case.clone()));
+            Ok(())
+        });
+        read.map_err(|error| self.broken(error))?;
+        let mut order: Vec<(InputDigest, usize, u32)> = Vec::new();
+        for (at, case) in all.iter().enumerate() {
+            for repeat in 0..self.cases.repeat {
+                let parts =
+                    [b"order", &seed.to_le_bytes()[..], case.id.as_bytes(), &repeat.to_le_bytes()];
+                order.push((InputDigest::of(parts), at, repeat));
+            }
+        }
+        order.sort_unstable();
+        for (_, at, repeat) in order {
+            self.feed(&all[at], repeat)?;
+        }
+        Ok(())
+    }
+
+    /// Hands a case over to every lane that still wants cases.
+    fn feed(&mut self, case: &Arc<TestCase>, repeat: u32) -> Result<(), Stopped> {
+        let Ok(stated) = self.compiler.compile(case) else { return Ok(()) };
+        // The last one gets the original.
+        let mut copies = iter::repeat_n(stated, self.takers.len());
+        let backend = &self.backend;
+        self.takers.retain_mut(|taker| match copies.next() {
+            Some(stated) => taker.take(case, repeat, backend, stated).is_ok(),
+            None => true,
+        });
+        if self.takers.is_empty() { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Says that the dataset cannot be read on.
+    fn broken(&self, error: Reread) -> Stopped {
+        if let Reread::Changed = error {
+            for taker in &self.takers {
+                let message = "the dataset changed while it was being run".to_owned();
+                let _ = taker.sender.blocking_send(Fed::Broken(message));
+            }
+        }
+        Stopped
+    }
+
+    /// Cases that are in no file, all at once.
+    #[cfg(test)]
+    fn given(mut self) {
+        for repeat in 0..self.cases.repeat {
+            for case in self.cases.given.clone() {
+                let case = Arc::new(case);
+                for Taker { cases, sender, place, .. } in &mut self.takers {
+                    let stated = self.compiler.compile(&case).unwrap();
+                    let prepared = cases.prepare(&case, repeat, &self.backend, stated).unwrap();
+                    let prepared = Prepared { place: *place, ..prepared };
+                    sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
+                    *place += 1;
+                }
+            }
+        }
+    }
+}
+
+impl Taker {
+    /// Takes a case, unless it is done.
+    fn take(
+        &mut self,
+        case: &Arc<TestCase>,
+        repeat: u32,
+        backend: &Backend,
+        stated: Expectation<'static>,
+    ) -> Result<(), Stopped> {
+        let Self { cases, done, sender, place } = self;
+        let Some(mut prepared) = cases.prepare(case, repeat, backend, stated) else {
+            // It worked when the dataset was checked, so it has to be told of.
+            if cases.prompt.function.is_some() {
+                let why = "the function that makes prompts has failed".to_owned();
+                let _ = sender.blocking_send(Fed::Broken(why));
+                return Err(Stopped);
+            }
+            return Ok(());
+        };
+        prepared.place = *place;
+        *place += 1;
+        let fed = match done.get(&prepared.case_id, repeat) {
+            Some(DoneCase { input, class, verdict }) if input == prepared.input => {
+                if !cases.tells_known {
+                    return Ok(());
+                }
+                let Prepared { place, category, .. } = prepared;
+                Fed::Known(Seen { place, category, class, verdict })
+            }
+            Some(_) | None => Fed::Case(Box::new(prepared)),
+        };
+        sender.blocking_send(fed).map_err(|_| Stopped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::request::Sampling;
+    use probity_load::{
+        dataset::{self, Item},
+        suite::PromptConfig,
+    };
+
+    use super::*;
+    use crate::loading::DatasetFiles;
+
+    /// The lanes of two variants of a runner that asks a thousand cases.
+    fn fed(folder: &std::path::Path) -> Vec<mpsc::Receiver<Fed>> {
+        let path = folder.join("cases.jsonl");
+        let case = |at: usize| format!("{{\"id\":\"case-{at}\",\"prompt\":\"p\"}}\n");
+        std::fs::write(&path, (0..1000).map(case).collect::<String>()).unwrap();
+        let read = dataset::read(&[&path], &|_| Vec::new(), &mut |_: Item| {});
+        let lane = |temperature: f64| {
+            let sampling = Sampling { temperature: Some(temperature), ..Sampling::default() };
+            let mut files = DatasetFiles::default();
+            files.paths.push(path.clone());
+            let cases = Cases {
+                files,
+                prompt: Arc::new(PromptConfig { sampling, ..PromptConfig::default() }),
+                repeat: 1,
+                digest: read.digest.to_string(),
+                ..Cases::default()
+            };
+            (cases, Done::default())
+        };
+        feed(vec![lane(0.0), lane(1.0)], Arc::new(Backend::nobody("b")), &RULES)
+    }
+
+    static RULES: std::sync::LazyLock<Rules> = std::sync::LazyLock::new(Rules::default);
+
+    fn next(receiver: &mut mpsc::Receiver<Fed>) -> Option<Prepared> {
+        match receiver.blocking_recv()? {
+            Fed::Case(prepared) => Some(*prepared),
+            Fed::Known(_) | Fed::Broken(_) => panic!("a case"),
+        }
+    }
+
+    #[test]
+    fn variants_get_the_same_cases_of_one_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lanes = fed(folder.path());
+        for _ in 0..1000 {
+            let [cold, hot] = [0, 1].map(|at| next(&mut lanes[at]).unwrap());
+            assert!(Arc::ptr_eq(&cold.case, &hot.case));
+            assert_ne!(cold.input, hot.input);
+            assert_eq!((cold.place, cold.request.sampling.temperature), (hot.place, Some(0.0)));
+        }
+        assert!(lanes.iter_mut().all(|it| next(it).is_none()));
+    }
+
+    #[test]
+    fn a_variant_that_wants_no_more_cases_does_not_hold_up_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lanes = fed(folder.path());
+        let mut other = lanes.remove(1);
+        assert!(next(&mut lanes[0]).is_some());
+        drop(lanes);
+        let mut count = 0;
+        while next(&mut other).is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 1000);
+    }
+}

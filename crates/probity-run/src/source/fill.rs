@@ -1,0 +1,235 @@
+//! What a case asks: its own prompt, in what a runner or one of its variants puts around it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use probity_core::{
+    case::{AskSpec, TestCase},
+    criteria::CriteriaProblem,
+    located::Step,
+    problem::Problem,
+    request::{Message, Request, Role},
+};
+use probity_load::{
+    suite::PromptConfig,
+    template::{self, BadMessage, TemplateError},
+};
+use serde_json::Value;
+
+use super::Cases;
+use crate::loading;
+
+/// Values for the variables of templates.
+type Vars = BTreeMap<String, Value>;
+
+/// Why a case cannot be asked.
+pub(crate) enum Unfilled {
+    /// One of its own templates is wrong, which the dataset was refused for.
+    Case,
+    /// A template of the runner is wrong.
+    Runner(Box<BadTemplate>),
+}
+
+/// A template of a runner that cannot be filled in.
+pub(crate) struct BadTemplate {
+    pub(super) part: PromptPart,
+    why: Why,
+}
+
+enum Why {
+    Template {
+        text: Arc<str>,
+        error: TemplateError,
+    },
+    /// What went wrong with a function.
+    Function(String),
+}
+
+/// What makes the prompts of a runner, or of one of its variants.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum PromptPart {
+    System,
+    Template,
+    Function,
+    /// One of the messages.
+    Message(usize),
+}
+
+impl BadTemplate {
+    /// What is wrong, at its place.
+    pub(super) fn problem(&self, prompt: &PromptConfig, case_id: &str) -> Option<Problem> {
+        let at = match self.part {
+            PromptPart::System => &prompt.system.as_ref()?.at,
+            PromptPart::Template => &prompt.template.as_ref()?.at,
+            PromptPart::Function => &prompt.function.as_ref()?.at,
+            PromptPart::Message(at) => &prompt.messages.get(at)?.1,
+        };
+        let problem = match &self.why {
+            Why::Template { text, error } => at.problem(text, error),
+            Why::Function(why) => at.unusable(loading::BAD, why),
+        };
+        Some(Problem { case_id: Some(case_id.to_owned()), ..problem })
+    }
+}
+
+impl Cases {
+    /// What a case asks, with its templates filled in.
+    pub(crate) fn fill_in(&self, case: &TestCase) -> Result<Request, Unfilled> {
+        // The braces in the arguments of a program are filled in for each backend.
+        if self.kind.spec().is_external {
+            let system = case.system.as_deref().map(Arc::from);
+            let system = system.or_else(|| self.prompt.system.as_ref().map(|it| it.text.clone()));
+            return Ok(Request::new(system, case.prompt.as_str()));
+        }
+        let given = case.vars();
+        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
+        let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
+        let said = if !self.prompt.messages.is_empty() {
+            self.fill_messages(case, &vars)?
+        } else if messages.is_empty() {
+            self.fill_prompt(case, &vars)?
+        } else {
+            self.fill_conversation(case, &vars)?
+        };
+        Ok(Request {
+            tools: tools.clone().unwrap_or_default(),
+            tool_choice: tool_choice.clone(),
+            response_format: response_format.clone(),
+            sampling: sampling.or(&self.prompt.sampling),
+            ..said
+        })
+    }
+
+    /// The conversation of a case. Instructions go before it if it does not begin with some.
+    fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let messages = template::fill_messages(&case.ask.messages, vars);
+        self.instructed(messages.map_err(|_| Unfilled::Case)?, case, vars, "")
+    }
+
+    /// The conversation of the variant, around the case's own prompt.
+    fn fill_messages(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        let seen = seen_by_runner(case, vars, &own);
+        let messages = template::fill_messages(self.prompt.conversation(), &seen);
+        let messages = messages.map_err(|BadMessage { message, text, error }| {
+            let why = Why::Template { text, error };
+            Unfilled::Runner(Box::new(BadTemplate { part: PromptPart::Message(message), why }))
+        })?;
+        self.instructed(messages, case, vars, &own)
+    }
+
+    /// A conversation, after instructions if it does not begin with some.
+    fn instructed(
+        &self,
+        mut messages: Vec<Message>,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<Request, Unfilled> {
+        if messages.first().is_some_and(|it| it.role != Role::System)
+            && let Some(system) = self.fill_system(case, vars, prompt)?
+        {
+            messages.insert(0, Message::text(Role::System, system));
+        }
+        Ok(Request::of(messages))
+    }
+
+    fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
+        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        if let Some(function) = &self.prompt.function {
+            let made = self.call(&function.text, &seen_by_runner(case, vars, &own));
+            let made = made.map_err(|why| {
+                let (part, why) = (PromptPart::Function, Why::Function(why));
+                Unfilled::Runner(Box::new(BadTemplate { part, why }))
+            })?;
+            return self.instructed(made, case, vars, &own);
+        }
+        let prompt = match &self.prompt.template {
+            Some(outer) => Some(of_runner(PromptPart::Template, &outer.text, case, vars, &own)?),
+            None => None,
+        };
+        let system = self.fill_system(case, vars, &own)?;
+        Ok(Request::new(system, prompt.unwrap_or(own)))
+    }
+
+    /// What a function makes of the variables of a case.
+    fn call(&self, named: &str, seen: &Vars) -> Result<Vec<Message>, String> {
+        let function = self.functions.get(named).ok_or("it is not there")?;
+        function.make(seen, &self.provider)
+    }
+
+    /// The instructions of the case, else those of the runner.
+    fn fill_system(
+        &self,
+        case: &TestCase,
+        vars: &Vars,
+        prompt: &str,
+    ) -> Result<Option<Arc<str>>, Unfilled> {
+        if let Some(system) = &case.system {
+            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
+            return Ok(Some(filled.into()));
+        }
+        // Instructions with an index in them are filled in with that.
+        let has_index = self.kind.spec().choice.is_some();
+        match self.prompt.system.as_ref().map(|it| &it.text) {
+            Some(system) if !has_index && template::is_template(system) => {
+                Ok(Some(of_runner(PromptPart::System, system, case, vars, prompt)?.into()))
+            }
+            system => Ok(system.cloned()),
+        }
+    }
+
+    /// What keeps this runner from asking a case, whatever the case is about.
+    pub(super) fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
+        let PromptConfig { variant, template, function, messages, .. } = &*self.prompt;
+        let has_outer = template.is_some() || function.is_some() || !messages.is_empty();
+        let has_messages = !case.ask.messages.is_empty();
+        let (key, message) = match variant {
+            None if has_messages && has_outer => {
+                let message =
+                    "the runner has a `prompt`, which a case with `messages` has no place for";
+                ("messages", message.to_owned())
+            }
+            Some(name) if has_messages && has_outer => {
+                ("messages", format!("variant `{name}` has no place for a case with `messages`"))
+            }
+            Some(name) if case.system.is_some() && self.prompt.begins_with_system() => {
+                ("system", format!("variant `{name}` has no place for a case with `system`"))
+            }
+            None if has_messages && self.kind.spec().keys.contains(&"skills") => {
+                ("messages", "a case about skills has a `prompt`, and no `messages`".to_owned())
+            }
+            None | Some(_) => return None,
+        };
+        let path = vec![Step::Key(key)];
+        Some(CriteriaProblem { path, code: "bad-case", message, help: None })
+    }
+}
+
+/// A template of the runner, which sees the fields of the case.
+fn of_runner(
+    part: PromptPart,
+    text: &Arc<str>,
+    case: &TestCase,
+    vars: &Vars,
+    prompt: &str,
+) -> Result<String, Unfilled> {
+    template::render(text, &seen_by_runner(case, vars, prompt)).map_err(|error| {
+        let why = Why::Template { text: text.clone(), error };
+        Unfilled::Runner(Box::new(BadTemplate { part, why }))
+    })
+}
+
+/// The variables of a case, and its fields.
+fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
+    let mut vars = vars.clone();
+    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
+    vars.insert("prompt".to_owned(), Value::from(prompt));
+    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
+    if let Some(category) = case.category {
+        vars.insert("category".to_owned(), Value::from(category.as_str()));
+    }
+    if let Some(difficulty) = &case.difficulty {
+        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
+    }
+    vars
+}

@@ -1,0 +1,240 @@
+//! Servers that the suite itself describes: what is sent, what is read, what goes wrong.
+
+use std::collections::BTreeSet;
+
+use probity_testkit::{Answer, FakeServer, Fault, RetryAfter, Rule, Script, Trouble, When};
+use serde_json::{Value, json};
+
+use crate::{
+    project::Project,
+    run::{run, stored},
+};
+
+const TOKEN: &str = "tok-of-the-app-0123456789";
+
+/// The fake server as an application that nobody knows the language of.
+const SUITE: &str = r#"
+[backends.app]
+kind = "http"
+url = "URL/v1/chat/completions?team={{ team }}"
+model = "m-1"
+headers = { authorization = "Bearer {{ env.APP_TOKEN }}", x-case = "{{ id }}" }
+reply = "/choices/0/message/content"
+error = "/error/message"
+usage = { input_tokens = "/usage/prompt_tokens", output_tokens = "/usage/completion_tokens" }
+MORE
+[backends.app.body]
+model = "{{ model }}"
+messages = "{{ messages }}"
+user = "{{ env.APP_TOKEN }}"
+conversation = { id = "{{ session }}", note = "{{ id }} of {{ team }}" }
+[[runners]]
+name = "r"
+dataset = "cases.jsonl"
+system = "be brief"
+[retry]
+backoff_base = 0.01
+"#;
+
+fn project_with(server: &FakeServer, suite: &str, more: &str) -> Project {
+    let case = |at: u32| {
+        json!({
+            "id": format!("c{at}"), "prompt": format!("Return the number {at}"),
+            "expected_response": at.to_string(), "prompt_vars": { "team": "a & b" },
+        })
+    };
+    let cases: Vec<String> = (0..2).map(|at| case(at).to_string()).collect();
+    Project::new()
+        .file("cases.jsonl", cases.join("\n"))
+        .file(".env", format!("APP_TOKEN={TOKEN}\n"))
+        .file("probity.toml", suite.replace("URL", &server.url()).replace("MORE", more))
+}
+
+fn project(server: &FakeServer) -> Project {
+    project_with(server, SUITE, "")
+}
+
+fn bodies(server: &FakeServer) -> Vec<Value> {
+    let seen = server.seen();
+    seen.last.iter().map(|it| serde_json::from_slice(&it.body).expect("JSON")).collect()
+}
+
+#[test]
+fn the_suite_says_what_is_sent_and_where_the_reply_stands() {
+    let server = FakeServer::start(Script::default());
+    let project = project(&server);
+    run(&project, &["--repeat", "2"]).expect(0, &[("TOTAL_CALLS", "4")]);
+    let seen = server.seen();
+    let (received, body) = (&seen.last[0], bodies(&server).remove(0));
+    assert_eq!(received.path, "/v1/chat/completions?team=a%20%26%20b");
+    assert_eq!(received.headers["authorization"], format!("Bearer {TOKEN}"));
+    assert_eq!(received.headers["content-type"], "application/json");
+    let id = body["conversation"]["note"].as_str().unwrap().split(' ').next().unwrap();
+    assert_eq!(received.headers["x-case"], id);
+    let messages = json!([
+        { "role": "system", "content": "be brief" },
+        { "role": "user", "content": format!("Return the number {}", &id[1..]) },
+    ]);
+    assert_eq!((&body["messages"], &body["user"]), (&messages, &json!(TOKEN)));
+    // Each conversation has a session of its own.
+    let sessions: BTreeSet<String> =
+        bodies(&server).iter().map(|it| it["conversation"]["id"].to_string()).collect();
+    assert_eq!(sessions.len(), 4);
+    let cases = stored(&project);
+    assert!(cases.iter().all(|it| it["verdict"] == "pass" && it["usage"]["input_tokens"] == 5));
+    assert!(cases.iter().all(|it| it["usage"]["estimated"].is_null()), "{cases:?}");
+}
+
+#[test]
+fn values_of_variables_are_kept_nowhere() {
+    let fault = Fault::new(Trouble::BadKey).echo_key();
+    let server = FakeServer::start(Script::always(Answer::Fault(fault)));
+    let project = project(&server);
+    let ran = run(&project, &["--max-retries", "0", "--record", "answers.jsonl"]);
+    assert!(!ran.err.contains(TOKEN), "{}", ran.err);
+    run(&project, &["--dry-run", "--requests", "requests.jsonl"]);
+    let store = std::fs::read(project.path(".probity/probity.db")).unwrap();
+    let shown = project.shown(&["show", "latest", "--json"]);
+    let requests = project.read("requests.jsonl");
+    let texts = [shown, requests.clone(), project.read("answers.jsonl")];
+    assert!(texts.iter().all(|it| !it.contains(TOKEN)), "{texts:?}");
+    assert!(!store.windows(TOKEN.len()).any(|it| it == TOKEN.as_bytes()));
+    let line: Value = serde_json::from_str(requests.lines().next().unwrap()).unwrap();
+    assert_eq!(line["body"]["user"], "[redacted]");
+    assert_eq!(line["body"]["conversation"]["note"], "c0 of a & b");
+    assert_eq!(line["url"], format!("{}/v1/chat/completions?team=[redacted]", server.url()));
+}
+
+fn error_of(answer: Answer) -> Value {
+    let server = FakeServer::start(Script::always(answer));
+    let project = project(&server);
+    run(&project, &["--max-retries", "0", "--limit", "1"]);
+    stored(&project).remove(0)["error"].clone()
+}
+
+fn raw(body: &str) -> Answer {
+    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    Answer::Raw { status: 200, headers, body: body.to_owned() }
+}
+
+#[test]
+fn errors_are_those_of_all_servers() {
+    let kind = |trouble| error_of(Answer::fault(trouble))["kind"].as_str().unwrap().to_owned();
+    assert_eq!(kind(Trouble::BadKey), "auth");
+    assert_eq!(kind(Trouble::ContextLength), "too_large");
+    assert_eq!(kind(Trouble::RateLimit), "rate_limit");
+    assert_eq!(kind(Trouble::BadGateway), "server");
+    let said = error_of(raw(r#"{"choices":[],"error":{"message":"the engine is on fire"}}"#));
+    assert_eq!(said["message"], "HTTP 200: the engine is on fire");
+    let nothing = error_of(raw(r#"{"choices":[]}"#));
+    let message = nothing["message"].as_str().unwrap();
+    assert!(message.contains("it has nothing at `/choices/0/message/content`"), "{message}");
+    assert_eq!(error_of(Answer::Garbage)["kind"], "server");
+    assert_eq!(error_of(Answer::Truncated)["kind"], "network");
+
+    let limited = Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(1));
+    let rule = Rule::new(When::Requests(1..2), Answer::Fault(limited));
+    let server = FakeServer::start(Script::default().rule(rule));
+    run(&project(&server), &["--limit", "1"]).expect(0, &[("TOTAL_CALLS", "2")]);
+    // A call that is made again belongs to the same conversation.
+    let sessions: BTreeSet<String> =
+        bodies(&server).iter().map(|it| it["conversation"]["id"].to_string()).collect();
+    assert_eq!(sessions.len(), 1);
+}
+
+#[test]
+fn a_text_can_be_sent_and_all_of_the_answer_read() {
+    let server = FakeServer::start(Script::default());
+    let suite = format!(
+        "[backends.app]\nkind = \"http\"\nurl = \"{}/v1/chat/completions\"\n\
+         body = '{{\"model\": \"m\", \"messages\": [{{\"role\": \"user\", \"content\": {{{{ prompt | tojson }}}}}}]}}'\n\
+         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n",
+        server.url()
+    );
+    let case = r#"{"id":"a","prompt":"say \"hi\"","assert":[{"type":"contains","value":"chat.completion"}]}"#;
+    let project = Project::new().file("cases.jsonl", case).file("probity.toml", suite);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+    assert_eq!(bodies(&server)[0]["messages"][0]["content"], "say \"hi\"");
+    assert!(stored(&project)[0]["raw_response"].as_str().unwrap().starts_with('{'));
+}
+
+#[test]
+fn answers_without_a_session_are_cached_by_all_that_is_sent() {
+    let suite = SUITE.replace("id = \"{{ session }}\", ", "") + "[cache]\nenabled = true\n";
+    let server = FakeServer::start(Script::default());
+    let project = project_with(&server, &suite, "");
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "0")]);
+    // The prompt is the same, and what is sent is not.
+    let cases = project.read("cases.jsonl").replace("a & b", "another");
+    let project = project.file("cases.jsonl", cases);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+    // What a server remembers is a part of its answer.
+    let stateful = project_with(&server, &(SUITE.to_owned() + "[cache]\nenabled = true\n"), "");
+    run(&stateful, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+    run(&stateful, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+}
+
+#[test]
+fn a_case_that_cannot_be_sent_is_refused_before_the_run() {
+    let server = FakeServer::start(Script::default());
+    let project = project(&server).file("cases.jsonl", r#"{"id":"a","prompt":"hi"}"#);
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let message = "case `a` cannot be sent to backend `app`: `url` of the backend cannot be \
+                   filled in: `team` has no value";
+    assert!(ran.err.contains(message), "{}", ran.err);
+    assert_eq!(server.seen().requests, 0);
+    // Nothing that is sent would have a place for it.
+    let talk = json!({ "id": "a", "prompt_vars": { "team": "x" }, "messages": [
+        { "role": "user", "content": "a" }, { "role": "assistant", "content": "b" },
+        { "role": "user", "content": "c" },
+    ]});
+    let deaf = SUITE
+        .replace("messages = \"{{ messages }}\"", "messages = \"{{ prompt }}\"")
+        .replace("id = \"{{ session }}\", ", "");
+    let project = project_with(&server, &deaf, "").file("cases.jsonl", talk.to_string());
+    let ran = run(&project, &[]);
+    assert!(ran.err.contains("needs a conversation, which backend `app`"), "{}", ran.err);
+}
+
+#[test]
+fn doctor_says_whether_the_server_answers() {
+    let server = FakeServer::start(Script::default());
+    let project = project(&server);
+    let ran = project.run(&["doctor"]);
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.code() == Some(0) && text.contains("reachable  yes"), "{text}");
+    drop(server);
+    let ran = project.run(&["doctor"]);
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.code() == Some(3) && text.contains("nothing listens at"), "{text}");
+    let unset = project.file(".env", "");
+    let text = String::from_utf8_lossy(&unset.run(&["doctor"]).stdout).into_owned();
+    assert!(text.contains("needs a key in the variable `APP_TOKEN`"), "{text}");
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let suite = r#"
+[backends.a]
+kind = "http"
+[backends.b]
+kind = "http"
+url = "http://{{ id }}.example/chat"
+method = "GET"
+body = { q = "{{ prompt" }
+headers = { Authorization = "Bearer sk-1", x-api-key = "abc", x-team = "red" }
+reply = "answer"
+stream = true
+[backends.c]
+kind = "openai"
+model = "m"
+reply = "/answer"
+[[runners]]
+name = "r"
+dataset = "cases.jsonl"
+"#;
+    let project = Project::new().file("probity.toml", suite).file("cases.jsonl", "");
+    insta::assert_snapshot!(project.shown(&["run"]));
+}
