@@ -376,6 +376,16 @@ impl AssertionKind {
     }
 }
 
+impl AssertionTest {
+    /// Whether it compares embeddings.
+    pub const fn is_similar(self) -> bool {
+        matches!(
+            self,
+            Self::Similar | Self::SimilarCosine | Self::SimilarDot | Self::SimilarEuclidean
+        )
+    }
+}
+
 impl std::fmt::Display for AssertionKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(&self.name())
@@ -485,6 +495,14 @@ named_enum! {
         ContextFaithfulness = "context-faithfulness",
         /// The share of the reply's statements that are about the question is at least `threshold`.
         AnswerRelevance = "answer-relevance",
+        /// The reply means the same as a value: the cosine of their embeddings is at least `threshold`.
+        Similar = "similar",
+        /// The same.
+        SimilarCosine = "similar:cosine",
+        /// The dot product of the embeddings of the reply and a value is at least `threshold`.
+        SimilarDot = "similar:dot",
+        /// The distance between the embeddings of the reply and a value is at most `threshold`.
+        SimilarEuclidean = "similar:euclidean",
         /// JavaScript, in the value or in a file that it names, finds the reply good enough.
         Javascript = "javascript",
         /// The scorer of the suite that the value names finds the reply good enough.

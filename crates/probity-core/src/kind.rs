@@ -68,6 +68,7 @@ impl KindSpec {
             "judge_repeats",
             "structured",
             "rubric_prompt",
+            "embeddings",
             "assert",
         ],
         gates: Vec::new,

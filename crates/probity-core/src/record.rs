@@ -67,11 +67,13 @@ pub enum CacheKind {
     Generation,
     /// What a judge said.
     Judgement,
+    /// The embedding of a text.
+    Embedding,
 }
 
 impl CacheKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Answer, Self::Generation, Self::Judgement];
+    pub const ALL: [Self; 4] = [Self::Answer, Self::Generation, Self::Judgement, Self::Embedding];
 
     /// What many of them are called.
     pub const fn plural(self) -> &'static str {
@@ -79,6 +81,7 @@ impl CacheKind {
             Self::Answer => "answers",
             Self::Generation => "generations",
             Self::Judgement => "judgements",
+            Self::Embedding => "embeddings",
         }
     }
 }

@@ -16,18 +16,21 @@ mod judged;
 
 use crate::{
     check::{
-        AskedScorer, Check, Checked, Ends, Letters, Markup, Metric, Need, Scripted, Similarity,
-        SqlDialect, Test, Told, finish_reason,
+        AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Scripted,
+        Similarity, SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler},
     reading::Reader,
     reply::Reply,
     schema::Schema,
     script::{self, Scorer, ScorerCall, Script},
+    similar::{Similar, VectorMetric},
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
 const DEFAULT_EDITS: f64 = 5.0;
+/// The threshold of `similar` where the assertion states none.
+const DEFAULT_SIMILAR: f64 = 0.75;
 /// Most edits that `levenshtein` counts; the work grows with them.
 const MOST_EDITS: f64 = 200.0;
 
@@ -90,8 +93,10 @@ impl CompiledAssertion {
         let (Some(script), Some(facts)) = (&self.transform, reply.facts) else {
             return self.check.check(reply, None);
         };
-        // A scorer or a judge was asked about what the transform made.
-        if matches!(self.check.test, Test::Scorer(_) | Test::Judged { .. }) {
+        // A scorer, a judge or a model that embeds was asked about what the transform made.
+        let asked =
+            |test: &Test| matches!(test, Test::Scorer(_) | Test::Judged { .. } | Test::Embedded(_));
+        if asked(&self.check.test) {
             return self.check.check(reply, None);
         }
         match script::transform(&**script, facts, reply) {
@@ -183,14 +188,7 @@ impl Context<'_> {
             AssertionTest::ContainsHtml => self.markup(Markup::ContainsHtml),
             AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
             AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
-            AssertionTest::Number => {
-                let texts = self.any_text()?;
-                let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
-                match numbers {
-                    Ok(numbers) => Some(Test::Numbers(numbers)),
-                    Err(why) => self.problem("value", "bad-assertion", why),
-                }
-            }
+            AssertionTest::Number => self.number(),
             AssertionTest::Choice => {
                 let keys = self.any_text()?;
                 let own = &self.assertion.reading.choices;
@@ -224,6 +222,11 @@ impl Context<'_> {
             | AssertionTest::ContextRelevance
             | AssertionTest::ContextFaithfulness
             | AssertionTest::AnswerRelevance => self.judged(compiler),
+            AssertionTest::Similar | AssertionTest::SimilarCosine => {
+                self.similar(VectorMetric::Cosine, compiler)
+            }
+            AssertionTest::SimilarDot => self.similar(VectorMetric::Dot, compiler),
+            AssertionTest::SimilarEuclidean => self.similar(VectorMetric::Euclidean, compiler),
             AssertionTest::Javascript => self.script(compiler),
             AssertionTest::Scorer => {
                 let scorer = Scorer::Named(self.text()?);
@@ -285,6 +288,14 @@ impl Context<'_> {
         match self.assertion.stemmer {
             Some(true) => Words::Stemmed,
             Some(false) | None => Words::AsWritten,
+        }
+    }
+
+    fn number(&mut self) -> Option<Test> {
+        let texts = self.any_text()?;
+        match compile::numbers(&texts, self.assertion.reading.tolerance) {
+            Ok(numbers) => Some(Test::Numbers(numbers)),
+            Err(why) => self.problem("value", "bad-assertion", why),
         }
     }
 
@@ -363,13 +374,40 @@ impl Context<'_> {
         if let Err((code, why)) = compiler.check_scorer(&scorer) {
             return self.problem("value", code, why);
         }
+        let number = self.asked(scorer, compiler)?;
+        Some(Test::Scorer(AskedScorer { number, threshold: self.assertion.threshold }))
+    }
+
+    /// How near the reply is to the value, in the space of an embedding model.
+    fn similar(&mut self, metric: VectorMetric, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let threshold = self.assertion.threshold.unwrap_or(DEFAULT_SIMILAR);
+        let (range, message) = metric.thresholds();
+        if !range.contains(&threshold) {
+            return self.problem("threshold", "out-of-range", message.to_owned());
+        }
+        let texts = self.any_text()?;
+        if texts.iter().any(|it| it.trim().is_empty()) {
+            return self.wrong("a text, or a list of texts, none of them blank");
+        }
+        let similar = Similar { metric, texts };
+        let number = self.asked(Scorer::Similar(similar.clone()), compiler)?;
+        Some(Test::Embedded(Embedded { number, similar, threshold }))
+    }
+
+    /// The number of one who has to be asked about the reply.
+    fn asked(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<usize> {
         if !self.assertion.reading.extract.is_empty() {
-            let message = "a scorer gets the whole reply: take the answer out with `transform`";
-            return self.problem("extract", "bad-assertion", message.to_owned());
+            let who = match scorer {
+                Scorer::Similar(_) => "an embedding is made of the whole reply",
+                Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
+                    "a scorer gets the whole reply"
+                }
+            };
+            let message = format!("{who}: take the answer out with `transform`");
+            return self.problem("extract", "bad-assertion", message);
         }
         let (config, transform) = (self.assertion.config.clone(), self.transform.clone());
-        let number = compiler.scorer(ScorerCall { scorer, config, transform });
-        Some(Test::Scorer(AskedScorer { number, threshold: self.assertion.threshold }))
+        Some(compiler.scorer(ScorerCall { scorer, config, transform }))
     }
 
     /// A program and its arguments; a text is a program without any.

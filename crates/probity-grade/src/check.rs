@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
-pub(crate) use scored::{AskedScorer, Scripted};
+pub(crate) use scored::{AskedScorer, Embedded, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
 
 use crate::{
@@ -134,6 +134,7 @@ pub(crate) enum Test {
     },
     Script(Scripted),
     Scorer(AskedScorer),
+    Embedded(Embedded),
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -241,6 +242,7 @@ impl Test {
             | Self::Cost(_)
             | Self::Judged { .. }
             | Self::Scorer(_)
+            | Self::Embedded(_)
             | Self::Set { .. } => false,
             Self::Equals { .. }
             | Self::EqualsJson(_)
@@ -285,6 +287,7 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Embedded(_)
             | Self::Judged { .. } => false,
         }
     }
@@ -337,6 +340,7 @@ impl Test {
             | Self::Judged { .. }
             | Self::Script(_)
             | Self::Scorer(_)
+            | Self::Embedded(_)
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
@@ -432,6 +436,7 @@ impl Test {
             }
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
+            Self::Embedded(embedded) => embedded.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }

@@ -164,7 +164,7 @@ impl Expectation<'_> {
         Ok(Shown { question, answer, passages })
     }
 
-    /// The programs that have to be asked, one for each assertion that names one.
+    /// Those who have to be asked, one for each assertion that needs one.
     pub fn scorers(&self) -> &[ScorerCall] {
         &self.scorers
     }
@@ -472,7 +472,7 @@ impl<'r> Compiler<'r> {
                 }
                 None => Ok(()),
             },
-            Scorer::Exec(_) => Ok(()),
+            Scorer::Exec(_) | Scorer::Similar(_) => Ok(()),
         }
     }
 

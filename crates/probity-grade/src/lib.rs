@@ -27,6 +27,7 @@ pub mod routing;
 mod rules;
 mod schema;
 pub mod script;
+pub mod similar;
 
 pub use accepted::check_commands;
 pub use check::sql_dialects;

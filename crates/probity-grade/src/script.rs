@@ -6,7 +6,7 @@ use probity_core::{case::TestCase, json::Limits, scored::Scored};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::reply::Reply;
+use crate::{reply::Reply, similar::Similar};
 
 /// Compiles scripts. What it compiles is a pure function with bounds.
 pub trait Scripts: fmt::Debug + Send + Sync {
@@ -23,7 +23,7 @@ pub trait Script: fmt::Debug + Send + Sync {
     fn run(&self, output: &Value, context: &str) -> Result<Value, String>;
 }
 
-/// A program that has to be asked about a reply, since grading asks nobody.
+/// Somebody who has to be asked about a reply, since grading asks nobody.
 #[derive(Clone, Debug)]
 pub struct ScorerCall {
     /// Which one.
@@ -42,6 +42,7 @@ impl ScorerCall {
             Scorer::Named(name) => name.clone(),
             Scorer::Python(source) => source.clone(),
             Scorer::Exec(command) => command.join(" "),
+            Scorer::Similar(similar) => similar.question(),
         };
         match &self.config {
             Some(config) => format!("{code}\n{config}"),
@@ -59,7 +60,14 @@ pub struct ScorerInput {
     pub context: String,
 }
 
-/// A scorer outside of the process.
+impl ScorerInput {
+    /// The output as a text.
+    pub fn text(&self) -> String {
+        text_of(&self.output)
+    }
+}
+
+/// A scorer outside of the process, or the model that embeds texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scorer {
     /// One of the suite, by name.
@@ -68,6 +76,8 @@ pub enum Scorer {
     Python(String),
     /// A program that is run for one reply, with its arguments.
     Exec(Vec<String>),
+    /// How near the reply is to texts.
+    Similar(Similar),
 }
 
 impl fmt::Display for Scorer {
@@ -81,6 +91,7 @@ impl fmt::Display for Scorer {
             Self::Exec(command) => {
                 write!(f, "scorer `{}`", command.first().map_or("", String::as_str))
             }
+            Self::Similar(_) => f.write_str("embeddings"),
         }
     }
 }

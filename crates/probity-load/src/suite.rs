@@ -231,6 +231,7 @@ fn decode(
         "prices",
         "gates",
         "judge",
+        "embeddings",
         "parallel",
         "scorers",
         "allow_code",
@@ -258,15 +259,22 @@ fn decode(
         }
     }
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
+    let embeddings = Fields::open(root, "a suite", findings)
+        .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
     let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
-        only_judges: runner::only_judges(runners, &judge.panel.judges, &backends),
+        allow_code,
+        only_helpers: runner::only_helpers(
+            runners,
+            judge.panel.judges.iter().chain(&embeddings),
+            &backends,
+        ),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
-        allow_code,
+        embeddings: embeddings.as_ref(),
         folder,
         file: name,
         source: &source,

@@ -12,6 +12,7 @@ mod confusion;
 mod effectiveness;
 mod program;
 mod respond;
+pub(crate) mod similar;
 mod size_impact;
 mod skills;
 
@@ -185,6 +186,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) backend: &'a Backend,
     /// The parameters of the judge; empty if there is none.
     pub(crate) judge: &'a str,
+    /// The parameters of the one who embeds texts; empty if there is none.
+    pub(crate) embedder: &'a str,
 }
 
 impl Asking<'_> {
@@ -206,6 +209,8 @@ pub struct Calls {
     pub answers: u64,
     /// Of the judge.
     pub judgements: u64,
+    /// Of the backend that embeds texts, at most: texts that are known are not asked about.
+    pub embeddings: u64,
     /// Further ones where a reply cannot be read, at most.
     pub fallbacks: u64,
 }
@@ -213,20 +218,22 @@ pub struct Calls {
 impl Calls {
     /// All that are certain.
     pub fn total(self) -> u64 {
-        self.answers + self.judgements
+        self.answers + self.judgements + self.embeddings
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.answers += other.answers;
         self.judgements += other.judgements;
+        self.embeddings += other.embeddings;
         self.fallbacks += other.fallbacks;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, fallbacks } = self;
+        let Self { answers, judgements, embeddings, fallbacks } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
+            embeddings: embeddings * factor,
             fallbacks: fallbacks * factor,
         }
     }

@@ -81,6 +81,8 @@ impl UsedScorers {
                 }
                 Scorer::Python(_) => self.python = true,
                 Scorer::Exec(command) => inputs::note_files(&self.folder, command),
+                // A backend is asked.
+                Scorer::Similar(_) => {}
             }
         }
     }
@@ -159,6 +161,7 @@ impl Scorers {
             },
             Scorer::Python(source) => self.ask(&self.python, Some(source), input, deadline).await,
             Scorer::Exec(command) => self.exec(command, input, deadline).await,
+            Scorer::Similar(_) => Err("no program says how near texts are".to_owned()),
         };
         scored.map_err(|why| self.redactor.cleaned(format!("{}: {why}", call.scorer)))
     }

@@ -74,7 +74,7 @@ impl LaneView {
         self.status.as_ref().is_some_and(LaneStatus::is_complete)
     }
 
-    /// Whether its cases may ask more than one question.
+    /// Whether all its cases may ask more than one question.
     pub(crate) fn asks_several(&self) -> bool {
         self.lane.kind.spec().asks_several || self.lane.judge.is_some()
     }
@@ -337,7 +337,7 @@ impl Reader {
             let result = result::row_id(row)?;
             record.classification.scores = self.scores(result)?;
             result::check_facts(row, &record)?;
-            if asks_several {
+            if asks_several || result::has_asked(row)? {
                 let mut summed = Summed::default();
                 record.asked = self.asked(result, &mut summed)?;
                 result::check_asked(row, &summed, &record)?;

@@ -69,6 +69,7 @@ pub(crate) fn read(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Quest
         system: request.system_instruction.map(|it| it.text()).unwrap_or_default(),
         stream: path.ends_with(STREAM),
         stream_usage: false,
+        embeds: false,
     })
 }
 

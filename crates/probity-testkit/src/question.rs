@@ -21,6 +21,8 @@ pub(crate) struct Question {
     pub(crate) stream: bool,
     /// Whether the last of them has the count of tokens, which OpenAI has to be asked for.
     pub(crate) stream_usage: bool,
+    /// Whether the embedding of the prompt is wanted, not an answer to it.
+    pub(crate) embeds: bool,
 }
 
 /// Why the vendor would not take the request.
@@ -187,7 +189,16 @@ impl Question {
         let system = messages.iter().filter(|it| it.role == "system");
         let system = system.filter_map(|it| it.content.as_str()).collect();
         let prompt = prompt(messages);
-        Self { dialect, model, prompt, system, key, stream: false, stream_usage: false }
+        Self {
+            dialect,
+            model,
+            prompt,
+            system,
+            key,
+            stream: false,
+            stream_usage: false,
+            embeds: false,
+        }
     }
 }
 
@@ -285,6 +296,7 @@ mod tests {
             system: String::new(),
             stream: false,
             stream_usage: false,
+            embeds: false,
         };
         assert_eq!(question, expected);
     }

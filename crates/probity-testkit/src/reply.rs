@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Finish, Reply},
-    gemini,
+    embeddings, gemini,
     question::Question,
     responses,
     route::Dialect,
@@ -35,6 +35,7 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
         Dialect::Responses => (responses::answer(&said, reply), "x-request-id"),
         Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
     };
+    let body = if question.embeds { embeddings::answer(question, reply) } else { body };
     let body = if question.stream { stream::body(question, &body) } else { body };
     let mut response = json_response(200, body);
     let id = HeaderValue::try_from(format!("req_{number:012}")).expect("digits are fine");

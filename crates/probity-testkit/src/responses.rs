@@ -62,6 +62,7 @@ pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complai
         system: instructions,
         stream,
         stream_usage: false,
+        embeds: false,
     })
 }
 

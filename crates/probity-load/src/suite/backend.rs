@@ -143,6 +143,11 @@ impl BackendKind {
     pub const fn is_function(self) -> bool {
         matches!(self.way(), Way::Function)
     }
+
+    /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
+    pub const fn embeds(self) -> bool {
+        matches!(self.way(), Way::Server) && !matches!(self, Self::Anthropic | Self::Gemini)
+    }
 }
 
 /// How a prompt reaches a program.

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::{
     Backend, Wire, address,
-    dialect::{self, KeyHeader, Service},
+    dialect::{self, DialectSpec, KeyHeader, Service},
     function::{self, Function},
     http::{Client, Http, HttpConfig},
     language::{BodySettings, Language, Spoken},
@@ -95,6 +95,14 @@ pub enum BackendError {
         /// The file.
         path: PathBuf,
     },
+    /// It makes no embeddings.
+    #[error("backend `{backend}` of kind `{kind}` cannot embed texts")]
+    NoEmbeddings {
+        /// The backend.
+        backend: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -115,7 +123,8 @@ impl BackendError {
             Self::Program(_)
             | Self::NoUrl { .. }
             | Self::NoFile { .. }
-            | Self::BadHeaderName { .. } => None,
+            | Self::BadHeaderName { .. }
+            | Self::NoEmbeddings { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -135,7 +144,10 @@ impl BackendFactory<'_> {
     /// Makes a backend ready to be asked.
     pub fn open(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
         match config.kind.way() {
-            Way::Server => self.open_http(config, Service::of(config.kind)),
+            Way::Server => {
+                let service = Service::of(config.kind);
+                self.open_http(config, service, service.dialect)
+            }
             Way::Custom => self.open_custom(config),
             Way::Nobody => {
                 let backend = self.backend(config, Wire::Echo, None, Vec::new());
@@ -148,6 +160,23 @@ impl BackendFactory<'_> {
             Way::Program => self.open_program(config),
             Way::Function => self.open_function(config),
         }
+    }
+
+    /// Makes a backend ready to embed texts.
+    pub fn open_embedder(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        let service = config.kind.embeds().then(|| Service::of(config.kind));
+        let Some((service, dialect)) = service.and_then(|it| Some((it, it.embeddings?))) else {
+            let (backend, kind) = (config.name.clone(), config.kind.as_str());
+            return Err(BackendError::NoEmbeddings { backend, kind });
+        };
+        // A vector comes as a whole, and nothing is left to chance in it.
+        let config = BackendConfig {
+            stream: false,
+            sampling: Sampling::default(),
+            response_format: None,
+            ..config.clone()
+        };
+        self.open_http(&config, service, dialect)
     }
 
     fn open_program(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
@@ -279,8 +308,8 @@ impl BackendFactory<'_> {
         &self,
         config: &BackendConfig,
         service: &'static Service,
+        dialect: &'static DialectSpec,
     ) -> Result<Backend, BackendError> {
-        let dialect = service.dialect;
         let base_url = self.base_url(config, service);
         let model = config.model.as_deref().unwrap_or("");
         if base_url.is_empty() {
@@ -555,6 +584,13 @@ mod tests {
         assert!(open(&config(BackendKind::Azure), &azure).is_ok());
         let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
         assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
+    }
+
+    #[test]
+    fn every_kind_that_embeds_has_a_dialect_for_it() {
+        for kind in BackendKind::ALL.into_iter().filter(|it| it.way() == Way::Server) {
+            assert_eq!(kind.embeds(), Service::of(kind).embeddings.is_some(), "{kind:?}");
+        }
     }
 
     #[test]

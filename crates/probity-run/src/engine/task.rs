@@ -16,7 +16,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::handle::{Handle, Query, Target, Unanswered};
+use super::handle::{Handle, Query, Target, Unanswered, Vectors};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
     grade::{self, Received},
@@ -97,6 +97,8 @@ pub(super) struct Shared {
     pub(super) access: CacheAccess,
     /// Programs that score replies.
     pub(super) scorers: Scorers,
+    /// Embeddings of expected texts.
+    pub(super) vectors: Vectors,
     /// Not bounded: each task waits for the answer to its message, or sends its last.
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }

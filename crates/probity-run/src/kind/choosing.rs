@@ -155,7 +155,7 @@ impl Kind for Choosing {
         let asks_again = self.rules.asks_again && case.routing.is_positive();
         let expected = self.expectation(case, None).filter(|_| asks_again);
         let fallbacks = expected.map_or(0, |it| it.candidates().count() as u64);
-        Calls { answers: 1, judgements: 0, fallbacks }
+        Calls { answers: 1, fallbacks, ..Calls::default() }
     }
 
     fn sent_bytes(&self, case: &TestCase, _filled: Option<&Request>) -> u64 {

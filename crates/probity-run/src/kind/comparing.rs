@@ -160,7 +160,7 @@ impl Kind for Comparing {
         Calls {
             answers: (self.rules.conditions)(skill).len() as u64,
             judgements: (self.rules.pairs)(skill).len() as u64 * orders,
-            fallbacks: 0,
+            ..Calls::default()
         }
     }
 

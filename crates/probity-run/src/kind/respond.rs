@@ -11,10 +11,10 @@ use probity_core::{
 };
 use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Running, Work, assess::assess};
+use super::{Asking, Calls, Kind, Running, Work, assess::assess, similar};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, Query, Target, failed, finish},
+    engine::{Ended, Handle, Query, Target, Unanswered, failed, finish},
     grade::{self, Received},
     source::Prepared,
 };
@@ -28,9 +28,15 @@ impl Kind for Respond {
     }
 }
 
-/// One answer, and one judgement for each rubric.
+/// One answer, one judgement for each rubric, and the texts that are compared.
 pub(super) fn calls(case: &TestCase) -> Calls {
-    Calls { answers: 1, judgements: rubrics_in(&case.criteria.assertions), fallbacks: 0 }
+    let assertions = &case.criteria.assertions;
+    Calls {
+        answers: 1,
+        judgements: rubrics_in(assertions),
+        embeddings: similar::texts_in(assertions),
+        fallbacks: 0,
+    }
 }
 
 /// How many judgements the assertions of a case ask for.
@@ -39,12 +45,16 @@ fn rubrics_in(assertions: &[Assertion]) -> u64 {
     assertions.iter().map(of).sum()
 }
 
-/// Whether the assertions of a case ask anybody: a judge, or a scorer outside of the process.
+/// Whether the assertions of a case ask anybody: a judge, a scorer outside of the process, or a model
+/// that embeds texts.
 fn asks_others(assertions: &[Assertion]) -> bool {
     assertions.iter().any(|it| {
         let scorers = [AssertionTest::Scorer, AssertionTest::Python, AssertionTest::Exec];
         let test = it.kind.test;
-        test.asks_judge() || scorers.contains(&test) || asks_others(&it.members)
+        test.asks_judge()
+            || test.is_similar()
+            || scorers.contains(&test)
+            || asks_others(&it.members)
     })
 }
 
@@ -60,7 +70,9 @@ impl Work for Answer {
             return plain;
         }
         let asserted = serde_json::to_string(assertions).unwrap_or_default();
-        InputDigest::of([&plain.0[..], asking.judge.as_bytes(), asserted.as_bytes()])
+        let embedder = Some(asking.embedder.as_bytes()).filter(|it| !it.is_empty());
+        let parts = [&plain.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
+        InputDigest::of(parts.into_iter().chain(embedder))
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
@@ -86,7 +98,10 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    let scored = score(&case, &reply, &mut handle).await;
+    let scored = match score(&case, &reply, &mut handle).await {
+        Ok(scored) => scored,
+        Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
+    };
     let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
     let classification =
         grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
@@ -113,18 +128,22 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
 }
 
 /// Asks the scorers of a case, one after the other.
-async fn score(case: &Prepared, reply: &Reply, handle: &mut Handle) -> Vec<Result<Value, String>> {
+async fn score(
+    case: &Prepared,
+    reply: &Reply,
+    handle: &mut Handle,
+) -> Result<Vec<Result<Value, String>>, Unanswered> {
     let calls = case.expectation.scorers();
     if calls.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let inputs = grade::scorer_inputs(case, &handle.subject.backend, handle.spent(), reply);
     let mut scored = Vec::with_capacity(calls.len());
     for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
         scored.push(match input {
-            Ok(input) => handle.score(number, call, &input).await,
+            Ok(input) => handle.score(number, call, &input).await?,
             Err(why) => Err(why),
         });
     }
-    scored
+    Ok(scored)
 }

@@ -16,6 +16,7 @@ mod contributing;
 mod dataset;
 mod defaults;
 mod dialects;
+mod embeddings;
 mod functions;
 mod gates;
 mod hardship;

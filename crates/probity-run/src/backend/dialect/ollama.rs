@@ -31,7 +31,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     stream: stream::STREAM,
 };
 
-const TAIL: &str = "/api/chat";
+pub(super) const TAIL: &str = "/api/chat";
 
 /// The address that a value of `OLLAMA_HOST` stands for, as Ollama itself reads it.
 pub(super) fn address(value: &str) -> String {

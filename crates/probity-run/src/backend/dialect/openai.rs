@@ -33,7 +33,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     stream: stream::STREAM,
 };
 
-const TAIL: &str = "/chat/completions";
+pub(super) const TAIL: &str = "/chat/completions";
 
 pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
     let Wanted { model, sampling, response_format, limit, seed } = wanted;

@@ -77,13 +77,13 @@ impl Plan<'_> {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, fallbacks } = lane.calls;
+        let Calls { answers, judgements, embeddings, fallbacks } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
-        let calls = new + judgements;
+        let calls = new + judgements + embeddings;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
@@ -118,6 +118,12 @@ impl Plan<'_> {
                 judges.join(", ")
             );
         }
+        let embedder = lane.embedder.map(|place| &self.backends[place]);
+        if let Some(embedder) = embedder {
+            let model = embedder.model.as_deref().unwrap_or("its default model");
+            let name = &embedder.name;
+            let _ = writeln!(text, "  at most {embeddings} embeddings by {name} ({model})");
+        }
         if fallbacks > 0 {
             let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
         }
@@ -139,6 +145,11 @@ impl Plan<'_> {
         }
         if !judges.is_empty() {
             let _ = write!(text, ", and up to {judging} for judging");
+        }
+        if let Some(embedder) = embedder {
+            let read = output.saturating_mul(embeddings);
+            let _ = write!(text, ", and up to {read} for embeddings");
+            dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
         }
         match dollars {
             Some(dollars) => {

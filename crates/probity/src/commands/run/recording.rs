@@ -17,7 +17,9 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     for lane in reader.lanes(run)? {
         let mut written = Ok(());
         reader.cases(&lane, |case| {
-            if written.is_ok() && !case.asked.is_empty() {
+            // A case that asked others about its one answer has all that is known of that itself.
+            let answers = case.asked.iter().filter(|it| !is_of_scorer(it)).count();
+            if written.is_ok() && answers > 1 {
                 written = add_all(&mut writer, &case);
             } else if written.is_ok() {
                 written = writer.add(&Answer {
@@ -26,7 +28,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                     repeat: case.repeat,
                     request: &case.request,
                     reply: case.reply.as_deref(),
-                    error: case.error.as_ref(),
+                    error: case.error.as_ref().filter(|_| case.reply.is_none()),
                     stop_reason: case.stop_reason.as_deref(),
                     model: case.model.as_deref(),
                     latency_ms: case.latency_ms,

@@ -220,6 +220,7 @@ const EVERYTHING: &str = r#"
 version = "1"
 prices = "prices.toml"
 parallel = true
+embeddings = "server"
 allow_code = true
 [judge]
 backend = "server"
@@ -280,6 +281,7 @@ budget = { max_cost_usd = 1, max_calls = 1, max_tokens = 1 }
 gates = false
 timeout = "10m"
 judge = "recorded"
+embeddings = "server"
 transform = "output"
 assert = [{ type = "contains", value = "a" }]
 match = "exact"
