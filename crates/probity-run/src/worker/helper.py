@@ -14,6 +14,10 @@ import traceback
 
 LOADED = {}
 
+# Python takes a compiled file for current if size and second are the same, and files are changed
+# faster than that.
+sys.dont_write_bytecode = True
+
 
 def load_file(path):
     folder = os.path.dirname(path)
