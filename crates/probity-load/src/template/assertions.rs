@@ -87,11 +87,13 @@ fn fill_all(
 /// A text stays a text, unless it is an expression whose value is a list or an object.
 fn filled(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value, TemplateError> {
     match value {
-        Value::String(text) => match fill_json(value, vars)? {
-            whole @ (Value::Array(_) | Value::Object(_)) => Ok(whole),
-            _ => Ok(Value::String(render(text, vars)?)),
-        },
+        Value::String(text) => {
+            let whole = Some(fill_json(value, vars)?).filter(|it| it.is_array() || it.is_object());
+            whole.map_or_else(|| render(text, vars).map(Value::String), Ok)
+        }
         Value::Array(items) => items.iter().map(|it| filled(it, vars)).collect(),
-        _ => fill_json(value, vars),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            fill_json(value, vars)
+        }
     }
 }

@@ -74,12 +74,12 @@ fn variants_ask_and_runners_assert_with_the_variables_of_cases() {
         })
         .collect();
     insta::assert_snapshot!(found.join("\n"), @r#"
-    "france-6b1b63dc" "terse" "pass"
-    "peru-74531b72" "terse" "pass"
-    "peru-ca4037eb" "terse" "fail"
-    "france-6b1b63dc" "polite" "pass"
-    "peru-74531b72" "polite" "pass"
-    "peru-ca4037eb" "polite" "fail"
+    france "terse" "pass"
+    peru "terse" "fail"
+    peru-… "terse" "pass"
+    france "polite" "pass"
+    peru "polite" "fail"
+    peru-… "polite" "pass"
     "#);
     assert_eq!(server.seen().prompt("One word. Capital of France?"), 1);
     let reason = |it: &Value| it["verdict"] == "fail" && it["reason"] != "`41` is missing";
@@ -124,11 +124,11 @@ fn what_lacks_a_variable_is_refused_before_anything_is_asked() {
     insta::assert_snapshot!(asked.shown(&["run"]), @r#"
     exit 2
     --- err
-    error[bad-case]: the case has no `prompt`, and its runner has no template to ask with (case `france-bd4078f7`)
+    error[bad-case]: the case has no `prompt`, and its runner has no template to ask with (case `france`)
      --> cases.jsonl:1:1
       |
-    1 | {"prompt_vars":{"country":"France","want":"x"}}
-      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    1 | {"id":"france","prompt_vars":{"country":"France","want":"x"}}
+      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
     error: a dataset has errors, so nothing was run
     "#);
@@ -136,7 +136,7 @@ fn what_lacks_a_variable_is_refused_before_anything_is_asked() {
     insta::assert_snapshot!(around.shown(&["run"]), @r#"
     exit 2
     --- err
-    error[undefined-variable]: `prompt` of the runner cannot be filled in: `prompt` has no value (case `france-bd4078f7`)
+    error[undefined-variable]: `prompt` of the runner cannot be filled in: `prompt` has no value (case `france`)
       --> probity.toml:10:19
        |
     10 | prompt = "Say: {{ prompt }}"
@@ -159,7 +159,7 @@ fn a_mistake_of_the_runner_is_told_of_once() {
     insta::assert_snapshot!(shown, @r#"
     exit 2
     --- err
-    error[missing-field]: an assertion of the runner cannot be used: `context-recall` needs a context: `context`, `context_transform`, or `context` in `prompt_vars` (case `france-bd4078f7`)
+    error[missing-field]: an assertion of the runner cannot be used: `context-recall` needs a context: `context`, `context_transform`, or `context` in `prompt_vars` (case `france`)
      --> probity.toml:9:11
       |
     9 | assert = [{ type = "context-recall", value = "{{ want }}" }]
