@@ -119,7 +119,7 @@ fn facts(case: &CaseRecord) -> ResultFacts {
     ResultFacts {
         case_id: case.case_id.clone(),
         repeat: case.repeat,
-        category: case.case.category,
+        category: case.case.category.clone(),
         tags: case.case.tags.clone(),
         group: None,
         class: case.class,
@@ -172,7 +172,7 @@ pub(crate) fn passed(id: &str) -> CaseRecord {
         id: id.to_owned(),
         prompt: "copy a to b".to_owned(),
         expected_command: Some("cp a b".to_owned()),
-        category: Some(Category::Correctness),
+        category: Some(Category::CORRECTNESS),
         tags: vec!["files".to_owned(), "basic".to_owned()],
         ..TestCase::default()
     };

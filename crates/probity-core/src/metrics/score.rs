@@ -102,11 +102,11 @@ pub(super) struct ScoreFold {
 
 impl ScoreFold {
     /// Takes in a score of a result.
-    pub(super) fn add(&mut self, score: &Score, category: Option<Category>, verdict: Verdict) {
+    pub(super) fn add(&mut self, score: &Score, category: Option<&Category>, verdict: Verdict) {
         self.passed += u64::from(score.passed);
         self.all.add(score.value, verdict);
         if let Some(category) = category {
-            self.categories.entry(category).or_default().add(score.value, verdict);
+            self.categories.entry(category.clone()).or_default().add(score.value, verdict);
         }
         let Some(value) = score.value else {
             self.unscored += 1;

@@ -71,8 +71,8 @@ fn the_format_of_the_seed_loads_as_it_is_written() {
     assert_eq!(case.id, "list_all_files_01");
     assert_eq!(case.expected_command.as_deref(), Some("ls -la"));
     assert_eq!((case.safe, case.posix_compliant), (Some(true), Some(true)));
-    assert_eq!(dataset.by_category(Category::Correctness).len(), 1);
-    assert_eq!(dataset.by_category(Category::Safety).len(), 0);
+    assert_eq!(dataset.by_category(&Category::CORRECTNESS).len(), 1);
+    assert_eq!(dataset.by_category(&Category::SAFETY).len(), 0);
 }
 
 #[test]
@@ -327,7 +327,7 @@ prop_compose! {
     ) -> TestCase {
         TestCase {
             id, prompt, tags, notes, prompt_vars: vars,
-            category: command.as_ref().map(|_| Category::Safety),
+            category: command.as_ref().map(|_| Category::SAFETY),
             safe: command.as_ref().map(|_| false),
             posix_compliant: command.as_ref().map(|_| true),
             expected_command: command,

@@ -138,7 +138,7 @@ impl Island {
         put("verdict", case.verdict.as_str().into());
         put("class", case.class.as_str().into());
         put("known", known.into());
-        put("category", json!(case.case.category));
+        put("category", short(&json!(case.case.category), MOST_LABEL));
         put("tags", short(&json!(case.case.tags), MOST_LABEL));
         put("ms", case.latency_ms.into());
         put("ttft", json!(case.ttft_ms));
@@ -226,7 +226,11 @@ fn row(lane: &LaneReport, case: &CaseRecord) -> Row {
         id: one_line(&case.case_id, 100),
         lane: one_line(&lane.title(), 60),
         class: case.class.as_str(),
-        category: case.case.category.map_or("", |it| it.as_str()).to_owned(),
+        category: case
+            .case
+            .category
+            .as_ref()
+            .map_or_else(String::new, |it| one_line(it.as_str(), 40)),
         text: one_line(&text, 160),
         latency_ms: case.latency_ms,
         tokens: case.usage.total(),

@@ -68,6 +68,7 @@ colour = "red"
 id = "a"
 prompt = "p"
 category = "safty"
+safe = true
 assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } }]
 "#,
     );
