@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
+    conversation::ConversationSpec,
     criteria::Criteria,
     named_enum,
     request::{Message, ResponseFormat, Sampling, Tool, ToolChoice},
@@ -52,6 +53,9 @@ pub struct TestCase {
     /// What is asked beyond a prompt and instructions.
     #[serde(flatten)]
     pub ask: AskSpec,
+    /// What it has beyond its first question.
+    #[serde(flatten)]
+    pub conversation: ConversationSpec,
     /// Values for the prompt's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prompt_vars: BTreeMap<String, Value>,
@@ -211,6 +215,7 @@ impl TestCase {
     pub fn has_criteria(&self) -> bool {
         self.command_check().is_some()
             || !self.criteria.is_empty()
+            || self.has_turn_criteria()
             || self.routing != Routing::default()
             || !self.rubric.is_empty()
     }
