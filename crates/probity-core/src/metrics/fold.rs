@@ -112,7 +112,7 @@ impl<'j> Fold<'j> {
                 Some(known) => known,
                 None => self.scores.entry(score.name.to_string()).or_default(),
             };
-            fold.add(score, outcome.category.as_ref(), outcome.verdict);
+            fold.add(score, outcome);
         }
         if let Some(kind) = outcome.error {
             *metrics.errors.entry(kind).or_default() += 1;
