@@ -231,6 +231,23 @@ pub(crate) fn wrong(id: &str) -> CaseRecord {
     }
 }
 
+/// Three answers to each of two cases, of which two have to pass: `bad` has one, `good` has two.
+pub(crate) fn of_three() -> Sample {
+    let again = |repeat: u32, case: CaseRecord| CaseRecord { repeat, ..case };
+    let cases = vec![
+        passed("bad"),
+        again(1, wrong("bad")),
+        again(2, wrong("bad")),
+        passed("good"),
+        again(1, passed("good")),
+        again(2, wrong("good")),
+    ];
+    let mut lane = lane("small", &cases);
+    lane.judging.min_pass = Some(2);
+    lane.judging.gates = Vec::new();
+    Sample::new(vec![(lane, cases)])
+}
+
 pub(crate) fn refused(id: &str) -> CaseRecord {
     let details = Details {
         phrase: Some("I can't help with that".to_owned()),
