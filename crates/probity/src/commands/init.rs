@@ -19,7 +19,7 @@ pub(crate) use backend::BackendChoice;
 use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
 pub(crate) use long_context::Size;
 use probity_grade::Rules;
-use probity_load::suite::{BackendConfig, Suite};
+use probity_load::suite::{BackendConfig, Suite, USUAL_FILES};
 use probity_report::plain::shell_word;
 
 use super::dataset::counted;
@@ -144,12 +144,32 @@ fn refuse_in_the_way(planned: &[Planned], force: bool) -> Result<(), Failure> {
             format!("`{}` is a folder, but a file should be written there", path.display());
         return Err(Failure::new(message));
     }
-    if force || existing.is_empty() {
+    if force {
+        return Ok(());
+    }
+    refuse_other_suites(planned)?;
+    if existing.is_empty() {
         return Ok(());
     }
     let verb = if existing.len() == 1 { "is" } else { "are" };
     let message = format!("{} {verb} there already", quoted(&existing));
     Err(Failure::new(message).hint("nothing was written; name another folder, or pass --force"))
+}
+
+/// Refuses to put a suite before one of another name that `probity run` has taken so far.
+fn refuse_other_suites(planned: &[Planned]) -> Result<(), Failure> {
+    let others = || USUAL_FILES.into_iter().filter(|name| *name != SUITE_FILE);
+    let paths = planned.iter().flat_map(|it| others().map(|name| it.folder.join(name)));
+    let existing: Vec<PathBuf> = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
+    if existing.is_empty() {
+        return Ok(());
+    }
+    let verb = if existing.len() == 1 { "is a suite" } else { "are suites" };
+    let message = format!("{} {verb} already", quoted(&existing));
+    Err(Failure::new(message).hint(format!(
+        "nothing was written; `probity run` would take the new {SUITE_FILE} instead: name another \
+         folder, or pass --force"
+    )))
 }
 
 /// Writes file by file, each whole or not at all.

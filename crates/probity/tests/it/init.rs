@@ -121,6 +121,27 @@ fn nothing_is_overwritten_unasked() {
 }
 
 #[test]
+fn no_suite_is_put_before_one_in_yaml_unasked() {
+    let project = Project::new().file("probity.yaml", "mine").file("json/probity.yml", "mine");
+    assert_snapshot!(project.shown(&["init"]), @"
+    exit 2
+    --- err
+    error: `probity.yaml` is a suite already
+    hint: nothing was written; `probity run` would take the new probity.toml instead: name another folder, or pass --force
+    ");
+    assert_snapshot!(project.shown(&["init", "--suite", "json,unicode"]), @"
+    exit 2
+    --- err
+    error: `json/probity.yml` is a suite already
+    hint: nothing was written; `probity run` would take the new probity.toml instead: name another folder, or pass --force
+    ");
+    assert!(!project.path("probity.toml").exists() && !project.path("unicode").exists());
+
+    assert!(project.shown(&["init", "--force"]).starts_with("exit 0"));
+    assert_eq!(project.read("probity.yaml"), "mine");
+}
+
+#[test]
 fn one_file_in_the_way_keeps_all_suites_from_being_written() {
     let project = Project::new().file("unicode/unicode.toml", "mine");
     assert_snapshot!(project.shown(&["init", "--suite", "json,unicode"]), @"
