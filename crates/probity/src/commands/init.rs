@@ -29,6 +29,8 @@ use crate::{
 
 /// The name that every suite file has.
 const SUITE_FILE: &str = "probity.toml";
+/// A second suite file, of suites that can also be judged by a model.
+const JUDGED_FILE: &str = "judged.toml";
 
 /// A suite and where it goes.
 struct Planned {
@@ -112,11 +114,12 @@ fn prepare(
     printer: &Printer,
 ) -> Result<Planned, Failure> {
     let mut backends = Vec::new();
-    for (_, text) in files.iter_mut().filter(|it| it.0 == SUITE_FILE) {
+    // The usual suite file comes last, so that its backends are told of.
+    for (file, text) in files.iter_mut().filter(|it| [JUDGED_FILE, SUITE_FILE].contains(&it.0)) {
         if let Some(backend) = backend {
             *text = Cow::Owned(backend.put_into(text));
         }
-        let name: Arc<str> = folder.join(SUITE_FILE).display().to_string().into();
+        let name: Arc<str> = folder.join(*file).display().to_string().into();
         let check = |suite: &Suite| Rules::compile(&suite.rules).err().unwrap_or_default();
         let (suite, problems) = Suite::parse(text, &name, &folder, &check);
         for problem in &problems {
