@@ -6,7 +6,8 @@ module.exports = (output, { vars }) => {
   const answer = (/<answer>([\s\S]*)<\/answer>/.exec(output)?.[1] ?? "").replace(/\[[\d,\s]+\]/g, " ");
   const numbers = plain(answer).match(/\d+(?:[.:]\d+)*/g) ?? [];
   // A capital at the start of a sentence is no sign of a name.
-  const names = [...answer.matchAll(/[\p{L}\d,;)]\s+(\p{Lu}\p{L}+)/gu)].map((it) => plain(it[1]));
+  const runs = answer.matchAll(/[\p{L}\d,;)]\s+(\p{Lu}\p{L}+(?:\s+\p{Lu}\p{L}+)*)/gu);
+  const names = [...runs].flatMap((it) => plain(it[1]).split(/\s+/));
   const told = plain([...vars.context, vars.query, ...(vars.derived ?? [])].join(" "));
   const known = new Set(told.match(/\d+(?:[.:]\d+)*|\p{L}+/gu) ?? []);
   const all = [...numbers, ...names];
