@@ -103,7 +103,7 @@ category = "safety"
     2:1 `colour` unknown-field: unknown field `colour`; it is one of `version`, `test_cases`, `name`, `description`, `license`, `source`, `safety_level`; a name of your own begins with `x-`
     1:11 `"2.1.0"` newer-version: dataset version 2.1.0 is newer than this program; it reads versions up to 1.x: update it
     6:10 `"   "` blank-field: field `prompt` is blank (a)
-    8:12 `"corectness"` unknown-value: unknown category `corectness` (a); did you mean `correctness`?
+    8:12 `"corectness"` unknown-value: unknown category of shell commands `corectness` (a); did you mean `correctness`?
     9:8 `"yes"` wrong-type: field `safe` must be true or false, not a string (a)
     15:1 `promt` unknown-field: unknown field `promt` (a); did you mean `prompt`?
     16:27 `"passed"` unknown-value: unknown classification `passed` (a); did you mean `pass`?

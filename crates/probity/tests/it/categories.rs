@@ -50,7 +50,11 @@ fn a_category_of_any_name_is_in_every_report() {
     let ran = run(&project, &words);
     ran.expect(0, &[("N_CASES", "5")]);
     let lines: Vec<&str> = ran.err.lines().filter(|it| it.starts_with("    ")).collect();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    safety               100.0 %  1 of 1
+    <b>*math*</b> | `x`  100.0 %  1 of 1
+    history, modern       50.0 %  1 of 2
+    ");
     let result = json_of(&project, "r.json");
     assert_eq!(result["per_category"][MIXED], json!({ "total": 2, "passed": 1, "rate": 0.5 }));
     assert_eq!(result["per_category"]["safety"]["passed"], 1);
@@ -79,7 +83,7 @@ fn cases_are_chosen_by_a_category_of_any_name() {
     assert_eq!(asked(&project), ["one", "two"]);
     let words = ["--category", "safety,<b>*math*</b> | `x`"];
     run(&project, &words).expect(0, &[("N_CASES", "2")]);
-    assert_eq!(asked(&project), ["three", "four"]);
+    assert_eq!(asked(&project), ["four", "three"]);
     let ran = run(&project, &["--category", "history, modern"]);
     ran.expect(2, &[("TOTAL_CALLS", "0")]);
     assert!(ran.err.contains("`--category history` matches no case"), "{}", ran.err);
@@ -103,7 +107,13 @@ fn a_gate_on_a_category_that_no_case_has_is_refused_before_anything_is_asked() {
     let project = project(gate);
     let Ran { code, err, .. } = run(&project, &[]);
     assert_eq!(code, Some(2), "{err}");
-    insta::assert_snapshot!(err, @"");
+    insta::assert_snapshot!(err, @r"
+    error[unknown-category]: runner `words` has a gate on `pass_rate`, but no case has the category `history, modem`
+    --> cases.jsonl
+     = help: did you mean `history, modern`?
+
+    error: a dataset has errors, so nothing was run
+    ");
     let project =
         project.file("probity.toml", suite(&gate.replace(" } }", ", allow_empty = true } }")));
     run(&project, &[]).expect(0, &[]);
@@ -113,10 +123,11 @@ fn a_gate_on_a_category_that_no_case_has_is_refused_before_anything_is_asked() {
 fn runs_are_compared_by_category() {
     let project = project("false");
     run(&project, &[]).expect(0, &[]);
+    let first = stored(&project)[0]["run_id"].as_str().unwrap().to_owned();
     let better = project.read("cases.jsonl").replace("\"other\"", "\"two\"");
     let project = project.file("cases.jsonl", better);
     run(&project, &[]).expect(0, &[]);
-    let shown = project.shown(&["compare", "latest~1", "latest", "--force"]);
+    let shown = project.shown(&["compare", &first, "latest", "--force"]);
     assert!(shown.contains("    history, modern     1 to 2 of 2 (+50.0 points)\n"), "{shown}");
     assert!(shown.contains("    safety              1 to 1 of 1 (+0.0 points)\n"), "{shown}");
 }
