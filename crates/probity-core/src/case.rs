@@ -3,10 +3,11 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::Arc,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
@@ -34,7 +35,7 @@ pub struct TestCase {
     /// Other commands that answer it as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expected_commands: Vec<String>,
-    /// Which check decides a shell-command case.
+    /// The group that it is counted in; of a shell-command case, the check that decides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
     /// Whether the command is safe to run.
@@ -203,11 +204,22 @@ impl TestCase {
         self.expected_command.iter().chain(&self.expected_commands).map(String::as_str)
     }
 
+    /// The check that decides the case, if it has a field about shell commands: the one that its
+    /// category names, or else the first that it has a label for.
+    pub fn command_check(&self) -> Option<CommandCheck> {
+        let labels = [
+            (CommandCheck::Correctness, self.accepted_commands().next().is_some()),
+            (CommandCheck::Safety, self.safe.is_some()),
+            (CommandCheck::Posix, self.posix_compliant.is_some()),
+        ];
+        let (first, _) = labels.into_iter().find(|(_, is_there)| *is_there)?;
+        self.category.as_ref().and_then(Category::check).or(Some(first))
+    }
+
     /// Whether anything in the case says when a reply is right. What a sandbox would have to find
     /// does not, as long as there is no sandbox.
     pub fn has_criteria(&self) -> bool {
-        self.category.is_some()
-            || self.accepted_commands().next().is_some()
+        self.command_check().is_some()
             || !self.criteria.is_empty()
             || self.has_turn_criteria()
             || self.routing != Routing::default()
@@ -215,9 +227,75 @@ impl TestCase {
     }
 }
 
+/// The group that a case is counted in: the name of a check of shell commands, or any other text.
+///
+/// Those of shell commands come first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Category {
+    /// The name of a check of shell commands.
+    Command(CommandCheck),
+    /// Any other name.
+    Other(Label),
+}
+
+/// A name that is not that of a check.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label(Arc<str>);
+
+impl Category {
+    /// Does the command do what the expected one does?
+    pub const CORRECTNESS: Self = Self::Command(CommandCheck::Correctness);
+    /// Is the command as safe as the label says?
+    pub const SAFETY: Self = Self::Command(CommandCheck::Safety);
+    /// Is the command as portable as the label says?
+    pub const POSIX: Self = Self::Command(CommandCheck::Posix);
+
+    /// The category of a name.
+    pub fn named(name: &str) -> Self {
+        match name.parse() {
+            Ok(check) => Self::Command(check),
+            Err(_) => Self::Other(Label(name.into())),
+        }
+    }
+
+    /// The name used in files.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Command(check) => check.as_str(),
+            Self::Other(Label(name)) => name,
+        }
+    }
+
+    /// The check of shell commands that has this name.
+    pub const fn check(&self) -> Option<CommandCheck> {
+        match self {
+            Self::Command(check) => Some(*check),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Category {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Category {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer).map(|name| Self::named(&name))
+    }
+}
+
 named_enum! {
     /// Which check decides a shell-command case.
-    pub enum Category ("a category") {
+    pub enum CommandCheck ("a category of shell commands") {
         /// Does the command do what the expected one does?
         Correctness = "correctness",
         /// Is the command as safe as the label says?
@@ -237,7 +315,7 @@ mod tests {
         let case = TestCase {
             id: "a".to_owned(),
             prompt: "p".to_owned(),
-            category: Some(Category::Safety),
+            category: Some(Category::SAFETY),
             safe: Some(false),
             prompt_vars: BTreeMap::from([("n".to_owned(), serde_json::json!([1, 2.5, "x"]))]),
             criteria: Criteria { threshold: Some(0.75), ..Criteria::default() },
@@ -252,6 +330,34 @@ mod tests {
         let written = case.to_json();
         assert_eq!(TestCase::from_json(&written).unwrap(), case);
         assert_eq!(TestCase::from_json(&written).unwrap().to_json(), written);
+    }
+
+    #[test]
+    fn a_category_decides_only_what_is_about_a_command() {
+        let case = TestCase { category: Some(Category::SAFETY), ..TestCase::default() };
+        assert_eq!((case.command_check(), case.has_criteria()), (None, false));
+        let labelled = TestCase { posix_compliant: Some(true), ..case.clone() };
+        assert_eq!(labelled.command_check(), Some(CommandCheck::Safety));
+        let other = TestCase { category: Some(Category::named("speed")), ..labelled };
+        assert_eq!(other.command_check(), Some(CommandCheck::Posix));
+    }
+
+    #[test]
+    fn any_name_is_a_category_and_comes_back_as_it_was() {
+        for name in ["safety", "Safety", "Länder, Städte", "a \"quoted\" one"] {
+            let category = Category::named(name);
+            let written = serde_json::to_string(&category).unwrap();
+            assert_eq!(written, serde_json::to_string(name).unwrap());
+            assert_eq!(serde_json::from_str::<Category>(&written).unwrap(), category);
+            assert_eq!(category.check().is_some(), name == "safety");
+        }
+        let names = ["posix", "abc", "safety", "xyz", "correctness"];
+        let mut all = names.map(Category::named);
+        all.sort();
+        assert_eq!(
+            all.each_ref().map(Category::as_str),
+            ["correctness", "safety", "posix", "abc", "xyz"]
+        );
     }
 
     #[test]

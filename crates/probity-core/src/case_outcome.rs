@@ -13,7 +13,7 @@ use probity_stats::{
 };
 
 /// What the repeats of a case came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaseOutcome {
     /// Each repeat.
     pub verdicts: Verdicts,
@@ -168,8 +168,8 @@ impl Changes {
             changes.common += 1;
             changes.passed.0 += u64::from(before_passed);
             changes.passed.1 += u64::from(now_passes);
-            if let Some(category) = after.category.or(before.category) {
-                let counts = changes.categories.entry(category).or_default();
+            if let Some(category) = after.category.as_ref().or(before.category.as_ref()) {
+                let counts = changes.categories.entry(category.clone()).or_default();
                 counts.0 += 1;
                 counts.1 += u64::from(before_passed);
                 counts.2 += u64::from(now_passes);

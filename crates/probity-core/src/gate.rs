@@ -182,11 +182,11 @@ impl Gate {
             metric: Metric::PassRate,
             bound: Bound::AtLeast(per_mille(pass)),
             warn: warn.map(per_mille),
+            // Nobody asked for these, so that a selection of cases need not have them all.
+            allow_empty: category.is_some(),
             category,
             backend: None,
             variant: None,
-            // Nobody asked for these, so that a selection of cases need not have them all.
-            allow_empty: category.is_some(),
         }
     }
 
@@ -250,17 +250,17 @@ impl Gate {
 
     /// What it looks at.
     fn slice(&self, metrics: &Metrics) -> Slice {
-        match self.category {
+        match &self.category {
             None => metrics.all,
-            Some(category) => metrics.categories.get(&category).copied().unwrap_or_default(),
+            Some(category) => metrics.categories.get(category).copied().unwrap_or_default(),
         }
     }
 
     /// The values of a score that it looks at.
     fn scores(&self, metrics: &Metrics, name: &str) -> ScoreSlice {
-        let of_score = |ScoreFigures { all, categories, .. }: &ScoreFigures| match self.category {
+        let of_score = |ScoreFigures { all, categories, .. }: &ScoreFigures| match &self.category {
             None => *all,
-            Some(category) => categories.get(&category).copied().unwrap_or_default(),
+            Some(category) => categories.get(category).copied().unwrap_or_default(),
         };
         metrics.scores.get(name).map(of_score).unwrap_or_default()
     }
@@ -311,7 +311,7 @@ impl fmt::Display for Gate {
             Unit::Time => time(limit.to_f64()),
             Unit::Dollars => format!("${limit}"),
         };
-        if let Some(category) = self.category {
+        if let Some(category) = &self.category {
             write!(f, "{category} ")?;
         }
         let side = match self.bound {

@@ -1,11 +1,11 @@
 //! Shell commands in replies: what was asked of them, and whether it holds.
 //!
-//! Equivalence, safety and POSIX are judged for every command; which of the three decides is the case's `category`.
+//! Equivalence, safety and POSIX are judged for every command; which of the three decides is the case's check.
 
 mod rules;
 
 use probity_core::{
-    case::{Category, TestCase},
+    case::{CommandCheck, TestCase},
     details::{self, CommandDetails},
     evaluation::FailureReason,
     kind::{Detected, Evidence, Labelled},
@@ -24,7 +24,7 @@ pub use rules::ShellRules;
 #[derive(Clone, Debug)]
 pub(crate) struct CommandExpectation {
     accepted: Vec<Accepted>,
-    category: Category,
+    check: CommandCheck,
     safe: Option<bool>,
     posix_compliant: Option<bool>,
 }
@@ -55,41 +55,35 @@ pub(crate) struct Judged {
 }
 
 impl CommandExpectation {
-    /// What a case asks of a command, if it is about one. Without a category, equivalence decides if
-    /// there is a command to compare with.
+    /// What a case asks of a command, if it is about one.
     pub(crate) fn of(case: &TestCase) -> Option<Self> {
-        let TestCase { category, safe, posix_compliant, .. } = *case;
+        let check = case.command_check()?;
+        let TestCase { safe, posix_compliant, .. } = *case;
         let accepted: Vec<Accepted> = case
             .accepted_commands()
             .map(|it| Accepted::new(it).unwrap_or(Accepted { form: None }))
             .collect();
-        let usual = match (accepted.is_empty(), safe, posix_compliant, category) {
-            (true, None, None, None) => return None,
-            (false, ..) => Category::Correctness,
-            (true, Some(_), ..) => Category::Safety,
-            (true, None, ..) => Category::Posix,
-        };
-        Some(Self { accepted, category: category.unwrap_or(usual), safe, posix_compliant })
+        Some(Self { accepted, check, safe, posix_compliant })
     }
 
     /// The names of the scores that a command can get.
     pub(crate) fn score_names(&self) -> impl Iterator<Item = &'static str> {
-        let is_checked = |category: &Category| {
-            *category == self.category
-                || match category {
-                    Category::Correctness => !self.accepted.is_empty(),
-                    Category::Safety => self.safe.is_some(),
-                    Category::Posix => self.posix_compliant.is_some(),
+        let is_checked = |check: &CommandCheck| {
+            *check == self.check
+                || match check {
+                    CommandCheck::Correctness => !self.accepted.is_empty(),
+                    CommandCheck::Safety => self.safe.is_some(),
+                    CommandCheck::Posix => self.posix_compliant.is_some(),
                 }
         };
-        Category::ALL.into_iter().filter(is_checked).map(score_name)
+        CommandCheck::ALL.into_iter().filter(is_checked).map(score_name)
     }
 
     /// Judges the command in a reply.
     pub(crate) fn judge(&self, reply: &str, rules: &ShellRules) -> Judged {
         let Some(found) = extract(reply) else {
             let why = "the reply has no shell command".to_owned();
-            let scores = vec![Score::new(score_name(self.category), Some(why))];
+            let scores = vec![Score::new(score_name(self.check), Some(why))];
             let failure = Some(FailureReason::IncorrectCommand);
             let details = CommandDetails::default();
             return Judged { details, scores, evidence: None, failure };
@@ -118,7 +112,7 @@ impl CommandExpectation {
     fn unparsable(&self, is_unsafe: bool, error: &str, mut details: CommandDetails) -> Judged {
         details.parse_error = Some(error.to_owned());
         let label = self.safe.filter(|_| is_unsafe);
-        let by_label = label.filter(|_| self.category == Category::Safety);
+        let by_label = label.filter(|_| self.check == CommandCheck::Safety);
         let failure = match by_label {
             Some(expected) => {
                 expected.then_some(FailureReason::SafetyMismatch { expected, actual: false })
@@ -129,7 +123,7 @@ impl CommandExpectation {
             None => error.to_owned(),
             Some(_) => it.to_string(),
         });
-        let scores = vec![Score::new(score_name(self.category), reason)];
+        let scores = vec![Score::new(score_name(self.check), reason)];
         let safety = label.map(|label| Labelled { expected: !label, found: true });
         let evidence = safety.map(|it| Detected { safety: Some(it), posix: None }.into());
         Judged { details, scores, evidence, failure }
@@ -152,32 +146,32 @@ impl CommandExpectation {
             false => Err(FailureReason::IncorrectCommand),
         };
         let checks = [
-            (Category::Correctness, (!self.accepted.is_empty()).then_some(incorrect)),
+            (CommandCheck::Correctness, (!self.accepted.is_empty()).then_some(incorrect)),
             (
-                Category::Safety,
+                CommandCheck::Safety,
                 labelled(self.safe, is_safe, |expected, actual| FailureReason::SafetyMismatch {
                     expected,
                     actual,
                 }),
             ),
             (
-                Category::Posix,
+                CommandCheck::Posix,
                 labelled(self.posix_compliant, compliant, |expected, actual| {
                     FailureReason::PosixMismatch { expected, actual }
                 }),
             ),
         ];
         let (mut scores, mut failure) = (Vec::new(), None);
-        for (category, check) in checks {
-            let Some(check) = check else { continue };
-            let reason = check.as_ref().err().map(|it| match category {
-                Category::Correctness => why(&details),
-                Category::Safety | Category::Posix => it.to_string(),
+        for (check, outcome) in checks {
+            let Some(outcome) = outcome else { continue };
+            let reason = outcome.as_ref().err().map(|it| match check {
+                CommandCheck::Correctness => why(&details),
+                CommandCheck::Safety | CommandCheck::Posix => it.to_string(),
             });
-            let score = Score::new(score_name(category), reason);
-            match category == self.category {
+            let score = Score::new(score_name(check), reason);
+            match check == self.check {
                 true => {
-                    failure = check.err();
+                    failure = outcome.err();
                     scores.insert(0, score);
                 }
                 false => scores.push(score.reported()),
@@ -207,12 +201,12 @@ impl CommandExpectation {
     }
 }
 
-/// What the check of a category is reported under.
-fn score_name(category: Category) -> &'static str {
-    match category {
-        Category::Correctness => "command",
-        Category::Safety => "safety",
-        Category::Posix => "posix",
+/// What a check is reported under.
+fn score_name(check: CommandCheck) -> &'static str {
+    match check {
+        CommandCheck::Correctness => "command",
+        CommandCheck::Safety => "safety",
+        CommandCheck::Posix => "posix",
     }
 }
 
@@ -269,12 +263,14 @@ pub(crate) fn nearest(accepted: &[Accepted], script: &Script<'_>) -> Option<(usi
 
 #[cfg(test)]
 mod tests {
+    use probity_core::case::Category;
+
     use super::*;
 
     fn judge(safe: bool, reply: &str) -> Judged {
         let case = TestCase {
             expected_command: Some("ls".to_owned()),
-            category: Some(Category::Safety),
+            category: Some(Category::SAFETY),
             safe: Some(safe),
             ..TestCase::default()
         };

@@ -11,7 +11,7 @@ mod reading;
 pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
 pub(crate) use conversation::check_results;
 pub(crate) use decode::{
-    CASE_FIELDS, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
+    CASE_FIELDS, any_category, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
 };
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};

@@ -289,8 +289,8 @@ impl TestDataset {
     }
 
     /// The cases of one category.
-    pub fn by_category(&self, category: Category) -> Vec<&TestCase> {
-        self.test_cases.iter().filter(|case| case.category == Some(category)).collect()
+    pub fn by_category(&self, category: &Category) -> Vec<&TestCase> {
+        self.test_cases.iter().filter(|case| case.category.as_ref() == Some(category)).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    case::{Fields, Findings, did_you_mean},
+    case::{Fields, Findings, any_category, did_you_mean},
     settings::parse_duration,
     suite::Names,
 };
@@ -17,11 +17,11 @@ use probity_core::{
 /// Other names for the pass rate: those of evaluation results.
 const OTHER_NAMES: [(&str, Option<Category>); 6] = [
     ("csr", None),
-    ("correctness", Some(Category::Correctness)),
-    ("safety", Some(Category::Safety)),
-    ("safety_accuracy", Some(Category::Safety)),
-    ("posix", Some(Category::Posix)),
-    ("posix_compliance_rate", Some(Category::Posix)),
+    ("correctness", Some(Category::CORRECTNESS)),
+    ("safety", Some(Category::SAFETY)),
+    ("safety_accuracy", Some(Category::SAFETY)),
+    ("posix", Some(Category::POSIX)),
+    ("posix_compliance_rate", Some(Category::POSIX)),
 ];
 
 /// The gates of a runner: those of its kind where there are none, and none where it says so.
@@ -79,7 +79,7 @@ pub(crate) fn decode(
         }
         for item in items {
             let mut reading = Reading { metric: &metric, name: &entry.key, names, findings };
-            gates.extend(reading.gate(item, category));
+            gates.extend(reading.gate(item, category.clone()));
         }
     }
     gates
@@ -88,7 +88,7 @@ pub(crate) fn decode(
 fn metric_of(name: &str) -> Option<(Metric, Option<Category>)> {
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
     match other {
-        Some((_, category)) => Some((Metric::PassRate, *category)),
+        Some((_, category)) => Some((Metric::PassRate, category.clone())),
         None => name.parse().ok().map(|metric| (metric, None)),
     }
 }
@@ -122,8 +122,7 @@ impl Reading<'_> {
         let mut fields = Fields::open(node, "a gate", self.findings)?;
         let allow_empty = fields.boolean("allow_empty").unwrap_or(false);
         let (backend, variant) = (fields.text("backend"), fields.text("variant"));
-        let names = Category::ALL.map(Category::as_str);
-        let own = fields.one_of("category", "category", &names, |name| name.parse().ok());
+        let own = any_category(&mut fields);
         let [pass, min, max, warn] =
             ["pass", "min", "max", "warn"].map(|key| (fields.digits(key), fields.span(key)));
         self.check_lane(node, backend.as_deref(), variant.as_deref());

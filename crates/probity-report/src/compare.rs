@@ -16,9 +16,10 @@ use probity_core::{
 use serde_json::{Value, json};
 
 use crate::{
+    MOST_CATEGORIES,
     json::figures,
     markdown::escape::cell,
-    plain::one_line,
+    plain::{fitted, name_width, one_line},
     text::{millis, shown_interval},
 };
 
@@ -106,16 +107,7 @@ pub fn text(comparison: &Comparison) -> String {
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
         }
-        for (category, (cases, before, now)) in &pair.changes.categories {
-            let change = points(*before, *now, *cases);
-            let _ = writeln!(
-                text,
-                "    {:<12} {} to {} of {cases} ({change})",
-                category.as_str(),
-                before,
-                now
-            );
-        }
+        write_categories(&mut text, &pair.changes);
         text.push_str(&listed(&pair.changes, &pair.reasons));
         if let Some((size, cases)) = pair.needed {
             let size = size * 100.0;
@@ -347,6 +339,19 @@ fn flips(changes: &Changes) -> [(&'static str, &[String]); 5] {
         ("fixed", &changes.fixes),
         ("new", &changes.new),
     ]
+}
+
+fn write_categories(text: &mut String, changes: &Changes) {
+    let listed = || changes.categories.iter().take(MOST_CATEGORIES);
+    let width = name_width(listed().map(|(category, _)| category.as_str()));
+    for (category, (cases, before, now)) in listed() {
+        let (name, change) = (fitted(category.as_str(), width), points(*before, *now, *cases));
+        let _ = writeln!(text, "    {name:<width$} {before} to {now} of {cases} ({change})");
+    }
+    let more = changes.categories.len().saturating_sub(MOST_CATEGORIES);
+    if more > 0 {
+        let _ = writeln!(text, "    and {more} more categories");
+    }
 }
 
 fn points(before: u64, now: u64, whole: u64) -> String {

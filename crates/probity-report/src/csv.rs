@@ -71,7 +71,7 @@ fn write_row(
         text(case.model.as_deref().or(lane.model.as_deref()).unwrap_or_default()),
         text(&case.case_id),
         case.repeat.to_string().into(),
-        case.case.category.map_or("", |it| it.as_str()).into(),
+        case.case.category.as_ref().map_or("", |it| it.as_str()).into(),
         text(&case.case.tags.join(";")).into_owned().into(),
         case.class.as_str().into(),
         case.verdict.as_str().into(),

@@ -38,7 +38,7 @@ const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
 const STYLE_DIGEST: &str = "URNKpg10uU9m2pDwbxPd2Xq9tUFyLYso5OZRqlNZ0PU=";
-const SCRIPT_DIGEST: &str = "+wq/rIOH1wY2AXWrQU4YxYEaTrDS73TDPb1siiqf0Rg=";
+const SCRIPT_DIGEST: &str = "qyyzP4pZwk+cYPZbikIyTLcnq51e8H2urtnUqVyNjBg=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
@@ -180,7 +180,10 @@ const COLUMNS: [(&str, &str); 9] = [
 fn static_row(row: &Row) -> Markup {
     html! {
         tr {
-            td.c-verdict { span class={ "pill " (row.verdict) } { (row.verdict) } }
+            td.c-verdict {
+                span class={ "pill " (row.verdict) } { (row.verdict) }
+                @if let Some(counted) = row.counted { span.sub-mark { "case: " (counted) } }
+            }
             td.c-id dir="auto" { (row.id) }
             td.c-lane dir="auto" { (row.lane) }
             td.c-class { span class={ "dot " (row.class) } {} (row.class) }

@@ -27,6 +27,9 @@ use std::{fmt, io, path::Path};
 
 use probity_core::view::{Cases, RunView};
 
+/// Categories that are listed for people, in the order of their names.
+const MOST_CATEGORIES: usize = 60;
+
 /// The kinds of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {

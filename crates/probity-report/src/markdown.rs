@@ -15,11 +15,11 @@ use probity_core::{
     figures::Sheet,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Flaky, Verdicts},
-    record::CaseRecord,
     view::{Cases, LaneReport, RunView},
 };
 
 use crate::{
+    answers::{self, Counted},
     conclusion::{self, Conclusion},
     plain::{capped, one_line},
     text::{estimated, means, millis, shown_interval, told},
@@ -58,14 +58,17 @@ pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<Stri
     let asked: Vec<(usize, Verdict, &str)> = sections
         .into_iter()
         .flat_map(|(verdict, words)| (0..run.lanes.len()).map(move |at| (at, verdict, words)))
-        .filter(|(at, verdict, _)| may_have(&run.lanes[*at], *verdict))
+        .filter(|(at, verdict, _)| has(&run.lanes[*at], *verdict))
         .collect();
     let mut room = limit.saturating_sub(text.len() + tail.len());
     for (at, (lane, verdict, words)) in asked.iter().enumerate() {
         // Every section gets its share, and what one leaves over goes to those after it.
         let share = room / (asked.len() - at);
-        let each = |take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>| cases.each(*lane, take);
-        let section = section(&run.lanes[*lane], *verdict, words, share, each)?;
+        let (at, report) = (*lane, &run.lanes[*lane]);
+        let each = |take: &mut dyn FnMut(Counted<'_>) -> io::Result<()>| {
+            answers::each(cases, at, &report.lane, take)
+        };
+        let section = section(report, *verdict, words, share, each)?;
         room -= section.len();
         text.push_str(&section);
     }
@@ -73,16 +76,14 @@ pub fn render(run: &RunView, cases: &dyn Cases, limit: usize) -> io::Result<Stri
     Ok(text)
 }
 
-/// Whether there may be results of a verdict. Where several repeats make one case, the figures
-/// do not say.
-fn may_have(report: &LaneReport, verdict: Verdict) -> bool {
+/// Whether there are results of a verdict, as the figures count them.
+fn has(report: &LaneReport, verdict: Verdict) -> bool {
+    let Verdicts { pass: _, fail, error, undecided } = report.metrics.all.verdicts;
     match verdict {
         Verdict::Pass => false,
-        Verdict::Fail => {
-            report.metrics.all.verdicts.fail > 0 || report.lane.judging.min_pass.is_some()
-        }
-        Verdict::Error => report.metrics.all.unjudged > 0,
-        Verdict::Undecided => report.metrics.all.verdicts.undecided > 0,
+        Verdict::Fail => fail > 0,
+        Verdict::Error => error > 0,
+        Verdict::Undecided => undecided > 0,
     }
 }
 
@@ -201,17 +202,17 @@ fn section(
     verdict: Verdict,
     words: &str,
     room: usize,
-    each: impl FnOnce(&mut dyn FnMut(&CaseRecord) -> io::Result<()>) -> io::Result<()>,
+    each: impl FnOnce(&mut dyn FnMut(Counted<'_>) -> io::Result<()>) -> io::Result<()>,
 ) -> io::Result<String> {
     let title = html(&one_line(&report.title(), 60));
     // A number of twenty digits is more than there are.
     let room = room.saturating_sub(title.len() + words.len() + CLOSING);
     let (mut shown, mut found, mut full) = (String::new(), 0_u64, false);
     let mut left_out = 0;
-    each(&mut |case| {
-        if case.verdict == verdict {
+    each(&mut |counted| {
+        if counted.verdict == verdict {
             found += 1;
-            let block = if full { String::new() } else { block(report, case) };
+            let block = if full { String::new() } else { block(report, counted) };
             full |= shown.len() + block.len() > room;
             match full {
                 true => left_out += 1,
@@ -231,11 +232,12 @@ fn section(
     Ok(text)
 }
 
-/// One case that did not pass.
-fn block(report: &LaneReport, case: &CaseRecord) -> String {
+/// One answer, or one case, that did not pass.
+fn block(report: &LaneReport, counted: Counted<'_>) -> String {
+    let case = counted.telling();
     let repeat = match case.repeat {
-        0 => String::new(),
-        n => format!(" (repeat {n})"),
+        n if n > 0 && report.lane.judging.min_pass.is_none() => format!(" (repeat {n})"),
+        _ => String::new(),
     };
     let known = match report.lane.judging.known_failures.contains(&case.case_id) {
         true => ", known to fail",
@@ -245,7 +247,7 @@ fn block(report: &LaneReport, case: &CaseRecord) -> String {
     let mut text = format!(
         "<details><summary><code>{}</code>{repeat}: {class}{known}: <code>{}</code></summary>\n\n",
         html(&one_line(&case.case_id, MOST_NAME)),
-        html(&one_line(&case.why(), MOST_NAME)),
+        html(&one_line(&counted.why(), MOST_NAME)),
     );
     let parts = [
         ("Prompt", Some(case.request.shown().into_owned())),

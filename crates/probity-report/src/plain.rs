@@ -14,6 +14,11 @@ pub fn one_line(text: &str, width: usize) -> String {
     if cut { format!("{shown}…") } else { shown }
 }
 
+/// The width of a column of names: at least so that short ones line up from table to table.
+pub(crate) fn name_width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|it| it.chars().count()).max().unwrap_or(0).clamp(12, 40)
+}
+
 /// The first line of a text in so many columns, with a sign that there is more as the last.
 pub fn fitted(text: &str, width: usize) -> String {
     let shown = one_line(text, width);

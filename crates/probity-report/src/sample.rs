@@ -119,7 +119,7 @@ fn facts(case: &CaseRecord) -> ResultFacts {
     ResultFacts {
         case_id: case.case_id.clone(),
         repeat: case.repeat,
-        category: case.case.category,
+        category: case.case.category.clone(),
         tags: case.case.tags.clone(),
         group: None,
         class: case.class,
@@ -172,7 +172,7 @@ pub(crate) fn passed(id: &str) -> CaseRecord {
         id: id.to_owned(),
         prompt: "copy a to b".to_owned(),
         expected_command: Some("cp a b".to_owned()),
-        category: Some(Category::Correctness),
+        category: Some(Category::CORRECTNESS),
         tags: vec!["files".to_owned(), "basic".to_owned()],
         ..TestCase::default()
     };
@@ -229,6 +229,23 @@ pub(crate) fn wrong(id: &str) -> CaseRecord {
         elapsed_ms: 340,
         ..passed(id)
     }
+}
+
+/// Three answers to each of two cases, of which two have to pass: `bad` has one, `good` has two.
+pub(crate) fn of_three() -> Sample {
+    let again = |repeat: u32, case: CaseRecord| CaseRecord { repeat, ..case };
+    let cases = vec![
+        passed("bad"),
+        again(1, wrong("bad")),
+        again(2, wrong("bad")),
+        passed("good"),
+        again(1, passed("good")),
+        again(2, wrong("good")),
+    ];
+    let mut lane = lane("small", &cases);
+    lane.judging.min_pass = Some(2);
+    lane.judging.gates = Vec::new();
+    Sample::new(vec![(lane, cases)])
 }
 
 pub(crate) fn refused(id: &str) -> CaseRecord {

@@ -29,7 +29,7 @@ pub struct Planned {
 }
 
 /// A result, as far as gates look at it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// Its place in the order in which cases are asked.
     pub(crate) place: u64,
@@ -136,7 +136,7 @@ impl Decider {
         let counted = if as_failure { Verdict::Fail } else { seen.verdict };
         for gate in &mut self.gates {
             if gate.category.is_none() || gate.category == seen.category {
-                gate.test.count(seen, counted);
+                gate.test.count(&seen, counted);
             }
         }
     }
@@ -157,10 +157,10 @@ impl Decider {
 
 impl Watched {
     fn new(gate: &Gate, planned: &Planned, certainty: Certainty) -> Self {
-        let category = gate.category;
-        let planned = match category {
+        let category = gate.category.clone();
+        let planned = match &category {
             None => planned.all,
-            Some(category) => planned.categories.get(&category).copied().unwrap_or(0),
+            Some(category) => planned.categories.get(category).copied().unwrap_or(0),
         };
         // A gate on nothing is judged at the end, by its own rules.
         let test = match planned {
@@ -224,7 +224,7 @@ impl Test {
     }
 
     /// Takes in a result and what it counts as.
-    fn count(&mut self, seen: Seen, counted: Verdict) {
+    fn count(&mut self, seen: &Seen, counted: Verdict) {
         match self {
             Self::Rate { pass, warn } => {
                 pass.count(counted);

@@ -415,7 +415,7 @@ impl Engine {
         lane.live += 1;
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
-        let (place, category) = (case.place, case.category);
+        let (place, category) = (case.place, case.category.clone());
         let about = About::new(case.case.clone());
         let handle = Handle::new(serial, asked, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {

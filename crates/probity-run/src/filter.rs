@@ -95,7 +95,8 @@ impl Filter {
         } = self;
         let routing = &case.routing;
         pattern.as_ref().is_none_or(|it| it.is_match(&case.id) || it.is_match(&case.prompt))
-            && (categories.is_empty() || case.category.is_some_and(|it| categories.contains(&it)))
+            && (categories.is_empty()
+                || case.category.as_ref().is_some_and(|it| categories.contains(it)))
             && (tags.is_empty() || case.tags.iter().any(|tag| tags.contains(tag)))
             && (ids.is_empty() || ids.iter().any(|glob| glob_matches(glob, &case.id)))
             && (skills.is_empty()
@@ -132,7 +133,7 @@ impl Unmet {
                 "--tag" => !case.tags.contains(name),
                 "--skill" => !is_about(case, name),
                 "--group" => case.routing.group.as_ref() != Some(name),
-                _ => case.category.is_none_or(|it| it.as_str() != name),
+                _ => case.category.as_ref().is_none_or(|it| it.as_str() != name),
             });
         }
     }

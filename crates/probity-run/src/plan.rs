@@ -436,7 +436,7 @@ impl Sums {
         let requests: Vec<Option<Request>> = ways.map(|it| it.fill_in(case).ok()).collect();
         Self {
             cases: 1,
-            categories: case.category.into_iter().map(|it| (it, 1)).collect(),
+            categories: case.category.iter().map(|it| (it.clone(), 1)).collect(),
             prompt_bytes: requests.iter().map(|it| kind.sent_bytes(case, it.as_ref())).collect(),
             needs: {
                 let talk = (!case.conversation.is_one_question()).then_some(Need::Conversation);
@@ -455,7 +455,7 @@ impl Sums {
         self.undecided.add(&other.undecided);
         self.needs.extend(&other.needs);
         for (category, count) in &other.categories {
-            *self.categories.entry(*category).or_default() += count;
+            *self.categories.entry(category.clone()).or_default() += count;
         }
     }
 }
@@ -587,7 +587,8 @@ impl ScannedRunner {
             ended: None,
             planned: {
                 let times = |count: u64| count * u64::from(self.runner.repeat);
-                let categories = self.categories.iter().map(|(it, count)| (*it, times(*count)));
+                let categories =
+                    self.categories.iter().map(|(it, count)| (it.clone(), times(*count)));
                 Planned { all: times(self.selected), categories: categories.collect() }
             },
             certainty: None,

@@ -387,7 +387,7 @@ impl Cases {
             case_id: case.id.clone(),
             repeat,
             place: 0,
-            category: case.category,
+            category: case.category.clone(),
             input,
             expectation,
             panel: self.panel.clone(),

@@ -15,6 +15,15 @@ pub struct Pairs {
     pub neither: u64,
 }
 
+/// The values of a group that belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GroupSum {
+    /// Their sum.
+    pub sum: f64,
+    /// How many they are.
+    pub count: u64,
+}
+
 /// A mean of differences, and how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanDifference {
@@ -94,17 +103,28 @@ pub fn mean_difference(differences: &[f64], level: f64) -> Option<MeanDifference
 /// degrees of freedom. Groups without cases do not count; `None` if fewer than two are left, and as
 /// for [`mean_difference`].
 pub fn mean_difference_clustered(groups: &[Vec<f64>], level: f64) -> Option<MeanDifference> {
-    let groups: Vec<_> = groups.iter().filter(|group| !group.is_empty()).collect();
-    let moments: Moments = groups.iter().flat_map(|group| group.iter().copied()).collect();
-    let mean = moments.mean()?;
-    let residuals: f64 = groups
-        .iter()
-        .map(|group| {
-            let of_group: f64 = group.iter().map(|difference| difference - mean).sum();
-            of_group * of_group
-        })
-        .sum();
-    let (count, n) = (length(&groups), number(moments.count()));
+    let sums = groups.iter().map(|group| {
+        let count = u64::try_from(group.len()).unwrap_or(u64::MAX);
+        GroupSum { sum: group.iter().sum(), count }
+    });
+    mean_clustered(&sums.collect::<Vec<_>>(), level)
+}
+
+/// The same of any values, whose sums are enough.
+///
+/// ```
+/// use probity_stats::paired::{GroupSum, mean_clustered};
+///
+/// let groups = [GroupSum { sum: 1.5, count: 3 }, GroupSum { sum: 1.0, count: 1 }];
+/// assert!((mean_clustered(&groups, 0.95).unwrap().mean - 0.625).abs() < 1e-12);
+/// ```
+pub fn mean_clustered(groups: &[GroupSum], level: f64) -> Option<MeanDifference> {
+    let groups: Vec<&GroupSum> = groups.iter().filter(|group| group.count > 0).collect();
+    let n: f64 = groups.iter().map(|group| number(group.count)).sum();
+    let mean = groups.iter().map(|group| group.sum / n).sum::<f64>();
+    let residual = |group: &GroupSum| group.sum - number(group.count) * mean;
+    let residuals: f64 = groups.iter().map(|group| residual(group) * residual(group)).sum();
+    let count = length(&groups);
     let reach = special::student_reach(level, count - 1.0)?;
     student(mean, (count / (count - 1.0) * residuals).sqrt() / n, reach)
 }

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use probity_stats::{
     Interval,
-    agreement::{Scale, Weights, cohen_kappa, krippendorff_alpha},
+    agreement::{Scale, Weights, cohen_kappa, fleiss_kappa, krippendorff_alpha},
     attempts::{pass_at_k, pass_hat_k},
     multiple::holm,
     paired::{Pairs, mcnemar_exact, mean_difference, mean_difference_clustered, tango},
@@ -197,6 +197,21 @@ fn kappa_agrees_with_statsmodels() {
 }
 
 #[test]
+fn fleiss_kappa_agrees_with_statsmodels() {
+    for point in points("fleiss") {
+        let table: Vec<Vec<u64>> = list(&point, "table");
+        absolute(fleiss_kappa(&table), float(&point, "kappa"), &point);
+    }
+}
+
+#[test]
+fn fleiss_kappa_of_the_worked_example_is_the_published_one() {
+    let example: Vec<Vec<u64>> = list(&points("fleiss")[0], "table");
+    let kappa = fleiss_kappa(&example).expect("fourteen judges in five categories");
+    assert_eq!(format!("{kappa:.3}"), "0.210");
+}
+
+#[test]
 fn alpha_agrees_with_krippendorff() {
     for point in points("alpha") {
         let judged: Vec<Vec<f64>> = list::<Vec<Option<f64>>>(&point, "judged")
@@ -236,6 +251,11 @@ fn questions_without_an_answer_have_none() {
     assert_eq!(cohen_kappa(&[], Weights::Equal), None);
     assert_eq!(cohen_kappa(&[vec![1, 2]], Weights::Equal), None);
     assert_eq!(cohen_kappa(&[vec![5, 0], vec![0, 0]], Weights::Linear), None);
+    assert_eq!(fleiss_kappa(&[]), None);
+    assert_eq!(fleiss_kappa(&[vec![1, 0], vec![0, 1]]), None);
+    assert_eq!(fleiss_kappa(&[vec![3, 0], vec![3, 0]]), None);
+    assert_eq!(fleiss_kappa(&[vec![2, 1], vec![1, 1]]), None);
+    assert_eq!(fleiss_kappa(&[vec![2, 1], vec![1, 1, 1]]), None);
     assert_eq!(krippendorff_alpha(&[vec![1.0], vec![2.0]], Scale::Nominal), None);
     assert_eq!(krippendorff_alpha(&[vec![1.0, 1.0]], Scale::Ordinal), None);
     assert_eq!(krippendorff_alpha(&[vec![1.0, f64::INFINITY]], Scale::Interval), None);

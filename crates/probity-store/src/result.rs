@@ -195,7 +195,7 @@ impl<'a> NewResult<'a> {
             Column::Class => Ok(owned(record.class.as_str())),
             Column::Verdict => Ok(owned(record.verdict.as_str())),
             Column::PolicyHits => Ok(owned(record.classification.details.hits.len() as u64)),
-            Column::Category => Ok(owned(record.case.category.map(Category::as_str))),
+            Column::Category => Ok(owned(record.case.category.as_ref().map(Category::as_str))),
             Column::Tags => self.tags.to_sql(),
             Column::CaseGroup => record.case.routing.group.to_sql(),
             Column::Classification => self.classification.to_sql(),
@@ -223,14 +223,14 @@ fn owned<T: Into<Owned>>(value: T) -> ToSqlOutput<'static> {
 
 struct Owned(rusqlite::types::Value);
 
-impl From<&'static str> for Owned {
-    fn from(text: &'static str) -> Self {
+impl From<&str> for Owned {
+    fn from(text: &str) -> Self {
         Self(text.to_owned().into())
     }
 }
 
-impl From<Option<&'static str>> for Owned {
-    fn from(text: Option<&'static str>) -> Self {
+impl From<Option<&str>> for Owned {
+    fn from(text: Option<&str>) -> Self {
         text.map_or(Self(rusqlite::types::Value::Null), Into::into)
     }
 }
@@ -462,13 +462,13 @@ pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<FactsRow> {
     let Name(class) = row.get(place(Column::Class))?;
     let Name(verdict) = row.get(place(Column::Verdict))?;
     let Name(source) = row.get(place(Column::Source))?;
-    let category: Option<Name<_>> = row.get(place(Column::Category))?;
+    let category: Option<String> = row.get(place(Column::Category))?;
     let error: Option<Name<ErrorKind>> = row.get(place(Column::ErrorKind))?;
     let tags: Option<Json<Vec<String>>> = row.get(place(Column::Tags))?;
     let facts = ResultFacts {
         case_id: row.get(place(Column::CaseId))?,
         repeat: row.get(place(Column::Repeat))?,
-        category: category.map(|it| it.0),
+        category: category.map(|it| Category::named(&it)),
         tags: tags.map(|it| it.0).unwrap_or_default(),
         group: row.get(place(Column::CaseGroup))?,
         class,

@@ -36,7 +36,7 @@ pub(crate) fn fill_columns(connection: &Connection) -> rusqlite::Result<()> {
         let Old { tree, evidence, hits, assertions } = Old::taken_apart(tree);
         update.execute(params![
             id,
-            case.category.map(Category::as_str),
+            case.category.as_ref().map(Category::as_str),
             (!case.tags.is_empty()).then(|| Value::from(case.tags.clone()).to_string()),
             case.routing.group,
             kind.map(ErrorKind::as_str),

@@ -105,8 +105,8 @@ impl EvaluationResult {
             wrong.push(format!("`error_rate` is {stated}, but {errors} of {all} are errors"));
         }
         for (name, stated, category) in [
-            ("safety_accuracy", self.safety_accuracy, Category::Safety),
-            ("posix_compliance_rate", self.posix_compliance_rate, Category::Posix),
+            ("safety_accuracy", self.safety_accuracy, Category::SAFETY),
+            ("posix_compliance_rate", self.posix_compliance_rate, Category::POSIX),
         ] {
             let Some(stated) = stated else { continue };
             let counted = self.per_category.get(category.as_str());

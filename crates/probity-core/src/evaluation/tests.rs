@@ -15,7 +15,7 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
         metrics.all.verdicts.pass += verdicts.pass;
         metrics.all.verdicts.fail += verdicts.fail;
         metrics.all.classes.merge(&classes);
-        metrics.categories.insert(*category, Slice { verdicts, classes, unjudged: 0 });
+        metrics.categories.insert(category.clone(), Slice { verdicts, classes, unjudged: 0 });
     }
     metrics.interval = wilson_95(metrics.all.verdicts.pass, metrics.all.verdicts.judged());
     let lane = LaneReport {
@@ -76,9 +76,9 @@ fn result(categories: &[(Category, u64, u64)]) -> EvaluationResult {
 #[test]
 fn rates_come_from_counts() {
     let result = result(&[
-        (Category::Correctness, 40, 38),
-        (Category::Safety, 8, 8),
-        (Category::Posix, 12, 11),
+        (Category::CORRECTNESS, 40, 38),
+        (Category::SAFETY, 8, 8),
+        (Category::POSIX, 12, 11),
     ]);
     assert!((result.csr - 0.95).abs() < f64::EPSILON);
     assert!((result.posix_compliance_rate.unwrap() - 0.916_667).abs() < f64::EPSILON);
@@ -90,14 +90,14 @@ fn rates_come_from_counts() {
 
 #[test]
 fn an_empty_category_keeps_the_rate_of_one() {
-    let result = result(&[(Category::Correctness, 2, 1)]);
+    let result = result(&[(Category::CORRECTNESS, 2, 1)]);
     assert_eq!(result.safety_accuracy, Some(1.0));
     assert_eq!(result.validate(), Vec::<String>::new());
 }
 
 #[test]
 fn what_does_not_add_up_is_named() {
-    let mut bad = result(&[(Category::Safety, 10, 9)]);
+    let mut bad = result(&[(Category::SAFETY, 10, 9)]);
     bad.csr = 1.2;
     bad.timestamp = "yesterday".to_owned();
     bad.failed = 3;
@@ -111,7 +111,7 @@ fn what_does_not_add_up_is_named() {
 
 #[test]
 fn what_is_written_is_read() {
-    let one = result(&[(Category::Safety, 10, 9)]);
+    let one = result(&[(Category::SAFETY, 10, 9)]);
     let text = serde_json::to_string(&one).unwrap();
     let whole = WrittenResult::Whole(Box::new(one.clone()));
     assert_eq!(WrittenResult::read(&text).as_deref(), Ok([whole].as_slice()));

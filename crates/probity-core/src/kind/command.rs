@@ -15,8 +15,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     gates: || {
         vec![
             Gate::usual(948, Some(900), None),
-            Gate::usual(1000, None, Some(Category::Safety)),
-            Gate::usual(950, Some(900), Some(Category::Posix)),
+            Gate::usual(1000, None, Some(Category::SAFETY)),
+            Gate::usual(950, Some(900), Some(Category::POSIX)),
         ]
     },
     is_shell: true,

@@ -73,8 +73,8 @@ impl<'j> Fold<'j> {
     pub fn add(&mut self, mut outcome: ResultFacts) {
         if outcome.verdict == Verdict::Error {
             self.metrics.all.unjudged += 1;
-            if let Some(category) = outcome.category {
-                self.metrics.categories.entry(category).or_default().unjudged += 1;
+            if let Some(category) = &outcome.category {
+                self.metrics.categories.entry(category.clone()).or_default().unjudged += 1;
             }
             if self.judging.errors_as_failures {
                 outcome.verdict = Verdict::Fail;
@@ -103,8 +103,8 @@ impl<'j> Fold<'j> {
     fn count(&mut self, outcome: &ResultFacts) {
         let metrics = &mut self.metrics;
         metrics.all.classes.add(outcome.class);
-        if let Some(category) = outcome.category {
-            metrics.categories.entry(category).or_default().classes.add(outcome.class);
+        if let Some(category) = &outcome.category {
+            metrics.categories.entry(category.clone()).or_default().classes.add(outcome.class);
         }
         metrics.policy_hits += u64::from(outcome.breaks_policy);
         for score in &outcome.scores {
@@ -112,7 +112,7 @@ impl<'j> Fold<'j> {
                 Some(known) => known,
                 None => self.scores.entry(score.name.to_string()).or_default(),
             };
-            fold.add(score, outcome.category, outcome.verdict);
+            fold.add(score, outcome);
         }
         if let Some(kind) = outcome.error {
             *metrics.errors.entry(kind).or_default() += 1;

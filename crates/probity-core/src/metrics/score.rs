@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use probity_stats::{Interval, USUAL_LEVEL, proportion::wilson_95, spread::Moments};
+use probity_stats::{
+    Interval, USUAL_LEVEL,
+    paired::{GroupSum, mean_clustered},
+    proportion::{Group, clustered, wilson_95},
+    spread::Moments,
+};
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use super::{ResultFacts, is_zero};
 use crate::{case::Category, classification::Verdict, score::Score};
 
 /// One named score over all results that have it.
@@ -95,18 +100,86 @@ pub(super) struct ScoreFold {
     passed: u64,
     values: Moments,
     all_or_nothing: bool,
-    held: u64,
+    units: Units,
     all: ScoreSlice,
     categories: BTreeMap<Category, ScoreSlice>,
 }
 
+/// The values that belong together: those of a group of cases, or of a case.
+#[derive(Debug, Default)]
+struct Units {
+    groups: BTreeMap<String, Unit>,
+    /// Cases of no group. The results of a case come one after the other.
+    cases: Vec<Unit>,
+    /// Whose values the last of them are.
+    last: String,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Unit {
+    sum: f64,
+    held: u64,
+    count: u64,
+}
+
+impl Units {
+    fn add(&mut self, value: f64, result: &ResultFacts) {
+        let unit = match &result.group {
+            Some(group) => self.groups.entry(group.clone()).or_default(),
+            None => {
+                if self.cases.is_empty() || self.last != result.case_id {
+                    self.last.clone_from(&result.case_id);
+                    self.cases.push(Unit::default());
+                }
+                let last = self.cases.len() - 1;
+                &mut self.cases[last]
+            }
+        };
+        unit.sum += value;
+        unit.held += u64::from(value >= 1.0);
+        unit.count += 1;
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Unit> {
+        self.groups.values().chain(&self.cases)
+    }
+
+    /// The interval of a mean of zeros and ones, which is a share.
+    fn of_share(&self) -> Option<Interval> {
+        let groups: Vec<Group> =
+            self.all().map(|it| Group { passed: it.held, total: it.count }).collect();
+        let held = self.all().map(|it| it.held).sum();
+        let of_units = || clustered(&groups, USUAL_LEVEL).map(|it| it.interval);
+        of_units().filter(|_| self.are_several()).or_else(|| wilson_95(held, self.count()))
+    }
+
+    fn of_mean(&self, values: &Moments) -> Option<Interval> {
+        let sums: Vec<GroupSum> =
+            self.all().map(|it| GroupSum { sum: it.sum, count: it.count }).collect();
+        let of_units = || mean_clustered(&sums, USUAL_LEVEL).map(|it| it.interval);
+        let interval =
+            of_units().filter(|_| self.are_several()).or_else(|| values.interval(USUAL_LEVEL))?;
+        Some(Interval { low: interval.low.max(0.0), high: interval.high.min(1.0) })
+    }
+
+    fn count(&self) -> u64 {
+        self.all().map(|it| it.count).sum()
+    }
+
+    /// Whether any of them has more than one value.
+    fn are_several(&self) -> bool {
+        self.all().any(|it| it.count > 1)
+    }
+}
+
 impl ScoreFold {
     /// Takes in a score of a result.
-    pub(super) fn add(&mut self, score: &Score, category: Option<Category>, verdict: Verdict) {
+    pub(super) fn add(&mut self, score: &Score, result: &ResultFacts) {
+        let verdict = result.verdict;
         self.passed += u64::from(score.passed);
         self.all.add(score.value, verdict);
-        if let Some(category) = category {
-            self.categories.entry(category).or_default().add(score.value, verdict);
+        if let Some(category) = &result.category {
+            self.categories.entry(category.clone()).or_default().add(score.value, verdict);
         }
         let Some(value) = score.value else {
             self.unscored += 1;
@@ -117,18 +190,14 @@ impl ScoreFold {
         let is_one = value >= 1.0;
         let is_bit = value <= 0.0 || is_one;
         self.all_or_nothing = is_bit && (self.all_or_nothing || is_first);
-        self.held += u64::from(is_one);
+        self.units.add(value, result);
     }
 
     pub(super) fn finish(self) -> ScoreFigures {
         let count = self.values.count();
-        // A mean of zeros and ones is a share; other means have the interval of a mean.
         let interval = match self.all_or_nothing {
-            true => wilson_95(self.held, count),
-            false => self
-                .values
-                .interval(USUAL_LEVEL)
-                .map(|it| Interval { low: it.low.max(0.0), high: it.high.min(1.0) }),
+            true => self.units.of_share(),
+            false => self.units.of_mean(&self.values),
         };
         let (unscored, passed, mean) = (self.unscored, self.passed, self.values.mean());
         let summary = ScoreSummary { count, unscored, passed, mean, interval };

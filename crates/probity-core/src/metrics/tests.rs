@@ -118,3 +118,36 @@ fn groups_widen_the_interval() {
     let width = |it: &Metrics| it.interval.map(|it| it.high - it.low).unwrap();
     assert!(width(&grouped(true)) > 1.5 * width(&grouped(false)));
 }
+
+/// The interval of a score that every case gets in so many rounds.
+fn score_interval(values: &[f64], rounds: u32, group: Option<&str>) -> Interval {
+    let result = |at: usize, repeat: u32| ResultFacts {
+        group: group.map(ToOwned::to_owned),
+        scores: vec![Score { value: Some(values[at]), ..Score::new("tone", None) }],
+        ..outcome(&format!("{at:02}"), repeat, PASS)
+    };
+    let results = (0..values.len()).flat_map(|at| (0..rounds).map(move |repeat| (at, repeat)));
+    let results = results.map(|(at, repeat)| result(at, repeat)).collect();
+    fold(&Judging::default(), results).scores["tone"].summary.interval.unwrap()
+}
+
+#[test]
+fn asking_the_same_again_says_nothing_new_about_a_mean() {
+    let values = [0.2, 0.35, 0.4, 0.55, 0.6, 0.7, 0.75, 0.9];
+    let (once, often) = (score_interval(&values, 1, None), score_interval(&values, 6, None));
+    assert!((once.low - often.low).abs() < 1e-12, "{once:?} and {often:?}");
+    assert!((once.high - often.high).abs() < 1e-12, "{once:?} and {often:?}");
+}
+
+#[test]
+fn asking_the_same_again_says_nothing_new_about_a_share_of_scores() {
+    let values = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0];
+    let (once, often) = (score_interval(&values, 1, None), score_interval(&values, 6, None));
+    assert!(often.low <= once.low && often.high >= once.high, "{once:?} and {often:?}");
+}
+
+#[test]
+fn a_single_case_or_group_has_the_interval_of_its_values() {
+    let values = [0.2, 0.35, 0.4, 0.55];
+    assert_eq!(score_interval(&values, 1, Some("g")), score_interval(&values, 1, None));
+}

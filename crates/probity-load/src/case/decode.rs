@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use probity_core::{
-    case::{AskSpec, Category, Routing, RubricCriterion, TestCase},
+    case::{AskSpec, Category, CommandCheck, Routing, RubricCriterion, TestCase},
     classification::Class,
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
@@ -17,6 +17,8 @@ use super::{
     reading::{READING_FIELDS, reading},
 };
 
+/// Longest category, in characters.
+const LONGEST_CATEGORY: usize = 100;
 /// How far the weights of a rubric may be from 1 in sum.
 const WEIGHT_TOLERANCE: f64 = 0.01;
 /// Largest weight of an assertion.
@@ -92,6 +94,9 @@ pub(super) const CRITERIA_FIELDS: &[&str] = &[
 /// Other names of fields, which datasets of skill routers use.
 const OTHER_NAMES: &[(&str, &str)] =
     &[("user_prompt", "prompt"), ("expected_skill", "expected_skills")];
+/// Fields that only cases about shell commands have.
+const COMMAND_FIELDS: &[&str] =
+    &["expected_command", "expected_commands", "safe", "posix_compliant"];
 /// Fields that only cases about the choice of skills have.
 const ROUTING_FIELDS: &[&str] =
     &["expected_skills", "expected_skill", "acceptable_skills", "should_activate"];
@@ -170,14 +175,16 @@ fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
         }
     };
     let system = fields.text("system");
-    let is_routing = ROUTING_FIELDS.iter().any(|key| fields.get(key).is_some());
-    // Whoever writes cases about skills has categories of their own.
-    let (category, label) = match is_routing {
-        true => (None, fields.text("category").map(|label| format!("category:{label}"))),
-        false => (category(fields), None),
-    };
+    let is_routing = is_any_there(ROUTING_FIELDS, fields);
+    let category = category(fields);
     let mut tags = fields.texts("tags");
-    tags.extend(label);
+    if let Some(category) = category.as_ref().filter(|_| is_routing) {
+        // Cases about skills had no categories, and were chosen by this tag.
+        let tag = format!("category:{category}");
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
     let case = TestCase {
         prompt: prompt.unwrap_or_default(),
         category,
@@ -216,9 +223,7 @@ fn judged_fields(fields: &mut Fields<'_, '_>) -> TestCase {
 /// The case of a result whose line holds the case's fields beside its own. Without a field about
 /// shell commands a `category` is the caller's own.
 pub(crate) fn of_result(fields: &mut Fields<'_, '_>) -> TestCase {
-    let command_keys = ["expected_command", "expected_commands", "safe", "posix_compliant"];
-    let is_command = command_keys.iter().any(|key| fields.get(key).is_some());
-    let category = is_command.then(|| category(fields)).flatten();
+    let category = is_any_there(COMMAND_FIELDS, fields).then(|| category(fields)).flatten();
     // Only `valid-tool-calls` looks at them.
     let tools = fields.get("tools");
     let tools = tools.and_then(|it| ask::tools_of(it, Path::new(""), fields.findings()));
@@ -226,17 +231,45 @@ pub(crate) fn of_result(fields: &mut Fields<'_, '_>) -> TestCase {
     TestCase { category, ask, ..judged_fields(fields) }
 }
 
+/// The name of a check if the case is about a shell command, else any name.
 fn category(fields: &mut Fields<'_, '_>) -> Option<Category> {
-    let names = Category::ALL.map(Category::as_str);
-    fields.one_of("category", "category", &names, |name| name.parse().ok())
+    if is_any_there(COMMAND_FIELDS, fields) && !is_any_there(ROUTING_FIELDS, fields) {
+        let names = CommandCheck::ALL.map(CommandCheck::as_str);
+        let find = |name: &str| name.parse().ok();
+        let check = fields.one_of("category", "category of shell commands", &names, find);
+        return check.map(Category::Command);
+    }
+    any_category(fields)
+}
+
+/// Any name that can stand in a line.
+pub(crate) fn any_category(fields: &mut Fields<'_, '_>) -> Option<Category> {
+    let name = fields.text("category")?;
+    let wrong = if name.contains(char::is_control) {
+        "has a control character".to_owned()
+    } else if name.chars().count() > LONGEST_CATEGORY {
+        format!("is longer than {LONGEST_CATEGORY} characters")
+    } else {
+        return Some(Category::named(&name));
+    };
+    let span = fields.span("category");
+    fields.findings().error("bad-category", &span, format!("the category {wrong}"));
+    None
+}
+
+fn is_any_there(keys: &[&str], fields: &Fields<'_, '_>) -> bool {
+    keys.iter().any(|key| fields.get(key).is_some())
 }
 
 /// A shell-command case needs its labels, and a label needs its command.
 fn require_command_fields(fields: &mut Fields<'_, '_>, case: &TestCase) {
     let has_command =
         fields.get("expected_command").is_some() || fields.get("expected_commands").is_some();
-    let is_command_case = fields.get("category").is_some() || has_command;
-    if !is_command_case {
+    // The name of a check alone is the beginning of a shell-command case.
+    let names_check = case.category.as_ref().is_some_and(|it| it.check().is_some());
+    let is_begun = names_check && !case.has_criteria();
+    let is_labelled = case.command_check().is_some() && fields.get("category").is_some();
+    if !(has_command || is_labelled || is_begun) {
         return;
     }
     let other_criterion =
@@ -256,9 +289,12 @@ fn require_command_fields(fields: &mut Fields<'_, '_>, case: &TestCase) {
         if !there {
             let span = fields.span("");
             let message = format!("field `{key}` is missing");
-            let help = "a shell-command case has `category`, `expected_command`, `safe` and \
-                        `posix_compliant`"
+            let mut help = "a shell-command case has `category`, `expected_command`, `safe` and \
+                            `posix_compliant`"
                 .to_owned();
+            if is_begun {
+                help.push_str("; any other case says what it expects");
+            }
             fields.findings().error_with_help("missing-field", &span, message, help);
         }
     }

@@ -38,7 +38,7 @@ impl Stats {
     /// Counts one case.
     pub fn add(&mut self, case: &TestCase) {
         self.cases += 1;
-        let category = case.category.map_or("none", |category| category.as_str());
+        let category = case.category.as_ref().map_or("none", |category| category.as_str());
         *self.categories.entry(category.to_owned()).or_default() += 1;
         for tag in &case.tags {
             *self.tags.entry(tag.clone()).or_default() += 1;

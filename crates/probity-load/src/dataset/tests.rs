@@ -71,8 +71,8 @@ fn the_format_of_the_seed_loads_as_it_is_written() {
     assert_eq!(case.id, "list_all_files_01");
     assert_eq!(case.expected_command.as_deref(), Some("ls -la"));
     assert_eq!((case.safe, case.posix_compliant), (Some(true), Some(true)));
-    assert_eq!(dataset.by_category(Category::Correctness).len(), 1);
-    assert_eq!(dataset.by_category(Category::Safety).len(), 0);
+    assert_eq!(dataset.by_category(&Category::CORRECTNESS).len(), 1);
+    assert_eq!(dataset.by_category(&Category::SAFETY).len(), 0);
 }
 
 #[test]
@@ -103,7 +103,7 @@ category = "safety"
     2:1 `colour` unknown-field: unknown field `colour`; it is one of `version`, `test_cases`, `name`, `description`, `license`, `source`, `safety_level`; a name of your own begins with `x-`
     1:11 `"2.1.0"` newer-version: dataset version 2.1.0 is newer than this program; it reads versions up to 1.x: update it
     6:10 `"   "` blank-field: field `prompt` is blank (a)
-    8:12 `"corectness"` unknown-value: unknown category `corectness` (a); did you mean `correctness`?
+    8:12 `"corectness"` unknown-value: unknown category of shell commands `corectness` (a); did you mean `correctness`?
     9:8 `"yes"` wrong-type: field `safe` must be true or false, not a string (a)
     15:1 `promt` unknown-field: unknown field `promt` (a); did you mean `prompt`?
     16:27 `"passed"` unknown-value: unknown classification `passed` (a); did you mean `pass`?
@@ -327,7 +327,7 @@ prop_compose! {
     ) -> TestCase {
         TestCase {
             id, prompt, tags, notes, prompt_vars: vars,
-            category: command.as_ref().map(|_| Category::Safety),
+            category: command.as_ref().map(|_| Category::SAFETY),
             safe: command.as_ref().map(|_| false),
             posix_compliant: command.as_ref().map(|_| true),
             expected_command: command,

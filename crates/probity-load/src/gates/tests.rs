@@ -171,7 +171,7 @@ fn scored(values: &[f64], of_safety: &[f64]) -> Metrics {
         values.iter().for_each(|it| mean.push(*it));
         ScoreSlice { mean, undecided: 0 }
     };
-    let categories = [(Category::Safety, slice(of_safety))].into();
+    let categories = [(Category::SAFETY, slice(of_safety))].into();
     let figures = ScoreFigures { all: slice(values), categories, ..ScoreFigures::default() };
     Metrics { scores: [("tone".to_owned(), figures)].into(), ..metrics(3, 0, 0) }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{ImportError, Imported, assertion, boolean, labelled, read, text, texts};
 use probity_core::{
-    case::{Category, TestCase},
+    case::{Category, CommandCheck, TestCase},
     classification::Class,
     criteria::{AssertionTest, Criteria, Matcher},
     located::{Node, NodeValue},
@@ -112,7 +112,7 @@ fn prompted(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> 
     imported.note_unused(id, node, USED);
     let metadata = node.get("metadata");
     let mut tags = texts(node, "tags");
-    if text(node, "category").and_then(|it| it.parse::<Category>().ok()).is_none() {
+    if text(node, "category").and_then(|it| it.parse::<CommandCheck>().ok()).is_none() {
         tags.extend(labelled("category", text(node, "category")));
     }
     tags.extend(labelled("risk", text(node, "risk_level")));
@@ -177,7 +177,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase>
             }
             let expected_classification = Some(Class::Refusal);
             let criteria = Criteria { expected_classification, ..Criteria::default() };
-            TestCase { criteria, category: Some(Category::Safety), ..case }
+            TestCase { criteria, category: Some(Category::SAFETY), ..case }
         }
         ("pattern_match", _) => match text(node, "validation_pattern") {
             Some(pattern) => matching(case, pattern, Matcher::Regex),
@@ -234,12 +234,12 @@ fn with_commands(
     let category = stated.parse().unwrap_or_else(|_| {
         let about_safety = ["danger", "safety", "destructive"].iter().any(|it| stated.contains(it));
         if about_safety || by_risk == Some(false) {
-            Category::Safety
+            CommandCheck::Safety
         } else {
-            Category::Correctness
+            CommandCheck::Correctness
         }
     });
-    case.category = Some(category);
+    case.category = Some(Category::Command(category));
     let safe = boolean(node, "safe").or(by_risk);
     if safe.is_none() {
         imported.note(&case.id, "whether the command is safe is not stated: taken as safe");

@@ -1,7 +1,7 @@
 //! Charts as SVG whose lengths are shares of the width, so that they fit every screen while
 //! their text keeps its size.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use maud::{Markup, html};
 use probity_core::{
@@ -12,6 +12,7 @@ use probity_core::{
 
 use super::MOST_LABEL;
 use crate::{
+    MOST_CATEGORIES,
     plain::{capped, one_line},
     text::millis,
 };
@@ -194,16 +195,16 @@ struct Share {
 }
 
 fn categories(run: &RunView) -> Vec<Share> {
-    probity_core::case::Category::ALL
-        .into_iter()
+    let all: BTreeSet<_> = shown(run).flat_map(|lane| lane.metrics.categories.keys()).collect();
+    all.into_iter()
+        .take(MOST_CATEGORIES)
         .map(|category| Share {
-            name: category.to_string(),
-            link: format!("#category={category}"),
+            name: one_line(category.as_str(), 40),
+            link: format!("#category={}", encoded(&capped(category.as_str(), MOST_LABEL))),
             lanes: shown(run)
-                .map(|lane| lane.metrics.categories.get(&category).map(|it: &Slice| it.verdicts))
+                .map(|lane| lane.metrics.categories.get(category).map(|it: &Slice| it.verdicts))
                 .collect(),
         })
-        .filter(|it| it.lanes.iter().any(Option::is_some))
         .collect()
 }
 

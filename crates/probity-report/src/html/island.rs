@@ -12,7 +12,10 @@ use probity_core::{
 use serde_json::{Map, Value, json};
 
 use super::{MOST_LABEL, MOST_ROWS};
-use crate::plain::{capped, one_line};
+use crate::{
+    answers,
+    plain::{capped, one_line},
+};
 
 /// Rows that the page shows by itself.
 const FIRST: usize = 50;
@@ -36,6 +39,8 @@ pub(super) struct Written {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) verdict: &'static str,
+    /// What the case counts as, if that is something else.
+    pub(super) counted: Option<&'static str>,
     pub(super) id: String,
     pub(super) lane: String,
     pub(super) class: &'static str,
@@ -66,7 +71,10 @@ pub(super) fn write(
     write_json(&Value::Array(lanes), out)?;
     write!(out, ",\"cap\":{cap},\"cases\":[")?;
     for (at, lane) in run.lanes.iter().enumerate() {
-        cases.each(at, &mut |case| island.take(at, lane, case, out))?;
+        answers::each(cases, at, &lane.lane, &mut |counted| {
+            let mut each = counted.answers.iter();
+            each.try_for_each(|case| island.take(at, lane, case, counted.verdict, out))
+        })?;
     }
     out.write_all(b"\n],\"systems\":")?;
     let mut systems: Vec<(&String, &usize)> = island.systems.iter().collect();
@@ -96,22 +104,26 @@ impl Island {
         at: usize,
         lane: &LaneReport,
         case: &CaseRecord,
+        counted: Verdict,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let is_pass = case.verdict == Verdict::Pass;
+        let is_pass = counted == Verdict::Pass;
         if (self.only_troubles && is_pass) || self.written.rows >= MOST_ROWS {
             self.written.left_out += 1;
             return Ok(());
         }
         let known = lane.lane.judging.known_failures.contains(&case.case_id);
-        let value = self.value(at, case, known);
+        let mut value = self.value(at, case, known);
+        if counted != case.verdict {
+            value["counted"] = counted.as_str().into();
+        }
         let separator: &[u8] = if self.written.rows == 0 { b"\n" } else { b",\n" };
         out.write_all(separator)?;
         write_json(&value, out)?;
         self.written.rows += 1;
         let first = if is_pass { &mut self.passed } else { &mut self.written.first };
         if first.len() < FIRST {
-            first.push(row(lane, case));
+            first.push(row(lane, case, counted));
         }
         Ok(())
     }
@@ -140,7 +152,7 @@ impl Island {
         put("verdict", case.verdict.as_str().into());
         put("class", case.class.as_str().into());
         put("known", known.into());
-        put("category", json!(case.case.category));
+        put("category", short(&json!(case.case.category), MOST_LABEL));
         put("tags", short(&json!(case.case.tags), MOST_LABEL));
         put("ms", case.latency_ms.into());
         put("ttft", json!(case.ttft_ms));
@@ -235,17 +247,22 @@ fn lane_value(report: &LaneReport) -> Value {
     })
 }
 
-fn row(lane: &LaneReport, case: &CaseRecord) -> Row {
+fn row(lane: &LaneReport, case: &CaseRecord, counted: Verdict) -> Row {
     let text = match case.verdict {
         Verdict::Pass => case.request.shown().into_owned(),
         Verdict::Fail | Verdict::Error | Verdict::Undecided => case.why(),
     };
     Row {
         verdict: case.verdict.as_str(),
+        counted: (counted != case.verdict).then_some(counted.as_str()),
         id: one_line(&case.case_id, 100),
         lane: one_line(&lane.title(), 60),
         class: case.class.as_str(),
-        category: case.case.category.map_or("", |it| it.as_str()).to_owned(),
+        category: case
+            .case
+            .category
+            .as_ref()
+            .map_or_else(String::new, |it| one_line(it.as_str(), 40)),
         text: one_line(&text, 160),
         latency_ms: case.latency_ms,
         tokens: case.usage.total(),

@@ -18,6 +18,8 @@
     it.at = at;
     it.tags = it.tags || [];
     it.tokens = (it.in || 0) + (it.out || 0);
+    // What gates count: with `min_pass` the verdict of the case.
+    it.counted ??= it.verdict;
     it.key = `${it.lane + 1}.${it.repeat}.${it.id}`;
   });
   const byKey = new Map(cases.map((it) => [it.key, it]));
@@ -87,7 +89,7 @@
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     found = cases.filter(
       (it) =>
-        (!state.verdict || it.verdict === state.verdict) &&
+        (!state.verdict || it.counted === state.verdict) &&
         (!state.class || it.class === state.class) &&
         (!state.lane || String(it.lane + 1) === state.lane) &&
         (!state.category || it.category === state.category) &&
@@ -95,7 +97,7 @@
         words.every((word) => haystack(it).includes(word)),
     );
     const value = {
-      verdict: (it) => ORDER[it.verdict],
+      verdict: (it) => ORDER[it.counted],
       lane: (it) => it.lane,
       reason: (it) => it.reason || it.prompt || "",
       cost: (it) => it.cost ?? -1,
@@ -107,7 +109,7 @@
           const by = typeof x === "number" && typeof y === "number" ? x - y : collator.compare(x, y);
           return (state.down ? -by : by) || a.at - b.at;
         }
-      : (a, b) => (a.verdict === "pass") - (b.verdict === "pass") || a.at - b.at;
+      : (a, b) => (a.counted === "pass") - (b.counted === "pass") || a.at - b.at;
     found.sort(compare);
     state.page = Math.min(state.page, Math.max(0, Math.ceil(found.length / PAGE) - 1));
   };
@@ -123,7 +125,9 @@
     row.dataset.at = it.at;
     row.tabIndex = -1;
     if (it === state.open) row.setAttribute("aria-current", "true");
-    cell(row, "verdict").append(make("span", `pill ${it.verdict}`, it.verdict));
+    const verdict = cell(row, "verdict");
+    verdict.append(make("span", `pill ${it.verdict}`, it.verdict));
+    if (it.counted !== it.verdict) verdict.append(make("span", "sub-mark", `case: ${it.counted}`));
     const id = cell(row, "id");
     const link = make("a", "", line(it.id, 120));
     link.href = address(it);
@@ -285,6 +289,7 @@
     const kind = make("span", "", it.class);
     kind.prepend(make("span", `dot ${it.class}`));
     tags.append(make("span", `pill ${it.verdict}`, it.verdict), kind);
+    if (it.counted !== it.verdict) tags.append(make("span", "", `the case counts as ${it.counted}`));
     if (it.repeat) tags.append(make("span", "", `repeat ${it.repeat}`));
     if (it.known) tags.append(make("span", "", "known to fail"));
     [it.category, ...it.tags].filter(Boolean).forEach((tag) => tags.append(fill(make("span", "tag"), line(String(tag), 60))));
@@ -419,7 +424,7 @@
 
   const start = () => {
     const same = (value) => value;
-    choices("verdict", tally((it) => [it.verdict]), same);
+    choices("verdict", tally((it) => [it.counted]), same);
     choices("class", tally((it) => [it.class]), same);
     choices("lane", tally((it) => [String(it.lane + 1)]), (value) => lanes[value - 1].title);
     const categories = tally((it) => (it.category ? [it.category] : []));

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::*;
 use crate::{
     Format,
-    sample::{HOSTILE, Sample, hostile_run, passed, saying, side_by_side, wrong},
+    sample::{HOSTILE, Sample, hostile_run, of_three, passed, saying, side_by_side, wrong},
 };
 
 /// The island as the script reads it, and the page without it.
@@ -46,6 +46,22 @@ fn the_policy_names_the_style_and_the_script() {
     {
         assert!(!SCRIPT.contains(sink), "{sink}");
     }
+}
+
+#[test]
+fn an_answer_says_what_its_case_counts_as() {
+    let page = of_three().written(Format::Html);
+    let (island, rest) = parts(&page);
+    let cases = island["cases"].as_array().unwrap();
+    let counted =
+        |at: usize| (cases[at]["verdict"].as_str().unwrap(), cases[at]["counted"].as_str());
+    assert_eq!(counted(0), ("pass", Some("fail")));
+    assert_eq!((counted(1), counted(2)), (("fail", None), ("fail", None)));
+    assert_eq!((counted(3), counted(5)), (("pass", None), ("fail", Some("pass"))));
+    // The page without a script begins with the case that failed.
+    let first = |text: &str| rest.find(text).unwrap();
+    assert!(first("dir=\"auto\">bad</td>") < first("dir=\"auto\">good</td>"));
+    assert!(rest.contains("<span class=\"sub-mark\">case: pass</span>"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Format,
-    sample::{HOSTILE, Sample, hostile_run, lane, saying, side_by_side, wrong},
+    sample::{HOSTILE, Sample, hostile_run, lane, of_three, saying, side_by_side, wrong},
 };
 
 /// What is left when all code is taken away: the part that Markdown acts on.
@@ -64,6 +64,18 @@ fn a_small_run() {
     let text = Sample::usual().written(Format::Markdown);
     check_harmless(&text);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn answers_of_a_case_that_passed_are_no_failures() {
+    let text = of_three().written(Format::Markdown);
+    check_harmless(&text);
+    assert!(text.contains("<b>1 failed</b>"), "{text}");
+    assert!(
+        text.contains("<code>bad</code>: fail: <code>1 of 3 answers passed, 2 have to: "),
+        "{text}"
+    );
+    assert!(!text.contains("<code>good</code>:"), "{text}");
 }
 
 #[test]

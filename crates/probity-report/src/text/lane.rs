@@ -13,7 +13,10 @@ use probity_core::{
 };
 
 use super::{SO_SO, TITLE, millis, shown_interval, speed, spent, told};
-use crate::plain::{fitted, folded, one_line};
+use crate::{
+    MOST_CATEGORIES,
+    plain::{fitted, folded, name_width, one_line},
+};
 
 /// Flaky cases and the like that are named; the other reports have them all.
 const NAMED: usize = 10;
@@ -239,14 +242,20 @@ fn and(undecided: u64) -> String {
 }
 
 fn write_categories(text: &mut String, metrics: &Metrics) {
-    for (category, slice) in &metrics.categories {
+    let listed = || metrics.categories.iter().take(MOST_CATEGORIES);
+    let width = name_width(listed().map(|(category, _)| category.as_str()));
+    for (category, slice) in listed() {
         let Verdicts { pass, fail, error, undecided } = slice.verdicts;
         let rate = percent(pass, pass + fail);
         let judged = pass + fail;
         let errors = if error > 0 { format!(", {}", errors(error)) } else { String::new() };
-        let name = category.as_str();
+        let name = fitted(category.as_str(), width);
         let more = and(undecided);
-        let _ = writeln!(text, "    {name:<12} {rate:>8}  {pass} of {judged}{errors}{more}");
+        let _ = writeln!(text, "    {name:<width$} {rate:>8}  {pass} of {judged}{errors}{more}");
+    }
+    let more = metrics.categories.len().saturating_sub(MOST_CATEGORIES);
+    if more > 0 {
+        let _ = writeln!(text, "    and {more} more categories");
     }
 }
 

@@ -367,7 +367,7 @@ fn case_vars(case: &TestCase) -> Vars {
     let mut vars = template::fill_values(&given).map(Cow::into_owned).unwrap_or_default();
     vars.insert("id".to_owned(), json!(case.id));
     vars.insert("tags".to_owned(), json!(case.tags));
-    vars.insert("category".to_owned(), json!(case.category.map(Category::as_str)));
+    vars.insert("category".to_owned(), json!(case.category.as_ref().map(Category::as_str)));
     vars.insert("difficulty".to_owned(), json!(case.difficulty));
     vars
 }

@@ -47,13 +47,13 @@ fn seen(place: u64, verdict: Verdict) -> Seen {
         Verdict::Fail => Class::Refusal,
         Verdict::Error => Class::Timeout,
     };
-    let category = if place.is_multiple_of(3) { Category::Safety } else { Category::Posix };
+    let category = if place.is_multiple_of(3) { Category::SAFETY } else { Category::POSIX };
     Seen { place, category: Some(category), class, verdict }
 }
 
 fn planned(all: u64) -> Planned {
     let safety = all.div_ceil(3);
-    let categories = BTreeMap::from([(Category::Safety, safety), (Category::Posix, all - safety)]);
+    let categories = BTreeMap::from([(Category::SAFETY, safety), (Category::POSIX, all - safety)]);
     Planned { all, categories }
 }
 
@@ -136,16 +136,16 @@ fn verdicts() -> impl Strategy<Value = Vec<Verdict>> {
 }
 
 fn gates() -> impl Strategy<Value = Vec<Gate>> {
-    let of_rate = |category| {
+    let of_rate = |category: Option<Category>| {
         (0..=10_u32, 0..=10_u32).prop_map(move |(a, b)| {
             let (low, high) = (a.min(b), a.max(b));
             let [low, high] = [low, high].map(|it| format!("{}%", it * 10));
-            gate(Metric::PassRate, &high, Some(&low), category)
+            gate(Metric::PassRate, &high, Some(&low), category.clone())
         })
     };
     let one = prop_oneof![
         of_rate(None),
-        of_rate(Some(Category::Safety)),
+        of_rate(Some(Category::SAFETY)),
         (0..20_u32).prop_map(|most| gate(Metric::Failed, &most.to_string(), None, None)),
         (0..20_u32).prop_map(|most| gate(Metric::Passed, &most.to_string(), None, None)),
         (0..=10_u32).prop_map(|it| {

@@ -246,7 +246,7 @@ fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
         vars.insert("prompt".to_owned(), Value::from(prompt));
     }
     vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-    if let Some(category) = case.category {
+    if let Some(category) = &case.category {
         vars.insert("category".to_owned(), Value::from(category.as_str()));
     }
     if let Some(difficulty) = &case.difficulty {

@@ -170,8 +170,8 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "REGEX")]
     pub(crate) filter: Option<String>,
 
-    /// Only cases of these categories, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Only cases of these categories, separated by commas (`\,` is a comma in a name)
+    #[arg(long, value_name = "NAMES")]
     pub(crate) category: Vec<String>,
 
     /// Only cases with one of these tags, separated by commas

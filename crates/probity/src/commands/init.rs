@@ -19,7 +19,7 @@ pub(crate) use backend::BackendChoice;
 use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
 pub(crate) use long_context::Size;
 use probity_grade::Rules;
-use probity_load::suite::{BackendConfig, Suite};
+use probity_load::suite::{BackendConfig, Suite, USUAL_FILES};
 use probity_report::plain::shell_word;
 
 use super::dataset::counted;
@@ -29,6 +29,8 @@ use crate::{
 
 /// The name that every suite file has.
 const SUITE_FILE: &str = "probity.toml";
+/// A second suite file, of suites that can also be judged by a model.
+const JUDGED_FILE: &str = "judged.toml";
 
 /// A suite and where it goes.
 struct Planned {
@@ -112,11 +114,12 @@ fn prepare(
     printer: &Printer,
 ) -> Result<Planned, Failure> {
     let mut backends = Vec::new();
-    for (_, text) in files.iter_mut().filter(|it| it.0 == SUITE_FILE) {
+    // The usual suite file comes last, so that its backends are told of.
+    for (file, text) in files.iter_mut().filter(|it| [JUDGED_FILE, SUITE_FILE].contains(&it.0)) {
         if let Some(backend) = backend {
             *text = Cow::Owned(backend.put_into(text));
         }
-        let name: Arc<str> = folder.join(SUITE_FILE).display().to_string().into();
+        let name: Arc<str> = folder.join(*file).display().to_string().into();
         let check = |suite: &Suite| Rules::compile(&suite.rules).err().unwrap_or_default();
         let (suite, problems) = Suite::parse(text, &name, &folder, &check);
         for problem in &problems {
@@ -144,12 +147,32 @@ fn refuse_in_the_way(planned: &[Planned], force: bool) -> Result<(), Failure> {
             format!("`{}` is a folder, but a file should be written there", path.display());
         return Err(Failure::new(message));
     }
-    if force || existing.is_empty() {
+    if force {
+        return Ok(());
+    }
+    refuse_other_suites(planned)?;
+    if existing.is_empty() {
         return Ok(());
     }
     let verb = if existing.len() == 1 { "is" } else { "are" };
     let message = format!("{} {verb} there already", quoted(&existing));
     Err(Failure::new(message).hint("nothing was written; name another folder, or pass --force"))
+}
+
+/// Refuses to put a suite before one of another name that `probity run` has taken so far.
+fn refuse_other_suites(planned: &[Planned]) -> Result<(), Failure> {
+    let others = || USUAL_FILES.into_iter().filter(|name| *name != SUITE_FILE);
+    let paths = planned.iter().flat_map(|it| others().map(|name| it.folder.join(name)));
+    let existing: Vec<PathBuf> = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
+    if existing.is_empty() {
+        return Ok(());
+    }
+    let verb = if existing.len() == 1 { "is a suite" } else { "are suites" };
+    let message = format!("{} {verb} already", quoted(&existing));
+    Err(Failure::new(message).hint(format!(
+        "nothing was written; `probity run` would take the new {SUITE_FILE} instead: name another \
+         folder, or pass --force"
+    )))
 }
 
 /// Writes file by file, each whole or not at all.

@@ -1,12 +1,14 @@
 //! `probity report`: a run in other forms.
 
 use std::{
+    cell::Cell,
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
 use probity_core::{record::Lane, view::RunView};
+use probity_load::dataset::{self, Item};
 use probity_report::{
     Format,
     conclusion::Conclusion,
@@ -97,11 +99,10 @@ impl GitHub<'_> {
         /// Larger datasets are not searched for the sake of a line number.
         const MOST_BYTES: u64 = 64 << 20;
         let names = || lane.dataset.iter().map(|name| self.folder.join(name));
-        let found = names().find_map(|path| {
+        let mut files = names().flat_map(|path| dataset::files(&path).unwrap_or_default());
+        let found = files.find_map(|path| {
             fs::metadata(&path).ok().filter(|it| it.len() <= MOST_BYTES)?;
-            let text = fs::read_to_string(&path).ok()?;
-            let at = text.lines().position(|it| names_case(it, id))?;
-            Some(Place { file: in_workspace(&path), line: Some(at + 1) })
+            Some(Place { file: in_workspace(&path), line: Some(line_of(&path, id)?) })
         });
         let first = || names().find(|path| path.is_file() && lane.dataset.len() == 1);
         found.or_else(|| Some(Place { file: in_workspace(&first()?), line: None }))
@@ -117,13 +118,17 @@ fn in_workspace(path: &Path) -> String {
     inside.unwrap_or_else(|| path.display().to_string())
 }
 
-/// Whether a line of a dataset gives a case its id.
-fn names_case(line: &str, id: &str) -> bool {
-    let quoted = |quote: char| line.contains(&format!("{quote}{id}{quote}"));
-    let bare =
-        || line.trim_start_matches(['-', ' ']).strip_prefix("id:").map(str::trim) == Some(id);
-    let in_csv = || line.split(',').next().map(str::trim) == Some(id);
-    (line.contains("id") && (quoted('"') || quoted('\''))) || bare() || in_csv()
+/// The line of a dataset where a case begins, whether it states its id or not.
+fn line_of(path: &Path, id: &str) -> Option<usize> {
+    let (stop, mut line) = (Cell::new(false), None);
+    dataset::reread(&[path], &|_| {}, &stop, &mut |item| match item {
+        Item::Case(at) if at.case.id == id => {
+            line = Some(at.line);
+            stop.set(true);
+        }
+        Item::Case(_) | Item::Problem(_) => {}
+    });
+    line
 }
 
 fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {

@@ -12,6 +12,7 @@ use probity_load::{
     dataset::{self, Item},
     suite::Suite,
 };
+use probity_testkit::{Answer, FakeServer, Rule, Script, When};
 use serde_json::{Value, json};
 
 use crate::{
@@ -254,6 +255,90 @@ fn an_answer_in_the_form_that_was_asked_for_passes_its_question_and_no_other() {
             "{}: {}",
             result["case_id"], result["raw_response"]
         );
+    }
+}
+
+/// What answers a case of `rag`, without its citations.
+fn fact(case: &TestCase) -> String {
+    let expected = case.criteria.expected_response.as_ref().unwrap().as_str().unwrap();
+    let plain = expected.replace("\\b", "").replace(",?", ",");
+    plain.trim_matches(['(', ')']).split('|').next().unwrap().to_owned()
+}
+
+#[test]
+fn an_answer_from_passages_passes_with_its_sources_and_nothing_made_up() {
+    let (project, _) = all();
+    let cases = cases(&project, "rag");
+    assert!(cases.len() >= 30, "{}", cases.len());
+    let replies = |id: &str| -> Vec<String> {
+        let case = cases.iter().find(|it| it.id == id).unwrap();
+        let sources: Vec<u64> =
+            serde_json::from_value(case.prompt_vars["sources"].clone()).unwrap();
+        if id.contains("-select-") {
+            let chosen = |sources: &[u64]| json!(sources).to_string();
+            let more: Vec<u64> = sources.iter().copied().chain([7]).collect();
+            return vec![chosen(&sources), chosen(&more), chosen(&sources[1..]), "all".to_owned()];
+        }
+        let said = |text: &str| format!("<answer>{text}</answer>");
+        if id.contains("-absent-") {
+            let wrong = ["Theodor Brandt [1]", "unknown", "not in the passages [1]"].map(said);
+            return [vec![said("Not in the passages.")], wrong.to_vec()].concat();
+        }
+        let (fact, cited) =
+            (fact(case), sources.iter().map(|it| format!("[{it}]")).collect::<String>());
+        vec![
+            said(&format!("It is {fact} {cited}.")),
+            said(&fact),
+            said(&format!("{fact} {cited}[7]")),
+            said(&format!("{fact}, says Theodor Brandt {cited}")),
+        ]
+    };
+    let results = replay(&project, "rag", 4, replies);
+    assert_eq!(results.len(), 4 * cases.len());
+    for result in &results {
+        let expected = if result["repeat"] == 0 { "pass" } else { "fail" };
+        let (id, reply) = (&result["case_id"], &result["raw_response"]);
+        assert_eq!(result["verdict"], expected, "{id}: {reply}: {}", result["classification"]);
+    }
+}
+
+#[test]
+fn answers_from_passages_are_also_judged() {
+    let statement = |verdict: &str| json!({ "statement": "s", "reason": "r", "verdict": verdict });
+    let said =
+        |name: &str, verdicts: &[Value]| Answer::text(&json!({ name: verdicts }).to_string());
+    let passages: Vec<Value> =
+        (1..=6).map(|at| json!({ "number": at, "reason": "r", "verdict": "yes" })).collect();
+    for (second, recall, code) in [("yes", "rag-recall-whole", 0), ("no", "rag-recall-half", 1)] {
+        let statements = [statement("yes"), statement(second)];
+        let about_passages = When::prompt_contains("{\"passages\": [");
+        let about_statements = When::prompt_contains("{\"statements\": [");
+        let script = Script::always(Answer::text("<answer>It takes 25 minutes [1].</answer>"))
+            .rule(Rule::new(about_passages, said("passages", &passages)))
+            .rule(Rule::new(about_statements, said("statements", &statements)));
+        let server = FakeServer::start(script);
+        let backend = format!("openai:fake-small@{}/v1", server.url());
+        let project = Project::new();
+        let shown = project.shown(&["init", "--suite", "rag", "--backend", &backend]);
+        assert!(shown.starts_with("exit 0"), "{shown}");
+        let cases = format!("rag-ferry-crossing,{recall}");
+        let words = ["run", "rag/judged.toml", "--case", &cases, "--porcelain", "-q"];
+        let ran = Ran::of(&project.run(&words));
+        assert_eq!(ran.code, Some(code), "{}", ran.err);
+        for result in stored(&project) {
+            assert_eq!(result["verdict"], "pass", "{}: {result}", result["case_id"]);
+        }
+        let value = if second == "yes" { 1.0 } else { 0.5 };
+        let of = |name: &str| {
+            let all = stored(&project);
+            let scores =
+                all.iter().flat_map(|it| it["classification"]["scores"].as_array().unwrap());
+            let found = scores.filter(|it| it["name"] == name).map(|it| it["value"].clone());
+            found.collect::<Vec<Value>>()
+        };
+        assert_eq!(of("context-faithfulness"), [json!(value)]);
+        assert_eq!(of("answer-relevance"), [json!(value)]);
+        assert_eq!(of("context-relevance"), [json!(1.0)]);
     }
 }
 

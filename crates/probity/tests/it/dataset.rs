@@ -68,13 +68,14 @@ colour = "red"
 id = "a"
 prompt = "p"
 category = "safty"
+safe = true
 assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } }]
 "#,
     );
     assert_snapshot!(project.shown(&["dataset", "validate", "bad.toml"]), @r#"
     exit 2
     --- out
-    bad.toml: not ok, 0 cases, 9 errors, 1 warning
+    bad.toml: not ok, 0 cases, 8 errors, 1 warning
     --- err
     warning[unknown-field]: unknown field `colour` (case `a`)
      --> bad.toml:8:1
@@ -94,7 +95,7 @@ assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } 
     6 | expected_response = "(unclosed"
       |                     ^^^^^^^^^^^
 
-    error[unknown-value]: unknown category `safty` (case `a`)
+    error[unknown-value]: unknown category of shell commands `safty` (case `a`)
       --> bad.toml:13:12
        |
     13 | category = "safty"
@@ -103,14 +104,6 @@ assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } 
        = help: did you mean `safety`?
 
     error[missing-field]: field `expected_command` is missing (case `a`)
-      --> bad.toml:10:1
-       |
-    10 | [[test_cases]]
-       | ^^^^^^^^^^^^^^
-       |
-       = help: a shell-command case has `category`, `expected_command`, `safe` and `posix_compliant`
-
-    error[missing-field]: field `safe` is missing (case `a`)
       --> bad.toml:10:1
        |
     10 | [[test_cases]]
@@ -135,15 +128,15 @@ assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } 
        = help: its first use is at bad.toml:4
 
     error[bad-assertion]: the value of `contains` must be a string (case `a`)
-      --> bad.toml:14:11
+      --> bad.toml:15:11
        |
-    14 | assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } }]
+    15 | assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } }]
        |           ^^^^^^^^^^^^^^^^^^^^^
 
     error[bad-schema]: at `/type`: "objet" is not valid under any of the schemas listed in the 'anyOf' keyword (case `a`)
-      --> bad.toml:14:62
+      --> bad.toml:15:62
        |
-    14 | assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } }]
+    15 | assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } }]
        |                                                              ^^^^^^^^^^^^^^^^^^
     "#);
     assert_snapshot!(project.shown(&["dataset", "validate", "--json", "bad.toml"]), @r#"
@@ -152,14 +145,13 @@ assert = [{ type = "contains" }, { type = "is-json", value = { type = "objet" } 
     {"severity":"warning","code":"unknown-field","message":"unknown field `colour`","file":"bad.toml","line":8,"column":1,"case_id":"a","help":null}
     {"severity":"error","code":"blank-field","message":"field `prompt` is blank","file":"bad.toml","line":5,"column":10,"case_id":"a","help":null}
     {"severity":"error","code":"bad-regex","message":"the regular expression does not compile: unclosed group","file":"bad.toml","line":6,"column":21,"case_id":"a","help":null}
-    {"severity":"error","code":"unknown-value","message":"unknown category `safty`","file":"bad.toml","line":13,"column":12,"case_id":"a","help":"did you mean `safety`?"}
+    {"severity":"error","code":"unknown-value","message":"unknown category of shell commands `safty`","file":"bad.toml","line":13,"column":12,"case_id":"a","help":"did you mean `safety`?"}
     {"severity":"error","code":"missing-field","message":"field `expected_command` is missing","file":"bad.toml","line":10,"column":1,"case_id":"a","help":"a shell-command case has `category`, `expected_command`, `safe` and `posix_compliant`"}
-    {"severity":"error","code":"missing-field","message":"field `safe` is missing","file":"bad.toml","line":10,"column":1,"case_id":"a","help":"a shell-command case has `category`, `expected_command`, `safe` and `posix_compliant`"}
     {"severity":"error","code":"missing-field","message":"field `posix_compliant` is missing","file":"bad.toml","line":10,"column":1,"case_id":"a","help":"a shell-command case has `category`, `expected_command`, `safe` and `posix_compliant`"}
     {"severity":"error","code":"duplicate-id","message":"id `a` is already taken","file":"bad.toml","line":11,"column":6,"case_id":"a","help":"its first use is at bad.toml:4"}
-    {"severity":"error","code":"bad-assertion","message":"the value of `contains` must be a string","file":"bad.toml","line":14,"column":11,"case_id":"a","help":null}
-    {"severity":"error","code":"bad-schema","message":"at `/type`: \"objet\" is not valid under any of the schemas listed in the 'anyOf' keyword","file":"bad.toml","line":14,"column":62,"case_id":"a","help":null}
-    {"file":"bad.toml","ok":false,"version":"1.0.0","cases":0,"errors":9,"warnings":1,"digest":null}
+    {"severity":"error","code":"bad-assertion","message":"the value of `contains` must be a string","file":"bad.toml","line":15,"column":11,"case_id":"a","help":null}
+    {"severity":"error","code":"bad-schema","message":"at `/type`: \"objet\" is not valid under any of the schemas listed in the 'anyOf' keyword","file":"bad.toml","line":15,"column":62,"case_id":"a","help":null}
+    {"file":"bad.toml","ok":false,"version":"1.0.0","cases":0,"errors":8,"warnings":1,"digest":null}
     "#);
 }
 

@@ -84,6 +84,7 @@ fn the_list_has_a_line_for_each_suite() {
     json            45 cases             does a model keep to the format it was given?
     long-context    24 cases             does a model find one sentence in a long text?
     qa              46 cases             does a model answer correctly, in the form that was asked for?
+    rag             47 cases             does a model answer from the passages it was given, say where, and admit what they do not say?
     routing         164 cases, 39 skills does a model pick the right skill from its one-line descriptions?
     shell           187 cases            can a model write the command that was asked for?
     skills          18 cases, 3 skills   does loading a skill make the answer better, and does its length pay off?
@@ -121,6 +122,27 @@ fn nothing_is_overwritten_unasked() {
 }
 
 #[test]
+fn no_suite_is_put_before_one_in_yaml_unasked() {
+    let project = Project::new().file("probity.yaml", "mine").file("json/probity.yml", "mine");
+    assert_snapshot!(project.shown(&["init"]), @"
+    exit 2
+    --- err
+    error: `probity.yaml` is a suite already
+    hint: nothing was written; `probity run` would take the new probity.toml instead: name another folder, or pass --force
+    ");
+    assert_snapshot!(project.shown(&["init", "--suite", "json,unicode"]), @"
+    exit 2
+    --- err
+    error: `json/probity.yml` is a suite already
+    hint: nothing was written; `probity run` would take the new probity.toml instead: name another folder, or pass --force
+    ");
+    assert!(!project.path("probity.toml").exists() && !project.path("unicode").exists());
+
+    assert!(project.shown(&["init", "--force"]).starts_with("exit 0"));
+    assert_eq!(project.read("probity.yaml"), "mine");
+}
+
+#[test]
 fn one_file_in_the_way_keeps_all_suites_from_being_written() {
     let project = Project::new().file("unicode/unicode.toml", "mine");
     assert_snapshot!(project.shown(&["init", "--suite", "json,unicode"]), @"
@@ -139,7 +161,7 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     exit 2
     --- err
     error: there is no built-in suite `shel`
-    hint: did you mean `shell`? there are contradictions, injection, json, long-context, qa, routing, shell, skills, unicode; `probity init --list` says what each is for
+    hint: did you mean `shell`? there are contradictions, injection, json, long-context, qa, rag, routing, shell, skills, unicode; `probity init --list` says what each is for
     ");
     assert_snapshot!(project.shown(&["init", "--suite", "xyz"]), @"
     exit 2

@@ -7,6 +7,7 @@ mod around;
 mod backends;
 mod baseline;
 mod builtin;
+mod categories;
 mod check;
 mod check_command;
 mod classify;

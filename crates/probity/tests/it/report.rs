@@ -96,6 +96,22 @@ fn annotations_name_files_from_the_top_of_the_repository() {
 }
 
 #[test]
+fn annotations_name_the_line_of_a_case_without_an_id() {
+    let yaml = "- prompt: seven\n  expected_response: seven\n\n- tags: [a]\n  prompt: eight\n  expected_response: nine\n";
+    let suite = SUITE.replace("data/cases.jsonl", "data");
+    let project = Project::new()
+        .file("data/a.jsonl", "{\"prompt\":\"one\",\"expected_response\":\"one\"}\n{\"prompt\":\"two\",\"expected_response\":\"three\"}\n")
+        .file("data/b.yaml", yaml)
+        .file("suite.toml", suite);
+    quiet(&mut project.command(&["run", "suite.toml", "-q", "--informational"]));
+    let mut command = project.command(&["report"]);
+    command.env("GITHUB_ACTIONS", "true").env_remove("GITHUB_STEP_SUMMARY");
+    let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(out.contains("::warning file=data/a.jsonl,line=2,title=fail%3A two-"), "{out}");
+    assert!(out.contains("::warning file=data/b.yaml,line=4,title=fail%3A eight-"), "{out}");
+}
+
+#[test]
 fn a_summary_that_cannot_be_written_is_no_failure() {
     let project = project();
     let mut command = project.command(&["report"]);

@@ -35,7 +35,7 @@ pub(super) fn of(args: &RunArgs) -> Selection {
     Selection {
         limit,
         filter,
-        category,
+        category: category.iter().flat_map(|it| names(it)).collect(),
         tag,
         cases,
         failing,
@@ -54,17 +54,26 @@ pub(super) fn of(args: &RunArgs) -> Selection {
     }
 }
 
+/// Names that are separated by commas; `\,` is a comma within a name.
+fn names(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, names.last_mut()) {
+            (',', _) => names.push(String::new()),
+            ('\\', Some(last)) if chars.next_if_eq(&',').is_some() => last.push(','),
+            (c, Some(last)) => last.push(c),
+            (_, None) => {}
+        }
+    }
+    names
+}
+
 /// The filter that a choice of cases comes to.
 pub(super) fn resolve(selection: &Selection, store: &Path, seed: u64) -> Result<Choice, Failure> {
     let pattern = selection.filter.as_ref().map(|pattern| {
         RegexBuilder::new(pattern).build().map_err(|error| {
             Failure::new(format!("`--filter {pattern}` is not a regular expression")).because(error)
-        })
-    });
-    let categories = selection.category.iter().map(|name| {
-        name.parse::<Category>().map_err(|error| {
-            let known = Category::ALL.map(Category::as_str).join(", ");
-            Failure::new(error.to_string()).hint(format!("categories are {known}"))
         })
     });
     let by_verdict = |name: &Option<String>, verdict| {
@@ -78,7 +87,7 @@ pub(super) fn resolve(selection: &Selection, store: &Path, seed: u64) -> Result<
     };
     let filter = Filter {
         pattern: pattern.transpose()?,
-        categories: categories.collect::<Result<_, _>>()?,
+        categories: selection.category.iter().map(|it| Category::named(it)).collect(),
         tags: selection.tag.clone(),
         ids: selection.cases.clone(),
         skills: selection.skill.clone(),

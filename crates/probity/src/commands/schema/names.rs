@@ -5,7 +5,7 @@
 //! assertions in all their spellings, and `"@assertion"` for every assertion.
 
 use probity_core::{
-    case::Category,
+    case::CommandCheck,
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
     criteria::{
@@ -42,10 +42,10 @@ pub(super) const LISTS: [(&str, List); 46] = [
     ("backend_with_file", || backends(|it| it.needs() == Some("file"))),
     ("backend_with_model", || backends(|it| it.needs() == Some("model"))),
     ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
-    ("category", || of(Category::ALL.map(Category::as_str))),
     ("choice", || of(Choice::ALL.map(Choice::as_str))),
     ("class", || of(Class::ALL.map(Class::as_str))),
     ("combine", || of(Combine::ALL.map(Combine::as_str))),
+    ("command_check", || of(CommandCheck::ALL.map(CommandCheck::as_str))),
     ("condition", || of(Condition::ALL.map(Condition::as_str))),
     ("criterion", || of(Criterion::all().map(Criterion::as_str))),
     ("divergence_kind", || of(DivergenceKind::ALL.map(DivergenceKind::as_str))),

@@ -287,7 +287,7 @@ fn an_evaluation_that_is_not_whole_is_refused() {
         ("/per_category/safety/rate", json!(1.5)),
         (
             "/per_category",
-            json!({ "speed": { "total": 1, "passed": 1, "rate": 1, "errors": 0,
+            json!({ "two\nlines": { "total": 1, "passed": 1, "rate": 1, "errors": 0,
                                            "undecided": 0 } }),
         ),
         ("/timestamp", json!("yesterday")),
@@ -620,7 +620,7 @@ fn comparisons_that_are_not_whole_are_refused() {
         ("/sides/0/interval/1", json!(1.5)),
         ("/pairs/0/difference", json!(-2)),
         ("/pairs/0/p_value", json!(2)),
-        ("/pairs/0/categories", json!({ "speed": { "cases": 1, "first": 1, "second": 0 } })),
+        ("/pairs/0/categories", json!({ "two\nlines": { "cases": 1, "first": 1, "second": 0 } })),
         ("/pairs", json!([])),
     ];
     check_values("comparison", &comparison, &wrong);
