@@ -1,15 +1,18 @@
-//! Checks that are code of users: a script in process, a scorer outside of it.
+//! Checks that are code of users, a script in process or a scorer outside of it; and how near the
+//! reply is to texts. What is outside was asked before.
 
 use std::sync::Arc;
 
 use probity_core::scored::Scored;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Checked;
 use crate::{
-    excerpt::beginning,
+    excerpt::{beginning, excerpt},
     reply::Reply,
     script::{self, Script},
+    similar::{Nearness, Similar},
 };
 
 /// Characters of a scorer's reason that are kept.
@@ -46,6 +49,47 @@ impl AskedScorer {
             }
             Some(Err(why)) => Checked::unjudged(why.clone()),
             None => Checked::unjudged("the scorer was not asked".to_owned()),
+        }
+    }
+}
+
+/// How near a reply is to texts, which was found out before it is judged.
+#[derive(Clone, Debug)]
+pub(crate) struct Embedded {
+    /// Which of those that were asked.
+    pub(crate) number: usize,
+    pub(crate) similar: Similar,
+    pub(crate) threshold: f64,
+}
+
+impl Embedded {
+    pub(super) fn check(&self, reply: &Reply<'_, '_>) -> Checked {
+        let known = match reply.result.scored.get(self.number) {
+            // Nothing was left of the reply.
+            Some(Ok(Value::Null)) => {
+                return Checked::fails("there is no text to compare".to_owned());
+            }
+            Some(Ok(known)) => known,
+            Some(Err(why)) => return Checked::unjudged(why.clone()),
+            None => return Checked::unjudged("the reply was not compared".to_owned()),
+        };
+        let Ok(Nearness { value, nearest }) = Nearness::deserialize(known) else {
+            return Checked::unjudged("the stored similarity cannot be read".to_owned());
+        };
+        let Self { similar: Similar { metric, texts }, threshold, .. } = self;
+        let reason = || {
+            let text = texts.get(nearest).map_or("", String::as_str);
+            let noun = metric.noun();
+            let beyond = metric.beyond();
+            format!("the {noun} to `{}` is {value:.4}, {beyond} {threshold}", excerpt(text, 0))
+        };
+        let passed = metric.is_enough(value, *threshold);
+        Checked {
+            value: Some(metric.score(value)),
+            passed,
+            reason: (!passed).then(reason),
+            index: Some(nearest),
+            ..Checked::holds()
         }
     }
 }

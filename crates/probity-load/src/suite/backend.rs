@@ -132,6 +132,11 @@ impl BackendKind {
     pub const fn is_program(self) -> bool {
         matches!(self.way(), Way::Program)
     }
+
+    /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
+    pub const fn embeds(self) -> bool {
+        matches!(self.way(), Way::Server) && !matches!(self, Self::Anthropic | Self::Gemini)
+    }
 }
 
 /// How a prompt reaches a program.
@@ -269,6 +274,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "max_tokens",
         "seed",
         "stop",
+        "logprobs",
         "response_format",
         "extra_body",
         "stream",
@@ -376,6 +382,7 @@ pub(crate) fn decode_sampling(fields: &mut Fields<'_, '_>) -> Sampling {
         max_tokens: fields.count("max_tokens", 1..=u64::MAX),
         seed: fields.count("seed", 0..=u64::from(u32::MAX)),
         stop: fields.texts("stop"),
+        logprobs: fields.boolean("logprobs"),
     }
 }
 
@@ -424,6 +431,7 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "max_tokens" => ("max_tokens", true),
         "seed" => ("seed", has_seed),
         "stop" => ("stop", true),
+        "logprobs" => ("logprobs", config.sampling.logprobs.is_some()),
         // Other names, which a server may need for want of the usual one.
         "max_completion_tokens" | "num_predict" | "maxOutputTokens" | "max_output_tokens" => {
             ("max_tokens", config.sampling.max_tokens.is_some())

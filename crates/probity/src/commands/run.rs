@@ -127,9 +127,12 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let access = answers::access(args, &project);
-    let has_generations = lanes.iter().any(|lane| lane.info.kind.spec().compares);
+    let kept = answers::Kept {
+        generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
+        embeddings: lanes.iter().any(|lane| lane.embedder.is_some()),
+    };
     if args.dry_run {
-        let cache = answers::open_if_there(&project, access, has_generations)?;
+        let cache = answers::open_if_there(&project, access, kept)?;
         let text = dry_run::render(&dry_run::Plan {
             backends: &backends,
             lanes: &lanes,
@@ -150,7 +153,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
-    let cache = answers::open(&project, access, has_generations, printer)?;
+    let cache = answers::open(&project, access, kept, printer)?;
     let mut plan = Plan {
         run_id: String::new(),
         resumed: earlier.is_some(),
@@ -272,7 +275,8 @@ impl Context<'_> {
             if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
-            let asked = std::iter::once(lane.backend).chain(lane.judges.iter().copied());
+            let judges = lane.judges.iter().copied();
+            let asked = std::iter::once(lane.backend).chain(judges).chain(lane.embedder);
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),
