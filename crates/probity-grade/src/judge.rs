@@ -18,9 +18,10 @@ mod read;
 mod talk;
 
 pub(crate) use self::inquiry::{Context, Form};
+use self::talk::COMPLAINT;
 pub use self::{
     inquiry::{Inquiry, Shown},
-    talk::Talk,
+    talk::{Talk, Words},
 };
 
 /// How often a judge is asked for an answer that can be read.
@@ -190,7 +191,7 @@ impl Question<'_> {
         );
         text.push_str(&self.form());
         if let Some(failure) = &dialogue.failure {
-            let _ = write!(text, "\n\nYour last answer could not be used: {failure}.");
+            let _ = write!(text, "{COMPLAINT}{failure}.");
             text.push_str(
                 " Answer with the JSON object alone: no fence, no sentence before or after it, \
                  every criterion once, whole numbers from 1 to 5.",
