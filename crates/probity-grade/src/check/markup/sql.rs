@@ -124,10 +124,12 @@ mod tests {
 
     #[test]
     fn a_statement_may_stand_in_other_text() {
-        let is_in = |text| is_in(text, SqlDialect::Generic);
+        let is_in = |text: &str| is_in(text, SqlDialect::Generic);
         assert!(is_in("Use this:\n```sql\nSELECT 1\n```\nIt works."));
         assert!(is_in("Use this:\nSELECT a\nFROM t;\nIt works."));
-        assert!(is_in(&format!("{}Select one.{}SELECT 1;", "\n".repeat(20), "\n".repeat(20))));
+        let blank = "\n".repeat(20);
+        let spaced = format!("{blank}Select one.{blank}SELECT 1;");
+        assert!(is_in(&spaced));
         assert!(!is_in("Select the best answer.\nThere is none."));
     }
 
