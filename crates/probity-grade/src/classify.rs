@@ -426,9 +426,10 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span, extracted, .. } =
+        let Checked { value, passed, reason, difference, index, span, told } =
             comparison.check.check(reply, json);
-        facts.extracted.extend(extracted.map(|text| Extracted { check: name.into(), text }));
+        let extracted = told.extracted.into_iter();
+        facts.extracted.extend(extracted.map(|it| Extracted { check: name.into(), ..it }));
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
         match passed {
             true => {
