@@ -126,6 +126,7 @@ mod tests {
     fn a_statement_may_stand_in_other_text() {
         let is_in = |text: &str| is_in(text, SqlDialect::Generic);
         assert!(is_in("Use this:\n```sql\nSELECT 1\n```\nIt works."));
+        assert!(is_in("Use ```sql SELECT 1```."));
         assert!(is_in("Use this:\nSELECT a\nFROM t;\nIt works."));
         let blank = "\n".repeat(20);
         let spaced = format!("{blank}Select one.{blank}SELECT 1;");
