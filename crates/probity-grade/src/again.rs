@@ -63,6 +63,8 @@ fn by_reply(
     result: &RunResult<'_>,
     known: Known<'_>,
 ) -> Classification {
+    let made = expectation.made(result);
+    let result = &RunResult { made: made.as_ref(), ..result.clone() };
     let chosen = chosen(known.asked);
     let assessments = assessments(expectation, result, known);
     let scored = scored(expectation, result, known.asked);

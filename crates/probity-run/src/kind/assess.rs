@@ -18,9 +18,8 @@ use probity_load::{suite::PanelConfig, template};
 use serde_json::Value;
 
 use crate::{
-    backend::Reply,
     engine::{Handle, JudgeCall, Target, Unanswered, ask_judge},
-    grade,
+    grade::{self, Received},
     source::Prepared,
 };
 
@@ -28,12 +27,12 @@ use crate::{
 pub(super) async fn assess(
     case: &Prepared,
     at: usize,
-    reply: &Reply,
+    received: Received<'_>,
     handle: &mut Handle,
 ) -> Result<Assessment, Unanswered> {
     let inquiry = &case.expectation.inquiries()[at];
     let combine = case.panel.combine;
-    let shown = grade::shown(case, handle, reply, inquiry);
+    let shown = grade::shown(case, handle, received, inquiry);
     let panel = handle.judges.len().max(1);
     let mut opinions = Vec::new();
     let mut first_failure: Option<(CallError, usize)> = None;
