@@ -26,6 +26,8 @@ pub use self::{
 
 /// How often a judge is asked for an answer that can be read.
 const ATTEMPTS: u32 = 3;
+/// The length of what marks have in common.
+const MARKER: usize = 16;
 /// The fewest and the most points.
 const POINTS: std::ops::RangeInclusive<u64> = 1..=5;
 /// The names that answers have in the judge's reply, in the order they are shown.
@@ -304,12 +306,16 @@ fn marker(seed: u64, texts: &[&str]) -> String {
         let start = [seed.to_le_bytes(), round.to_le_bytes()];
         let start = start.iter().map(|it| &it[..]).chain([&b"judge"[..]]);
         let parts = start.chain(texts.iter().map(|it| it.as_bytes()));
-        let marker = InputDigest::of(parts).to_string()[..16].to_owned();
+        let marker = InputDigest::of(parts).to_string()[..MARKER].to_owned();
         if !texts.iter().any(|it| it.contains(&marker)) {
             return marker;
         }
         round += 1;
     }
+}
+
+fn is_marker(word: &str) -> bool {
+    word.len() == MARKER && word.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
 /// The criteria of a rubric: a text is one, a list has a name, a description and maybe a weight for each.

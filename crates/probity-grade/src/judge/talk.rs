@@ -12,7 +12,7 @@ use super::{
     Dialogue, Interview, Question,
     form::{self, Part, WORDS},
     inquiry::{Form, Inquiry, Shown},
-    judged, marker, read,
+    is_marker, judged, marker, read,
 };
 
 /// How a complaint about the last answer begins.
@@ -244,12 +244,13 @@ fn complaint(dialogue: &Dialogue) -> String {
     }
 }
 
-/// The marks around the data of a request.
+/// What the marks around the data of a request have in common.
 fn marker_in(request: &Request) -> Option<String> {
     let in_text = |text: &str| {
-        let mut marks = text.split("<<<").skip(1).filter_map(|it| it.split_once(">>>"));
-        let (mark, _) = marks.next()?;
-        Some(mark.rsplit_once(' ')?.1.to_owned())
+        let mut marks = text.split("<<<").skip(1).filter_map(|it| Some(it.split_once(">>>")?.0));
+        let marker =
+            marks.find_map(|it| Some(it.rsplit_once(' ')?.1).filter(|it| is_marker(it)))?;
+        Some(marker.to_owned())
     };
     request.messages.iter().find_map(|it| in_text(&it.joined()))
 }
