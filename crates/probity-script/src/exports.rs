@@ -24,7 +24,7 @@ struct Module {
     body: String,
     /// Names inside and outside.
     named: Vec<(String, String)>,
-    is_module: bool,
+    has_exports: bool,
     state: State,
     /// A list of exports whose end is on a later line.
     list: Option<String>,
@@ -48,7 +48,7 @@ impl Module {
             self.body.push_str(line);
             return if self.state.has_several { Err(ONE_NAME) } else { Ok(()) };
         };
-        self.is_module = true;
+        self.has_exports = true;
         self.body.push_str(&line[..line.len() - trimmed.len()]);
         if let Some(list) = rest.strip_prefix('{') {
             self.list = Some(String::new());
@@ -95,7 +95,7 @@ impl Module {
     }
 
     fn finish(mut self) -> String {
-        if self.is_module {
+        if self.has_exports {
             for (name, outside) in self.named {
                 // Writing to a string cannot fail.
                 let _ = write!(self.body, "\n;module.exports[\"{outside}\"] = {name};");

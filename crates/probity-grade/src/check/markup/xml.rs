@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use quick_xml::{Reader, escape::unescape_with, events::Event};
+use quick_xml::{
+    Reader,
+    escape::{resolve_predefined_entity, unescape_with},
+    events::Event,
+};
 
 /// Places at which an element may begin that are tried; each try reads on to its end.
 const TRIES: usize = 100;
@@ -59,7 +63,7 @@ fn element(text: &str) -> Result<usize, String> {
         }
         has_doctype |= matches!(event, Event::DocType(_));
         // A document type may declare entities; without one there are five.
-        let entity = |_: &str| has_doctype.then_some("");
+        let entity = |name: &str| resolve_predefined_entity(name).or(has_doctype.then_some(""));
         let resolved =
             |text: &str| unescape_with(text, entity).map(drop).map_err(|error| error.to_string());
         if let Event::GeneralRef(reference) = &event {
