@@ -1,6 +1,12 @@
 //! Texts made to hurt: twice the size must take about twice the time.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
+
+use serde_json::{Value, json};
 
 use crate::{classify::command, measure};
 
@@ -30,7 +36,17 @@ const TEXTS: &[&str] = &[
     "sk-",
     "password=",
     "-----BEGIN ",
+    "\n",
+    "SELECT 1\n",
+    "<!--",
+    "<a b='",
+    "<a b=''>",
+    "</",
+    "&amp;",
+    "1.",
 ];
+/// What a text begins with, so that the rest is read in another way.
+const STARTS: &[&str] = &["", "<script>", "<a ", "```\n"];
 const CHECKS: &[&[&str]] = &[
     &["check", "json", "--level", "lenient"],
     &["check", "json", "--level", "repair"],
@@ -39,25 +55,56 @@ const CHECKS: &[&[&str]] = &[
     &["check", "error"],
 ];
 
+/// Assertions, which `probity classify` checks.
+fn assertions() -> [Value; 10] {
+    [
+        json!({"type": "is-html"}),
+        json!({"type": "contains-html"}),
+        json!({"type": "is-xml"}),
+        json!({"type": "contains-xml"}),
+        json!({"type": "is-sql"}),
+        json!({"type": "contains-sql"}),
+        json!({"type": "rouge-l", "value": "a fox jumps"}),
+        json!({"type": "number", "value": 1, "extract": "last-number"}),
+        json!({"type": "contains", "value": "a", "extract": "code-block"}),
+        json!({"type": "contains", "value": "a", "extract": {"regex": "a(?=b)"}}),
+    ]
+}
+
 /// Prints the worst ratio of the times for two sizes.
 pub(crate) fn run(probity: &Path) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut worst = (0.0, String::new());
     for text in TEXTS {
-        let (small, large) = (folder.path().join("small"), folder.path().join("large"));
-        std::fs::write(&small, text.repeat(MIB / text.len()))?;
-        std::fs::write(&large, text.repeat(2 * MIB / text.len()))?;
-        for check in CHECKS {
-            let time = |path: &Path| -> io::Result<f64> {
+        let mut compare = |start: &str, name: &str, args: &[&str], assertion: Option<&Value>| {
+            let time = |size: usize| -> io::Result<f64> {
+                let reply = start.to_owned() + &text.repeat(size / text.len());
+                let input = match assertion {
+                    None => reply,
+                    Some(it) => json!({"raw_response": reply, "assert": [it]}).to_string(),
+                };
+                let path = folder.path().join("input.jsonl");
+                fs::write(&path, input)?;
                 let mut command = command(probity);
-                command.args(*check).stdin(File::open(path)?);
+                command.args(args).stdin(File::open(&path)?);
                 Ok(measure::run(&mut command)?.cpu.as_secs_f64())
             };
-            let (one, two) = (time(&small)?, time(&large)?);
+            let (one, two) = (time(MIB)?, time(2 * MIB)?);
             let ratio = two / one.max(0.001);
-            println!("{:<32} {text:<22?} {:>7.1} ms, x{ratio:.1}", check.join(" "), one * 1e3);
+            let shown = format!("{start}{text}");
+            println!("{name:<32} {shown:<22?} {:>7.1} ms, x{ratio:.1}", one * 1e3);
             if ratio > worst.0 {
-                worst = (ratio, format!("{} on {text:?}", check.join(" ")));
+                worst = (ratio, format!("{name} on {shown:?}"));
+            }
+            io::Result::Ok(())
+        };
+        for check in CHECKS {
+            compare("", &check.join(" "), check, None)?;
+        }
+        for assertion in &assertions() {
+            for start in STARTS {
+                let name = assertion["type"].as_str().unwrap_or("");
+                compare(start, name, &["classify", "-"], Some(assertion))?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a script costs: assertions as promptfoo's users write them, by CPU time of one thread.
+//! What a script costs: assertions as promptfoo's users write them, by CPU time of all threads.
 
 use std::{hint::black_box, io, time::Instant};
 
@@ -22,7 +22,7 @@ const CONTEXT: &str = r#"{"vars":{"city":"Paris","language":"en"},"prompt":"What
 pub(crate) fn run_all(count: usize) -> io::Result<()> {
     let output = Value::from("The capital of France is Paris, a city on the Seine.");
     let limits = Limits::default();
-    let spent = || getrusage(UsageWho::RUSAGE_THREAD).map(|it| cpu(&it)).map_err(io::Error::from);
+    let spent = || getrusage(UsageWho::RUSAGE_SELF).map(|it| cpu(&it)).map_err(io::Error::from);
     let began = (spent()?, Instant::now());
     for source in ASSERTIONS {
         let script = Script::inline(source).map_err(io::Error::other)?;

@@ -551,6 +551,29 @@ impl AssertionTest {
                 | Self::AnswerRelevance
         )
     }
+
+    /// Whether it runs code, which may be told something.
+    pub const fn takes_config(self) -> bool {
+        matches!(self, Self::Javascript | Self::Scorer | Self::Python | Self::Exec)
+    }
+
+    /// Whether it sees what a transform makes of the reply.
+    pub const fn takes_transform(self) -> bool {
+        !matches!(
+            self,
+            Self::IsRefusal
+                | Self::FinishReason
+                | Self::Latency
+                | Self::TimeToFirstToken
+                | Self::Cost
+                | Self::ToolCalled
+                | Self::ToolsInOrder
+                | Self::ToolCount
+                | Self::ValidToolCalls
+                | Self::Perplexity
+                | Self::PerplexityScore
+        )
+    }
 }
 
 /// Names are compared without regard to `-` and `_`: both spellings are in use.

@@ -28,6 +28,8 @@ pub struct RunResult<'a> {
     pub ttft_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
+    /// What the case's transform made of the reply, where it was run before.
+    pub made: Option<&'a Result<Value, String>>,
     /// Every reply of a conversation in order; none where only the last one is known.
     pub exchanges: &'a [Exchange<'a>],
     /// Skills that were chosen when each was asked about, because the reply could not be read.

@@ -1,5 +1,7 @@
 //! Judges a reply that was stored, without asking anybody: what calls found out comes from the record.
 
+use std::cell::LazyCell;
+
 use probity_core::{
     classification::{Classification, Verdict},
     kind,
@@ -13,20 +15,20 @@ use serde_json::Value;
 use crate::{
     classify::classify,
     compile::Expectation,
-    judge::{Inquiry, Shown, Talk},
+    judge::{Inquiry, Interview as _, Shown, Talk, Words},
     routing::says_yes,
     script::{self, Scorer, ScorerCall},
 };
 
 /// What is known of a result beside its reply.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// The prompt that was sent.
-    pub prompt: &'a str,
     /// Every question of a case that asked several.
     pub asked: &'a [Asked],
     /// What was found when the reply came.
     pub classified: Option<&'a Classification>,
+    /// How judges are asked in a user's words; none where the suite is not known.
+    pub words: Option<Words<'a>>,
 }
 
 /// Says again what a result is, by the expectation of now.
@@ -61,12 +63,14 @@ fn by_reply(
     result: &RunResult<'_>,
     known: Known<'_>,
 ) -> Classification {
+    let made = expectation.made(result);
+    let result = &RunResult { made: made.as_ref(), ..result.clone() };
     let chosen = chosen(known.asked);
     let assessments = assessments(expectation, result, known);
-    let scored = scored(expectation, known.asked);
+    let scored = scored(expectation, result, known.asked);
     let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
-    let (scored, prompt) = (scored.as_slice(), Some(known.prompt));
-    classify(expectation, &RunResult { prompt, chosen, assessments, scored, ..result.clone() })
+    let scored = scored.as_slice();
+    classify(expectation, &RunResult { chosen, assessments, scored, ..result.clone() })
 }
 
 /// The role of a question about one skill.
@@ -100,10 +104,19 @@ pub fn is_of_scorer(asked: &Asked) -> bool {
 }
 
 /// What the scorers of the case said when they were asked.
-fn scored(expectation: &Expectation<'_>, asked: &[Asked]) -> Vec<Result<Value, String>> {
+fn scored(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    asked: &[Asked],
+) -> Vec<Result<Value, String>> {
+    let inputs = LazyCell::new(|| expectation.scorer_inputs(result));
+    let unasked = |number: usize| match inputs.get(number) {
+        Some(Err(why)) => why.clone(),
+        Some(Ok(_)) | None => "the scorer was not asked".to_owned(),
+    };
     let read = |(number, call): (usize, &ScorerCall)| {
         let role = scorer_role(number);
-        let found = asked.iter().rfind(|it| it.role == role).ok_or("the scorer was not asked")?;
+        let found = asked.iter().rfind(|it| it.role == role).ok_or_else(|| unasked(number))?;
         if found.request.prompt() != call.question() {
             return Err(match &call.scorer {
                 Scorer::Similar(_) => "the reply was compared with other texts".to_owned(),
@@ -136,18 +149,23 @@ fn assessments(
     result: &RunResult<'_>,
     known: Known<'_>,
 ) -> Vec<Assessment> {
-    let asked_with = RunResult { prompt: Some(known.prompt), ..result.clone() };
     let assess = |(number, inquiry): (usize, &Inquiry)| {
-        let shown = expectation.shown(inquiry, &asked_with);
-        let opinions = rounds(known.asked, number).into_iter().map(|asked| Opinion {
+        let shown = expectation.shown(inquiry, result);
+        let rounds = rounds(known.asked, number);
+        let opinions = rounds.iter().map(|asked| Opinion {
             judge: asked.backend.clone(),
-            said: match said(inquiry, &shown, asked) {
+            said: match said(inquiry, &shown, asked, known.words) {
                 Ok(judged) => Said::Judged(judged),
                 Err(error) => Said::Failed { error },
             },
         });
+        // Judges who could not be asked are not in the record, but why they could not be is known.
+        let unasked = shown.as_ref().err().filter(|_| rounds.is_empty()).map(|error| Opinion {
+            judge: "judge".to_owned(),
+            said: Said::Failed { error: error.clone() },
+        });
         Assessment {
-            opinions: opinions.collect(),
+            opinions: opinions.chain(unasked).collect(),
             combine: expectation.combine.or_else(|| combined(known.classified)).unwrap_or_default(),
         }
     };
@@ -171,14 +189,19 @@ fn combined(classified: Option<&Classification>) -> Option<Combine> {
     classified?.details.judged.first().map(|it| it.combine)
 }
 
-fn said(inquiry: &Inquiry, shown: &Result<Shown, String>, asked: &Asked) -> Result<Judged, String> {
+fn said(
+    inquiry: &Inquiry,
+    shown: &Result<Shown, String>,
+    asked: &Asked,
+    words: Option<Words<'_>>,
+) -> Result<Judged, String> {
     let shown = shown.as_ref().map_err(Clone::clone)?;
     let reply = match (&asked.reply, &asked.error) {
         (Some(reply), _) => reply,
         (None, Some(error)) => return Err(error.clone()),
         (None, None) => return Err("the judge gave no answer".to_owned()),
     };
-    Talk::new(inquiry, shown, 0).read_stored(reply).map_err(|why| {
-        format!("the stored answer of the judge does not fit the current rubric: {why}")
-    })
+    let talk = Talk::again(inquiry, shown, &asked.request, words)
+        .ok_or("the judge was asked another question than would be asked now")?;
+    talk.read(reply).map_err(|why| format!("the stored answer of the judge cannot be read: {why}"))
 }

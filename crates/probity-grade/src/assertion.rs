@@ -7,9 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
-    details::Extracted,
     located::Step,
-    opinion::JudgedCheck,
     score::Score,
 };
 use probity_text::{chrf::Variant, rouge::Words};
@@ -20,7 +18,7 @@ use crate::{
         AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Perplexity,
         Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
     },
-    compile::{self, Compiler},
+    compile::{self, Compiler, Place},
     reading::Reader,
     reply::Reply,
     schema::Schema,
@@ -57,6 +55,11 @@ impl CompiledAssertion {
         self.metric.is_some()
     }
 
+    /// Whether somebody was asked about the reply before.
+    pub(crate) fn asks_others(&self) -> bool {
+        self.check.test.asks_others()
+    }
+
     /// Whether its score brings others whose names only a scorer knows.
     pub(crate) fn names_scores(&self) -> bool {
         self.check.test.names_scores()
@@ -69,8 +72,7 @@ impl CompiledAssertion {
 
     /// What it comes to for a reply. What else there is to tell of it is told as well.
     pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Told) -> Score {
-        let Checked { value, passed, reason, span, extracted, named, judged, .. } =
-            self.checked(reply);
+        let Checked { value, passed, reason, span, told: own, .. } = self.checked(reply);
         let (value, passed, reason) = match (self.kind.negated, value) {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
@@ -81,19 +83,17 @@ impl CompiledAssertion {
             (true, Some(_)) => (Some(1.0), true, None),
         };
         let (name, kind) = (self.name(), self.kind.name());
-        told.extracted.extend(extracted.map(|text| Extracted { check: name.clone(), text }));
-        // Those of the members of a set have their own names.
+        // What the members of a set tell has their names.
         let is_set = matches!(self.check.test, Test::Set { .. });
-        let own = |it: JudgedCheck| match is_set {
-            true => it,
-            false => JudgedCheck { check: name.clone(), ..it },
-        };
-        told.judged.extend(judged.into_iter().map(own));
-        told.named.extend(named.into_iter().map(|(name, value)| Score {
-            name: name.into(),
-            value: Some(value.clamp(0.0, 1.0)),
-            ..Score::new(kind.clone(), None).reported()
-        }));
+        let Told { mut extracted, mut judged, mut named } = own;
+        if !is_set {
+            extracted.iter_mut().for_each(|it| it.check.clone_from(&name));
+            judged.iter_mut().for_each(|it| it.check.clone_from(&name));
+            named.iter_mut().for_each(|it| it.kind.clone_from(&kind));
+        }
+        told.extracted.extend(extracted);
+        told.judged.extend(judged);
+        told.named.extend(named);
         Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
 
@@ -102,9 +102,7 @@ impl CompiledAssertion {
             return self.check.check(reply, None);
         };
         // A scorer, a judge or a model that embeds was asked about what the transform made.
-        let asked =
-            |test: &Test| matches!(test, Test::Scorer(_) | Test::Judged { .. } | Test::Embedded(_));
-        if asked(&self.check.test) {
+        if self.asks_others() {
             return self.check.check(reply, None);
         }
         match script::transform(&**script, facts, reply) {
@@ -119,14 +117,14 @@ impl CompiledAssertion {
     }
 }
 
-/// Compiles an assertion, or says what is wrong with it. `path` leads to it from the case.
+/// Compiles an assertion, or says what is wrong with it.
 pub(crate) fn compile(
     assertion: &Assertion,
-    path: &[Step<'static>],
+    place: Place<'_>,
     compiler: &mut Compiler<'_>,
     problems: &mut Vec<CriteriaProblem>,
 ) -> Option<CompiledAssertion> {
-    let mut context = Context { assertion, path, problems, transform: None };
+    let mut context = Context { assertion, place, problems, transform: None };
     let transform = match &assertion.transform {
         None => None,
         Some(source) => match compiler.script(source) {
@@ -148,7 +146,7 @@ pub(crate) fn compile(
 
 struct Context<'c> {
     assertion: &'c Assertion,
-    path: &'c [Step<'static>],
+    place: Place<'c>,
     problems: &'c mut Vec<CriteriaProblem>,
     transform: Option<Arc<dyn Script>>,
 }
@@ -165,8 +163,7 @@ impl Context<'_> {
                 Some(contains(vec![self.text()?], Need::All, Letters::AsTheyAre))
             }
             AssertionTest::Icontains => {
-                let needle = self.text()?.to_lowercase();
-                Some(contains(vec![needle], Need::All, Letters::Folded))
+                Some(contains(vec![self.text()?], Need::All, Letters::Folded))
             }
             AssertionTest::ContainsAny => {
                 Some(contains(self.texts()?, Need::Any, Letters::AsTheyAre))
@@ -175,10 +172,10 @@ impl Context<'_> {
                 Some(contains(self.texts()?, Need::All, Letters::AsTheyAre))
             }
             AssertionTest::IcontainsAny => {
-                Some(contains(self.folded_texts()?, Need::Any, Letters::Folded))
+                Some(contains(self.texts()?, Need::Any, Letters::Folded))
             }
             AssertionTest::IcontainsAll => {
-                Some(contains(self.folded_texts()?, Need::All, Letters::Folded))
+                Some(contains(self.texts()?, Need::All, Letters::Folded))
             }
             AssertionTest::StartsWith => Some(Test::StartsWith(vec![self.text()?])),
             AssertionTest::Regex => {
@@ -253,7 +250,7 @@ impl Context<'_> {
                 let scorer = Scorer::Exec(self.command()?);
                 self.scorer(scorer, compiler)
             }
-            AssertionTest::AssertSet => Some(self.set(compiler)),
+            AssertionTest::AssertSet => self.set(compiler),
         }
     }
 
@@ -269,7 +266,8 @@ impl Context<'_> {
 
     /// The test with what it looks at. Options that mean nothing to it are refused.
     fn check(&mut self, test: Test, compiler: &mut Compiler<'_>) -> Option<Check> {
-        let Assertion { kind, reading, stemmer, word_order, .. } = self.assertion;
+        let Assertion { kind, reading, stemmer, word_order, config, transform, .. } =
+            self.assertion;
         let is_rouge = matches!(
             kind.test,
             AssertionTest::Rouge1 | AssertionTest::Rouge2 | AssertionTest::RougeL
@@ -284,12 +282,21 @@ impl Context<'_> {
             ),
             ("stemmer", "rouge-…", stemmer.is_some(), is_rouge),
             ("word_order", "chrf", word_order.is_some(), kind.test == AssertionTest::Chrf),
+            ("config", "scripts and scorers", config.is_some(), kind.test.takes_config()),
+            (
+                "transform",
+                "checks of what the reply says",
+                transform.is_some(),
+                kind.test.takes_transform(),
+            ),
         ]
         .into_iter()
         .chain(judged::owned(self.assertion))
         {
             if is_stated && !is_owned {
-                let message = format!("`{field}` goes with `{owner}`, not with `{kind}`");
+                let owner =
+                    if owner.contains(' ') { owner.to_owned() } else { format!("`{owner}`") };
+                let message = format!("`{field}` goes with {owner}, not with `{kind}`");
                 return self.problem(field, "bad-assertion", message);
             }
         }
@@ -455,14 +462,20 @@ impl Context<'_> {
         }
     }
 
-    fn set(&mut self, compiler: &mut Compiler<'_>) -> Test {
+    fn set(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
         let mut members = Vec::with_capacity(self.assertion.members.len());
         for (index, member) in self.assertion.members.iter().enumerate() {
-            let mut path = self.path.to_vec();
+            let mut path = self.place.path.to_vec();
             path.extend([Step::Key("assert"), Step::Index(index)]);
-            members.extend(compile(member, &path, compiler, self.problems));
+            let place = Place { path: &path, ..self.place };
+            members.extend(compile(member, place, compiler, self.problems));
         }
-        Test::Set { members, threshold: self.assertion.threshold }
+        if self.transform.is_some() && members.iter().any(CompiledAssertion::asks_others) {
+            let message = "members of this set ask a judge, a scorer or a model that embeds: each of \
+                           these needs the `transform` itself";
+            return self.problem("transform", "bad-assertion", message.to_owned());
+        }
+        Some(Test::Set { members, threshold: self.assertion.threshold })
     }
 
     fn text(&mut self) -> Option<String> {
@@ -487,10 +500,6 @@ impl Context<'_> {
             }
         };
         if texts.is_empty() { self.wrong("a list of strings") } else { Some(texts) }
-    }
-
-    fn folded_texts(&mut self) -> Option<Vec<String>> {
-        Some(self.texts()?.iter().map(|it| it.to_lowercase()).collect())
     }
 
     /// A test against the schema in the value, or against none where there is no value.
@@ -546,7 +555,7 @@ impl Context<'_> {
         code: &'static str,
         message: String,
     ) -> Option<T> {
-        let mut path = self.path.to_vec();
+        let mut path = self.place.path.to_vec();
         path.push(Step::Key(field));
         self.problems.push(CriteriaProblem { path, code, message, help: None });
         None

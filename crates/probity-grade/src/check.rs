@@ -65,7 +65,7 @@ impl Check {
             true => test,
             false => test.normalized(reader.normalizer())?,
         };
-        Ok(Self { reader, test })
+        Ok(Self { reader, test: test.folded() })
     }
 
     /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
@@ -85,7 +85,10 @@ impl Check {
             _ if extracted.is_some() => span,
             _ => None,
         };
-        Checked { span, extracted, ..checked }
+        let mut told = checked.told;
+        // It is named where the check is.
+        told.extracted.extend(extracted.map(|text| Extracted { check: "".into(), text }));
+        Checked { span, told, ..checked }
     }
 }
 
@@ -161,7 +164,7 @@ pub(crate) enum Need {
     All,
 }
 
-/// Whether the case of letters counts. Folded needles are in lower case.
+/// Whether the case of letters counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Letters {
     AsTheyAre,
@@ -182,12 +185,8 @@ pub(crate) struct Checked {
     pub(crate) index: Option<usize>,
     /// The bytes of the reply that it is about.
     pub(crate) span: Option<Range<usize>>,
-    /// Further scores, by name, which decide nothing.
-    pub(crate) named: Vec<(String, f64)>,
-    /// What was taken out of the reply to look at.
-    pub(crate) extracted: Option<String>,
-    /// What judges said, where that is more than a score and a reason.
-    pub(crate) judged: Vec<JudgedCheck>,
+    /// What else there is to tell of it.
+    pub(crate) told: Told,
 }
 
 impl Checked {
@@ -199,9 +198,7 @@ impl Checked {
             difference: None,
             index: None,
             span: None,
-            named: Vec::new(),
-            extracted: None,
-            judged: Vec::new(),
+            told: Told::default(),
         }
     }
 
@@ -268,6 +265,22 @@ impl Test {
             | Self::WordCount { .. }
             | Self::Script(_) => true,
         }
+    }
+
+    /// Whether somebody was asked about the reply before, by it or by a member of it.
+    pub(crate) fn asks_others(&self) -> bool {
+        let asks =
+            |members: &[CompiledAssertion]| members.iter().any(CompiledAssertion::asks_others);
+        matches!(self, Self::Scorer(_) | Self::Judged { .. } | Self::Embedded(_))
+            || matches!(self, Self::Set { members, .. } if asks(members))
+    }
+
+    /// The same check. Texts whose case does not count are in lower case, as the reply will be.
+    fn folded(mut self) -> Self {
+        if let Self::Contains { needles, letters: Letters::Folded, .. } = &mut self {
+            needles.iter_mut().for_each(|it| *it = it.to_lowercase());
+        }
+        self
     }
 
     /// Whether its scores may have names that only a scorer knows.
@@ -456,7 +469,7 @@ impl Test {
     }
 }
 
-/// What there is to tell of assertions beside their own scores.
+/// What there is to tell of checks beside their own scores. What a check itself tells has no name yet.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// What they took out of the reply.
@@ -500,15 +513,12 @@ pub(crate) fn evaluate(
 fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, '_>) -> Checked {
     let Together { passed, value, scores, told, unjudged } = evaluate(members, threshold, reply);
     if let Some(why) = unjudged.filter(|_| passed) {
-        return Checked::unjudged(why);
+        return Checked { told, ..Checked::unjudged(why) };
     }
     let failing = scores.iter().find(|it| !it.passed).filter(|_| !passed);
     let reason = failing
         .map(|it| format!("`{}`: {}", it.kind, it.reason.as_deref().unwrap_or("does not hold")));
-    let named = told.named.into_iter();
-    let named = named.filter_map(|it| Some((it.name.into_owned(), it.value?))).collect();
-    let judged = told.judged;
-    Checked { value: Some(value), passed, reason, named, judged, ..Checked::holds() }
+    Checked { value: Some(value), passed, reason, told, ..Checked::holds() }
 }
 
 fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {

@@ -272,18 +272,16 @@ fn judge_reply(
             },
         });
     }
-    match (&expectation.transform, reply.facts) {
-        (Some(script), Some(known)) => match script::transform(&**script, known, reply) {
-            Ok(made) => {
-                let text = script::text_of(&made);
-                facts.transformed = Some(beginning(&text, LONGEST_TRANSFORMED));
-                judge_checked(expectation, &reply.made_into(&made, &text), fired, facts);
-                // Places in another text than the reply are of no use to anybody.
-                facts.scores.iter_mut().for_each(|it| it.span = None);
-            }
-            Err(why) => facts.unjudged = Some(why),
-        },
-        (_, _) => judge_checked(expectation, reply, fired, facts),
+    match expectation.made_of(reply) {
+        Some(Ok(made)) => {
+            let text = script::text_of(&made);
+            facts.transformed = Some(beginning(&text, LONGEST_TRANSFORMED));
+            judge_checked(expectation, &reply.made_into(&made, &text), fired, facts);
+            // Places in another text than the reply are of no use to anybody.
+            facts.scores.iter_mut().for_each(|it| it.span = None);
+        }
+        Some(Err(why)) => facts.unjudged = Some(why),
+        None => judge_checked(expectation, reply, fired, facts),
     }
 }
 
@@ -426,9 +424,10 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span, extracted, .. } =
+        let Checked { value, passed, reason, difference, index, span, told } =
             comparison.check.check(reply, json);
-        facts.extracted.extend(extracted.map(|text| Extracted { check: name.into(), text }));
+        let extracted = told.extracted.into_iter();
+        facts.extracted.extend(extracted.map(|it| Extracted { check: name.into(), ..it }));
         facts.scores.push(Score { value, span, ..Score::new(name, reason) });
         match passed {
             true => {

@@ -12,7 +12,7 @@ use probity_core::{
     details::Criterion,
     located::Step,
     opinion::Combine,
-    reading::Tolerance,
+    reading::{Extract, Tolerance},
     request::Tool,
     score::ROUTING,
 };
@@ -26,6 +26,7 @@ use crate::{
     command::CommandExpectation,
     json::Wanted,
     judge::Inquiry,
+    reading::{self, BadReading},
     routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
@@ -35,7 +36,7 @@ use crate::{
 /// The score of a case that says what its result is to be classified as.
 pub(crate) const EXPECTED_CLASSIFICATION: &str = "expected_classification";
 
-/// How many regular expressions, and how many schemas, a compiler keeps.
+/// How many regular expressions, how many schemas and so on a compiler keeps.
 const KEPT: usize = 256;
 
 /// A case's criteria, ready to be asked.
@@ -188,13 +189,12 @@ impl Expectation<'_> {
 #[derive(Debug)]
 pub struct Compiler<'r> {
     rules: &'r Rules,
-    regexes: BTreeMap<String, Arc<Regex>>,
-    schemas: BTreeMap<String, Arc<Schema>>,
-    scripts: BTreeMap<String, Arc<dyn Script>>,
+    regexes: Kept<Regex>,
+    schemas: Kept<Schema>,
+    scripts: Kept<dyn Script>,
+    extractions: Kept<reading::Step>,
     /// Those of the case that is being compiled, and so are the rest.
     inquiries: Vec<Inquiry>,
-    /// The variables `context` and `query` of the case.
-    vars: (Option<Value>, Option<String>),
     scorers: Vec<ScorerCall>,
     has_scripts: bool,
     tools: Arc<[Tool]>,
@@ -209,11 +209,11 @@ impl<'r> Compiler<'r> {
     pub fn new(rules: &'r Rules) -> Self {
         Self {
             rules,
-            regexes: BTreeMap::new(),
-            schemas: BTreeMap::new(),
-            scripts: BTreeMap::new(),
+            regexes: Kept::new(),
+            schemas: Kept::new(),
+            scripts: Kept::new(),
+            extractions: Kept::new(),
             inquiries: Vec::new(),
-            vars: (None, None),
             choices: Vec::new(),
             tools: Arc::default(),
             turn: None,
@@ -226,18 +226,17 @@ impl<'r> Compiler<'r> {
     pub fn compile(&mut self, case: &TestCase) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
         let mut problems = Vec::new();
         self.tools = case.ask.tools.clone().unwrap_or_default();
-        let query = case.prompt_vars.get("query").and_then(Value::as_str);
-        self.vars = (case.prompt_vars.get("context").cloned(), query.map(ToOwned::to_owned));
         self.inquiries.clear();
         self.scorers.clear();
         self.has_scripts = false;
         self.turn = None;
-        let stated = self.stated(&case.criteria, &[], &mut problems);
+        let stated = self.stated(&case.criteria, Place { case, path: &[] }, &mut problems);
         let mut turns = Vec::with_capacity(case.conversation.turns.len());
         for (at, turn) in case.conversation.turns.iter().enumerate() {
             self.turn = u32::try_from(at + 1).ok();
             let path = [Step::Key("turns"), Step::Index(at)];
-            turns.push(self.stated(&turn.criteria, &path, &mut problems));
+            let place = Place { case, path: &path };
+            turns.push(self.stated(&turn.criteria, place, &mut problems));
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -257,11 +256,11 @@ impl<'r> Compiler<'r> {
         })
     }
 
-    /// What a case or a turn says about its reply. `path` leads to it from the case.
+    /// What a case or a turn says about its reply.
     fn stated(
         &mut self,
         criteria: &Criteria,
-        path: &[Step<'static>],
+        place: Place<'_>,
         problems: &mut Vec<CriteriaProblem>,
     ) -> Expectation<'r> {
         let Criteria {
@@ -277,7 +276,7 @@ impl<'r> Compiler<'r> {
             transform,
         } = criteria;
         let within = |problem: CriteriaProblem| CriteriaProblem {
-            path: path.iter().copied().chain(problem.path).collect(),
+            path: place.path.iter().copied().chain(problem.path).collect(),
             ..problem
         };
         self.choices.clone_from(&criteria.reading.choices);
@@ -303,8 +302,9 @@ impl<'r> Compiler<'r> {
         let mut compiled = Vec::with_capacity(assertions.len());
         for (index, assertion) in assertions.iter().enumerate() {
             let own = [Step::Key("assert"), Step::Index(index)];
-            let path: Vec<_> = path.iter().copied().chain(own).collect();
-            compiled.extend(assertion::compile(assertion, &path, self, problems));
+            let path: Vec<_> = place.path.iter().copied().chain(own).collect();
+            let place = Place { path: &path, ..place };
+            compiled.extend(assertion::compile(assertion, place, self, problems));
         }
         let needs_json =
             schema.is_some() || comparison.as_ref().is_some_and(CompiledMatch::needs_json);
@@ -351,16 +351,6 @@ impl<'r> Compiler<'r> {
         &self.choices
     }
 
-    /// The variable `context` of the case that is being compiled.
-    pub(crate) fn context(&self) -> Option<&Value> {
-        self.vars.0.as_ref()
-    }
-
-    /// Its variable `query`.
-    pub(crate) fn query(&self) -> Option<&str> {
-        self.vars.1.as_deref()
-    }
-
     /// Remembers what judges have to be asked, and says under which number.
     pub(crate) fn inquiry(&mut self, inquiry: Inquiry) -> usize {
         self.inquiries.push(inquiry);
@@ -397,44 +387,64 @@ impl<'r> Compiler<'r> {
     /// A script, compiled once.
     pub(crate) fn script(&mut self, source: &str) -> Result<Arc<dyn Script>, String> {
         self.has_scripts = true;
-        if let Some(script) = self.scripts.get(source) {
-            return Ok(script.clone());
-        }
-        let scripts = self.rules.scripts.as_ref().ok_or("scripts cannot be used here")?;
-        let script = scripts.compile(source)?;
-        if self.scripts.len() >= KEPT {
-            self.scripts.clear();
-        }
-        self.scripts.insert(source.to_owned(), script.clone());
-        Ok(script)
+        let scripts = self.rules.scripts.as_ref();
+        self.scripts
+            .get_or(source, || scripts.ok_or("scripts cannot be used here")?.compile(source))
     }
 
     /// A regular expression, compiled once.
     pub(crate) fn regex(&mut self, pattern: &str) -> Result<Arc<Regex>, String> {
-        if let Some(regex) = self.regexes.get(pattern) {
-            return Ok(regex.clone());
-        }
-        let regex = Arc::new(pattern::compile(pattern)?);
-        if self.regexes.len() >= KEPT {
-            self.regexes.clear();
-        }
-        self.regexes.insert(pattern.to_owned(), regex.clone());
-        Ok(regex)
+        self.regexes.get_or(pattern, || pattern::compile(pattern).map(Arc::new))
     }
 
     /// A schema, compiled once.
     pub(crate) fn schema(&mut self, schema: &Value) -> Result<Arc<Schema>, String> {
-        let key = schema.to_string();
-        if let Some(validator) = self.schemas.get(&key) {
-            return Ok(validator.clone());
-        }
-        let validator = Arc::new(Schema::compile(schema)?);
-        if self.schemas.len() >= KEPT {
-            self.schemas.clear();
-        }
-        self.schemas.insert(key, validator.clone());
-        Ok(validator)
+        self.schemas.get_or(&schema.to_string(), || Schema::compile(schema).map(Arc::new))
     }
+
+    /// What takes an answer out of a reply, compiled once.
+    pub(crate) fn extraction(
+        &mut self,
+        written: &Extract,
+    ) -> Result<Arc<reading::Step>, BadReading> {
+        // It is data that was read from a file, so this cannot fail.
+        let key = serde_json::to_string(written).unwrap_or_default();
+        self.extractions.get_or(&key, || reading::Step::new(written).map(Arc::new))
+    }
+}
+
+/// What was costly to make, by what it was made of.
+#[derive(Debug)]
+struct Kept<T: ?Sized>(BTreeMap<String, Arc<T>>);
+
+impl<T: ?Sized> Kept<T> {
+    const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    fn get_or<E>(
+        &mut self,
+        key: &str,
+        make: impl FnOnce() -> Result<Arc<T>, E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(known) = self.0.get(key) {
+            return Ok(known.clone());
+        }
+        let made = make()?;
+        if self.0.len() >= KEPT {
+            self.0.clear();
+        }
+        self.0.insert(key.to_owned(), made.clone());
+        Ok(made)
+    }
+}
+
+/// A part of a case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'c> {
+    pub(crate) case: &'c TestCase,
+    /// What leads to it from the case.
+    pub(crate) path: &'c [Step<'static>],
 }
 
 /// Something about the answer to a turn.

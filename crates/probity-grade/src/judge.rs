@@ -18,13 +18,16 @@ mod read;
 mod talk;
 
 pub(crate) use self::inquiry::{Context, Form};
+use self::talk::COMPLAINT;
 pub use self::{
     inquiry::{Inquiry, Shown},
-    talk::Talk,
+    talk::{Talk, Words},
 };
 
 /// How often a judge is asked for an answer that can be read.
 const ATTEMPTS: u32 = 3;
+/// The length of what marks have in common.
+const MARKER: usize = 16;
 /// The fewest and the most points.
 const POINTS: std::ops::RangeInclusive<u64> = 1..=5;
 /// The names that answers have in the judge's reply, in the order they are shown.
@@ -190,7 +193,7 @@ impl Question<'_> {
         );
         text.push_str(&self.form());
         if let Some(failure) = &dialogue.failure {
-            let _ = write!(text, "\n\nYour last answer could not be used: {failure}.");
+            let _ = write!(text, "{COMPLAINT}{failure}.");
             text.push_str(
                 " Answer with the JSON object alone: no fence, no sentence before or after it, \
                  every criterion once, whole numbers from 1 to 5.",
@@ -303,12 +306,16 @@ fn marker(seed: u64, texts: &[&str]) -> String {
         let start = [seed.to_le_bytes(), round.to_le_bytes()];
         let start = start.iter().map(|it| &it[..]).chain([&b"judge"[..]]);
         let parts = start.chain(texts.iter().map(|it| it.as_bytes()));
-        let marker = InputDigest::of(parts).to_string()[..16].to_owned();
+        let marker = InputDigest::of(parts).to_string()[..MARKER].to_owned();
         if !texts.iter().any(|it| it.contains(&marker)) {
             return marker;
         }
         round += 1;
     }
+}
+
+fn is_marker(word: &str) -> bool {
+    word.len() == MARKER && word.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
 /// The criteria of a rubric: a text is one, a list has a name, a description and maybe a weight for each.

@@ -1,6 +1,6 @@
 //! Reads the answer out of a reply before a check looks at it.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use probity_core::{
     criteria::JsonLevel,
@@ -37,12 +37,13 @@ impl BadReading {
 /// Takes the answer out of a reply, and out of the answer what does not count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
-    steps: Vec<Step>,
+    steps: Vec<Arc<Step>>,
     normalizer: Normalizer,
 }
 
-#[derive(Clone, Debug)]
-enum Step {
+/// One step of taking an answer out.
+#[derive(Debug)]
+pub(crate) enum Step {
     Text(Extraction),
     JsonPointer(String),
 }
@@ -61,7 +62,8 @@ pub(crate) struct Answer<'t> {
 
 impl Reader {
     pub(crate) fn new(reading: &Reading, compiler: &mut Compiler<'_>) -> Result<Self, BadReading> {
-        let steps = reading.extract.iter().map(step).collect::<Result<_, _>>()?;
+        let steps = reading.extract.iter().map(|it| compiler.extraction(it));
+        let steps = steps.collect::<Result<_, _>>()?;
         let ignored = reading.ignore.iter().map(|pattern| {
             let regex = compiler.regex(pattern).map(|it| (*it).clone());
             regex.map_err(|why| BadReading { code: "bad-regex", ..BadReading::new("ignore", why) })
@@ -100,6 +102,56 @@ impl Reader {
 type Taken<'t> = (Cow<'t, str>, Option<Range<usize>>);
 
 impl Step {
+    pub(crate) fn new(written: &Extract) -> Result<Self, BadReading> {
+        let bad = |message: String| BadReading::new("extract", message);
+        let extraction = match written {
+            Extract::Named(ExtractName::FirstNumber) => Extraction::Number(text::Take::First),
+            Extract::Named(ExtractName::LastNumber) => Extraction::Number(text::Take::Last),
+            Extract::Named(ExtractName::Boxed) => Extraction::Boxed(text::Take::Last),
+            Extract::Named(ExtractName::CodeBlock) => {
+                Extraction::CodeBlock { language: None, take: text::Take::Last }
+            }
+            Extract::Regex(it) => {
+                let group = it.group.as_ref().map(|group| match group {
+                    Group::Number(number) => pattern::Group::Number(*number as usize),
+                    Group::Name(name) => pattern::Group::Name(name.clone()),
+                });
+                let pattern = Pattern::new(&it.regex, group.as_ref())
+                    .map_err(|why| BadReading { code: "bad-regex", ..bad(why) })?;
+                Extraction::Regex { pattern, take: take(it.take) }
+            }
+            Extract::After(it) => {
+                let marker = Marker::new(&it.after)
+                    .ok_or_else(|| bad("the marker of `after` is too long".to_owned()))?;
+                let until = match it.until {
+                    None | Some(Until::Line) => text::Until::Line,
+                    Some(Until::End) => text::Until::End,
+                };
+                Extraction::After { marker, take: take(it.take), until }
+            }
+            Extract::CodeBlock(it) => {
+                let language = Some(it.code_block.trim().to_owned());
+                Extraction::CodeBlock { language, take: take(it.take) }
+            }
+            Extract::JsonPointer(it) => {
+                return match it.json_pointer.starts_with('/') {
+                    true => Ok(Self::JsonPointer(it.json_pointer.clone())),
+                    false => Err(bad("a JSON pointer begins with `/`, such as `/a/0`".to_owned())),
+                };
+            }
+            Extract::XmlTag(it) => {
+                let name = it.xml_tag.trim().to_owned();
+                if name.contains(|c: char| "<>/\"'=".contains(c) || c.is_whitespace()) {
+                    return Err(bad(format!(
+                        "`{name}` is no name of a tag: leave out the brackets"
+                    )));
+                }
+                Extraction::XmlTag { name, take: take(it.take) }
+            }
+        };
+        Ok(Self::Text(extraction))
+    }
+
     fn take<'t>(
         &self,
         text: Cow<'t, str>,
@@ -126,54 +178,6 @@ impl Step {
     }
 }
 
-fn step(written: &Extract) -> Result<Step, BadReading> {
-    let bad = |message: String| BadReading::new("extract", message);
-    let extraction = match written {
-        Extract::Named(ExtractName::FirstNumber) => Extraction::Number(text::Take::First),
-        Extract::Named(ExtractName::LastNumber) => Extraction::Number(text::Take::Last),
-        Extract::Named(ExtractName::Boxed) => Extraction::Boxed(text::Take::Last),
-        Extract::Named(ExtractName::CodeBlock) => {
-            Extraction::CodeBlock { language: None, take: text::Take::Last }
-        }
-        Extract::Regex(it) => {
-            let group = it.group.as_ref().map(|group| match group {
-                Group::Number(number) => pattern::Group::Number(*number as usize),
-                Group::Name(name) => pattern::Group::Name(name.clone()),
-            });
-            let pattern = Pattern::new(&it.regex, group.as_ref())
-                .map_err(|why| BadReading { code: "bad-regex", ..bad(why) })?;
-            Extraction::Regex { pattern, take: take(it.take) }
-        }
-        Extract::After(it) => {
-            let marker = Marker::new(&it.after)
-                .ok_or_else(|| bad("the marker of `after` is too long".to_owned()))?;
-            let until = match it.until {
-                None | Some(Until::Line) => text::Until::Line,
-                Some(Until::End) => text::Until::End,
-            };
-            Extraction::After { marker, take: take(it.take), until }
-        }
-        Extract::CodeBlock(it) => {
-            let language = Some(it.code_block.trim().to_owned());
-            Extraction::CodeBlock { language, take: take(it.take) }
-        }
-        Extract::JsonPointer(it) => {
-            return match it.json_pointer.starts_with('/') {
-                true => Ok(Step::JsonPointer(it.json_pointer.clone())),
-                false => Err(bad("a JSON pointer begins with `/`, such as `/a/0`".to_owned())),
-            };
-        }
-        Extract::XmlTag(it) => {
-            let name = it.xml_tag.trim().to_owned();
-            if name.contains(|c: char| "<>/\"'=".contains(c) || c.is_whitespace()) {
-                return Err(bad(format!("`{name}` is no name of a tag: leave out the brackets")));
-            }
-            Extraction::XmlTag { name, take: take(it.take) }
-        }
-    };
-    Ok(Step::Text(extraction))
-}
-
 /// The last unless stated: models think first and answer last.
 fn take(stated: Option<Take>) -> text::Take {
     match stated {
@@ -191,5 +195,21 @@ fn step_of(uncounted: Uncounted) -> normalize::Step {
         Uncounted::Whitespace => normalize::Step::Whitespace,
         Uncounted::Unicode => normalize::Step::Unicode,
         Uncounted::Nfkc => normalize::Step::Compatibility,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rules;
+
+    #[test]
+    fn what_is_costly_to_compile_is_kept() {
+        let rules = Rules::default();
+        let mut compiler = Compiler::new(&rules);
+        let written = r#"{"extract": [{"regex": "(a)", "group": 1}]}"#;
+        let reading: Reading = serde_json::from_str(written).unwrap();
+        let mut step = || Reader::new(&reading, &mut compiler).unwrap().steps.remove(0);
+        assert!(Arc::ptr_eq(&step(), &step()));
     }
 }

@@ -65,6 +65,8 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         fields.findings().error_with_help("missing-field", &node.span, message, help);
     }
     let result = RunResult {
+        prompt: node.get("prompt").and_then(Node::as_str),
+        backend: node.get("backend").and_then(Node::as_str),
         raw_response: fields.str("raw_response"),
         error: error(&mut fields),
         limit_seconds: number(&mut fields, "limit_seconds"),

@@ -43,6 +43,8 @@ pub(crate) struct Account {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received<'a> {
     pub(crate) reply: Option<&'a Reply>,
+    /// What the case's transform made of it, where it was run before.
+    pub(crate) made: Option<&'a Result<Value, String>>,
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
     pub(crate) chosen: Option<&'a [String]>,
@@ -61,13 +63,22 @@ pub(crate) fn classify_reply(
     with_result(case, handle, received, classify)
 }
 
+/// What the case's transform makes of a reply, where it has one.
+pub(crate) fn made(
+    case: &Prepared,
+    handle: &Handle,
+    reply: &Reply,
+) -> Option<Result<Value, String>> {
+    let received = Received { reply: Some(reply), ..Received::default() };
+    with_result(case, handle, received, Expectation::made)
+}
+
 /// What each scorer of a case is given, or why it cannot be asked.
 pub(crate) fn scorer_inputs(
     case: &Prepared,
     handle: &Handle,
-    reply: &Reply,
+    received: Received<'_>,
 ) -> Vec<Result<ScorerInput, String>> {
-    let received = Received { reply: Some(reply), ..Received::default() };
     with_result(case, handle, received, Expectation::scorer_inputs)
 }
 
@@ -75,10 +86,9 @@ pub(crate) fn scorer_inputs(
 pub(crate) fn shown(
     case: &Prepared,
     handle: &Handle,
-    reply: &Reply,
+    received: Received<'_>,
     inquiry: &Inquiry,
 ) -> Result<Shown, String> {
-    let received = Received { reply: Some(reply), ..Received::default() };
     with_result(case, handle, received, |expectation, result| expectation.shown(inquiry, result))
 }
 
@@ -89,7 +99,7 @@ fn with_result<T>(
     received: Received<'_>,
     judge: impl FnOnce(&Expectation<'static>, &RunResult<'_>) -> T,
 ) -> T {
-    let Received { reply, error, chosen, assessments, scored } = received;
+    let Received { reply, made, error, chosen, assessments, scored } = received;
     let (backend, spent) = (&handle.subject.backend, handle.spent());
     let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
@@ -113,6 +123,7 @@ fn with_result<T>(
         latency_ms: Some(millis(spent.latency) as f64),
         ttft_ms: reply.and_then(|it| it.first_token).map(|it| millis(it) as f64),
         cost_usd: spent.cost_usd,
+        made,
         exchanges: &exchanges,
         chosen,
         assessments,

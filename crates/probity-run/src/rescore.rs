@@ -12,9 +12,11 @@ use probity_core::{
 use probity_grade::{
     Compiler, Rules,
     again::{Known, classify_again},
+    judge::{Inquiry, Shown, Talk},
 };
 
 use crate::{
+    kind::assess::in_words,
     plan::ScannedRunner,
     source::{Reread, Stopped},
 };
@@ -78,9 +80,14 @@ pub fn rescore<E>(
             let Ok(stated) = compiler.compile(&case) else { return Ok(()) };
             let expectation = scanned.cases().expect(&case, stated);
             let case = Arc::new(case);
+            let panel = &scanned.cases().panel;
+            let words = |inquiry: &Inquiry, shown: &Shown, talk: &Talk<'_>| {
+                in_words(&case, panel, inquiry, shown, talk)
+            };
             for record in stored {
                 rescored.results += 1;
                 each(again(record, &case, backend, |result, known| {
+                    let known = Known { words: Some(&words), ..known };
                     classify_again(&expectation, result, known)
                 }))?;
             }
@@ -109,6 +116,7 @@ fn again(
     let limit = record.classification.details.limit_seconds.as_ref().map(ToString::to_string);
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
+        prompt: Some(record.request.prompt()),
         backend: Some(backend),
         raw_response: record.reply.as_deref(),
         error: record.error.as_ref().map(|error| RunError {
@@ -127,11 +135,8 @@ fn again(
         exchanges: &exchanges,
         ..RunResult::default()
     };
-    let known = Known {
-        prompt: record.request.prompt(),
-        asked: &record.asked,
-        classified: Some(&record.classification),
-    };
+    let classified = Some(&record.classification);
+    let known = Known { asked: &record.asked, classified, words: None };
     let (classification, verdict) = classify(&result, known);
     CaseRecord {
         case: case.clone(),

@@ -1,7 +1,7 @@
-//! One engine for each thread. What a script leaves behind is taken away, or the engine is.
+//! An engine that runs scripts one after the other. What a script leaves behind is taken away, or the engine is.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     collections::BTreeMap,
     rc::Rc,
     time::{Duration, Instant},
@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use crate::{
     error::{ScriptError, ScriptProblem},
     script::{Code, INLINE, Script},
+    worker::{not_started, with_engine},
 };
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -34,7 +35,8 @@ pub struct Limits {
     /// Millions of steps: calls, jumps back and what regular expressions try. They are the same on
     /// every machine, so they are what normally ends a script.
     pub million_steps: u32,
-    /// The time, for what takes long without many steps.
+    /// The time, for what takes long without many steps. A script that cannot be stopped then is
+    /// given up after twice that time.
     pub time: Duration,
     /// Bytes of memory.
     pub memory: usize,
@@ -58,61 +60,55 @@ pub fn run(
     context: &str,
     limits: &Limits,
 ) -> Result<Json, ScriptError> {
-    with_engine(|slot| {
+    let (script, output, context, limits) =
+        (script.clone(), output.clone(), context.to_owned(), *limits);
+    with_engine(limits.time, move |slot| {
         let fresh = slot.is_none();
-        match attempt(slot, script, output, context, limits) {
+        match attempt(slot, &script, &output, &context, &limits) {
             // Garbage of earlier scripts must not decide: once more, with nothing around.
             Err(ScriptError::Memory(_) | ScriptError::Null(_)) if !fresh => {
-                attempt(slot, script, output, context, limits)
+                attempt(slot, &script, &output, &context, &limits)
             }
             other => other,
         }
-    })
+    })?
 }
 
 /// Says whether a script can be compiled.
 pub(crate) fn check(script: &Script) -> Result<(), ScriptProblem> {
-    with_engine(|slot| {
-        let problem = |error: ScriptError| match error {
-            ScriptError::Thrown { message, line, file } => ScriptProblem { line, file, message },
-            ScriptError::Steps { .. }
-            | ScriptError::Time(_)
-            | ScriptError::Memory(_)
-            | ScriptError::Null(_)
-            | ScriptError::TooLarge { .. }
-            | ScriptError::NoData(_) => {
-                ScriptProblem { line: None, file: None, message: error.to_string() }
-            }
-        };
-        let limits = Limits::default();
-        let engine = ready(slot).map_err(problem)?;
+    let problem = |error: ScriptError| match error {
+        ScriptError::Thrown { message, line, file } => ScriptProblem { line, file, message },
+        ScriptError::Steps { .. }
+        | ScriptError::Time(_)
+        | ScriptError::Unstoppable(_)
+        | ScriptError::Memory(_)
+        | ScriptError::Null(_)
+        | ScriptError::TooLarge { .. }
+        | ScriptError::NoData(_) => {
+            ScriptProblem { line: None, file: None, message: error.to_string() }
+        }
+    };
+    let script = script.clone();
+    let limits = Limits::default();
+    let compiled = with_engine(limits.time, move |slot| {
+        let engine = ready(slot)?;
         engine.begin(&limits);
         let context = engine.context.clone();
         let compiled = context.with(|ctx| {
-            let compiled = engine.compile(&ctx, script);
+            let compiled = engine.compile(&ctx, &script);
             compiled.map(drop).map_err(|error| engine.explain(&ctx, &error, &limits))
         });
         if !matches!(compiled, Ok(()) | Err(ScriptError::Thrown { .. })) {
             *slot = None;
         }
-        compiled.map_err(problem)
-    })
-}
-
-fn with_engine<T>(use_it: impl FnOnce(&mut Option<Engine>) -> T) -> T {
-    thread_local! {
-        static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
-    }
-    ENGINE.with_borrow_mut(use_it)
+        compiled
+    });
+    compiled.flatten().map_err(problem)
 }
 
 fn ready(slot: &mut Option<Engine>) -> Result<&mut Engine, ScriptError> {
     if slot.is_none() {
-        let made = Engine::new().map_err(|error| ScriptError::Thrown {
-            message: format!("the JavaScript engine did not start: {error}"),
-            line: None,
-            file: None,
-        })?;
+        let made = Engine::new().map_err(|error| not_started(&error))?;
         *slot = Some(made);
     }
     Ok(slot.as_mut().expect("it was just made"))
@@ -135,6 +131,7 @@ fn attempt(
         Err(
             ScriptError::Steps { .. }
             | ScriptError::Time(_)
+            | ScriptError::Unstoppable(_)
             | ScriptError::Memory(_)
             | ScriptError::Null(_),
         ) => false,
@@ -176,7 +173,7 @@ impl Budget {
     }
 }
 
-struct Engine {
+pub(crate) struct Engine {
     // Before the runtime, which has to outlive all values.
     compiled: BTreeMap<u64, Compiled>,
     clean: Persistent<Function<'static>>,

@@ -41,6 +41,11 @@ pub enum ScriptError {
     /// It took too long.
     #[error("the script was stopped: it took more than {0:?}")]
     Time(Duration),
+    /// Others took too long, and could not be stopped.
+    #[error(
+        "the script was not run: {0} others that took too long cannot be stopped and still run"
+    )]
+    Unstoppable(usize),
     /// It wanted too much memory.
     #[error("the script was stopped: it needs more than {} MiB of memory", .0 >> 20)]
     Memory(usize),

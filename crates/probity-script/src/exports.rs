@@ -4,56 +4,111 @@
 
 use std::fmt::Write as _;
 
-/// The module as the body of a function with `module`, or why it cannot be one.
+/// The module as the body of a function with `module`, or the line that cannot be one and why.
 pub(crate) fn rewrite(source: &str) -> Result<String, (u32, String)> {
-    let mut body = String::with_capacity(source.len() + 64);
-    let mut named = Vec::new();
-    let mut is_module = false;
-    let mut state = State::default();
-    for (number, line) in source.split_inclusive('\n').enumerate() {
-        let at_statement = state.is_code();
-        state.pass(line);
+    let mut module = Module::default();
+    for (line, number) in source.split_inclusive('\n').zip(1..) {
+        module.add(line).map_err(|why| (number, why.to_owned()))?;
+    }
+    Ok(module.finish())
+}
+
+const IMPORT: &str = "scripts cannot `import`: only files of the script's own folder can be had, by \
+                      `require`; a scorer that runs in Node has packages";
+const FROM: &str = "exports of another file are not understood: `require` it and export its values";
+const ONE_NAME: &str = "an exported declaration has one name: declare others on their own, or list \
+                        them in `export { … }`";
+
+#[derive(Default)]
+struct Module {
+    body: String,
+    /// Names inside and outside.
+    named: Vec<(String, String)>,
+    has_exports: bool,
+    state: State,
+    /// A list of exports whose end is on a later line.
+    list: Option<String>,
+}
+
+impl Module {
+    fn add(&mut self, line: &str) -> Result<(), &'static str> {
         let trimmed = line.trim_start();
-        let indent = &line[..line.len() - trimmed.len()];
-        if at_statement && is_import(trimmed) {
-            let message = "scripts cannot `import`: only files of the script's own folder can be \
-                           had, by `require`; a scorer that runs in Node has packages";
-            let line = u32::try_from(number + 1).unwrap_or(u32::MAX);
-            return Err((line, message.to_owned()));
+        let at_statement = self.state.is_code();
+        if self.list.is_some() {
+            return self.add_to_list(line);
         }
         let rest = trimmed.strip_prefix("export").filter(|rest| {
             at_statement && rest.starts_with(|it: char| it.is_whitespace() || it == '{')
         });
         let Some(rest) = rest.map(str::trim_start) else {
-            body.push_str(line);
-            continue;
+            self.state.pass(line);
+            if at_statement && is_import(trimmed) {
+                return Err(IMPORT);
+            }
+            self.body.push_str(line);
+            return if self.state.has_several { Err(ONE_NAME) } else { Ok(()) };
         };
-        is_module = true;
-        body.push_str(indent);
+        self.has_exports = true;
+        self.body.push_str(&line[..line.len() - trimmed.len()]);
+        if let Some(list) = rest.strip_prefix('{') {
+            self.list = Some(String::new());
+            return self.add_to_list(list);
+        }
+        self.state.declare(line);
+        if self.state.has_several {
+            return Err(ONE_NAME);
+        }
         if let Some(value) = word(rest, "default") {
-            body.push_str("module.exports.default = ");
-            body.push_str(value);
-        } else if let Some(list) = rest.strip_prefix('{').and_then(|it| it.split_once('}')) {
-            named.extend(list.0.split(',').filter_map(listed));
-            body.push_str(list.1);
-        } else {
-            named.extend(declared(rest).map(|name| (name.to_owned(), name.to_owned())));
-            body.push_str(rest);
+            match declared(value, &["function", "class"]) {
+                Some(name) => self.named.push((name.to_owned(), "default".to_owned())),
+                None => self.body.push_str("module.exports.default = "),
+            }
+            self.body.push_str(value);
+            return Ok(());
         }
+        let name = declared(rest, &["function", "class", "const", "let", "var"]);
+        let name = name.ok_or(if rest.starts_with('*') { FROM } else { ONE_NAME })?;
+        self.named.push((name.to_owned(), name.to_owned()));
+        self.body.push_str(rest);
+        Ok(())
     }
-    if is_module {
-        for (name, outside) in named {
-            // Writing to a string cannot fail.
-            let _ = write!(body, "\n;module.exports[\"{outside}\"] = {name};");
+
+    fn add_to_list(&mut self, line: &str) -> Result<(), &'static str> {
+        let line = line.split_once("//").map_or(line, |it| it.0);
+        let mut list = self.list.take().unwrap_or_default();
+        let Some((end, after)) = line.split_once('}') else {
+            list.push_str(line);
+            self.list = Some(list);
+            self.body.push('\n');
+            return Ok(());
+        };
+        list.push_str(end);
+        if word(after.trim_start(), "from").is_some() {
+            return Err(FROM);
         }
-        body.insert_str(0, "'use strict'; ");
+        self.named.extend(list.split(',').filter_map(listed));
+        let after = after.trim_end_matches('\n');
+        self.state.pass(after);
+        self.body.push_str(after);
+        self.body.push('\n');
+        Ok(())
     }
-    Ok(body)
+
+    fn finish(mut self) -> String {
+        if self.has_exports {
+            for (name, outside) in self.named {
+                // Writing to a string cannot fail.
+                let _ = write!(self.body, "\n;module.exports[\"{outside}\"] = {name};");
+            }
+            self.body.insert_str(0, "'use strict'; ");
+        }
+        self.body
+    }
 }
 
 fn word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(word)?;
-    let ends = !rest.starts_with(|it: char| it.is_alphanumeric() || it == '_' || it == '$');
+    let ends = !rest.starts_with(is_part_of_name);
     ends.then(|| rest.trim_start_matches(' '))
 }
 
@@ -71,22 +126,32 @@ fn listed(entry: &str) -> Option<(String, String)> {
     Some((name.to_owned(), outside.to_owned()))
 }
 
-/// The name that a declaration declares.
-fn declared(declaration: &str) -> Option<&str> {
+/// The name that a declaration of one of these kinds declares.
+fn declared<'a>(declaration: &'a str, kinds: &[&str]) -> Option<&'a str> {
     let rest = word(declaration, "async").unwrap_or(declaration);
-    let kinds = ["function*", "function", "class", "const", "let", "var"];
     let rest = kinds.iter().find_map(|kind| word(rest, kind))?;
     let rest = rest.trim_start_matches([' ', '*']);
-    let end = rest.find(|it: char| !(it.is_alphanumeric() || it == '_' || it == '$'));
+    let end = rest.find(|it| !is_part_of_name(it));
     Some(&rest[..end.unwrap_or(rest.len())]).filter(|name| !name.is_empty())
 }
 
-/// Whether the text between two lines is code, a comment or a template.
+fn is_part_of_name(char: char) -> bool {
+    char.is_alphanumeric() || char == '_' || char == '$'
+}
+
+/// What is known of the code before a line.
 #[derive(Default)]
 struct State {
     in_comment: bool,
     /// Braces that are open within each open template; the last is none while its text goes on.
     templates: Vec<Option<u32>>,
+    /// The last character that is neither blank nor comment, and the last word.
+    before: Option<char>,
+    word: String,
+    /// Brackets that are open since an exported declaration began, until it ends.
+    declaration: Option<u32>,
+    /// A declaration went on after a comma.
+    has_several: bool,
 }
 
 impl State {
@@ -94,9 +159,25 @@ impl State {
         !self.in_comment && self.templates.is_empty()
     }
 
+    /// Passes over a line that begins an exported declaration.
+    fn declare(&mut self, line: &str) {
+        self.declaration = Some(0);
+        self.pass_code(line);
+    }
+
     fn pass(&mut self, line: &str) {
+        let first = line.trim_start().chars().next();
+        let goes_on = self.before.is_some_and(|it| "=,+-*%&|?:<>!~^".contains(it))
+            || first.is_none_or(|it| !is_part_of_name(it));
+        if self.declaration == Some(0) && self.is_code() && !goes_on {
+            self.declaration = None;
+        }
+        self.pass_code(line);
+    }
+
+    fn pass_code(&mut self, line: &str) {
         let mut chars = line.chars().peekable();
-        let mut before = '\n';
+        let mut in_word = false;
         while let Some(char) = chars.next() {
             if self.in_comment {
                 if char == '*' && chars.next_if_eq(&'/').is_some() {
@@ -120,30 +201,87 @@ impl State {
                 }
                 continue;
             }
+            if !in_word && is_part_of_name(char) {
+                self.word.clear();
+            }
+            in_word = is_part_of_name(char);
+            let mut last = char;
             match char {
                 '/' if chars.next_if_eq(&'/').is_some() => return,
-                '/' if chars.next_if_eq(&'*').is_some() => self.in_comment = true,
-                '/' if "\n(,=:[!&|?{};+".contains(before) => skip_to(&mut chars, '/'),
+                '/' if chars.next_if_eq(&'*').is_some() => {
+                    self.in_comment = true;
+                    continue;
+                }
+                '/' if self.is_before_regex() => {
+                    skip_regex(&mut chars);
+                    // As after any other value.
+                    last = ')';
+                }
                 '"' | '\'' => skip_to(&mut chars, char),
                 '`' => self.templates.push(None),
-                '{' => {
-                    if let Some(Some(open)) = self.templates.last_mut() {
-                        *open += 1;
-                    }
-                }
-                '}' => match self.templates.last_mut() {
-                    Some(Some(0)) => {
-                        self.templates.pop();
-                        self.templates.push(None);
-                    }
-                    Some(Some(open)) => *open -= 1,
-                    Some(None) | None => {}
-                },
-                _ => {}
+                _ if in_word => self.word.push(char),
+                _ => self.bracket(char),
             }
             if !char.is_whitespace() {
-                before = char;
+                self.before = Some(last);
             }
+        }
+    }
+
+    fn bracket(&mut self, char: char) {
+        match (char, self.templates.last_mut()) {
+            ('{', Some(Some(open))) => *open += 1,
+            ('}', Some(last @ Some(0))) => *last = None,
+            ('}', Some(Some(open))) => *open -= 1,
+            _ => {}
+        }
+        if self.templates.is_empty()
+            && let Some(open) = &mut self.declaration
+        {
+            match char {
+                '(' | '[' | '{' => *open += 1,
+                ')' | ']' | '}' => *open = open.saturating_sub(1),
+                ',' if *open == 0 => self.has_several = true,
+                ';' if *open == 0 => self.declaration = None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a `/` begins a regular expression and divides nothing.
+    fn is_before_regex(&self) -> bool {
+        const WORDS: [&str; 12] = [
+            "return",
+            "typeof",
+            "case",
+            "in",
+            "of",
+            "delete",
+            "void",
+            "instanceof",
+            "do",
+            "else",
+            "throw",
+            "await",
+        ];
+        self.before.is_none_or(|it| match is_part_of_name(it) {
+            true => WORDS.contains(&self.word.as_str()),
+            false => "(,=:[!&|?{};+-*%<>~^".contains(it),
+        })
+    }
+}
+
+fn skip_regex(chars: &mut impl Iterator<Item = char>) {
+    let mut in_class = false;
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => {
+                chars.next();
+            }
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '/' if !in_class => return,
+            _ => {}
         }
     }
 }
@@ -180,8 +318,48 @@ mod tests {
         );
         check(
             "let a;\nexport { a as default }",
-            "'use strict'; let a;\n\n;module.exports[\"default\"] = a;",
+            "'use strict'; let a;\n\n\n;module.exports[\"default\"] = a;",
         );
+        check(
+            "export {\n  a, // one\n  b as c\n};\nlet a;",
+            "'use strict'; \n\n\n;\nlet a;\n;module.exports[\"a\"] = a;\n;module.exports[\"c\"] = b;",
+        );
+        check(
+            "export default function score() {}\n",
+            "'use strict'; function score() {}\n\n;module.exports[\"default\"] = score;",
+        );
+        check("export default class {}", "'use strict'; module.exports.default = class {}");
+    }
+
+    #[test]
+    fn exports_that_are_not_understood_are_refused_at_their_line() {
+        let refused = |source: &str| rewrite(source).unwrap_err();
+        for (source, line) in [
+            ("export const { a } = o;", 1),
+            ("export const a = 1, b = 2;", 1),
+            ("\nexport let a = {\n x: [1, 2],\n}, b;", 4),
+            ("export const a = 1\n  , b = 2;", 2),
+            ("export const a =\n  1, b = 2;", 2),
+        ] {
+            assert_eq!(refused(source), (line, ONE_NAME.to_owned()), "{source}");
+        }
+        for source in ["export * from './a.js';", "export { a } from './a.js';"] {
+            assert_eq!(refused(source), (1, FROM.to_owned()), "{source}");
+        }
+    }
+
+    #[test]
+    fn commas_elsewhere_are_no_second_name() {
+        for source in [
+            "export const a = f(1, 2); g(1), h(2);",
+            "export const f = (a, b) => {\n  g(a), h(b);\n};\nf(1), f(2);",
+            "export const a = `1, ${[1, 2]}`\nlet b, c;",
+            "export const a = /[/,]/; // b, c",
+            "export const a = 'x' // b, c\n/* d,\n e */\nlet f, g;",
+            "export function f(a, b) {\n  let c, d;\n}\nlet e, g;",
+        ] {
+            assert!(rewrite(source).is_ok(), "{source}");
+        }
     }
 
     #[test]
@@ -190,6 +368,8 @@ mod tests {
             "const a = `\nexport default 1\n`;",
             "/*\nexport default 1\n*/ module.exports = 1;",
             "const q = /`/;\nmodule.exports = `${{a: '}'}}\nexport x`;",
+            "const f = (it) => /`/.test(it);\nmodule.exports = `\nexport x`;",
+            "const f = (it) => { return /[/`]/.test(it) };\nmodule.exports = `\nexport x`;",
             "exported = 1",
         ] {
             check(source, source);

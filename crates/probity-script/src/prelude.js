@@ -28,13 +28,13 @@
   const RealDate = Date;
   const dates = RealDate.prototype;
   const realParse = RealDate.parse;
-  const isoDay = /^\s*[+-]?\d{4,6}(-\d\d(-\d\d)?)?\s*$/;
-  const zoned = /(z|gmt|utc|[+-]\d\d:?\d\d)\s*(\([^)]*\))?\s*$/i;
-  const isoTime = /^\s*[+-]?\d{4,6}-\d\d-\d\dt/i;
+  // The engine takes other texts apart word by word: a zone that follows replaces the first.
+  const iso = /^(?:\d{4}|[+-]\d{6})(?:-(?!00)\d\d){0,2}(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
   const parse = (text) => {
     text = `${text}`;
-    if (isoDay.test(text) || zoned.test(text)) return realParse(text);
-    return realParse(isoTime.test(text) ? `${text.trim()}Z` : `${text} UTC`);
+    const [found, time, zone] = iso.exec(text) ?? [];
+    if (found === undefined) return realParse(`UTC ${text}`);
+    return realParse(time && !zone ? `${text}Z` : text);
   };
   const primitive = (value) => {
     if (value === null || typeof value !== 'object') return value;
@@ -67,6 +67,11 @@
     hide(dates, `set${part}`, dates[`setUTC${part}`]);
   }
   hide(dates, 'getDay', dates.getUTCDay);
+  hide(dates, 'getYear', { getYear() { return this.getUTCFullYear() - 1900; } }.getYear);
+  hide(dates, 'setYear', { setYear(year) {
+    const whole = Math.trunc(year);
+    return this.setUTCFullYear(whole >= 0 && whole < 100 ? 1900 + whole : whole);
+  } }.setYear);
   hide(dates, 'getTimezoneOffset', function getTimezoneOffset() { return this.getTime() * 0; });
   const two = (number) => `${number}`.padStart(2, '0');
   const shown = (name, show) => hide(dates, name, { [name]() {

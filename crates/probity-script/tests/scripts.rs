@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, process::Command, time::Duration};
 
 use probity_script::{Limits, Script, ScriptError, run};
 use serde_json::{Value, json};
@@ -81,6 +81,9 @@ fn errors_say_what_and_where() {
 
 #[test]
 fn nothing_differs_from_machine_to_machine() {
+    if !is_alone("nothing_differs_from_machine_to_machine", &[("TZ", "IST-5:30")]) {
+        return;
+    }
     fails("Math.random()", "no random numbers");
     fails("Date.now()", "no clock");
     fails("new Date()", "no clock");
@@ -91,6 +94,22 @@ fn nothing_differs_from_machine_to_machine() {
     check("new Date('2024-02-03').getTimezoneOffset()", &json!(0));
     check("String(new Date(0))", &json!("Thu Jan 01 1970 00:00:00 GMT+0000 (UTC)"));
     check("new Date(new Date(5)).getTime()", &json!(5));
+    for (date, expected) in [
+        ("12-31-2024", "2024-12-31T00:00:00.000Z"),
+        (" 2024-12-31", "2024-12-31T00:00:00.000Z"),
+        ("12024", "12024"),
+        ("2024-00-10", "2000-10"),
+        ("Dec 31 2024 10:00 +0530", "2024-12-31T04:30:00.000Z"),
+        ("Dec 31 2024 10:00 EST", "2024-12-31T15:00:00.000Z"),
+        ("Tue, 31 Dec 2024 10:00:00 GMT", "2024-12-31T10:00:00.000Z"),
+        ("2024-12-31T10:00+05:30", "2024-12-31T04:30:00.000Z"),
+        (&format!("Dec 31 2024 {}10:00", " ".repeat(200)), "2024-12-31T00:00:00.000Z"),
+    ] {
+        let shown = value(&format!("new Date('{date}').toISOString()"), &json!("")).unwrap();
+        assert!(shown.as_str().unwrap().trim_start_matches("+0").starts_with(expected), "{shown}");
+    }
+    check("new Date('2024-12-31T23:00Z').getYear()", &json!(124));
+    check("const d = new Date(0); d.setYear(70); return d.getTime()", &json!(0));
     check("new Date(1e12).toLocaleString()", &json!("9/9/2001, 1:46:40 AM"));
     check("class D extends Date {}; return new D(0) instanceof Date", &json!(true));
     for name in [
@@ -234,6 +253,18 @@ fn files_export_functions() {
         &json!(2),
     );
     check_files(
+        &[("a.mjs", "export default function f(o) { return g(o) }\nconst g = (o) => f.name + o;")],
+        "a.mjs",
+        None,
+        &json!("fout"),
+    );
+    check_files(
+        &[("a.mjs", "export {\n  f as default,\n  g,\n};\nconst f = () => 1;\nconst g = () => 2;")],
+        "a.mjs",
+        Some("g"),
+        &json!(2),
+    );
+    check_files(
         &[("a.js", "export function f() { return 1 }\nexport const g = () => 2;")],
         "a.js",
         Some("g"),
@@ -337,11 +368,40 @@ fn what_the_engine_cannot_do_is_an_error_of_the_script() {
 
 #[test]
 fn time_is_bounded_too() {
-    let script = Script::inline("while (1) {}").unwrap();
+    if !is_alone("time_is_bounded_too", &[]) {
+        return;
+    }
     let limits =
         Limits { million_steps: u32::MAX, time: Duration::from_millis(50), ..Limits::default() };
-    let error = run(&script, &json!(""), CONTEXT, &limits).unwrap_err();
-    assert!(matches!(error, ScriptError::Time(_)), "{error}");
+    let stopped = |source: &str| {
+        let script = Script::inline(source).unwrap();
+        run(&script, &json!("o"), CONTEXT, &limits).unwrap_err()
+    };
+    let large_number = "const x = 2n ** 500000n; while (1) x * x";
+    let large_text = "const x = 'x'.repeat(1e7); while (1) x.toUpperCase()";
+    for source in ["while (1) {}", large_text, large_number, large_number] {
+        let error = stopped(source);
+        assert!(matches!(error, ScriptError::Time(_)), "{source}: {error}");
+        check("output.length", &json!(14));
+    }
+    let another = Script::inline(large_number).unwrap();
+    let again = || run(&another, &json!("o"), CONTEXT, &limits).unwrap_err().to_string();
+    let last = (0..5).map(|_| again()).last();
+    let refused =
+        "the script was not run: 4 others that took too long cannot be stopped and still run";
+    assert_eq!(last.as_deref(), Some(refused));
+}
+
+/// Whether a test has a process of its own, with these variables. If not, it is run in one.
+fn is_alone(test: &str, variables: &[(&str, &str)]) -> bool {
+    const ALONE: &str = "SCRIPTS_TEST_IS_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(ALONE, "1").envs(variables.iter().copied());
+    assert!(command.status().unwrap().success(), "{test}");
+    false
 }
 
 #[test]

@@ -38,19 +38,43 @@ pub(crate) fn fits(a: usize, b: usize) -> bool {
     a.checked_mul(b).is_some_and(|pairs| pairs <= MOST_PAIRS)
 }
 
-/// Where each item occurs, as bits of words of 64.
-pub(crate) fn positions<T: Ord + Copy>(items: &[T]) -> BTreeMap<T, Vec<u64>> {
-    let mut positions = BTreeMap::new();
-    for (at, item) in items.iter().enumerate() {
-        let bits = positions.entry(*item).or_insert_with(|| vec![0_u64; items.len().div_ceil(64)]);
-        bits[at / 64] |= 1 << (at % 64);
+/// Where each item of a list occurs, as bits of words of 64. Words without a bit are not kept, so that
+/// all of them together are no more than the items.
+pub(crate) struct Positions<T> {
+    words: BTreeMap<T, Vec<(usize, u64)>>,
+    /// The item that was asked for last, with the words that have no bit.
+    shown: Option<T>,
+    row: Vec<u64>,
+}
+
+impl<T: Ord + Copy> Positions<T> {
+    pub(crate) fn new(items: &[T]) -> Self {
+        let mut words: BTreeMap<T, Vec<(usize, u64)>> = BTreeMap::new();
+        for (at, item) in items.iter().enumerate() {
+            let (word, bit) = (at / 64, 1 << (at % 64));
+            let words = words.entry(*item).or_default();
+            match words.last_mut() {
+                Some((last, bits)) if *last == word => *bits |= bit,
+                Some(_) | None => words.push((word, bit)),
+            }
+        }
+        Self { words, shown: None, row: vec![0; items.len().div_ceil(64)] }
     }
-    positions
+
+    /// Where an item occurs, if it does.
+    pub(crate) fn of(&mut self, item: T) -> Option<&[u64]> {
+        let words = self.words.get(&item)?;
+        if let Some(earlier) = self.shown.replace(item).and_then(|it| self.words.get(&it)) {
+            earlier.iter().for_each(|(word, _)| self.row[*word] = 0);
+        }
+        words.iter().for_each(|(word, bits)| self.row[*word] = *bits);
+        Some(&self.row)
+    }
 }
 
 /// Myers' algorithm in blocks: a column of the usual table at a time, as the signs of its steps.
 fn columns(pattern: &[char], text: &[char]) -> usize {
-    let positions = positions(pattern);
+    let mut positions = Positions::new(pattern);
     let blocks = pattern.len().div_ceil(64);
     let nowhere = vec![0; blocks];
     let mut rises = vec![u64::MAX; blocks];
@@ -58,7 +82,7 @@ fn columns(pattern: &[char], text: &[char]) -> usize {
     let last = 1_u64 << ((pattern.len() - 1) % 64);
     let mut distance = pattern.len();
     for c in text {
-        let matches = positions.get(c).unwrap_or(&nowhere);
+        let matches = positions.of(*c).unwrap_or(&nowhere);
         // The first row of the table rises by one with each column.
         let (mut rise_in, mut fall_in) = (1_u64, 0_u64);
         for block in 0..blocks {
@@ -106,6 +130,18 @@ mod tests {
         #[test]
         fn blocks_agree_with_the_whole_table(a in "[ab]{60,200}", b in "[abc]{60,200}") {
             check(&a, &b)?;
+        }
+    }
+
+    #[test]
+    fn positions_take_no_more_words_than_there_are_items() {
+        let items: Vec<usize> = (0..100_000).chain(0..100_000).collect();
+        let mut positions = Positions::new(&items);
+        assert_eq!(positions.words.values().map(Vec::len).sum::<usize>(), items.len());
+        for item in [7, 70, 7] {
+            let bits = positions.of(item).unwrap().iter().enumerate();
+            let words: Vec<_> = bits.filter(|it| *it.1 != 0).map(|it| it.0).collect();
+            assert_eq!(words, [item / 64, (100_000 + item) / 64]);
         }
     }
 

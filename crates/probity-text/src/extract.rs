@@ -131,7 +131,7 @@ impl Extraction {
 pub enum Absent {
     /// A match of an expression.
     Match(String),
-    /// An expression that looks around took too many steps.
+    /// An expression has too many matches, or looks around and took too many steps.
     TooCostly(String),
     /// A text after a marker.
     After(String),
@@ -150,7 +150,7 @@ impl std::fmt::Display for Absent {
         match self {
             Self::Match(pattern) => write!(f, "no match for `{pattern}`"),
             Self::TooCostly(pattern) => {
-                write!(f, "`{pattern}` looks around, and took too many steps")
+                write!(f, "`{pattern}` has too many matches, or took too many steps")
             }
             Self::After(marker) => write!(f, "no text after `{marker}`"),
             Self::Number => write!(f, "no number"),

@@ -16,6 +16,7 @@ mod count;
 pub mod edit;
 pub mod extract;
 pub mod f1;
+pub mod fence;
 pub mod normalize;
 pub mod number;
 pub mod pattern;

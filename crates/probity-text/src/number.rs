@@ -85,8 +85,9 @@ impl Several {
     const SHOWN: usize = 5;
 }
 
-/// The number whose digits begin at `start`, and where to go on.
+/// The number whose first digit is at `start`, and where to go on.
 fn read(text: &str, start: usize) -> (Option<Number>, usize) {
+    let start = if begins_with_its_point(text, start) { start - 1 } else { start };
     let before = text[..start].chars().next_back();
     let (digits, end) = decimal(text, start);
     if before.is_some_and(char::is_alphanumeric) || digits.len() > MOST_DIGITS {
@@ -143,15 +144,28 @@ fn decimal(text: &str, start: usize) -> (String, usize) {
             end = group + 3;
         }
     }
-    if text[end..].starts_with('.') {
-        let length = run(end + 1);
-        // `1.2.3` is a version and not a number with a fraction.
-        if length > 0 {
-            digits.push_str(&text[end..=end + length]);
-            end += 1 + length;
-        }
-    }
-    (digits, end)
+    // `1.2.3` is a version and not a number with a fraction.
+    let before = text[..start].strip_suffix('.');
+    let goes_on = before.is_some_and(|it| it.ends_with(|c: char| c.is_ascii_digit()));
+    let fraction = if goes_on { 0 } else { fraction(text, end) };
+    digits.push_str(&text[end..end + fraction]);
+    (digits, end + fraction)
+}
+
+/// Whether the digits at a byte are a fraction without a whole part, as in `.5`.
+fn begins_with_its_point(text: &str, start: usize) -> bool {
+    let before = text[..start].strip_suffix('.');
+    let free = |it: &str| !it.ends_with(|c: char| c.is_alphanumeric() || ".)]".contains(c));
+    before.is_some_and(free) && fraction(text, start - 1) > 0
+}
+
+/// The length of the fraction at a byte, with its point; 0 if there is none or another follows it.
+fn fraction(text: &str, at: usize) -> usize {
+    let part = |at: usize| {
+        let digits = text[at..].strip_prefix('.')?.bytes().take_while(u8::is_ascii_digit).count();
+        (digits > 0).then_some(1 + digits)
+    };
+    part(at).filter(|length| part(at + length).is_none()).unwrap_or(0)
 }
 
 /// A power of ten after the digits: `e5`, `× 10^5`, `\times 10^{5}`.
@@ -220,6 +234,9 @@ mod tests {
         check("1'000'000 1_000", &[("1'000'000", 1e6), ("1_000", 1000.0)]);
         check("5km B2B x2 7th", &[("5", 5.0), ("7", 7.0)]);
         check("1/0", &[("1", 1.0), ("0", 0.0)]);
+        check(".5, -.5 or ($.50)", &[(".5", 0.5), ("-.5", -0.5), (".50", 0.5)]);
+        check("No.5 of a.6 ...7 .8e1", &[("5", 5.0), ("6", 6.0), ("7", 7.0), (".8e1", 8.0)]);
+        check("v 1.2.3, 4.5.", &[("1", 1.0), ("2", 2.0), ("3", 3.0), ("4.5", 4.5)]);
         check("12/5/2020", &[("12", 12.0), ("5", 5.0), ("2020", 2020.0)]);
     }
 

@@ -97,30 +97,24 @@ impl Pattern {
         }
     }
 
-    /// Where the first or the last match has what is to be taken; an error if it took too many steps.
+    /// Where the first or the last match has what is to be taken; an error if that is too much work.
     pub fn find(&self, text: &str, take: Take) -> Result<Option<Range<usize>>, TooCostly> {
         match &self.engine {
             Engine::Linear(regex) => {
-                let all = regex.captures_iter(text).take(MOST_MATCHES);
-                let taken = all.filter_map(|captures| {
-                    self.taken(captures.len(), |at| Some(captures.get(at)?.range()))
+                let all = regex.captures_iter(text).map(|captures| {
+                    Ok(self.taken(captures.len(), |at| Some(captures.get(at)?.range())))
                 });
-                Ok(take.of(taken))
+                chosen(all, take, MOST_MATCHES)
             }
             Engine::Backtracking(_) if text.len() > LONGEST => Err(TooCostly),
             Engine::Backtracking(regex) => {
-                let mut found = None;
-                for captures in regex.captures_iter(text).take(MOST_COSTLY_MATCHES) {
+                let all = regex.captures_iter(text).map(|captures| {
                     let captures = captures.map_err(|_| TooCostly)?;
-                    let taken = self.taken(captures.len(), |at| {
+                    Ok(self.taken(captures.len(), |at| {
                         captures.get(at).map(|it| it.start()..it.end())
-                    });
-                    found = taken.or(found);
-                    if found.is_some() && take == Take::First {
-                        break;
-                    }
-                }
-                Ok(found)
+                    }))
+                });
+                chosen(all, take, MOST_COSTLY_MATCHES)
             }
         }
     }
@@ -137,7 +131,27 @@ impl Pattern {
     }
 }
 
-/// An expression that looks around went back too often, or the text is too long for it.
+/// The first or the last match that has what is to be taken, of at most so many.
+fn chosen<T>(
+    all: impl Iterator<Item = Result<Option<T>, TooCostly>>,
+    take: Take,
+    most: usize,
+) -> Result<Option<T>, TooCostly> {
+    let mut found = None;
+    for (seen, taken) in all.enumerate() {
+        if seen == most {
+            return Err(TooCostly);
+        }
+        found = taken?.or(found);
+        if found.is_some() && take == Take::First {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// There are too many matches; or an expression that looks around went back too often, or the text
+/// is too long for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooCostly;
 
@@ -173,6 +187,18 @@ mod tests {
         let pattern = Pattern::new(r"(?=(a+)+$)(a+)+b\1", None).unwrap();
         let hostile = "a".repeat(10_000);
         assert_eq!(pattern.find(&hostile, Take::Last), Err(TooCostly));
+    }
+
+    #[test]
+    fn the_last_match_is_the_last_or_none() {
+        for (pattern, most) in [(r"\d", MOST_MATCHES), (r"\d(?= )", MOST_COSTLY_MATCHES)] {
+            let pattern = Pattern::new(pattern, None).unwrap();
+            let few = "1 ".repeat(most - 1) + "2 ";
+            assert_eq!(pattern.find(&few, Take::Last), Ok(Some(few.len() - 2..few.len() - 1)));
+            let many = "1 ".repeat(most) + "2 ";
+            assert_eq!(pattern.find(&many, Take::Last), Err(TooCostly));
+            assert_eq!(pattern.find(&many, Take::First), Ok(Some(0..1)));
+        }
     }
 
     #[test]

@@ -73,7 +73,9 @@ impl Site<'_> {
         let inquiry = Inquiry {
             turn: compiler.turn(),
             form,
-            query: query.clone().or_else(|| compiler.query().map(ToOwned::to_owned)),
+            query: query
+                .clone()
+                .or_else(|| self.variable("query")?.as_str().map(ToOwned::to_owned)),
             context,
             transform: self.transform.clone(),
             rubric_prompt: rubric_prompt.clone(),
@@ -154,6 +156,11 @@ impl Site<'_> {
         }
     }
 
+    /// A variable of the case.
+    fn variable(&self, name: &str) -> Option<&Value> {
+        self.place.case.prompt_vars.get(name)
+    }
+
     /// What the answer was to be made from: of the assertion, else of the case's variables.
     fn context(&mut self, compiler: &mut Compiler<'_>) -> Option<Context> {
         let JudgeOptions { context, context_transform, .. } = &self.assertion.judging;
@@ -167,7 +174,7 @@ impl Site<'_> {
                 Err(why) => self.problem("context_transform", "bad-script", why),
             };
         }
-        let Some(value) = context.as_ref().or(compiler.context()) else {
+        let Some(value) = context.as_ref().or_else(|| self.variable("context")) else {
             let message = format!(
                 "`{}` needs a context: `context`, `context_transform`, or `context` in `prompt_vars`",
                 self.assertion.kind

@@ -1,6 +1,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` values read best inline")]
 
-use probity_core::json::{Limits, parse_located};
+use probity_core::{
+    classification::Classification,
+    json::{Limits, parse_located},
+    opinion::{Assessment, Combine, Opinion, Said},
+    run_result::RunResult,
+};
 use probity_load::case::Findings;
 use serde_json::{Value, json};
 
@@ -12,6 +17,17 @@ fn asserted(assertion: Value, reply: &str) -> Result<(), String> {
 }
 
 fn asserted_with(assertion: Value, reply: &str, more: Value) -> Result<(), String> {
+    let scores = classified(assertion, reply, more, &[])?.scores;
+    let score = &scores[0];
+    if score.passed { Ok(()) } else { Err(score.reason.clone().unwrap_or_default()) }
+}
+
+fn classified(
+    assertion: Value,
+    reply: &str,
+    more: Value,
+    assessments: &[Assessment],
+) -> Result<Classification, String> {
     let mut line = json!({ "case_id": "c", "raw_response": reply, "assert": [assertion] });
     for (key, value) in more.as_object().unwrap() {
         line[key] = value.clone();
@@ -25,9 +41,7 @@ fn asserted_with(assertion: Value, reply: &str, more: Value) -> Result<(), Strin
     let expectation = Compiler::new(&rules)
         .compile(&record.case)
         .map_err(|problems| problems[0].message.clone())?;
-    let scores = classify(&expectation, &record.result).scores;
-    let score = &scores[0];
-    if score.passed { Ok(()) } else { Err(score.reason.clone().unwrap_or_default()) }
+    Ok(classify(&expectation, &RunResult { assessments, ..record.result }))
 }
 
 #[test]
@@ -63,6 +77,12 @@ fn each_assertion_holds_and_fails_and_its_negation_does_the_opposite() {
             "the CAFE\u{301}",
             "cafe",
         ),
+        (
+            json!({ "type": "icontains", "value": "The Cat", "ignore": ["The "] }),
+            "The black CAT, a CAT",
+            "the dog",
+        ),
+        (json!({ "type": "icontains", "value": "ℌ", "normalize": ["nfkc"] }), "H", "G"),
         (json!({ "type": "number", "value": "1,000", "tolerance": "1%" }), "About $995.", "980"),
         (json!({ "type": "number", "value": 0.75 }), "3/4", "3/5"),
         (
@@ -263,6 +283,24 @@ fn what_is_extracted_is_compared_and_what_is_not_there_fails() {
 }
 
 #[test]
+fn a_set_tells_what_its_members_tell() {
+    let member = json!({ "type": "equals", "value": "7", "extract": "last-number" });
+    let set =
+        json!({ "type": "assert-set", "assert": [member, { "type": "closed-qa", "value": "x" }] });
+    let failed = |judge: &str| Opinion {
+        judge: judge.to_owned(),
+        said: Said::Failed { error: "busy".to_owned() },
+    };
+    let opinions = vec![failed("a"), failed("b")];
+    let assessment = Assessment { opinions, combine: Combine::Majority };
+    let details = classified(set, "3 + 4 = 7", json!({}), &[assessment]).unwrap().details;
+    let told = (details.extracted[0].check.as_ref(), details.extracted[0].text.as_str());
+    assert_eq!(told, ("equals", "7"));
+    assert_eq!(details.judged[0].check, "closed-qa");
+    assert_eq!(details.judged[0].opinions.len(), 2);
+}
+
+#[test]
 fn what_makes_no_sense_together_is_refused() {
     for (assertion, message) in [
         (json!({ "type": "choice", "value": "A" }), "`choices` must be a list of 2 to 26 texts"),
@@ -278,6 +316,10 @@ fn what_makes_no_sense_together_is_refused() {
         (
             json!({ "type": "bleu", "value": "a", "stemmer": true }),
             "`stemmer` goes with `rouge-…`, not with `bleu`",
+        ),
+        (
+            json!({ "type": "contains", "value": "a", "config": { "b": 1 } }),
+            "`config` goes with scripts and scorers, not with `contains`",
         ),
         (
             json!({ "type": "bleu", "value": "a", "threshold": 50 }),

@@ -2,7 +2,7 @@
 
 use probity_core::opinion::{Assessment, Consensus, JudgeSum, JudgedCheck, Threshold};
 
-use super::Checked;
+use super::{Checked, Told};
 use crate::excerpt::excerpt;
 
 /// What the opinions of judges come to.
@@ -19,7 +19,8 @@ pub(super) fn check(assessment: Option<&Assessment>, threshold: Threshold) -> Ch
         }
         Err(why) => Checked::unjudged(why),
     };
-    Checked { judged: worth_keeping(assessment).into_iter().collect(), ..checked }
+    let judged = worth_keeping(assessment).into_iter().collect();
+    Checked { told: Told { judged, ..Told::default() }, ..checked }
 }
 
 /// The opinions, unless a score and a reason say as much.

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use probity_core::scored::Scored;
+use probity_core::{score::Score, scored::Scored};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::Checked;
+use super::{Checked, Told};
 use crate::{
     excerpt::{beginning, excerpt},
     reply::Reply,
@@ -123,5 +123,11 @@ fn checked(said: Result<Scored, String>) -> Checked {
     let why = || (!pass).then(|| format!("the score is {score}"));
     let reason = reason.map(|it| beginning(&it, LONGEST_REASON)).or_else(why);
     let value = Some(score.clamp(0.0, 1.0));
-    Checked { value, passed: pass, reason, named: scores, ..Checked::holds() }
+    let named = scores.into_iter().map(|(name, value)| Score {
+        name: name.into(),
+        value: Some(value.clamp(0.0, 1.0)),
+        ..Score::new("", None).reported()
+    });
+    let told = Told { named: named.collect(), ..Told::default() };
+    Checked { value, passed: pass, reason, told, ..Checked::holds() }
 }

@@ -1,15 +1,14 @@
 //! What those who are asked about a reply are shown of it.
 
-use std::sync::Arc;
-
 use probity_core::run_result::RunResult;
+use serde_json::Value;
 
 use super::{Expectation, texts_of};
 use crate::{
     classify::turns,
     judge::{Context, Inquiry, Shown},
     reply::Reply,
-    script::{self, ScorerCall, ScorerInput, Script},
+    script::{self, ScorerCall, ScorerInput},
 };
 
 impl Expectation<'_> {
@@ -25,19 +24,17 @@ impl Expectation<'_> {
         let text = result.raw_response.ok_or("there is no reply")?;
         let facts = self.facts.as_deref();
         let reply = Reply::new(text, result, self.rules).of(facts);
-        let transform = |script: &Option<Arc<dyn Script>>, reply: &Reply<'_, '_>| {
-            let found = script.as_ref().zip(facts);
-            found.map(|(script, facts)| script::transform(&**script, facts, reply)).transpose()
-        };
-        let of_case = transform(&self.transform, &reply)?;
-        let of_case_text = of_case.as_ref().map(script::text_of);
-        let reply = match (&of_case, &of_case_text) {
+        let made = self.made_of(&reply).transpose()?;
+        let made_text = made.as_ref().map(script::text_of);
+        let reply = match (&made, &made_text) {
             (Some(made), Some(text)) => reply.made_into(made, text),
             (_, _) => reply,
         };
-        let answer = match transform(&inquiry.transform, &reply)? {
-            Some(made) => script::text_of(&made),
-            None => reply.text.to_owned(),
+        let answer = match (&inquiry.transform, facts) {
+            (Some(script), Some(facts)) => {
+                script::text_of(&script::transform(&**script, facts, &reply)?)
+            }
+            (_, _) => reply.text.to_owned(),
         };
         let context = match (&inquiry.context, facts) {
             (Context::Given(passages), _) => passages.clone(),
@@ -58,6 +55,19 @@ impl Expectation<'_> {
             (None, None) => result.prompt.unwrap_or_default().to_owned(),
         };
         Ok(Shown { question, answer, passages })
+    }
+
+    /// What the case's transform makes of a reply, where there are both.
+    pub fn made(&self, result: &RunResult<'_>) -> Option<Result<Value, String>> {
+        let text = result.raw_response.filter(|it| !it.trim().is_empty())?;
+        self.made_of(&Reply::new(text, result, self.rules).of(self.facts.as_deref()))
+    }
+
+    /// The same. It is not run again if that is known.
+    pub(crate) fn made_of(&self, reply: &Reply<'_, '_>) -> Option<Result<Value, String>> {
+        let (script, facts) = self.transform.as_ref().zip(reply.facts)?;
+        let run = || script::transform(&**script, facts, reply);
+        Some(reply.result.made.cloned().unwrap_or_else(run))
     }
 
     /// What is asked of the answer to a turn, from 1.
@@ -91,8 +101,7 @@ impl Expectation<'_> {
             return Err("there is no reply".to_owned());
         };
         let reply = Reply::new(text, result, self.rules).of(Some(facts));
-        let made = self.transform.as_ref().map(|it| script::transform(&**it, facts, &reply));
-        let made = made.transpose()?;
+        let made = self.made_of(&reply).transpose()?;
         let made_text = made.as_ref().map(script::text_of);
         let reply = match (&made, &made_text) {
             (Some(made), Some(text)) => &reply.made_into(made, text),
@@ -103,5 +112,65 @@ impl Expectation<'_> {
             None => reply.output().into_owned(),
         };
         Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    };
+
+    use probity_core::case::TestCase;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        Compiler, Rules, classify,
+        script::{Script, Scripts},
+    };
+
+    #[derive(Clone, Debug, Default)]
+    struct Counted(Arc<AtomicU32>);
+
+    impl Scripts for Counted {
+        fn compile(&self, _source: &str) -> Result<Arc<dyn Script>, String> {
+            Ok(Arc::new(self.clone()))
+        }
+
+        fn check_file(&self, _named: &str) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    impl Script for Counted {
+        fn run(&self, _output: &Value, _context: &str) -> Result<Value, String> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(json!("made"))
+        }
+    }
+
+    #[test]
+    fn a_transform_is_run_once_for_a_reply() {
+        let counted = Counted::default();
+        let rules = Rules::default().with_scripts(Arc::new(counted.clone()));
+        let case: TestCase = serde_json::from_value(json!({
+            "id": "a",
+            "prompt": "p",
+            "transform": "output",
+            "assert": [{ "type": "closed-qa", "value": "x" }, { "type": "python", "value": "True" }],
+        }))
+        .unwrap();
+        let expectation = Compiler::new(&rules).compile(&case).unwrap();
+        let result = RunResult { raw_response: Some("reply"), ..RunResult::default() };
+        let made = expectation.made(&result);
+        let result = RunResult { made: made.as_ref(), ..result };
+        let shown = expectation.shown(&expectation.inquiries()[0], &result).unwrap();
+        assert_eq!(shown.answer, "made");
+        let input = expectation.scorer_inputs(&result).remove(0).unwrap();
+        assert_eq!(input.output, json!("made"));
+        assert_eq!(classify(&expectation, &result).details.transformed.as_deref(), Some("made"));
+        assert_eq!(counted.0.load(Ordering::Relaxed), 1);
     }
 }

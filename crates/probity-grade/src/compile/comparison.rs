@@ -60,7 +60,7 @@ impl Compiler<'_> {
                 (needles.len(), Test::Contains { needles, need: Need::Any, letters })
             }
             Matcher::Icontains => {
-                let needles: Vec<String> = texts()?.iter().map(|it| it.to_lowercase()).collect();
+                let needles = texts()?;
                 let letters = Letters::Folded;
                 (needles.len(), Test::Contains { needles, need: Need::Any, letters })
             }

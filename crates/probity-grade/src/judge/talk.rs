@@ -12,8 +12,15 @@ use super::{
     Dialogue, Interview, Question,
     form::{self, Part, WORDS},
     inquiry::{Form, Inquiry, Shown},
-    judged, marker, read,
+    is_marker, judged, marker, read,
 };
+
+/// How a complaint about the last answer begins.
+pub(super) const COMPLAINT: &str = "\n\nYour last answer could not be used: ";
+
+/// A user's words for a question, where there are some.
+pub type Words<'w> =
+    &'w dyn Fn(&Inquiry, &Shown, &Talk<'_>) -> Option<Result<Vec<Message>, String>>;
 
 /// An inquiry about one reply.
 #[derive(Debug)]
@@ -46,12 +53,42 @@ impl<'a> Talk<'a> {
         format!("<<<{name} {marker}>>>\n{content}\n<<<END {name} {marker}>>>")
     }
 
-    /// Reads an answer that was stored, whoever worded the question.
-    pub fn read_stored(&self, reply: &str) -> Result<Judged, String> {
-        self.read(reply).or_else(|why| match self.inquiry.takes_prompt() {
-            true => read::own(reply).map_err(|_| why),
-            false => Err(why),
-        })
+    /// The talk that a stored request was part of; none if another question would be asked now.
+    pub(crate) fn again(
+        inquiry: &'a Inquiry,
+        shown: &'a Shown,
+        request: &Request,
+        words: Option<Words<'_>>,
+    ) -> Option<Self> {
+        let talk =
+            Self { inquiry, shown, marker: marker_in(request).unwrap_or_default(), own: None };
+        let talk = match words.and_then(|words| words(inquiry, shown, &talk)) {
+            Some(own) => talk.in_words(own.ok()?),
+            None => talk,
+        };
+        match talk.asks(request) {
+            true => Some(talk),
+            // Where a user's words are not known, what they are about has to do.
+            false => (words.is_none() && talk.may_ask(request)).then(|| talk.in_words(Vec::new())),
+        }
+    }
+
+    /// Whether a request is this one, with or without a complaint about an earlier answer.
+    fn asks(&self, request: &Request) -> bool {
+        let now = self.request(&Dialogue::default());
+        let is_same = |(now, then): (&Message, &Message)| {
+            let (now, text) = (now.joined(), then.joined());
+            text.strip_prefix(&now).is_some_and(|it| it.is_empty() || it.starts_with(COMPLAINT))
+        };
+        let (now, then) = (&now.messages, &request.messages);
+        now.len() == then.len() && now.iter().zip(then).all(is_same)
+    }
+
+    /// Whether a request in a user's words may be about the same.
+    fn may_ask(&self, request: &Request) -> bool {
+        let text: String = request.messages.iter().map(Message::joined).collect();
+        let parts = [WORDS.own.form.as_str(), &self.inquiry.rubric(), &self.shown.answer];
+        self.inquiry.takes_prompt() && parts.iter().all(|it| text.contains(it))
     }
 
     /// What is judged by a rubric.
@@ -201,10 +238,21 @@ fn complaint(dialogue: &Dialogue) -> String {
     match &dialogue.failure {
         Some(failure) => {
             let stricter = WORDS.stricter.trim();
-            format!("\n\nYour last answer could not be used: {failure}. {stricter}")
+            format!("{COMPLAINT}{failure}. {stricter}")
         }
         None => String::new(),
     }
+}
+
+/// What the marks around the data of a request have in common.
+fn marker_in(request: &Request) -> Option<String> {
+    let in_text = |text: &str| {
+        let mut marks = text.split("<<<").skip(1).filter_map(|it| Some(it.split_once(">>>")?.0));
+        let marker =
+            marks.find_map(|it| Some(it.rsplit_once(' ')?.1).filter(|it| is_marker(it)))?;
+        Some(marker.to_owned())
+    };
+    request.messages.iter().find_map(|it| in_text(&it.joined()))
 }
 
 fn numbered(text: &mut String, items: &[String]) {

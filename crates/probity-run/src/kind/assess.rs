@@ -18,9 +18,8 @@ use probity_load::{suite::PanelConfig, template};
 use serde_json::Value;
 
 use crate::{
-    backend::Reply,
     engine::{Handle, JudgeCall, Target, Unanswered, ask_judge},
-    grade,
+    grade::{self, Received},
     source::Prepared,
 };
 
@@ -28,12 +27,12 @@ use crate::{
 pub(super) async fn assess(
     case: &Prepared,
     at: usize,
-    reply: &Reply,
+    received: Received<'_>,
     handle: &mut Handle,
 ) -> Result<Assessment, Unanswered> {
     let inquiry = &case.expectation.inquiries()[at];
     let combine = case.panel.combine;
-    let shown = grade::shown(case, handle, reply, inquiry);
+    let shown = grade::shown(case, handle, received, inquiry);
     let panel = handle.judges.len().max(1);
     let mut opinions = Vec::new();
     let mut first_failure: Option<(CallError, usize)> = None;
@@ -86,12 +85,10 @@ async fn ask(
     handle: &mut Handle,
 ) -> Result<Result<Judged, String>, Unanswered> {
     let mut talk = Talk::new(inquiry, shown, handle.seed());
-    let of_panel = case.panel.rubric_prompt.as_ref().filter(|_| inquiry.takes_prompt());
-    if let Some(prompt) = inquiry.rubric_prompt().or(of_panel) {
-        match filled(prompt, case, inquiry, shown, &talk) {
-            Ok(messages) => talk = talk.in_words(messages),
-            Err(why) => return Ok(Err(why)),
-        }
+    match in_words(&case.case, &case.panel, inquiry, shown, &talk) {
+        Some(Ok(messages)) => talk = talk.in_words(messages),
+        Some(Err(why)) => return Ok(Err(why)),
+        None => {}
     }
     let answered = ask_judge(&talk, call, handle).await?;
     Ok(answered.map(|(judged, _)| judged))
@@ -143,15 +140,28 @@ fn check_within(
     }
 }
 
+/// What a judge is asked in the words of a user, where the assertion or the panel has some.
+pub(crate) fn in_words(
+    case: &TestCase,
+    panel: &PanelConfig,
+    inquiry: &Inquiry,
+    shown: &Shown,
+    talk: &Talk<'_>,
+) -> Option<Result<Vec<Message>, String>> {
+    let of_panel = panel.rubric_prompt.as_ref().filter(|_| inquiry.takes_prompt());
+    let prompt = inquiry.rubric_prompt().or(of_panel)?;
+    Some(filled(prompt, case, inquiry, shown, talk))
+}
+
 /// A user's prompt with its variables filled in. What models wrote stands between marks.
 fn filled(
     prompt: &RubricPrompt,
-    case: &Prepared,
+    case: &TestCase,
     inquiry: &Inquiry,
     shown: &Shown,
     talk: &Talk<'_>,
 ) -> Result<Vec<Message>, String> {
-    let given = case.case.vars();
+    let given = case.vars();
     let filled = template::fill_values(&given).map_err(|(_, error)| error.to_string())?;
     let mut vars: BTreeMap<String, Value> = filled.into_owned();
     let own = [

@@ -17,7 +17,6 @@ use serde_json::Value;
 
 use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, similar};
 use crate::{
-    backend::Reply,
     engine::{Ended, Handle, Unanswered, failed, finish},
     grade::{self, Received},
     source::Prepared,
@@ -124,11 +123,13 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
     let rubrics = case.expectation.inquiries().len();
-    let scored = match score(&case, &reply, &mut handle).await {
+    let made = grade::made(&case, &handle, &reply);
+    let received = Received { reply: Some(&reply), made: made.as_ref(), ..Received::default() };
+    let scored = match score(&case, received, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
     };
-    let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
+    let received = Received { scored: &scored, ..received };
     let classification = grade::classify_reply(&case, &handle, received);
     // A reply that fails without the judge is not worth a call.
     if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
@@ -136,17 +137,12 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
     }
     let mut assessments = Vec::with_capacity(rubrics);
     for at in 0..rubrics {
-        match assess(&case, at, &reply, &mut handle).await {
+        match assess(&case, at, received, &mut handle).await {
             Ok(assessed) => assessments.push(assessed),
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         }
     }
-    let received = Received {
-        reply: Some(&reply),
-        assessments: &assessments,
-        scored: &scored,
-        ..Received::default()
-    };
+    let received = Received { assessments: &assessments, ..received };
     let classification = grade::classify_reply(&case, &handle, received);
     Ok(finish(case, handle, Some(reply), classification))
 }
@@ -154,14 +150,14 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
 /// Asks the scorers of a case, one after the other.
 async fn score(
     case: &Prepared,
-    reply: &Reply,
+    received: Received<'_>,
     handle: &mut Handle,
 ) -> Result<Vec<Result<Value, String>>, Unanswered> {
     let calls = case.expectation.scorers();
     if calls.is_empty() {
         return Ok(Vec::new());
     }
-    let inputs = grade::scorer_inputs(case, handle, reply);
+    let inputs = grade::scorer_inputs(case, handle, received);
     let mut scored = Vec::with_capacity(calls.len());
     for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
         scored.push(match input {

@@ -3,17 +3,29 @@
 use std::ops::Range;
 
 use super::Take;
+use crate::fence::{Fence, fences};
 
 /// Where the code of a block is.
 pub(super) fn find(text: &str, language: Option<&str>, take: Take) -> Option<Range<usize>> {
+    let blocks = fences(text).into_iter().map(|it| block(text, it));
     let wanted = |block: &Block<'_>| language.is_none_or(|it| is_called(block.tag, it));
-    take.of(blocks(text).filter(wanted).map(|block| block.code))
+    take.of(blocks.filter(wanted).map(|block| block.code))
 }
 
 struct Block<'t> {
     /// What stands beside the opening fence.
     tag: &'t str,
     code: Range<usize>,
+}
+
+/// The code of a block: it begins on the line after the opening fence, unless there is only one.
+fn block<'t>(text: &'t str, fence: Fence<'t>) -> Block<'t> {
+    let Fence { tag, content } = fence;
+    let Some((beside, _)) = text[content.clone()].split_once('\n') else {
+        return Block { tag, code: content };
+    };
+    let tag = if tag.is_empty() { beside.trim_start() } else { tag };
+    Block { tag, code: content.start + beside.len() + 1..content.end }
 }
 
 /// Names of languages that are the same.
@@ -35,45 +47,4 @@ fn is_called(tag: &str, language: &str) -> bool {
         || SAME.iter().any(|names| {
             names.iter().any(named) && names.iter().any(|it| it.eq_ignore_ascii_case(language))
         })
-}
-
-/// The blocks in order. One that is never closed goes to the end of the text.
-fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < text.len() {
-            let line = line_at(text, at);
-            let start = (line.end + 1).min(text.len());
-            let opening = fence(&text[line.clone()]);
-            at = start;
-            let Some((sign, length, tag)) = opening.filter(|it| !it.2.contains('`')) else {
-                continue;
-            };
-            let mut end = text.len();
-            while at < text.len() {
-                let line = line_at(text, at);
-                at = (line.end + 1).min(text.len());
-                let closing = fence(&text[line.clone()]);
-                if closing.is_some_and(|it| it.0 == sign && it.1 >= length && it.2.is_empty()) {
-                    end = line.start;
-                    break;
-                }
-            }
-            return Some(Block { tag, code: start..end });
-        }
-        None
-    })
-}
-
-/// The line that starts at a byte, without its end.
-fn line_at(text: &str, at: usize) -> Range<usize> {
-    at..text[at..].find('\n').map_or(text.len(), |length| at + length)
-}
-
-/// The sign of a fence, how often it is there, and what stands beside it.
-fn fence(line: &str) -> Option<(u8, usize, &str)> {
-    let line = line.trim();
-    let sign = *line.as_bytes().first().filter(|it| matches!(it, b'`' | b'~'))?;
-    let length = line.bytes().take_while(|it| *it == sign).count();
-    (length >= 3).then(|| (sign, length, line[length..].trim()))
 }

@@ -51,6 +51,11 @@ fn code_is_taken_by_its_language() {
     check(code(None), text, ["a", "c"]);
     check(code(Some("python")), text, ["a", "a"]);
     check(code(Some("rust")), text, ["b\n```", "b\n```"]);
+    check(
+        code(Some("sql")),
+        "Use ```sql SELECT 1``` or\n``` sql\nSELECT 2",
+        ["SELECT 1", "SELECT 2"],
+    );
     let none = found(&code(Some("go"))(Take::Last), text);
     assert_eq!(none, Err("no code block in `go`".to_owned()));
 }

@@ -431,6 +431,34 @@ fn a_gate_may_name_a_score_that_only_a_scorer_knows() {
 }
 
 #[test]
+fn scripts_are_told_the_same_when_a_reply_is_judged_again() {
+    let server = server("Paris");
+    let asserting = javascript("context.provider.id === 'fake' && context.prompt === 'Say Paris'");
+    let mut templated = asserting.clone();
+    templated["prompt"] = json!("Say {{ city }}");
+    let mut messages = asserting;
+    messages["prompt"] = json!(null);
+    messages["messages"] = json!([{ "role": "system", "content": "Be short." },
+                                  { "role": "user", "content": "Say {{ city }}" }]);
+    let project = project(&server, "", &[("messages", messages), ("prompt", templated)]);
+    run(&project, &[]);
+    verdicts(&stored(&project), &[("messages", "pass"), ("prompt", "pass")]);
+    check_export(&project);
+}
+
+#[test]
+fn why_a_scorer_was_not_asked_is_known_again() {
+    let server = server("Paris");
+    let throws = json!({ "type": "python", "value": "True", "transform": "null.length" });
+    let project = project(&server, "", &[("case", asserting(&throws))]);
+    run(&project, &[]);
+    let reason = of(&stored(&project), "case")["reason"].clone();
+    assert!(reason.as_str().unwrap().contains("the transform failed"), "{reason}");
+    project.shown(&["rescore", "latest"]);
+    assert_eq!(of(&stored(&project), "case")["reason"], reason);
+}
+
+#[test]
 fn an_answer_to_another_question_is_not_taken_for_one_to_this() {
     let server = server("Paris");
     let asked = |config: &Value| {
@@ -445,6 +473,20 @@ fn an_answer_to_another_question_is_not_taken_for_one_to_this() {
     let found = stored(&project);
     verdicts(&found, &[("case", "error")]);
     assert_eq!(of(&found, "case")["reason"], "another scorer was asked, or with another `config`");
+}
+
+#[test]
+fn a_transform_without_effect_is_refused() {
+    let server = server("Paris");
+    let judged = json!({ "type": "assert-set", "transform": "output.trim()",
+                         "assert": [{ "type": "assert-set", "assert": [{ "type": "python", "value": "True" }] }] });
+    let measured = json!({ "type": "latency", "threshold": 9, "transform": "output.trim()" });
+    let dataset = [("judged", asserting(&judged)), ("measured", asserting(&measured))];
+    let shown = project(&server, "", &dataset).shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    assert!(shown.contains("each of these needs the `transform` itself"), "{shown}");
+    let expected = "`transform` goes with checks of what the reply says, not with `latency`";
+    assert!(shown.contains(expected), "{shown}");
 }
 
 #[test]

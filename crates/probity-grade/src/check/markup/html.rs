@@ -178,20 +178,30 @@ fn tags(text: &str) -> impl Iterator<Item = Tag> {
     let mut raw: Option<String> = None;
     std::iter::from_fn(move || {
         loop {
-            let start = at + text[at..].find('<')?;
+            let start = match &raw {
+                None => at + text[at..].find('<')?,
+                Some(name) => end_of(text, at, name)?,
+            };
             let Some((kind, name, end)) = tag(text, start) else {
                 at = start + 1;
                 continue;
             };
-            if raw.as_ref().is_some_and(|it| kind != Kind::End || *it != name) {
-                at = start + 1;
-                continue;
-            }
             raw = (kind == Kind::Start && RAW.contains(&name.as_str())).then(|| name.clone());
             at = end;
             return Some(Tag { kind, name, span: start..end });
         }
     })
+}
+
+/// Where the end tag of an element begins, from a byte on. What else stands there is not looked at.
+fn end_of(text: &str, from: usize, name: &str) -> Option<usize> {
+    let is_named = |at: &usize| {
+        let rest = &text.as_bytes()[at + 2..];
+        let goes_on = |it: &u8| it.is_ascii_alphanumeric() || *it == b'-';
+        rest.get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name.as_bytes()))
+            && !rest.get(name.len()).is_some_and(goes_on)
+    };
+    text[from..].match_indices("</").map(|it| from + it.0).find(is_named)
 }
 
 /// The tag that begins at a byte: what it is, its name, and where it ends.
@@ -250,6 +260,7 @@ mod tests {
             "<ul><li>a<li>b</ul>",
             "<div class=\"a>b\"><img src='x'/></div>",
             "<script>if (a < b) { '</p>' }</script>",
+            "<script>'<!--'; '</scripts>' </SCRIPT >",
             "<my-tag>x</my-tag>",
         ] {
             assert_eq!(document(text), Ok(()), "{text}");
@@ -258,6 +269,17 @@ mod tests {
             ["", "x", "<p>a</p> b", "<div><b></div>", "<div>", "</p>", "<foo></foo>", "<p", "a<br>"]
         {
             assert!(document(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_text_takes_no_time() {
+        for (start, piece) in
+            [("<script>", "<!--"), ("<script>", "</script"), ("<title>", "</titles>"), ("", "<!--")]
+        {
+            let text = start.to_owned() + &piece.repeat((2 << 20) / piece.len());
+            assert!(!is_in(&text), "{piece}");
+            assert!(document(&text).is_err(), "{piece}");
         }
     }
 

@@ -93,8 +93,10 @@ pub(super) fn is_in(text: &str, dialect: SqlDialect) -> bool {
         BEGINNINGS.iter().any(|it| it.eq_ignore_ascii_case(word))
     };
     let lines = text.match_indices('\n').map(|it| it.0 + 1);
-    let starts = std::iter::once(0).chain(lines).map(|at| (at, text[at..].trim_start()));
-    starts.filter(|it| begins(it.1)).take(TRIES).any(|(_, rest)| {
+    let starts = std::iter::once(0).chain(lines);
+    // A blank line begins nothing, whatever follows it.
+    let starts = starts.map(|at| text[at..].trim_start_matches([' ', '\t']));
+    starts.filter(|it| begins(it)).take(TRIES).any(|rest| {
         let end = rest.find(';').or_else(|| rest.find("\n\n")).unwrap_or(rest.len());
         statements(&rest[..end], dialect).is_ok()
     })
@@ -122,9 +124,13 @@ mod tests {
 
     #[test]
     fn a_statement_may_stand_in_other_text() {
-        let is_in = |text| is_in(text, SqlDialect::Generic);
+        let is_in = |text: &str| is_in(text, SqlDialect::Generic);
         assert!(is_in("Use this:\n```sql\nSELECT 1\n```\nIt works."));
+        assert!(is_in("Use ```sql SELECT 1```."));
         assert!(is_in("Use this:\nSELECT a\nFROM t;\nIt works."));
+        let blank = "\n".repeat(20);
+        let spaced = format!("{blank}Select one.{blank}SELECT 1;");
+        assert!(is_in(&spaced));
         assert!(!is_in("Select the best answer.\nThere is none."));
     }
 

@@ -1,6 +1,12 @@
 //! Well-formed XML.
 
-use quick_xml::{Reader, events::Event};
+use std::collections::BTreeSet;
+
+use quick_xml::{
+    Reader,
+    escape::{resolve_predefined_entity, unescape_with},
+    events::Event,
+};
 
 /// Places at which an element may begin that are tried; each try reads on to its end.
 const TRIES: usize = 100;
@@ -49,14 +55,28 @@ pub(super) fn is_in(text: &str) -> bool {
 fn element(text: &str) -> Result<usize, String> {
     let mut reader = Reader::from_str(text);
     let mut depth = 0_usize;
+    let mut has_doctype = false;
     loop {
         let event = reader.read_event().map_err(|error| error.to_string())?;
         if depth == 0 && is_text(&event) {
             return Err("there is text before the root element".to_owned());
         }
+        has_doctype |= matches!(event, Event::DocType(_));
+        // A document type may declare entities; without one there are five.
+        let entity = |name: &str| resolve_predefined_entity(name).or(has_doctype.then_some(""));
+        let resolved =
+            |text: &str| unescape_with(text, entity).map(drop).map_err(|error| error.to_string());
+        if let Event::GeneralRef(reference) = &event {
+            resolved(&format!("&{};", &**reference))?;
+        }
         if let Event::Start(tag) | Event::Empty(tag) = &event {
-            for attribute in tag.attributes() {
-                attribute.map_err(|error| error.to_string())?;
+            let mut names = BTreeSet::new();
+            for attribute in tag.attributes().with_checks(false) {
+                let attribute = attribute.map_err(|error| error.to_string())?;
+                if !names.insert(attribute.key) {
+                    return Err("an element has the same attribute twice".to_owned());
+                }
+                resolved(&attribute.value)?;
             }
         }
         match event {
@@ -92,6 +112,25 @@ mod tests {
         for text in ["", "a", "<a>", "<a></b>", "<a/><b/>", "<a/> more", "x <a/>", "<a b=c/>"] {
             assert!(document(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn entities_have_to_be_known() {
+        for text in [
+            "<a b='&lt;&#65;'>&amp;&#x41;</a>",
+            "<!DOCTYPE a [<!ENTITY nbsp '&#160;'>]><a b='&nbsp;'>&nbsp;</a>",
+        ] {
+            assert_eq!(document(text), Ok(()), "{text}");
+        }
+        for text in ["<a>&nbsp;</a>", "<a b='&nbsp;'/>", "<a>&#0;</a>", "<a b='1' b='2'/>"] {
+            assert!(document(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn many_attributes_take_no_time() {
+        let attributes: String = (0..100_000).flat_map(|it| [format!(" a{it}=''")]).collect();
+        assert_eq!(document(&format!("<a{attributes}/>")), Ok(()));
     }
 
     #[test]

@@ -10,8 +10,7 @@ use probity_core::{
 };
 
 /// Fields that are carried over.
-const CARRIED: &[&str] =
-    &["type", "value", "threshold", "weight", "metric", "config", "transform", "assert"];
+const CARRIED: &[&str] = &["type", "value", "threshold", "weight", "metric", "assert"];
 
 /// The assertion of that name, where both mean the same by it.
 pub(super) fn known(name: &str) -> Option<AssertionKind> {
@@ -35,8 +34,13 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             imported.note(id, format!("assertion `{name}` is left out: {why}"));
             continue;
         }
+        let is_carried = |key: &str| match key {
+            "config" => kind.test.takes_config(),
+            "transform" => kind.test.takes_transform(),
+            other => CARRIED.contains(&other),
+        };
         for entry in node.entries() {
-            if !CARRIED.contains(&entry.key.as_str()) {
+            if !is_carried(&entry.key) {
                 imported.note(id, format!("`{}` of an assertion is left out", entry.key));
             }
         }
@@ -57,13 +61,14 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             imported.note(id, "an empty `assert-set` is left out");
             continue;
         }
+        let config = node.get("config").filter(|_| is_carried("config"));
         assertions.push(Assertion {
             value,
             weight: number("weight"),
             threshold: number("threshold"),
             metric: text(node, "metric"),
-            config: node.get("config").map(Node::to_json).filter(|it| !it.is_null()),
-            transform: text(node, "transform"),
+            config: config.map(Node::to_json).filter(|it| !it.is_null()),
+            transform: text(node, "transform").filter(|_| is_carried("transform")),
             members,
             ..Assertion::new(kind)
         });

@@ -59,7 +59,9 @@ pub(super) fn classify_line(
     };
     let said = Said::new(&result, &tool_calls, &asked);
     let result = said.result(result);
-    let known = Known { prompt: &case.prompt, asked: &asked, classified: classified.as_ref() };
+    let prompt = result.prompt.or(Some(&case.prompt));
+    let result = RunResult { prompt, ..result };
+    let known = Known { asked: &asked, classified: classified.as_ref(), words: None };
     let (classification, verdict) = classify_again(&expectation, &result, known);
     if !expectation.has_criteria() {
         tally.without_criteria += 1;

@@ -65,6 +65,38 @@ fn a_criterion_is_met_or_not() {
 }
 
 #[test]
+fn an_answer_of_a_judge_to_another_question_is_none_to_this() {
+    let asking = |criterion: &str| json!({ "type": "closed-qa", "value": criterion });
+    let (found, server, project) =
+        ask(&asking("It is fine."), r#"{"reason": "r", "answer": "yes"}"#);
+    assert_eq!(found["verdict"], "pass");
+    let project = project.file("cases.jsonl", case("fine", &json!([asking("It is not fine.")])));
+    project.shown(&["rescore"]);
+    let again = stored(&project).remove(0);
+    assert_eq!(again["verdict"], "error");
+    let reason = "the judge was asked another question than would be asked now";
+    assert_eq!(again["reason"], reason);
+    assert_eq!(server.seen().asked, 2);
+    // So it is for whoever knows only the results.
+    let mut line = found;
+    line["case"]["assert"][0]["value"] = json!("It is not fine.");
+    let project = project.file("line.jsonl", format!("{line}\n"));
+    project.shown(&["classify", "line.jsonl", "-o", "again.jsonl"]);
+    let again: Value = serde_json::from_str(&project.read("again.jsonl")).unwrap();
+    assert_eq!(again["classification"]["details"]["error_details"], reason);
+}
+
+#[test]
+fn why_a_judge_was_not_asked_is_known_again() {
+    let throws = json!({ "type": "closed-qa", "value": "x", "transform": "null.length" });
+    let (found, _, project) = ask(&throws, "");
+    let reason = found["reason"].as_str().unwrap();
+    assert!(reason.contains("the transform failed"), "{reason}");
+    project.shown(&["rescore"]);
+    assert_eq!(stored(&project).remove(0)["reason"], reason);
+}
+
+#[test]
 fn grades_of_several_criteria_make_a_mean() {
     let grades = |one: u64, two: u64| {
         json!({ "criteria": [{ "number": 2, "findings": "b", "score": two },

@@ -164,12 +164,14 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     forget("/assert/0", &of_text);
     let of_judge = ["context", "context_transform", "query", "steps", "scores", "rubric_prompt"];
     forget("/assert/0", &of_judge);
+    forget("/assert/0", &["config", "transform"]);
     sound["assert"][0]["assert"] = json!([
         { "type": "equals", "value": 1, "weight": 1, "threshold": 1, "metric": "m" },
         { "type": "number", "value": 4, "tolerance": 0.5, "extract": "boxed" },
         { "type": "choice", "value": "A", "choices": ["red", "blue"] },
         { "type": "rouge-l", "value": "a", "stemmer": true },
         { "type": "chrf", "value": "a", "word_order": 2 },
+        { "type": "javascript", "value": "true", "config": { "a": 1 }, "transform": "output" },
         { "type": "equals", "value": "a", "normalize": "squad", "ignore": "," },
         { "type": "factuality", "value": "a", "scores": { "subset": 0.5 }, "query": "q" },
         { "type": "g-eval", "value": "a", "steps": ["s"] },
