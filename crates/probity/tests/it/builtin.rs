@@ -284,8 +284,8 @@ fn an_answer_from_passages_passes_with_its_sources_and_nothing_made_up() {
             let wrong = ["Theodor Brandt [1]", "unknown", "not in the passages [1]"].map(said);
             return [vec![said("Not in the passages.")], wrong.to_vec()].concat();
         }
-        let (fact, cited) =
-            (fact(case), sources.iter().map(|it| format!("[{it}]")).collect::<String>());
+        let cited: Vec<String> = sources.iter().map(|it| format!("[{it}]")).collect();
+        let (fact, cited) = (fact(case), cited.concat());
         vec![
             said(&format!("It is {fact} {cited}.")),
             said(&fact),
