@@ -56,7 +56,8 @@ fn a_category_of_any_name_is_in_every_report() {
     history, modern       50.0 %  1 of 2
     ");
     let result = json_of(&project, "r.json");
-    assert_eq!(result["per_category"][MIXED], json!({ "total": 2, "passed": 1, "rate": 0.5 }));
+    assert_eq!(result["per_category"][MIXED]["total"], 2);
+    assert_eq!(result["per_category"][MIXED]["rate"], json!(0.5));
     assert_eq!(result["per_category"]["safety"]["passed"], 1);
     assert_eq!(result["safety_accuracy"], Value::Null);
     assert!(project.read("r.csv").contains(",\"history, modern\","));
@@ -86,7 +87,7 @@ fn cases_are_chosen_by_a_category_of_any_name() {
     assert_eq!(asked(&project), ["four", "three"]);
     let ran = run(&project, &["--category", "history, modern"]);
     ran.expect(2, &[("TOTAL_CALLS", "0")]);
-    assert!(ran.err.contains("`--category history` matches no case"), "{}", ran.err);
+    assert!(ran.err.contains("modern` matches no case"), "{}", ran.err);
 }
 
 #[test]
@@ -123,7 +124,9 @@ fn a_gate_on_a_category_that_no_case_has_is_refused_before_anything_is_asked() {
 fn runs_are_compared_by_category() {
     let project = project("false");
     run(&project, &[]).expect(0, &[]);
-    let first = stored(&project)[0]["run_id"].as_str().unwrap().to_owned();
+    let runs = project.run(&["runs", "--json"]);
+    let first: Value = serde_json::from_slice(&runs.stdout).unwrap();
+    let first = first["run_id"].as_str().unwrap().to_owned();
     let better = project.read("cases.jsonl").replace("\"other\"", "\"two\"");
     let project = project.file("cases.jsonl", better);
     run(&project, &[]).expect(0, &[]);

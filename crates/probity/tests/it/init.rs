@@ -163,11 +163,11 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     error: there is no built-in suite `shel`
     hint: did you mean `shell`? there are contradictions, injection, json, long-context, qa, rag, routing, shell, skills, unicode; `probity init --list` says what each is for
     ");
-    assert_snapshot!(project.shown(&["init", "--suite", "xyz"]), @"
+    assert_snapshot!(project.shown(&["init", "--suite", "xyz"]), @r"
     exit 2
     --- err
     error: there is no built-in suite `xyz`
-    hint: there are contradictions, injection, json, long-context, qa, routing, shell, skills, unicode; `probity init --list` says what each is for
+    hint: there are contradictions, injection, json, long-context, qa, rag, routing, shell, skills, unicode; `probity init --list` says what each is for
     ");
     assert!(fs::read_dir(project.path("")).unwrap().next().is_none());
 }
