@@ -7,10 +7,15 @@ use std::fmt::Write as _;
 /// The module as the body of a function with `module`, or the line that cannot be one and why.
 pub(crate) fn rewrite(source: &str) -> Result<String, (u32, String)> {
     let mut module = Module::default();
+    let mut last = 1;
     for (line, number) in source.split_inclusive('\n').zip(1..) {
         module.add(line).map_err(|why| (number, why.to_owned()))?;
+        last = number;
     }
-    Ok(module.finish())
+    match module.list {
+        Some(_) => Err((last, "the list of exports has no end".to_owned())),
+        None => Ok(module.finish()),
+    }
 }
 
 const IMPORT: &str = "scripts cannot `import`: only files of the script's own folder can be had, by \
@@ -343,6 +348,7 @@ mod tests {
         ] {
             assert_eq!(refused(source), (line, ONE_NAME.to_owned()), "{source}");
         }
+        assert_eq!(refused("export {\n  a,\n").0, 2);
         for source in ["export * from './a.js';", "export { a } from './a.js';"] {
             assert_eq!(refused(source), (1, FROM.to_owned()), "{source}");
         }
