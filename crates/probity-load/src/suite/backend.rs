@@ -257,33 +257,36 @@ pub(super) fn decode(node: &Node, findings: &mut Findings) -> Vec<BackendConfig>
         .collect()
 }
 
+/// The fields of all backends but those of kind `http`.
+const KNOWN: &[&str] = &[
+    "kind",
+    "base_url",
+    "model",
+    "api_key_env",
+    "headers_env",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "response_format",
+    "extra_body",
+    "stream",
+    "max_concurrency",
+    "timeout",
+    "price",
+    "command",
+    "transport",
+    "output",
+    "output_pointer",
+    "env",
+    "file",
+];
+
 fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<BackendConfig> {
-    const KNOWN: &[&str] = &[
-        "kind",
-        "base_url",
-        "model",
-        "api_key_env",
-        "headers_env",
-        "temperature",
-        "top_p",
-        "max_tokens",
-        "seed",
-        "stop",
-        "response_format",
-        "extra_body",
-        "stream",
-        "max_concurrency",
-        "timeout",
-        "price",
-        "command",
-        "transport",
-        "output",
-        "output_pointer",
-        "env",
-        "file",
-    ];
     refuse_keys(node, findings);
-    let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).chain(KEYS).copied().collect();
+    let keys = node.entries().iter().map(|it| it.key.as_str()).filter(|name| is_key(name));
+    let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).copied().chain(keys).collect();
     let mut fields = Fields::new(node, "a backend", &known, findings)?;
     let kinds = BackendKind::ALL.map(BackendKind::as_str);
     if fields.get("kind").is_none() {
@@ -338,7 +341,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let has = |key: &str| match key {
         "command" => !config.command.is_empty(),
         "file" => config.file.is_some(),
-        "url" => node.get("url").is_some(),
+        "url" => fields.get("url").is_some(),
         _ => config.model.is_some(),
     };
     let missing = config.kind.needs().filter(|key| !has(key));
@@ -350,20 +353,22 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let of_programs = OF_PROGRAMS.iter().filter(|_| !config.kind.is_program());
     let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
     let of_servers = ["stream"].iter().filter(|_| config.kind.way() != Way::Server);
-    for key in of_programs.chain(of_replays).chain(of_servers).filter(|key| node.get(key).is_some())
-    {
+    for key in of_programs.chain(of_replays).chain(of_servers) {
+        if fields.get(key).is_none() {
+            continue;
+        }
         let (span, kind) = (fields.span(key), config.kind.as_str());
         let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
-    custom::check(config, node, fields);
+    custom::check(config, fields);
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
         let help = "remove `#` and everything after it; in a password, write `%23`".to_owned();
         fields.findings().error_with_help("bad-url", &span, message, help);
     }
-    if let Some(extra) = node.get("extra_body") {
+    if let Some(extra) = fields.get("extra_body") {
         check_extra_body(config, extra, fields.findings());
     }
 }
@@ -442,9 +447,10 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
 /// Fields that only a program can use.
 const OF_PROGRAMS: &[&str] = &["command", "transport", "output", "output_pointer", "env"];
 
-/// Names under which people put keys.
-const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];
-/// The problem of a key in a file; its source line is not shown.
+/// Names under which people put keys, and words of such names.
+const KEYS: &[&str] =
+    &["apikey", "auth", "authorization", "cookie", "key", "password", "secret", "token"];
+/// The problem of a key in a file. Of its line nothing is shown but the name of the key.
 pub(super) const KEY_IN_FILE: &str = "key-in-file";
 
 /// Whether a name can be shown as it is.
@@ -453,24 +459,47 @@ pub(super) fn is_plain(name: &str) -> bool {
     !name.contains(|c: char| c.is_control() || direction(c))
 }
 
+/// Whether a field of this name is there for a key.
+fn is_key(field: &str) -> bool {
+    let letters: String = field.chars().filter(|c| c.is_alphanumeric()).collect();
+    KEYS.contains(&letters.to_ascii_lowercase().as_str())
+}
+
+/// Whether a word of a name says that it is about a key.
+fn names_key(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let mut words = name.split(|c: char| !c.is_alphanumeric());
+    is_key(&name) || words.any(|word| KEYS.contains(&word.trim_end_matches('s')))
+}
+
+/// Whether there may be a key in a line of a suite.
+pub(super) fn may_hold_key(line: &str) -> bool {
+    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
+    words.filter(|word| !KNOWN.contains(word)).any(names_key)
+}
+
 /// A key in a file is a key in a repository.
 fn refuse_keys(node: &Node, findings: &mut Findings) {
-    for entry in node.entries().iter().filter(|it| KEYS.contains(&it.key.as_str())) {
+    for entry in node.entries().iter().filter(|it| is_key(&it.key)) {
         let message = "a key has no place in a suite file".to_owned();
         let help = "put it into a variable, and name that with `api_key_env`".to_owned();
         findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
     }
-    let is_name = |text: &str| {
-        !text.starts_with(|c: char| c.is_ascii_digit())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    for entry in node.entries().iter().filter(|it| it.key == "api_key_env") {
-        if entry.node.as_str().is_some_and(|text| !is_name(text)) {
-            let message = "`api_key_env` is not the name of a variable".to_owned();
+    let headers = node.get("headers_env").map_or(&[][..], Node::entries);
+    let variables = node.entries().iter().filter(|it| it.key == "api_key_env").chain(headers);
+    for entry in variables {
+        if entry.node.as_str().is_some_and(|text| !is_variable(text)) {
+            let message = format!("`{}` is not the name of a variable", entry.key);
             let help = "name the variable that holds the key, not the key".to_owned();
             findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
         }
     }
+}
+
+/// Whether a text can be the name of a variable of the environment.
+fn is_variable(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// A limit of time, of a backend or of a runner.
