@@ -357,9 +357,11 @@ impl Assertion {
     }
 }
 
-/// Names that promptfoo has for the same.
-const OTHER_NAMES: [(&str, AssertionTest); 3] = [
+/// promptfoo's names for what we call otherwise.
+pub const OTHER_NAMES: [(&str, AssertionTest); 5] = [
     ("rouge-n", AssertionTest::Rouge1),
+    ("is-valid-openai-tools-call", AssertionTest::ValidToolCalls),
+    ("is-valid-openai-function-call", AssertionTest::ValidToolCalls),
     ("model-graded-closedqa", AssertionTest::ClosedQa),
     ("model-graded-factuality", AssertionTest::Factuality),
 ];
@@ -392,6 +394,16 @@ impl AssertionKind {
         let named = AssertionTest::ALL.into_iter().find(|it| same_name(it.as_str(), rest));
         let other = || OTHER_NAMES.iter().find(|(name, _)| same_name(name, rest)).map(|it| it.1);
         Some(Self { negated, test: named.or_else(other)? })
+    }
+}
+
+impl AssertionTest {
+    /// Whether it compares embeddings.
+    pub const fn is_similar(self) -> bool {
+        matches!(
+            self,
+            Self::Similar | Self::SimilarCosine | Self::SimilarDot | Self::SimilarEuclidean
+        )
     }
 }
 
@@ -504,6 +516,26 @@ named_enum! {
         ContextFaithfulness = "context-faithfulness",
         /// The share of the reply's statements that are about the question is at least `threshold`.
         AnswerRelevance = "answer-relevance",
+        /// The tools of the value are called, each with its arguments.
+        ToolCalled = "tool-called",
+        /// The tools of the value are called in this order.
+        ToolsInOrder = "tools-in-order",
+        /// The number of calls: exactly the value, or between its `min` and `max`.
+        ToolCount = "tool-count",
+        /// A tool is called, and every call names a tool of the case and has arguments that it takes.
+        ValidToolCalls = "valid-tool-calls",
+        /// The perplexity of the reply is at most `threshold`.
+        Perplexity = "perplexity",
+        /// One divided by one more than the perplexity is at least `threshold`.
+        PerplexityScore = "perplexity-score",
+        /// The reply means the same as a value: the cosine of their embeddings is at least `threshold`.
+        Similar = "similar",
+        /// The same.
+        SimilarCosine = "similar:cosine",
+        /// The dot product of the embeddings of the reply and a value is at least `threshold`.
+        SimilarDot = "similar:dot",
+        /// The distance between the embeddings of the reply and a value is at most `threshold`.
+        SimilarEuclidean = "similar:euclidean",
         /// JavaScript, in the value or in a file that it names, finds the reply good enough.
         Javascript = "javascript",
         /// The scorer of the suite that the value names finds the reply good enough.

@@ -15,7 +15,7 @@ use crate::{
     compile::Expectation,
     judge::{Inquiry, Shown, Talk},
     routing::says_yes,
-    script::{self, ScorerCall},
+    script::{self, Scorer, ScorerCall},
 };
 
 /// What is known of a result beside its reply.
@@ -105,7 +105,12 @@ fn scored(expectation: &Expectation<'_>, asked: &[Asked]) -> Vec<Result<Value, S
         let role = scorer_role(number);
         let found = asked.iter().rfind(|it| it.role == role).ok_or("the scorer was not asked")?;
         if found.request.prompt() != call.question() {
-            return Err("another scorer was asked, or with another `config`".to_owned());
+            return Err(match &call.scorer {
+                Scorer::Similar(_) => "the reply was compared with other texts".to_owned(),
+                Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
+                    "another scorer was asked, or with another `config`".to_owned()
+                }
+            });
         }
         match (&found.reply, &found.error) {
             (Some(reply), _) => script::stored(reply),

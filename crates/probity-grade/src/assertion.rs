@@ -1,5 +1,8 @@
 //! Assertions of a case, compiled once and asked often.
 
+mod judged;
+mod tools;
+
 use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
@@ -12,22 +15,23 @@ use probity_core::{
 use probity_text::{chrf::Variant, rouge::Words};
 use serde_json::Value;
 
-mod judged;
-
 use crate::{
     check::{
-        AskedScorer, Check, Checked, Ends, Letters, Markup, Metric, Need, Scripted, Similarity,
-        SqlDialect, Test, Told, finish_reason,
+        AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Perplexity,
+        Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler},
     reading::Reader,
     reply::Reply,
     schema::Schema,
     script::{self, Scorer, ScorerCall, Script},
+    similar::{Similar, VectorMetric},
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
 const DEFAULT_EDITS: f64 = 5.0;
+/// The threshold of `similar` where the assertion states none.
+const DEFAULT_SIMILAR: f64 = 0.75;
 /// Most edits that `levenshtein` counts; the work grows with them.
 const MOST_EDITS: f64 = 200.0;
 
@@ -48,6 +52,12 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
+    /// Whether the case gives its score a name.
+    pub(crate) fn is_named(&self) -> bool {
+        self.metric.is_some()
+    }
+
+    /// Whether its score brings others whose names only a scorer knows.
     pub(crate) fn names_scores(&self) -> bool {
         self.check.test.names_scores()
     }
@@ -65,7 +75,8 @@ impl CompiledAssertion {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
             (true, Some(_)) if passed => {
-                (Some(0.0), false, Some(format!("`{}` holds", self.kind.test)))
+                let why = reason.map(|it| format!(": {it}")).unwrap_or_default();
+                (Some(0.0), false, Some(format!("`{}` holds{why}", self.kind.test)))
             }
             (true, Some(_)) => (Some(1.0), true, None),
         };
@@ -90,8 +101,10 @@ impl CompiledAssertion {
         let (Some(script), Some(facts)) = (&self.transform, reply.facts) else {
             return self.check.check(reply, None);
         };
-        // A scorer or a judge was asked about what the transform made.
-        if matches!(self.check.test, Test::Scorer(_) | Test::Judged { .. }) {
+        // A scorer, a judge or a model that embeds was asked about what the transform made.
+        let asked =
+            |test: &Test| matches!(test, Test::Scorer(_) | Test::Judged { .. } | Test::Embedded(_));
+        if asked(&self.check.test) {
             return self.check.check(reply, None);
         }
         match script::transform(&**script, facts, reply) {
@@ -183,24 +196,8 @@ impl Context<'_> {
             AssertionTest::ContainsHtml => self.markup(Markup::ContainsHtml),
             AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
             AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
-            AssertionTest::Number => {
-                let texts = self.any_text()?;
-                let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
-                match numbers {
-                    Ok(numbers) => Some(Test::Numbers(numbers)),
-                    Err(why) => self.problem("value", "bad-assertion", why),
-                }
-            }
-            AssertionTest::Choice => {
-                let keys = self.any_text()?;
-                let own = &self.assertion.reading.choices;
-                let choices =
-                    if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
-                match compile::choices(&keys, choices) {
-                    Ok(choices) => Some(Test::Choices(choices)),
-                    Err(why) => self.problem("value", "bad-assertion", why),
-                }
-            }
+            AssertionTest::Number => self.number(),
+            AssertionTest::Choice => self.choice(compiler),
             AssertionTest::TokenF1 => self.similarity(Metric::TokenF1),
             AssertionTest::Rouge1 => self.similarity(Metric::RougeN(1, self.words())),
             AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
@@ -212,9 +209,23 @@ impl Context<'_> {
             AssertionTest::Levenshtein => self.levenshtein(),
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
-            AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
-            AssertionTest::TimeToFirstToken => Some(Test::Ttft(self.threshold("milliseconds")?)),
-            AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
+            AssertionTest::Latency => Some(Test::Latency(self.threshold(" in milliseconds")?)),
+            AssertionTest::TimeToFirstToken => {
+                Some(Test::Ttft(self.threshold(" in milliseconds")?))
+            }
+            AssertionTest::Cost => Some(Test::Cost(self.threshold(" in dollars")?)),
+            AssertionTest::ToolCalled => self.called(compiler),
+            AssertionTest::ToolsInOrder => self.in_order(compiler),
+            AssertionTest::ToolCount => self.tool_count(),
+            AssertionTest::ValidToolCalls => self.valid_calls(compiler),
+            AssertionTest::Perplexity => {
+                let most = self.threshold(", the highest perplexity")?;
+                Some(Test::Perplexity(Perplexity::AtMost(most)))
+            }
+            AssertionTest::PerplexityScore => {
+                let least = self.threshold(", the lowest score")?;
+                Some(Test::Perplexity(Perplexity::Score(least)))
+            }
             AssertionTest::LlmRubric
             | AssertionTest::Factuality
             | AssertionTest::ClosedQa
@@ -224,6 +235,11 @@ impl Context<'_> {
             | AssertionTest::ContextRelevance
             | AssertionTest::ContextFaithfulness
             | AssertionTest::AnswerRelevance => self.judged(compiler),
+            AssertionTest::Similar | AssertionTest::SimilarCosine => {
+                self.similar(VectorMetric::Cosine, compiler)
+            }
+            AssertionTest::SimilarDot => self.similar(VectorMetric::Dot, compiler),
+            AssertionTest::SimilarEuclidean => self.similar(VectorMetric::Euclidean, compiler),
             AssertionTest::Javascript => self.script(compiler),
             AssertionTest::Scorer => {
                 let scorer = Scorer::Named(self.text()?);
@@ -285,6 +301,25 @@ impl Context<'_> {
         match self.assertion.stemmer {
             Some(true) => Words::Stemmed,
             Some(false) | None => Words::AsWritten,
+        }
+    }
+
+    fn number(&mut self) -> Option<Test> {
+        let texts = self.any_text()?;
+        let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
+        match numbers {
+            Ok(numbers) => Some(Test::Numbers(numbers)),
+            Err(why) => self.problem("value", "bad-assertion", why),
+        }
+    }
+
+    fn choice(&mut self, compiler: &Compiler<'_>) -> Option<Test> {
+        let keys = self.any_text()?;
+        let own = &self.assertion.reading.choices;
+        let choices = if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
+        match compile::choices(&keys, choices) {
+            Ok(choices) => Some(Test::Choices(choices)),
+            Err(why) => self.problem("value", "bad-assertion", why),
         }
     }
 
@@ -351,6 +386,7 @@ impl Context<'_> {
         let Assertion { config, threshold, .. } = self.assertion;
         match compiler.script(&source) {
             Ok(script) => Some(Test::Script(Scripted {
+                source,
                 script,
                 config: config.clone(),
                 threshold: *threshold,
@@ -363,13 +399,41 @@ impl Context<'_> {
         if let Err((code, why)) = compiler.check_scorer(&scorer) {
             return self.problem("value", code, why);
         }
+        let number = self.asked(scorer, compiler)?;
+        Some(Test::Scorer(AskedScorer { number, threshold: self.assertion.threshold }))
+    }
+
+    /// How near the reply is to the value, in the space of an embedding model.
+    fn similar(&mut self, metric: VectorMetric, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let threshold = self.assertion.threshold.unwrap_or(DEFAULT_SIMILAR);
+        let (range, message) = metric.thresholds();
+        if !range.contains(&threshold) {
+            return self.problem("threshold", "out-of-range", message.to_owned());
+        }
+        let texts = self.any_text()?;
+        if texts.iter().any(|it| it.trim().is_empty()) {
+            return self.wrong("a text, or a list of texts, none of them blank");
+        }
+        let similar = Similar { metric, texts };
+        let number = self.asked(Scorer::Similar(similar.clone()), compiler)?;
+        Some(Test::Embedded(Embedded { number, similar, threshold }))
+    }
+
+    /// The number of one who has to be asked about the reply.
+    fn asked(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<usize> {
         if !self.assertion.reading.extract.is_empty() {
-            let message = "a scorer gets the whole reply: take the answer out with `transform`";
-            return self.problem("extract", "bad-assertion", message.to_owned());
+            let who = match scorer {
+                Scorer::Similar(_) => "an embedding is made of the whole reply",
+                Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
+                    "a scorer gets the whole reply"
+                }
+            };
+            let message = format!("{who}: take the answer out with `transform`");
+            return self.problem("extract", "bad-assertion", message);
         }
         let (config, transform) = (self.assertion.config.clone(), self.transform.clone());
-        let number = compiler.scorer(ScorerCall { scorer, config, transform });
-        Some(Test::Scorer(AskedScorer { number, threshold: self.assertion.threshold }))
+        let turn = compiler.turn();
+        Some(compiler.scorer(ScorerCall { scorer, config, turn, transform }))
     }
 
     /// A program and its arguments; a text is a program without any.
@@ -443,6 +507,12 @@ impl Context<'_> {
     }
 
     fn word_count(&mut self) -> Option<Test> {
+        let (least, most) = self.range()?;
+        Some(Test::WordCount { least, most })
+    }
+
+    /// A number, or the numbers from `min` to `max`.
+    fn range(&mut self) -> Option<(usize, usize)> {
         let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
         let (least, most) = match &self.assertion.value {
             Some(Value::Object(range)) => (
@@ -453,18 +523,14 @@ impl Context<'_> {
             Some(value) => (count(value), count(value)),
             None => (None, None),
         };
-        match (least, most) {
-            (Some(least), Some(most)) => Some(Test::WordCount { least, most }),
-            (Some(_) | None, Some(_) | None) => {
-                self.wrong("a number, or a table with `min` and `max`")
-            }
-        }
+        let range = least.zip(most);
+        range.or_else(|| self.wrong("a number, or a table with `min` and `max`"))
     }
 
-    fn threshold(&mut self, unit: &str) -> Option<f64> {
+    fn threshold(&mut self, what: &str) -> Option<f64> {
         let stated = self.assertion.threshold;
         stated.or_else(|| {
-            let message = format!("`{}` needs a `threshold` in {unit}", self.assertion.kind);
+            let message = format!("`{}` needs a `threshold`{what}", self.assertion.kind);
             self.problem("threshold", "missing-field", message)
         })
     }

@@ -4,8 +4,10 @@ mod answer;
 mod distance;
 mod judged;
 mod markup;
+mod perplexity;
 mod scored;
 mod similarity;
+mod tools;
 
 use std::{ops::Range, sync::Arc};
 
@@ -24,8 +26,10 @@ use serde_json::Value;
 
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
-pub(crate) use scored::{AskedScorer, Scripted};
+pub(crate) use perplexity::Perplexity;
+pub(crate) use scored::{AskedScorer, Embedded, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
+pub(crate) use tools::{ToolTest, WantedCall, known_fields};
 
 use crate::{
     assertion::CompiledAssertion,
@@ -128,12 +132,15 @@ pub(crate) enum Test {
     Latency(f64),
     Ttft(f64),
     Cost(f64),
+    Tools(ToolTest),
+    Perplexity(Perplexity),
     Judged {
         number: usize,
         threshold: Threshold,
     },
     Script(Scripted),
     Scorer(AskedScorer),
+    Embedded(Embedded),
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -239,8 +246,11 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Scorer(_)
+            | Self::Embedded(_)
             | Self::Set { .. } => false,
             Self::Equals { .. }
             | Self::EqualsJson(_)
@@ -285,6 +295,9 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
+            | Self::Embedded(_)
             | Self::Judged { .. } => false,
         }
     }
@@ -334,9 +347,12 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Script(_)
             | Self::Scorer(_)
+            | Self::Embedded(_)
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
@@ -427,11 +443,14 @@ impl Test {
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
             Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
+            Self::Tools(asked) => asked.check(&reply.tool_calls()),
+            Self::Perplexity(wanted) => wanted.check(reply.perplexity()),
             Self::Judged { number, threshold } => {
                 judged::check(reply.result.assessments.get(*number), *threshold)
             }
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
+            Self::Embedded(embedded) => embedded.check(reply),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }

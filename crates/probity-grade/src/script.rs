@@ -6,7 +6,7 @@ use probity_core::{case::TestCase, json::Limits, scored::Scored};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::reply::Reply;
+use crate::{reply::Reply, similar::Similar};
 
 /// Compiles scripts. What it compiles is a pure function with bounds.
 pub trait Scripts: fmt::Debug + Send + Sync {
@@ -23,13 +23,15 @@ pub trait Script: fmt::Debug + Send + Sync {
     fn run(&self, output: &Value, context: &str) -> Result<Value, String>;
 }
 
-/// A program that has to be asked about a reply, since grading asks nobody.
+/// Somebody who has to be asked about a reply, since grading asks nobody.
 #[derive(Clone, Debug)]
 pub struct ScorerCall {
     /// Which one.
     pub scorer: Scorer,
     /// What the assertion tells it.
     pub config: Option<Value>,
+    /// The turn whose answer it is about, from 1; none if that is the last one.
+    pub(crate) turn: Option<u32>,
     /// What makes its output out of the reply.
     pub(crate) transform: Option<Arc<dyn Script>>,
 }
@@ -42,6 +44,7 @@ impl ScorerCall {
             Scorer::Named(name) => name.clone(),
             Scorer::Python(source) => source.clone(),
             Scorer::Exec(command) => command.join(" "),
+            Scorer::Similar(similar) => similar.question(),
         };
         match &self.config {
             Some(config) => format!("{code}\n{config}"),
@@ -59,7 +62,14 @@ pub struct ScorerInput {
     pub context: String,
 }
 
-/// A scorer outside of the process.
+impl ScorerInput {
+    /// The output as a text.
+    pub fn text(&self) -> String {
+        text_of(&self.output)
+    }
+}
+
+/// A scorer outside of the process, or the model that embeds texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scorer {
     /// One of the suite, by name.
@@ -68,6 +78,8 @@ pub enum Scorer {
     Python(String),
     /// A program that is run for one reply, with its arguments.
     Exec(Vec<String>),
+    /// How near the reply is to texts.
+    Similar(Similar),
 }
 
 impl fmt::Display for Scorer {
@@ -81,6 +93,7 @@ impl fmt::Display for Scorer {
             Self::Exec(command) => {
                 write!(f, "scorer `{}`", command.first().map_or("", String::as_str))
             }
+            Self::Similar(_) => f.write_str("embeddings"),
         }
     }
 }
@@ -105,13 +118,16 @@ impl CaseFacts {
     /// The context of a script or scorer, as promptfoo's users know it.
     pub(crate) fn context(&self, reply: &Reply<'_, '_>, config: Option<&Value>) -> String {
         let result = reply.result;
+        let logprobs = result.exchanges.last().and_then(|it| it.logprobs);
+        let logprobs: Option<Vec<f64>> =
+            logprobs.map(|it| it.0.iter().map(|it| it.logprob).collect());
         let context = Context {
-            prompt: result.prompt,
+            prompt: result.question(),
             vars: &self.vars,
             test: &self.test,
             config,
             provider: result.backend.map(|id| Provider { id, label: id }),
-            log_probs: None,
+            log_probs: logprobs.as_deref(),
             provider_response: ProviderResponse {
                 output: reply.original,
                 finish_reason: result.stop_reason,
@@ -140,7 +156,6 @@ struct Context<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<&'a Value>,
     provider: Option<Provider<'a>>,
-    /// What no backend reports yet.
     log_probs: Option<&'a [f64]>,
     provider_response: ProviderResponse<'a>,
 }

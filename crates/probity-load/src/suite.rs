@@ -239,6 +239,7 @@ fn decode(
         "prices",
         "gates",
         "judge",
+        "embeddings",
         "parallel",
         "scorers",
         "allow_code",
@@ -266,14 +267,21 @@ fn decode(
         }
     }
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
+    let embeddings = Fields::open(root, "a suite", findings)
+        .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
     let surroundings = runner::Surroundings {
         allow_code,
-        only_judges: runner::only_judges(runners, &judge.panel.judges, &backends),
+        only_helpers: runner::only_helpers(
+            runners,
+            judge.panel.judges.iter().chain(&embeddings),
+            &backends,
+        ),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
+        embeddings: embeddings.as_ref(),
         folder,
         file: name,
         source: &Arc::from(text),

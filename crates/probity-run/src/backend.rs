@@ -139,6 +139,8 @@ pub struct CacheAccess {
     pub generations: Access,
     /// What judges said.
     pub judgements: Access,
+    /// Embeddings of texts.
+    pub embeddings: Access,
 }
 
 impl CacheAccess {
@@ -147,6 +149,7 @@ impl CacheAccess {
             CacheKind::Answer => self.answers,
             CacheKind::Generation => self.generations,
             CacheKind::Judgement => self.judgements,
+            CacheKind::Embedding => self.embeddings,
         }
     }
 }
@@ -208,6 +211,12 @@ impl Backend {
             Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
         Ok(reply.with_estimated_usage(ask.request))
+    }
+
+    /// The vector of a text, of a backend that embeds texts.
+    pub async fn embed(&self, ask: &Ask<'_>, limit: Duration) -> Result<Vec<f32>, Failed> {
+        let reply = self.ask(ask, limit).await?;
+        Ok(vector_in(&reply)?)
     }
 
     /// Those of some settings of a request that it cannot take.
@@ -335,6 +344,12 @@ impl Backend {
             })
         })
     }
+}
+
+/// The vector in the reply of a backend that embeds texts.
+pub(crate) fn vector_in(reply: &Reply) -> Result<Vec<f32>, CallError> {
+    let unread = || CallError::new(ErrorKind::Server, "the embedding cannot be read");
+    dialect::vector_in(&reply.text).ok_or_else(unread)
 }
 
 /// The reply in a stream of a kind of server that came in these pieces; none if it is no reply.

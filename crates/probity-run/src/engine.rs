@@ -45,7 +45,7 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
-use handle::BackendRef;
+use handle::{BackendRef, Parties, Vectors};
 use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
@@ -244,7 +244,14 @@ impl Engine {
             messages,
             interrupted: false,
             cramped_since: None,
-            shared: Arc::new(Shared { settings, cache, access, scorers, to_loop }),
+            shared: Arc::new(Shared {
+                settings,
+                cache,
+                access,
+                scorers,
+                vectors: Vectors::default(),
+                to_loop,
+            }),
             started,
         }
     }
@@ -393,12 +400,15 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let backend = self.lanes[at].backend;
-        let subject = party(backend);
-        let judges: Vec<BackendRef> = self.lanes[at].judges.iter().copied().map(party).collect();
+        let LaneState { backend, ref judges, embedder, .. } = self.lanes[at];
+        let asked = Parties {
+            subject: party(backend),
+            judges: judges.iter().copied().map(party).collect(),
+            embedder: embedder.map(party),
+        };
         self.backends[backend].pacer.begin_case();
-        for judge in judges.iter().filter(|it| it.at != backend) {
-            self.backends[judge.at].pacer.enter();
+        for other in self.parties(at).filter(|it| *it != backend) {
+            self.backends[other].pacer.enter();
         }
         self.permit(at, backend)?;
         let lane = &mut self.lanes[at];
@@ -407,7 +417,7 @@ impl Engine {
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category);
         let about = About::new(case.case.clone());
-        let handle = Handle::new(serial, subject, judges, self.shared.clone(), about);
+        let handle = Handle::new(serial, asked, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

@@ -12,6 +12,7 @@ mod confusion;
 mod effectiveness;
 mod program;
 mod respond;
+pub(crate) mod similar;
 mod size_impact;
 mod skills;
 
@@ -137,11 +138,11 @@ pub(crate) trait Kind: Debug + Send + Sync {
     /// What a case asks; none if it cannot be asked.
     fn questions(
         &self,
-        _case: &TestCase,
+        case: &TestCase,
         filled: Request,
         _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        Some(Questions { request: filled, work: Arc::new(respond::Answer) })
+        respond::questions(case, filled)
     }
 }
 
@@ -183,6 +184,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) backend: &'a Backend,
     /// The parameters of the judge; empty if there is none.
     pub(crate) judge: &'a str,
+    /// The parameters of the one who embeds texts; empty if there is none.
+    pub(crate) embedder: &'a str,
 }
 
 impl Asking<'_> {
@@ -204,28 +207,36 @@ pub struct Calls {
     pub answers: u64,
     /// Of the judge.
     pub judgements: u64,
+    /// Of the backend that embeds texts, at most: texts that are known are not asked about.
+    pub embeddings: u64,
     /// Further ones where a reply cannot be read, at most.
     pub fallbacks: u64,
+    /// Further ones where the model calls tools, at most.
+    pub steps: u64,
 }
 
 impl Calls {
     /// All that are certain.
     pub fn total(self) -> u64 {
-        self.answers + self.judgements
+        self.answers + self.judgements + self.embeddings
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.answers += other.answers;
         self.judgements += other.judgements;
+        self.embeddings += other.embeddings;
         self.fallbacks += other.fallbacks;
+        self.steps += other.steps;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, fallbacks } = self;
+        let Self { answers, judgements, embeddings, fallbacks, steps } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
+            embeddings: embeddings * factor,
             fallbacks: fallbacks * factor,
+            steps: steps * factor,
         }
     }
 }

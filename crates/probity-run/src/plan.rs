@@ -27,7 +27,7 @@ use crate::{
     gated::GatedScores,
     kind::{self, Groups, Kind},
     scorer::Scorers,
-    source::{Cases, Done, Judge},
+    source::{Cases, Done, Embedder, Judge},
 };
 pub use crate::{
     budget::{Ledger, Used},
@@ -74,6 +74,8 @@ pub struct PlannedLane {
     pub backend: usize,
     /// The places of those who judge its answers.
     pub judges: Vec<usize>,
+    /// The place of the one who embeds texts.
+    pub embedder: Option<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
@@ -417,7 +419,10 @@ impl Sums {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
             prompt_bytes: requests.iter().map(|it| kind.sent_bytes(case, it.as_ref())).collect(),
-            needs: requests.iter().flatten().flat_map(Request::needs).collect(),
+            needs: {
+                let talk = (!case.conversation.is_one_question()).then_some(Need::Conversation);
+                requests.iter().flatten().flat_map(Request::needs).chain(talk).collect()
+            },
             calls: kind.calls(case),
             undecided: Undecided::of(case, kind),
         }
@@ -436,9 +441,18 @@ impl Sums {
     }
 }
 
-/// Who judges the answers of a lane: a backend of the plan, by its place.
+/// Who helps to judge the answers of a lane.
+#[derive(Clone, Debug, Default)]
+pub struct Helpers {
+    /// Who judges them.
+    pub judges: Vec<Seat>,
+    /// Who embeds texts.
+    pub embedder: Option<Seat>,
+}
+
+/// A backend of the plan, by its place.
 #[derive(Clone, Debug)]
-pub struct JudgeSeat {
+pub struct Seat {
     /// Its place in the list of backends.
     pub place: usize,
     /// The backend.
@@ -471,18 +485,23 @@ impl ScannedRunner {
         self.calls.judgements > 0
     }
 
+    /// Whether any text has to be embedded.
+    pub fn needs_embeddings(&self) -> bool {
+        self.calls.embeddings > 0
+    }
+
     /// The runner on one of the backends of a plan, with each of its variants.
     pub fn lanes(
         &self,
         runner: usize,
         backend: usize,
         asked: &Backend,
-        judges: &[JudgeSeat],
+        helpers: &Helpers,
     ) -> Vec<PlannedLane> {
         let prompts = self.runner.prompts.iter();
         let bytes = self.prompt_bytes.iter().copied().chain(std::iter::repeat(0));
         let lane = |(prompt, prompt_bytes)| {
-            let lane = self.lane(prompt, (runner, backend), asked, judges);
+            let lane = self.lane(prompt, (runner, backend), asked, helpers);
             PlannedLane { prompt_bytes, ..lane }
         };
         prompts.zip(bytes).map(lane).collect()
@@ -493,10 +512,11 @@ impl ScannedRunner {
         prompt: &Arc<PromptConfig>,
         (runner, backend): (usize, usize),
         asked: &Backend,
-        judges: &[JudgeSeat],
+        helpers: &Helpers,
     ) -> PlannedLane {
-        let judges = if self.needs_judge() { judges } else { &[] };
-        let by = |seat: &JudgeSeat| JudgedBy {
+        let judges = if self.needs_judge() { helpers.judges.as_slice() } else { &[] };
+        let embedder = helpers.embedder.as_ref().filter(|_| self.needs_embeddings());
+        let by = |seat: &Seat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
             own_answers: seat.place == backend || seat.backend.is_same_model(asked),
@@ -505,6 +525,9 @@ impl ScannedRunner {
         let mut cases = self.cases.asked_by(prompt);
         let backends = judges.iter().map(|it| it.backend.clone()).collect();
         cases.judge = panel.first().cloned().map(|by| Judge { backends, by });
+        if let Some(seat) = embedder {
+            cases.embedder = Embedder::Ready(seat.backend.clone());
+        }
         let key = LaneKey {
             runner: &self.runner.name,
             variant: prompt.variant.as_deref(),
@@ -530,6 +553,7 @@ impl ScannedRunner {
             },
             backend,
             judges: judges.iter().map(|seat| seat.place).collect(),
+            embedder: embedder.map(|seat| seat.place),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
             prompt_bytes: 0,

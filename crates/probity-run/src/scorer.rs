@@ -101,6 +101,7 @@ impl Scorers {
                 self.python.score(&self.surroundings, Some(source), input, deadline).await
             }
             Scorer::Exec(command) => self.exec(command, input, deadline).await,
+            Scorer::Similar(_) => Err("no program says how near texts are".to_owned()),
         };
         let redactor = &self.surroundings.redactor;
         scored.map_err(|why| redactor.cleaned(format!("{}: {why}", call.scorer)))

@@ -36,7 +36,7 @@ use crate::{
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Work, assess::check_prompts},
+    kind::{Asking, Kind, Questions, Respond, Work, assess::check_prompts, similar},
 };
 
 /// A case that is ready to be asked.
@@ -116,6 +116,29 @@ impl Done {
     }
 }
 
+/// Who embeds texts for the cases of a runner.
+#[derive(Clone, Debug)]
+pub(crate) enum Embedder {
+    Nobody,
+    /// The runner names a backend, which no case needs or which is not ready yet.
+    Named,
+    Ready(Arc<Backend>),
+}
+
+impl Embedder {
+    const fn is_nobody(&self) -> bool {
+        matches!(self, Self::Nobody)
+    }
+
+    /// What decides about its vectors; empty if it makes none.
+    fn parameters(&self) -> &str {
+        match self {
+            Self::Nobody | Self::Named => "",
+            Self::Ready(backend) => &backend.parameters,
+        }
+    }
+}
+
 /// Where the cases of a runner come from, and how they are asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Cases {
@@ -134,6 +157,8 @@ pub(crate) struct Cases {
     pub(crate) panel: Arc<PanelConfig>,
     /// Who judges.
     pub(crate) judge: Option<Judge>,
+    /// Who embeds texts.
+    pub(crate) embedder: Embedder,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -159,6 +184,7 @@ impl Default for Cases {
             digest: String::new(),
             panel: Arc::default(),
             judge: None,
+            embedder: Embedder::Nobody,
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -210,6 +236,10 @@ impl Cases {
             digest: String::new(),
             panel: Arc::new(runner.panel.clone()),
             judge: None,
+            embedder: match runner.embeddings {
+                Some(_) => Embedder::Named,
+                None => Embedder::Nobody,
+            },
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -234,7 +264,11 @@ impl Cases {
     ) -> dataset::Summary {
         let mut compiler = Compiler::new(rules);
         // What is wrong for every case is told of once, and no case is looked at.
-        let problems = compiler.compile(&self.defaults.alone()).err().unwrap_or_default();
+        let common = self.defaults.alone();
+        let mut problems = compiler.compile(&common).err().unwrap_or_default();
+        if self.embedder.is_nobody() {
+            problems.extend(similar::refused(&common));
+        }
         let problems = problems.into_iter().filter_map(|it| self.defaults.problem(it));
         let errors = problems.map(Item::Problem).map(&mut each).count();
         if errors > 0 {
@@ -255,10 +289,11 @@ impl Cases {
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
             problems.extend(check_prompts(case, &self.panel));
+            if self.embedder.is_nobody() {
+                problems.extend(similar::refused(case));
+            }
             if !self.allow_code {
-                let all = &case.criteria.assertions;
-                let own = all.len().saturating_sub(self.defaults.assertions());
-                consent::refuse(&all[..own], &mut problems);
+                consent::refuse(case, self.defaults.assertions(), &mut problems);
             }
             for (at, way) in ways().enumerate() {
                 if let Some(problem) = way.check_ask(case) {
@@ -335,7 +370,8 @@ impl Cases {
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
         let judge = self.judge.as_ref().map(|it| it.parameters(&self.panel)).unwrap_or_default();
         let Questions { request, work } = questions;
-        work.input(&Asking { case, request, backend, judge: &judge })
+        let embedder = self.embedder.parameters();
+        work.input(&Asking { case, request, backend, judge: &judge, embedder })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.

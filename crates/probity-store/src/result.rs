@@ -389,6 +389,12 @@ pub(crate) fn check_facts(row: &Row<'_>, record: &CaseRecord) -> rusqlite::Resul
     facts.check(get(row, Column::FactsSum)?, &record.case_id, "figures or scores")
 }
 
+/// Whether a row of [`select`] has questions, or was written by a version that did not say so.
+pub(crate) fn may_have_asked(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let sum: Option<i64> = get(row, Column::AskedSum)?;
+    Ok(sum.is_none_or(|it| it != Summed::default().sum()))
+}
+
 /// Says so if the questions of a row of [`select`] are not what was written.
 pub(crate) fn check_asked(
     row: &Row<'_>,

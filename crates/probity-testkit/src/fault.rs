@@ -457,6 +457,7 @@ mod tests {
             system: String::new(),
             stream: false,
             stream_usage: false,
+            embeds: false,
         };
         for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Ollama] {
             let question = question(dialect);

@@ -19,11 +19,13 @@
 //! ```
 //!
 //! Which API it speaks follows from the path: `OpenAI` (`/v1/chat/completions`),
-//! `OpenAI`'s responses (`/v1/responses`), Anthropic (`/v1/messages`), Ollama (`/api/chat`) or Gemini (`:generateContent`). Nothing it answers depends on the
+//! `OpenAI`'s responses (`/v1/responses`), Anthropic (`/v1/messages`), Ollama (`/api/chat`) or Gemini (`:generateContent`).
+//! It makes embeddings as `OpenAI` (`/v1/embeddings`) and Ollama (`/api/embed`) do. Nothing it answers depends on the
 //! clock, except times to retry at.
 
 mod answer;
 mod body;
+mod embeddings;
 mod fault;
 mod gemini;
 mod question;
@@ -37,7 +39,7 @@ mod state;
 mod stream;
 mod wire;
 
-pub use answer::{Answer, Fault, Finish, Reply, RetryAfter, Text, Trouble};
+pub use answer::{Answer, Call, Fault, Finish, Reply, RetryAfter, Text, Trouble};
 pub use route::Dialect;
 pub use script::{Latency, Limits, Rate, Record, Rule, Script, When};
 pub use seen::{Received, Seen};

@@ -21,6 +21,8 @@ pub(crate) struct Question {
     pub(crate) stream: bool,
     /// Whether the last of them has the count of tokens, which OpenAI has to be asked for.
     pub(crate) stream_usage: bool,
+    /// Whether the embedding of the prompt is wanted, not an answer to it.
+    pub(crate) embeds: bool,
 }
 
 /// Why the vendor would not take the request.
@@ -75,6 +77,10 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Value,
+    #[serde(default)]
+    tool_calls: Vec<Value>,
+    #[serde(default)]
+    tool_call_id: Value,
 }
 
 fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
@@ -114,6 +120,17 @@ fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> 
             message: format!("Invalid value: '{}'. Supported values are: {roles:?}.", message.role),
             param: Some("messages[0].role"),
             code: Some("invalid_value"),
+        });
+    }
+    if let Some(id) = unanswered_openai(&messages) {
+        return Err(Complaint {
+            message: format!(
+                "An assistant message with 'tool_calls' must be followed by tool messages responding \
+                 to each 'tool_call_id'. The following tool_call_ids did not have response \
+                 messages: {id}"
+            ),
+            param: Some("messages"),
+            code: None,
         });
     }
     let stream = request.stream == Some(true);
@@ -159,6 +176,11 @@ fn read_anthropic(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complain
             message.role
         )));
     }
+    if let Some(id) = unanswered_anthropic(&messages) {
+        return Err(Complaint::plain(&format!(
+            "messages: `tool_use` ids were found without `tool_result` blocks immediately after: {id}"
+        )));
+    }
     let stream = request.stream == Some(true);
     Ok(Question { stream, ..Question::new(Dialect::Anthropic, model, &messages, headers) })
 }
@@ -187,7 +209,16 @@ impl Question {
         let system = messages.iter().filter(|it| it.role == "system");
         let system = system.filter_map(|it| it.content.as_str()).collect();
         let prompt = prompt(messages);
-        Self { dialect, model, prompt, system, key, stream: false, stream_usage: false }
+        Self {
+            dialect,
+            model,
+            prompt,
+            system,
+            key,
+            stream: false,
+            stream_usage: false,
+            embeds: false,
+        }
     }
 }
 
@@ -199,6 +230,30 @@ impl Complaint {
 
 fn text_of(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// A call that the messages after it do not answer, by its id.
+fn unanswered_openai(messages: &[Message]) -> Option<&Value> {
+    messages.iter().enumerate().find_map(|(at, message)| {
+        let answers: Vec<&Value> = messages[at + 1..]
+            .iter()
+            .take_while(|it| it.role == "tool")
+            .map(|it| &it.tool_call_id)
+            .collect();
+        let ids = message.tool_calls.iter().map(|it| &it["id"]);
+        ids.into_iter().find(|id| !id.is_string() || !answers.contains(id))
+    })
+}
+
+fn unanswered_anthropic(messages: &[Message]) -> Option<&Value> {
+    let blocks = |at: usize| {
+        messages.get(at).and_then(|it| it.content.as_array()).map(Vec::as_slice).unwrap_or_default()
+    };
+    (0..messages.len()).find_map(|at| {
+        let answers: Vec<&Value> = blocks(at + 1).iter().map(|it| &it["tool_use_id"]).collect();
+        let calls = blocks(at).iter().filter(|it| it["type"] == "tool_use");
+        calls.map(|it| &it["id"]).find(|id| !id.is_string() || !answers.contains(id))
+    })
 }
 
 fn prompt(messages: &[Message]) -> String {
@@ -285,6 +340,7 @@ mod tests {
             system: String::new(),
             stream: false,
             stream_usage: false,
+            embeds: false,
         };
         assert_eq!(question, expected);
     }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    answer::{Finish, Reply},
-    gemini,
+    answer::{Call, Finish, Reply},
+    embeddings, gemini,
     question::Question,
     responses,
     route::Dialect,
@@ -35,6 +35,7 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
         Dialect::Responses => (responses::answer(&said, reply), "x-request-id"),
         Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
     };
+    let body = if question.embeds { embeddings::answer(question, reply) } else { body };
     let body = if question.stream { stream::body(question, &body) } else { body };
     let mut response = json_response(200, body);
     let id = HeaderValue::try_from(format!("req_{number:012}")).expect("digits are fine");
@@ -143,7 +144,9 @@ fn openai(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
             let call = json!([{
                 "id": format!("call_{:012}", said.number),
                 "type": "function",
-                "function": { "name": "lookup", "arguments": "{}" },
+                "function": {
+                    "name": reply.call.name, "arguments": reply.call.arguments.to_string(),
+                },
             }]);
             ("tool_calls", None, None, Some(call))
         }
@@ -200,7 +203,8 @@ fn anthropic(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
     let content = match reply.finish {
         Finish::ToolUse => {
             let id = format!("toolu_{:012}", said.number);
-            vec![json!({ "type": "tool_use", "id": id, "name": "lookup", "input": {} })]
+            let Call { name, arguments } = &reply.call;
+            vec![json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })]
         }
         // A model that says nothing leaves no block.
         Finish::Stop
@@ -272,7 +276,8 @@ fn ollama(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
     };
     let (content, tool_calls) = match reply.finish {
         Finish::ToolUse => {
-            ("", Some(json!([{ "function": { "name": "lookup", "arguments": {} } }])))
+            let Call { name, arguments } = &reply.call;
+            ("", Some(json!([{ "function": { "name": name, "arguments": arguments } }])))
         }
         Finish::Stop
         | Finish::Length

@@ -24,6 +24,8 @@ pub enum Dialect {
 pub(crate) enum Endpoint {
     /// It wants an answer from a model.
     Generate,
+    /// It wants the embedding of a text.
+    Embed,
     /// It wants the list of models.
     Models,
     /// It wants Ollama's version.
@@ -46,10 +48,15 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/v1/responses" | "/responses" => (Dialect::Responses, Method::POST, Endpoint::Generate),
         "/v1/messages" => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
         "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
+        "/v1/embeddings" | "/embeddings" => (Dialect::OpenAi, Method::POST, Endpoint::Embed),
+        "/api/embed" => (Dialect::Ollama, Method::POST, Endpoint::Embed),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
         "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),
         "/openai/models" => (Dialect::OpenAi, Method::GET, Endpoint::Models),
-        _ if is_deployment(path) => (Dialect::OpenAi, Method::POST, Endpoint::Generate),
+        _ if is_deployment(path, "/chat/completions") => {
+            (Dialect::OpenAi, Method::POST, Endpoint::Generate)
+        }
+        _ if is_deployment(path, "/embeddings") => (Dialect::OpenAi, Method::POST, Endpoint::Embed),
         _ if gemini::is_generate(path) => (Dialect::Gemini, Method::POST, Endpoint::Generate),
         "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
         "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
@@ -61,9 +68,9 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
     if *method == wanted { (dialect, endpoint) } else { (dialect, Endpoint::WrongMethod) }
 }
 
-/// Whether a path is that of a deployment at Azure.
-fn is_deployment(path: &str) -> bool {
-    path.starts_with("/openai/deployments/") && path.ends_with("/chat/completions")
+/// Whether a path is that of a deployment at Azure, and ends like this.
+fn is_deployment(path: &str, tail: &str) -> bool {
+    path.starts_with("/openai/deployments/") && path.ends_with(tail)
 }
 
 fn by_header(headers: &HeaderMap) -> Dialect {

@@ -25,7 +25,7 @@ use tokio::{
 use crate::{
     answer::{Answer, Fault, Reply, Text, Trouble},
     body::{AnswerBody, Content},
-    fault,
+    embeddings, fault,
     question::{self, Question},
     reply::{self, json_response},
     route::{Endpoint, route},
@@ -168,6 +168,7 @@ async fn respond(
             return Ok(whole(json_response(200, b"{}".to_vec()), None));
         }
         Endpoint::Generate
+        | Endpoint::Embed
         | Endpoint::Models
         | Endpoint::Version
         | Endpoint::WrongMethod
@@ -180,6 +181,11 @@ async fn respond(
         Endpoint::Generate => {
             ticket.take_number();
             question::read(dialect, path, &head.headers, &body)
+                .map_err(|complaint| ("invalid", fault::refuse(dialect, &complaint)))
+        }
+        Endpoint::Embed => {
+            ticket.take_number();
+            embeddings::read(dialect, &head.headers, &body)
                 .map_err(|complaint| ("invalid", fault::refuse(dialect, &complaint)))
         }
         Endpoint::Models => Err(("listed", reply::models(dialect, &shared.script.models))),

@@ -1,23 +1,31 @@
-//! Checks that are code of users: a script in process, a scorer outside of it.
+//! Checks that are code of users, a script in process or a scorer outside of it; and how near the
+//! reply is to texts. What is outside was asked before.
 
 use std::sync::Arc;
 
 use probity_core::scored::Scored;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Checked;
 use crate::{
-    excerpt::beginning,
+    excerpt::{beginning, excerpt},
     reply::Reply,
     script::{self, Script},
+    similar::{Nearness, Similar},
 };
 
 /// Characters of a scorer's reason that are kept.
 const LONGEST_REASON: usize = 1000;
 
+/// Longest code that a reason repeats, in characters.
+const LONGEST_CODE: usize = 80;
+
 /// A script that scores replies.
 #[derive(Clone, Debug)]
 pub(crate) struct Scripted {
+    /// The code, or the file with it.
+    pub(crate) source: String,
     pub(crate) script: Arc<dyn Script>,
     pub(crate) config: Option<Value>,
     pub(crate) threshold: Option<f64>,
@@ -25,7 +33,22 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(super) fn check(&self, reply: &Reply<'_, '_>) -> Checked {
-        checked(script::score(&*self.script, self.config.as_ref(), self.threshold, reply))
+        let scored = script::score(&*self.script, self.config.as_ref(), self.threshold, reply);
+        checked(scored.map(|mut it| {
+            it.reason = it.reason.take().or_else(|| self.why(&it));
+            it
+        }))
+    }
+
+    /// Why a reply fails: code that gives no reason is one itself if it is short.
+    fn why(&self, scored: &Scored) -> Option<String> {
+        let code = self.source.trim();
+        let is_short = code.chars().take(LONGEST_CODE + 1).count() <= LONGEST_CODE;
+        let is_shown = !scored.pass && is_short && !code.contains('\n');
+        is_shown.then(|| match scored.score {
+            0.0 => format!("`{code}` does not hold"),
+            score => format!("`{code}` gives {score}"),
+        })
     }
 }
 
@@ -46,6 +69,47 @@ impl AskedScorer {
             }
             Some(Err(why)) => Checked::unjudged(why.clone()),
             None => Checked::unjudged("the scorer was not asked".to_owned()),
+        }
+    }
+}
+
+/// How near a reply is to texts, which was found out before it is judged.
+#[derive(Clone, Debug)]
+pub(crate) struct Embedded {
+    /// Which of those that were asked.
+    pub(crate) number: usize,
+    pub(crate) similar: Similar,
+    pub(crate) threshold: f64,
+}
+
+impl Embedded {
+    pub(super) fn check(&self, reply: &Reply<'_, '_>) -> Checked {
+        let known = match reply.result.scored.get(self.number) {
+            // Nothing was left of the reply.
+            Some(Ok(Value::Null)) => {
+                return Checked::fails("there is no text to compare".to_owned());
+            }
+            Some(Ok(known)) => known,
+            Some(Err(why)) => return Checked::unjudged(why.clone()),
+            None => return Checked::unjudged("the reply was not compared".to_owned()),
+        };
+        let Ok(Nearness { value, nearest }) = Nearness::deserialize(known) else {
+            return Checked::unjudged("the stored similarity cannot be read".to_owned());
+        };
+        let Self { similar: Similar { metric, texts }, threshold, .. } = self;
+        let reason = || {
+            let text = texts.get(nearest).map_or("", String::as_str);
+            let noun = metric.noun();
+            let beyond = metric.beyond();
+            format!("the {noun} to `{}` is {value:.4}, {beyond} {threshold}", excerpt(text, 0))
+        };
+        let passed = metric.is_enough(value, *threshold);
+        Checked {
+            value: Some(metric.score(value)),
+            passed,
+            reason: (!passed).then(reason),
+            index: Some(nearest),
+            ..Checked::holds()
         }
     }
 }

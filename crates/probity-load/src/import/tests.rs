@@ -196,15 +196,13 @@ fn promptfoo_tables() {
     insta::assert_snapshot!(imported(Origin::Promptfoo, "tests.csv", csv, Some("Q: {{question}}")), @r#"
     {"id":"adds","prompt":"Q: {{question}}","prompt_vars":{"question":"2+2?"},"assert":[{"type":"equals","value":"4"},{"type":"not-contains","value":"five"}],"tags":["kind:math"]}
     {"id":"test-2","prompt":"Q: {{question}}","prompt_vars":{"question":"capital?"},"assert":[{"type":"contains-any","value":"Paris, paris"},{"type":"levenshtein","value":"Paris","threshold":3.0}],"tags":["kind:geo"]}
-    {"id":"test-3","prompt":"Q: {{question}}","prompt_vars":{"question":"time?"},"assert":[{"type":"equals","value":"12:30"}]}
+    {"id":"test-3","prompt":"Q: {{question}}","prompt_vars":{"question":"time?"},"assert":[{"type":"equals","value":"12:30"},{"type":"similar","value":"noon","threshold":0.8}]}
     test-2: column `__config:__expected:threshold` has no counterpart
-    test-3: assertion `similar` is not supported: left out
     "#);
     insta::assert_snapshot!(imported(Origin::Promptfoo, "tests.csv", csv, None), @"
     adds: there is no prompt in the file: left out (pass --prompt TEMPLATE)
     test-2: column `__config:__expected:threshold` has no counterpart
     test-2: there is no prompt in the file: left out (pass --prompt TEMPLATE)
-    test-3: assertion `similar` is not supported: left out
     test-3: there is no prompt in the file: left out (pass --prompt TEMPLATE)
     ");
 }

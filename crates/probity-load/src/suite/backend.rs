@@ -1,6 +1,7 @@
 //! Backends: what can be asked.
 
 mod custom;
+mod keys;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ use probity_core::{
 };
 
 pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
+pub(super) use keys::{KEY_IN_FILE, may_hold_key};
+use keys::{is_key, refuse_keys};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
@@ -131,6 +134,11 @@ impl BackendKind {
     /// Whether a program is started for each call.
     pub const fn is_program(self) -> bool {
         matches!(self.way(), Way::Program)
+    }
+
+    /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
+    pub const fn embeds(self) -> bool {
+        matches!(self.way(), Way::Server) && !matches!(self, Self::Anthropic | Self::Gemini)
     }
 }
 
@@ -269,6 +277,7 @@ const KNOWN: &[&str] = &[
     "max_tokens",
     "seed",
     "stop",
+    "logprobs",
     "response_format",
     "extra_body",
     "stream",
@@ -381,6 +390,7 @@ pub(crate) fn decode_sampling(fields: &mut Fields<'_, '_>) -> Sampling {
         max_tokens: fields.count("max_tokens", 1..=u64::MAX),
         seed: fields.count("seed", 0..=u64::from(u32::MAX)),
         stop: fields.texts("stop"),
+        logprobs: fields.boolean("logprobs"),
     }
 }
 
@@ -429,6 +439,7 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "max_tokens" => ("max_tokens", true),
         "seed" => ("seed", has_seed),
         "stop" => ("stop", true),
+        "logprobs" => ("logprobs", config.sampling.logprobs.is_some()),
         // Other names, which a server may need for want of the usual one.
         "max_completion_tokens" | "num_predict" | "maxOutputTokens" | "max_output_tokens" => {
             ("max_tokens", config.sampling.max_tokens.is_some())
@@ -447,59 +458,10 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
 /// Fields that only a program can use.
 const OF_PROGRAMS: &[&str] = &["command", "transport", "output", "output_pointer", "env"];
 
-/// Names under which people put keys, and words of such names.
-const KEYS: &[&str] =
-    &["apikey", "auth", "authorization", "cookie", "key", "password", "secret", "token"];
-/// The problem of a key in a file. Of its line nothing is shown but the name of the key.
-pub(super) const KEY_IN_FILE: &str = "key-in-file";
-
 /// Whether a name can be shown as it is.
 pub(super) fn is_plain(name: &str) -> bool {
     let direction = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
     !name.contains(|c: char| c.is_control() || direction(c))
-}
-
-/// Whether a field of this name is there for a key.
-fn is_key(field: &str) -> bool {
-    let letters: String = field.chars().filter(|c| c.is_alphanumeric()).collect();
-    KEYS.contains(&letters.to_ascii_lowercase().as_str())
-}
-
-/// Whether a word of a name says that it is about a key.
-fn names_key(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let mut words = name.split(|c: char| !c.is_alphanumeric());
-    is_key(&name) || words.any(|word| KEYS.contains(&word.trim_end_matches('s')))
-}
-
-/// Whether there may be a key in a line of a suite.
-pub(super) fn may_hold_key(line: &str) -> bool {
-    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
-    words.filter(|word| !KNOWN.contains(word)).any(names_key)
-}
-
-/// A key in a file is a key in a repository.
-fn refuse_keys(node: &Node, findings: &mut Findings) {
-    for entry in node.entries().iter().filter(|it| is_key(&it.key)) {
-        let message = "a key has no place in a suite file".to_owned();
-        let help = "put it into a variable, and name that with `api_key_env`".to_owned();
-        findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
-    }
-    let headers = node.get("headers_env").map_or(&[][..], Node::entries);
-    let variables = node.entries().iter().filter(|it| it.key == "api_key_env").chain(headers);
-    for entry in variables {
-        if entry.node.as_str().is_some_and(|text| !is_variable(text)) {
-            let message = format!("`{}` is not the name of a variable", entry.key);
-            let help = "name the variable that holds the key, not the key".to_owned();
-            findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
-        }
-    }
-}
-
-/// Whether a text can be the name of a variable of the environment.
-fn is_variable(text: &str) -> bool {
-    !text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// A limit of time, of a backend or of a runner.

@@ -1,6 +1,6 @@
 //! Runners: what is evaluated.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use super::{
     CaseDefaults, JudgeConfig, PanelConfig, PromptConfig,
@@ -64,6 +64,8 @@ pub struct RunnerConfig {
     pub companion_bytes: u64,
     /// Who judges answers.
     pub panel: PanelConfig,
+    /// The backend that makes embeddings of texts.
+    pub embeddings: Option<String>,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
@@ -108,12 +110,14 @@ pub(super) struct Surroundings<'a> {
     /// Whether cases may bring code, for runners that do not say so.
     pub(super) allow_code: bool,
     pub(super) backends: &'a [BackendConfig],
-    /// Those of them that are named as judges, and nowhere else.
-    pub(super) only_judges: Vec<&'a str>,
+    /// Those of them that are named to judge or to embed texts, and nowhere else.
+    pub(super) only_helpers: Vec<&'a str>,
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
     pub(super) judge: &'a JudgeConfig,
+    /// Who embeds texts, for runners that do not say so.
+    pub(super) embeddings: Option<&'a String>,
     /// Where paths in the file start from.
     pub(super) folder: &'a Path,
     /// What problems call the file.
@@ -183,6 +187,7 @@ fn decode_runner(
         "judge_repeats",
         "structured",
         "rubric_prompt",
+        "embeddings",
         "swap",
         "command",
         "allow_code",
@@ -248,16 +253,14 @@ fn decode_runner(
             .count("companion_bytes", 1..=1 << 30)
             .unwrap_or(skill::COMPANION_BYTES),
         panel,
+        embeddings: decode_embeddings(known, &mut fields)
+            .or_else(|| surroundings.embeddings.cloned()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
         prompts,
         backends,
     };
-    if runner.min_pass.is_some_and(|least| least > runner.repeat) {
-        let span = fields.span("min_pass");
-        let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
-        fields.findings().error("bad-value", &span, message);
-    }
+    check_min_pass(&runner, &mut fields);
     check_templates(&runner, surroundings.source, &mut fields);
     Some(runner)
 }
@@ -276,6 +279,14 @@ impl Names<'_> {
             variants().any(|variant| LaneKey { runner: "", variant, backend }.is_meant_by(name))
         };
         self.backends.iter().any(of_backend)
+    }
+}
+
+fn check_min_pass(runner: &RunnerConfig, fields: &mut Fields<'_, '_>) {
+    if runner.min_pass.is_some_and(|least| least > runner.repeat) {
+        let span = fields.span("min_pass");
+        let message = format!("`min_pass` is more than `repeat`, which is {}", runner.repeat);
+        fields.findings().error("bad-value", &span, message);
     }
 }
 
@@ -328,6 +339,7 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         "judge_repeats",
         "structured",
         "rubric_prompt",
+        "embeddings",
         "swap",
         "command",
     ];
@@ -377,6 +389,26 @@ pub(super) fn check_backend(
     }
 }
 
+/// The backend that a suite or a runner names to embed texts. It has to be one that can.
+pub(super) fn decode_embeddings(
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Option<String> {
+    const KEY: &str = "embeddings";
+    let name = fields.text(KEY)?;
+    check_backend(Some(&name), KEY, backends, fields);
+    if let Some(backend) = backends.iter().find(|it| it.name == name && !it.kind.embeds()) {
+        let span = fields.span(KEY);
+        let kind = backend.kind.as_str();
+        let message = format!("backend `{name}` of kind `{kind}` cannot embed texts");
+        let help = "name one of kind `openai`, which any server with `/v1/embeddings` can be, or \
+                    `ollama`"
+            .to_owned();
+        fields.findings().error_with_help("bad-value", &span, message, help);
+    }
+    Some(name)
+}
+
 /// A list of cases that are known to fail: an id a line, and behind `@` a variant or a backend
 /// where they only fail with that.
 fn decode_known_failures(
@@ -411,25 +443,25 @@ fn decode_known_failures(
     known
 }
 
-/// The backends that are named as judges and by no runner as one to evaluate. Where all of
-/// them are, they have to judge each other.
-pub(super) fn only_judges<'a>(
+/// The backends that are named to judge or to embed texts, and by no runner as one to evaluate.
+/// Where all of them are, they have to judge each other.
+pub(super) fn only_helpers<'a>(
     runners: Option<&Node>,
-    of_suite: &[String],
+    of_suite: impl Iterator<Item = &'a String>,
     backends: &'a [BackendConfig],
 ) -> Vec<&'a str> {
     let items = match runners.map(|node| &node.value) {
         Some(NodeValue::Array(items)) => items.as_slice(),
         Some(_) | None => &[],
     };
-    let judges = |name: &str| {
-        let own = items.iter().filter_map(|it| it.get("judge")?.as_str());
-        of_suite.iter().map(String::as_str).chain(own).any(|it| it == name)
-            || lists(items, "judges").any(|it| it == name)
-    };
+    let mut helpers: BTreeSet<&str> = of_suite.map(String::as_str).collect();
+    for key in ["judge", "embeddings"] {
+        helpers.extend(items.iter().filter_map(|it| it.get(key)?.as_str()));
+    }
+    helpers.extend(lists(items, "judges"));
     let is_named = |name: &str| lists(items, "backends").any(|it| it == name);
     let all = backends.iter().map(|backend| backend.name.as_str());
-    let only: Vec<&str> = all.filter(|name| judges(name) && !is_named(name)).collect();
+    let only: Vec<&str> = all.filter(|name| helpers.contains(name) && !is_named(name)).collect();
     if only.len() < backends.len() { only } else { Vec::new() }
 }
 
@@ -447,16 +479,16 @@ fn lists<'n>(items: &'n [Node], key: &'static str) -> impl Iterator<Item = &'n s
     texts.filter_map(Node::as_str)
 }
 
-/// The backends that a runner names; if it names none, all that are more than judges.
+/// The backends that a runner names; if it names none, all that are there for more than to help.
 fn decode_backends(
     node: &Node,
     surroundings: &Surroundings<'_>,
     fields: &mut Fields<'_, '_>,
 ) -> Vec<String> {
-    let Surroundings { backends, only_judges, .. } = surroundings;
+    let Surroundings { backends, only_helpers, .. } = surroundings;
     let all = || {
         let names = backends.iter().map(|backend| backend.name.clone());
-        names.filter(|name| !only_judges.contains(&name.as_str())).collect::<Vec<_>>()
+        names.filter(|name| !only_helpers.contains(&name.as_str())).collect::<Vec<_>>()
     };
     let named = fields.texts("backends");
     if fields.get("backends").is_none() {

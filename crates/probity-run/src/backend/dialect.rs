@@ -5,6 +5,7 @@
 
 mod anthropic;
 mod azure;
+mod embeddings;
 mod gemini;
 mod ollama;
 mod openai;
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 
 use data_encoding::BASE64;
 use probity_core::{
-    reply::Reply,
+    reply::{Reply, TokenLogprob},
     request::{
         Image, ImageFile, Message, Need, Request, ResponseFormat, Role, Sampling, ToolCall,
         ToolChoice, ToolResult,
@@ -24,6 +25,8 @@ use probity_load::suite::BackendKind;
 use serde_json::{Map, Value};
 
 use super::stream::{Event, Framing};
+
+pub(super) use embeddings::vector_in;
 
 /// How a kind of server is spoken to.
 #[derive(Debug)]
@@ -136,6 +139,8 @@ pub(super) enum Undecoded {
 pub(super) struct Service {
     pub(super) kind: BackendKind,
     pub(super) dialect: &'static DialectSpec,
+    /// The same for embeddings; none if it makes none.
+    pub(super) embeddings: Option<&'static DialectSpec>,
     /// Where it usually is; empty where each user has an address of their own.
     pub(super) base_url: &'static str,
     /// The variable that says where else it is.
@@ -163,6 +168,7 @@ pub(super) struct Service {
 const COMPATIBLE: Service = Service {
     kind: BackendKind::Openai,
     dialect: &openai::SPEC,
+    embeddings: Some(&embeddings::OPENAI),
     base_url: "",
     base_variable: None,
     address: with_scheme,
@@ -200,6 +206,7 @@ const SERVICES: &[Service] = &[
     Service {
         kind: BackendKind::Azure,
         dialect: &azure::SPEC,
+        embeddings: Some(&embeddings::AZURE),
         base_variable: Some("AZURE_OPENAI_ENDPOINT"),
         key_variables: &["AZURE_OPENAI_API_KEY"],
         hosts: &["*.openai.azure.com", "*.cognitiveservices.azure.com"],
@@ -210,6 +217,7 @@ const SERVICES: &[Service] = &[
     Service {
         kind: BackendKind::Anthropic,
         dialect: &anthropic::SPEC,
+        embeddings: None,
         base_url: "https://api.anthropic.com",
         base_variable: Some("ANTHROPIC_BASE_URL"),
         key_variables: &["ANTHROPIC_API_KEY"],
@@ -221,6 +229,7 @@ const SERVICES: &[Service] = &[
     Service {
         kind: BackendKind::Gemini,
         dialect: &gemini::SPEC,
+        embeddings: None,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         base_variable: Some("GOOGLE_GEMINI_BASE_URL"),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -231,6 +240,7 @@ const SERVICES: &[Service] = &[
     Service {
         kind: BackendKind::Ollama,
         dialect: &ollama::SPEC,
+        embeddings: Some(&embeddings::OLLAMA),
         base_url: "http://127.0.0.1:11434",
         base_variable: Some("OLLAMA_HOST"),
         address: ollama::address,
@@ -387,6 +397,17 @@ pub(super) fn count(value: Option<Value>) -> Option<u64> {
     let number = value?.as_f64()?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
     (0.0..MOST).contains(&number).then_some(number as u64)
+}
+
+/// How likely tokens were, as OpenAI and others list it. What is no such list is left out, and the
+/// reply is kept.
+fn tokens(list: &Value) -> Vec<TokenLogprob> {
+    let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let token = |it: &Value| {
+        let token = it.get("token")?.as_str()?.to_owned();
+        Some(TokenLogprob { token, logprob: it.get("logprob")?.as_f64()? })
+    };
+    items.iter().filter_map(token).collect()
 }
 
 /// Puts what is set into a body.

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{
     Backend, Wire, address,
-    dialect::{self, KeyHeader, Service},
+    dialect::{self, DialectSpec, KeyHeader, Service},
     http::{Client, Http, HttpConfig},
     language::{BodySettings, Language, Spoken},
     program::{Program, ProgramError, Surroundings},
@@ -85,6 +85,14 @@ pub enum BackendError {
         /// The variable.
         variable: &'static str,
     },
+    /// It makes no embeddings.
+    #[error("backend `{backend}` of kind `{kind}` cannot embed texts")]
+    NoEmbeddings {
+        /// The backend.
+        backend: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -102,7 +110,10 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
-            Self::Program(_) | Self::NoUrl { .. } | Self::BadHeaderName { .. } => None,
+            Self::Program(_)
+            | Self::NoUrl { .. }
+            | Self::BadHeaderName { .. }
+            | Self::NoEmbeddings { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -122,7 +133,10 @@ impl BackendFactory<'_> {
     /// Makes a backend ready to be asked.
     pub fn open(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
         match config.kind.way() {
-            Way::Server => self.open_http(config, Service::of(config.kind)),
+            Way::Server => {
+                let service = Service::of(config.kind);
+                self.open_http(config, service, service.dialect)
+            }
             Way::Custom => self.open_custom(config),
             Way::Nobody => {
                 let backend = self.backend(config, Wire::Echo, None, Vec::new());
@@ -134,6 +148,23 @@ impl BackendFactory<'_> {
             }
             Way::Program => self.open_program(config),
         }
+    }
+
+    /// Makes a backend ready to embed texts.
+    pub fn open_embedder(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        let service = config.kind.embeds().then(|| Service::of(config.kind));
+        let Some((service, dialect)) = service.and_then(|it| Some((it, it.embeddings?))) else {
+            let (backend, kind) = (config.name.clone(), config.kind.as_str());
+            return Err(BackendError::NoEmbeddings { backend, kind });
+        };
+        // A vector comes as a whole, and nothing is left to chance in it.
+        let config = BackendConfig {
+            stream: false,
+            sampling: Sampling::default(),
+            response_format: None,
+            ..config.clone()
+        };
+        self.open_http(&config, service, dialect)
     }
 
     fn open_program(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
@@ -192,7 +223,7 @@ impl BackendFactory<'_> {
     /// Values of variables are in it as a digest only: they may be secrets. What is not
     /// set is left out, so that a new field here changes nothing for those without it.
     fn parameters(&self, config: &BackendConfig) -> String {
-        let Sampling { temperature, top_p, max_tokens, seed, stop } = &config.sampling;
+        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } = &config.sampling;
         let mut parameters = json!({
             "kind": config.kind.as_str(),
             "model": config.model,
@@ -215,6 +246,9 @@ impl BackendFactory<'_> {
                 Output::Json(pointer) => json!(["json", pointer]),
                 Output::Jsonl(pointer) => json!(["jsonl", pointer]),
             };
+        }
+        if let Some(logprobs) = logprobs {
+            parameters["logprobs"] = json!(logprobs);
         }
         // Only a reply that is read while it is written has the time of its first token.
         if config.stream {
@@ -239,8 +273,8 @@ impl BackendFactory<'_> {
         &self,
         config: &BackendConfig,
         service: &'static Service,
+        dialect: &'static DialectSpec,
     ) -> Result<Backend, BackendError> {
-        let dialect = service.dialect;
         let base_url = self.base_url(config, service);
         let model = config.model.as_deref().unwrap_or("");
         if base_url.is_empty() {
@@ -511,6 +545,13 @@ mod tests {
         assert!(open(&config(BackendKind::Azure), &azure).is_ok());
         let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
         assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
+    }
+
+    #[test]
+    fn every_kind_that_embeds_has_a_dialect_for_it() {
+        for kind in BackendKind::ALL.into_iter().filter(|it| it.way() == Way::Server) {
+            assert_eq!(kind.embeds(), Service::of(kind).embeddings.is_some(), "{kind:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How a case asks: with retries, limits, permits of the loop, and the cache.
 
+mod embedding;
+
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
@@ -10,7 +12,7 @@ use probity_core::{
 };
 use probity_grade::{
     again::scorer_role,
-    script::{ScorerCall, ScorerInput},
+    script::{Scorer, ScorerCall, ScorerInput},
 };
 use serde_json::Value;
 use tokio::{
@@ -25,6 +27,8 @@ use crate::{
     grade::{Account, Spent, millis},
     retry::{self, Situation},
 };
+use embedding::Vector;
+pub(super) use embedding::Vectors;
 
 /// A backend and its place in the plan.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub(crate) enum Target {
     Subject,
     /// One of the backends that judge them, by its place among these.
     Judge(usize),
+    /// The backend that embeds texts.
+    Embedder,
 }
 
 /// What a case is to its backends.
@@ -48,6 +54,7 @@ pub(crate) struct Handle {
     serial: u64,
     pub(crate) subject: BackendRef,
     pub(crate) judges: Vec<BackendRef>,
+    embedder: Option<BackendRef>,
     shared: Arc<Shared>,
     about: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
@@ -57,6 +64,24 @@ pub(crate) struct Handle {
     spent: Spent,
     /// Every question so far.
     asked: Vec<Asked>,
+    /// The text that was embedded last, and its vector.
+    embedded: Option<(String, Vector)>,
+}
+
+/// What a question came to.
+#[derive(Clone, Copy, Debug)]
+struct Tally {
+    calls: u32,
+    usage: Usage,
+    cost_usd: Option<f64>,
+}
+
+/// The backends that a case may ask.
+#[derive(Clone, Debug)]
+pub(super) struct Parties {
+    pub(super) subject: BackendRef,
+    pub(super) judges: Vec<BackendRef>,
+    pub(super) embedder: Option<BackendRef>,
 }
 
 /// Why a question has no answer.
@@ -90,6 +115,8 @@ pub(crate) struct Query<'a> {
     pub(crate) target: Target,
     /// What it is asked for, as it is recorded.
     pub(crate) role: &'a str,
+    /// The turn of the conversation that it belongs to, from 1.
+    pub(crate) turn: Option<u32>,
     /// Where its answer is kept.
     pub(crate) kept: CacheKind,
     pub(crate) request: &'a Request,
@@ -98,19 +125,26 @@ pub(crate) struct Query<'a> {
 
 impl Handle {
     /// The loop spawns a case with a permit for its first call.
-    pub(super) fn new(
-        serial: u64,
-        subject: BackendRef,
-        judges: Vec<BackendRef>,
-        shared: Arc<Shared>,
-        about: About,
-    ) -> Self {
+    pub(super) fn new(serial: u64, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
+        let Parties { subject, judges, embedder } = parties;
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
-        let (asked, about) = (Vec::new(), Arc::new(about));
-        Self { serial, subject, judges, shared, about, permit: true, began, deadline, spent, asked }
+        Self {
+            serial,
+            subject,
+            judges,
+            embedder,
+            shared,
+            about: Arc::new(about),
+            permit: true,
+            began,
+            deadline,
+            spent,
+            asked: Vec::new(),
+            embedded: None,
+        }
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -122,6 +156,24 @@ impl Handle {
         &self.spent
     }
 
+    /// Every question so far.
+    pub(crate) fn asked(&self) -> &[Asked] {
+        &self.asked
+    }
+
+    /// Changes the record of the last question.
+    pub(crate) fn amend(&mut self, change: impl FnOnce(&mut Asked)) {
+        if let Some(last) = self.asked.last_mut() {
+            change(last);
+        }
+    }
+
+    /// Takes the time of a conversation for that of all its answers.
+    pub(crate) fn sum_latencies(&mut self) {
+        let answers = self.asked.iter().filter(|it| it.turn.is_some());
+        self.spent.latency = Duration::from_millis(answers.map(|it| it.latency_ms).sum());
+    }
+
     /// Ends the work on the case.
     pub(super) fn finish(self) -> Account {
         let spent = Spent { elapsed: self.began.elapsed(), ..self.spent };
@@ -130,14 +182,9 @@ impl Handle {
 
     /// Asks, and asks again as long as that makes sense. The question is recorded.
     pub(crate) async fn query(&mut self, query: Query<'_>) -> Result<Reply, Unanswered> {
-        let calls = self.spent.calls;
-        let (usage, cost) = (self.spent.usage, self.spent.cost_usd);
-        (self.spent.usage, self.spent.cost_usd) = (Usage::default(), None);
-        let began = Instant::now();
+        let (before, began) = (self.begin_tally(), Instant::now());
         let answer = self.ask(&query).await;
-        let (own_usage, own_cost) = (self.spent.usage, self.spent.cost_usd);
-        self.spent.usage = usage.plus(own_usage);
-        self.spent.cost_usd = sum(cost, own_cost);
+        let Tally { calls, usage, cost_usd } = self.end_tally(before);
         let party = self.party(query.target);
         let (reply, error) = match &answer {
             Ok(reply) => (Some(reply), None),
@@ -147,34 +194,62 @@ impl Handle {
         let latency = reply.and_then(|it| it.latency).unwrap_or_else(|| began.elapsed());
         self.asked.push(Asked {
             role: query.role.to_owned(),
+            turn: query.turn,
             backend: party.backend.name.clone(),
             request: query.request.clone(),
             reply: reply.map(|it| it.answer().into_owned()),
+            tool_calls: reply.map(|it| it.tool_calls.clone()).unwrap_or_default(),
+            reasoning: reply.and_then(|it| it.reasoning.clone()),
+            stop_reason: reply.and_then(|it| it.stop_reason.clone()),
+            logprobs: reply.and_then(|it| it.logprobs.clone()),
             error,
             model: reply.and_then(|it| it.model.clone()),
             source: reply.map_or(Source::Backend, |it| it.source),
             latency_ms: millis(latency),
-            usage: own_usage,
-            cost_usd: own_cost,
-            calls: self.spent.calls - calls,
+            usage,
+            cost_usd,
+            calls,
         });
         answer
     }
 
-    /// Asks a scorer, and records what it returned. An error is the scorer's own.
+    /// Begins to count what a question comes to.
+    fn begin_tally(&mut self) -> Tally {
+        let Spent { calls, usage, cost_usd, .. } = &mut self.spent;
+        Tally { calls: *calls, usage: std::mem::take(usage), cost_usd: cost_usd.take() }
+    }
+
+    /// What it came to, which counts for the case as well.
+    fn end_tally(&mut self, before: Tally) -> Tally {
+        let Spent { calls, usage, cost_usd, .. } = &mut self.spent;
+        let own = Tally { calls: *calls - before.calls, usage: *usage, cost_usd: *cost_usd };
+        *usage = before.usage.plus(own.usage);
+        *cost_usd = sum(before.cost_usd, own.cost_usd);
+        own
+    }
+
+    /// Asks a scorer, and records what it returned. An error within is the scorer's own.
     pub(crate) async fn score(
         &mut self,
         number: usize,
         call: &ScorerCall,
         input: &ScorerInput,
-    ) -> Result<Value, String> {
+    ) -> Result<Result<Value, String>, Unanswered> {
+        if let Scorer::Similar(similar) = &call.scorer {
+            return self.near(number, call, similar, input).await;
+        }
         let began = Instant::now();
         let scored = self.shared.scorers.score(call, input, self.deadline).await;
         self.asked.push(Asked {
             role: scorer_role(number),
+            turn: None,
             backend: call.scorer.to_string(),
             request: Request::new(None, call.question()),
             reply: scored.as_ref().ok().map(ToString::to_string),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
             error: scored.as_ref().err().cloned(),
             model: None,
             source: Source::Backend,
@@ -183,7 +258,7 @@ impl Handle {
             cost_usd: None,
             calls: 0,
         });
-        scored
+        Ok(scored)
     }
 
     /// Asks, and asks again as long as that makes sense.
@@ -252,6 +327,8 @@ impl Handle {
             Target::Subject => &self.subject,
             // Without a judge of its own, a backend judges itself.
             Target::Judge(at) => self.judges.get(at).unwrap_or(&self.subject),
+            // Without one, none is asked for.
+            Target::Embedder => self.embedder.as_ref().unwrap_or(&self.subject),
         }
     }
 
@@ -350,7 +427,8 @@ impl Handle {
             Err(Failed { error, .. }) => {
                 let error = match target {
                     Target::Subject => *error,
-                    Target::Judge(_) => of_judge(&backend.name, *error),
+                    Target::Judge(_) => of_helper("judge", &backend.name, *error),
+                    Target::Embedder => of_helper("embeddings", &backend.name, *error),
                 };
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 let max_pause = self.shared.settings.pace.max_pause;
@@ -409,9 +487,9 @@ fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
     }
 }
 
-/// An error of the judge says so, wherever it is shown.
-fn of_judge(name: &str, error: CallError) -> CallError {
-    CallError { message: format!("judge `{name}`: {}", error.message), ..error }
+/// An error of another backend than the one that is evaluated says so, wherever it is shown.
+fn of_helper(what: &str, name: &str, error: CallError) -> CallError {
+    CallError { message: format!("{what} `{name}`: {}", error.message), ..error }
 }
 
 /// An answer as the cache keeps it; one that is not understood is none.

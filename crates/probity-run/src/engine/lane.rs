@@ -27,6 +27,7 @@ pub(super) struct LaneState {
     /// Places in the lists of backends and of runners.
     pub(super) backend: usize,
     pub(super) judges: Vec<usize>,
+    pub(super) embedder: Option<usize>,
     pub(super) runner: usize,
     timeout: Option<Duration>,
     /// When it has to be over.
@@ -64,6 +65,7 @@ impl LaneState {
             info,
             backend,
             judges,
+            embedder,
             runner,
             calls: _,
             prompt_bytes: _,
@@ -81,6 +83,7 @@ impl LaneState {
             info,
             backend,
             judges,
+            embedder,
             runner,
             timeout,
             deadline: None,

@@ -15,10 +15,11 @@ use crate::{budget::Left, source::feed};
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judges, .. } = &self.lanes[lane];
-        let backend = *backend;
-        // One that judges itself is there once.
-        std::iter::once(backend).chain(judges.clone().into_iter().filter(move |it| *it != backend))
+        let LaneState { backend, judges, embedder, .. } = &self.lanes[lane];
+        let (backend, embedder) = (*backend, *embedder);
+        // One that judges itself is there once. One that embeds has a place of its own.
+        let judges = judges.clone().into_iter().filter(move |it| *it != backend);
+        std::iter::once(backend).chain(judges).chain(embedder)
     }
 
     /// Begins the lanes of a stage, except those whose backend was given up before.

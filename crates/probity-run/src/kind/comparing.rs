@@ -160,7 +160,7 @@ impl Kind for Comparing {
         Calls {
             answers: (self.rules.conditions)(skill).len() as u64,
             judgements: (self.rules.pairs)(skill).len() as u64 * orders,
-            fallbacks: 0,
+            ..Calls::default()
         }
     }
 
@@ -251,6 +251,7 @@ async fn compare(work: &Comparison, case: Prepared, mut handle: Handle) -> Resul
         let query = Query {
             target: Target::Subject,
             role: condition.as_str(),
+            turn: None,
             kept: CacheKind::Generation,
             request: &request,
             repeat: case.repeat,

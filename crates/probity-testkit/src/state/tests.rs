@@ -14,6 +14,7 @@ fn question(prompt: &str) -> Question {
         system: String::new(),
         stream: false,
         stream_usage: false,
+        embeds: false,
     }
 }
 

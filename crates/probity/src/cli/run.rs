@@ -406,6 +406,9 @@ Example:
         /// Only the answers of judges
         #[arg(long)]
         judgements: bool,
+        /// Only embeddings of texts
+        #[arg(long)]
+        embeddings: bool,
         #[command(flatten)]
         place: CacheArgs,
     },

@@ -33,15 +33,19 @@ pub(super) fn run(command: &CacheCommand, printer: &Printer) -> Result<Exit, Fai
                 printer.show(&format!("{path}: {entries} {name}, {bytes} bytes{since}\n"))?;
             }
         }
-        CacheCommand::Clear { generations, judgements, place } => {
+        CacheCommand::Clear { generations, judgements, embeddings, place } => {
             let path = path(place, printer)?;
             let place = Path::new(&path);
-            let kinds: Vec<CacheKind> = match (generations, judgements) {
-                (false, false) => CacheKind::ALL.to_vec(),
-                (true, false) => vec![CacheKind::Generation],
-                (false, true) => vec![CacheKind::Judgement],
-                (true, true) => vec![CacheKind::Generation, CacheKind::Judgement],
-            };
+            let chosen = [
+                (generations, CacheKind::Generation),
+                (judgements, CacheKind::Judgement),
+                (embeddings, CacheKind::Embedding),
+            ];
+            let chosen = chosen.into_iter().filter(|(is_chosen, _)| **is_chosen);
+            let mut kinds: Vec<CacheKind> = chosen.map(|(_, kind)| kind).collect();
+            if kinds.is_empty() {
+                kinds = CacheKind::ALL.to_vec();
+            }
             let cleared = match place.exists() {
                 true => Cache::open(place).and_then(|cache| cache.clear(&kinds)),
                 false => Ok(0),

@@ -3,7 +3,10 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use probity_core::{request::Request, span::Span, visible::safe};
-use probity_load::{settings::Layer, suite::BackendConfig};
+use probity_load::{
+    settings::Layer,
+    suite::{BackendConfig, Suite},
+};
 use probity_run::{
     backend::{
         About, Ask, Backend, Wire,
@@ -20,6 +23,8 @@ use crate::{
 
 /// What is asked with `--call`.
 const QUESTION: &str = "Reply with the word OK.";
+/// What is embedded with `--call`.
+const TEXT: &str = "The quick brown fox";
 /// Models that are listed by name.
 const LISTED: usize = 5;
 
@@ -45,7 +50,8 @@ pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure>
     let mut sound = true;
     for config in chosen {
         let mut report = Report::new(config);
-        runtime.block_on(report.examine(config, &project, &client, args.call));
+        let uses = Uses::of(config, &project.suite);
+        runtime.block_on(report.examine(config, uses, &project, &client, args.call));
         printer.show(&report.text)?;
         sound &= report.sound;
     }
@@ -79,11 +85,15 @@ impl Report {
     async fn examine(
         &mut self,
         config: &BackendConfig,
+        uses: Uses,
         project: &Project,
         client: &Client,
         call: bool,
     ) {
-        let opened = project.with_factory(client, |factory| factory.open(config));
+        let opened = project.with_factory(client, |factory| match uses {
+            Uses::Answers | Uses::Both => factory.open(config),
+            Uses::Embeddings => factory.open_embedder(config),
+        });
         let backend = match opened {
             Ok(backend) => backend,
             Err(error) => {
@@ -91,6 +101,9 @@ impl Report {
                 return self.trouble("unusable", &format!("{error}{hint}"));
             }
         };
+        if uses != Uses::Answers {
+            self.line("used for", uses.as_str());
+        }
         self.line("model", backend.model.as_deref().unwrap_or("its default"));
         let limit = project.settings.timeouts.probe;
         match &backend.wire {
@@ -108,8 +121,14 @@ impl Report {
         if !backend.not_applied.is_empty() {
             self.line("ignores", &backend.not_applied.join(", "));
         }
-        if call {
+        if call && uses != Uses::Embeddings {
             self.call(&backend).await;
+        }
+        if call && uses != Uses::Answers {
+            match project.with_factory(client, |factory| factory.open_embedder(config)) {
+                Ok(embedder) => self.embed(&embedder).await,
+                Err(error) => self.trouble("embedding", &error.to_string()),
+            }
         }
     }
 
@@ -174,6 +193,23 @@ impl Report {
         }
     }
 
+    async fn embed(&mut self, embedder: &Backend) {
+        let request = Request::new(None, TEXT);
+        let ask = Ask { request: &request, repeat: 0, about: None };
+        let began = std::time::Instant::now();
+        let answer = embedder.embed(&ask, embedder.timeout).await;
+        let took = format!("{:.1} s", began.elapsed().as_secs_f64());
+        match answer {
+            Ok(vector) => {
+                self.line("embedding", &format!("{} numbers after {took}", vector.len()));
+            }
+            Err(failed) => {
+                let error = one_line(&failed.error.to_string(), 300);
+                self.trouble("embedding", &format!("failed after {took}: {error}"));
+            }
+        }
+    }
+
     async fn call(&mut self, backend: &Backend) {
         let request = Request::new(None, QUESTION);
         let about = About::new(Arc::default());
@@ -197,6 +233,39 @@ impl Report {
                     &format!("failed after {took}: {}", one_line(&error.to_string(), 300)),
                 );
             }
+        }
+    }
+}
+
+/// What the runners of a suite use a backend for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Uses {
+    Answers,
+    Embeddings,
+    Both,
+}
+
+impl Uses {
+    /// One that nobody names is there to answer.
+    fn of(config: &BackendConfig, suite: &Suite) -> Self {
+        let name = &config.name;
+        let embeds = suite.runners.iter().any(|it| it.embeddings.as_ref() == Some(name));
+        let answers = suite
+            .runners
+            .iter()
+            .any(|it| it.backends.contains(name) || it.panel.judges.contains(name));
+        match (answers, embeds) {
+            (_, false) => Self::Answers,
+            (false, true) => Self::Embeddings,
+            (true, true) => Self::Both,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answers => "answers",
+            Self::Embeddings => "embeddings",
+            Self::Both => "answers and embeddings",
         }
     }
 }

@@ -115,7 +115,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let scanned = context.scan(&runners, &selection)?;
-    if earlier.is_none() {
+    if earlier.is_none() && args.touched.is_empty() {
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
@@ -127,9 +127,12 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let access = answers::access(args, &project);
-    let has_generations = lanes.iter().any(|lane| lane.info.kind.spec().compares);
+    let kept = answers::Kept {
+        generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
+        embeddings: lanes.iter().any(|lane| lane.embedder.is_some()),
+    };
     if args.dry_run {
-        let cache = answers::open_if_there(&project, access, has_generations)?;
+        let cache = answers::open_if_there(&project, access, kept)?;
         let text = dry_run::render(&dry_run::Plan {
             backends: &backends,
             lanes: &lanes,
@@ -150,7 +153,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
-    let cache = answers::open(&project, access, has_generations, printer)?;
+    let cache = answers::open(&project, access, kept, printer)?;
     let mut plan = Plan {
         run_id: String::new(),
         resumed: earlier.is_some(),
@@ -233,7 +236,8 @@ impl Context<'_> {
     /// anything is asked.
     fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {
         let Some(name) = &self.args.baseline else { return Ok(None) };
-        let against = Against::load(name, &self.project.settings, self.args.force)?;
+        let mut against = Against::load(name, &self.project.settings, self.args.force)?;
+        against.keep_runners(&self.args.touched);
         against.refuse_unlike(lanes.iter().map(|lane| &lane.info))?;
         Ok(Some(against))
     }
@@ -272,7 +276,8 @@ impl Context<'_> {
             if !of_run && !is_limited(&scanned[lane.runner].runner.budget) {
                 continue;
             }
-            let asked = std::iter::once(lane.backend).chain(lane.judges.iter().copied());
+            let judges = lane.judges.iter().copied();
+            let asked = std::iter::once(lane.backend).chain(judges).chain(lane.embedder);
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),
@@ -482,6 +487,8 @@ fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),
+        // It was checked when everything was run that it is about.
+        Some(_) if !args.touched.is_empty() => Ok(()),
         Some((flag, _, why)) => Err(Failure::new(format!("`{flag}` does nothing here: {why}"))),
     }
 }

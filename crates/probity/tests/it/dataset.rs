@@ -284,14 +284,14 @@ tests:
       - { type: llm-rubric, value: polite }
       - { type: regex, value: "(?=look)ahead" }
   - vars: { text: bye }
-    assert: [{ type: similar, value: au revoir }]
+    assert: [{ type: moderation, value: au revoir }]
 "#,
     );
     assert_snapshot!(project.shown(&["dataset", "import", "--from", "promptfoo", "promptfooconfig.yaml", "cases.toml"]), @"
     exit 0
     --- err
     note: `providers` of the configuration is left out
-    note: assertion `similar` is not supported: left out (1 case: test-2)
+    note: assertion `moderation` is not supported: left out (1 case: test-2)
     note: assertion `regex` is left out: the regular expression does not compile: look-around, including look-ahead and look-behind, is not supported (1 case: test-1)
     cases.toml: 2 cases, 1 without a criterion
     ");

@@ -8,7 +8,10 @@ use probity_core::{
 };
 use serde_json::Value;
 
-use super::{BackendConfig, BackendKind, KEY_IN_FILE, names_key};
+use super::{
+    BackendConfig, BackendKind,
+    keys::{KEY_IN_FILE, names_key},
+};
 use crate::{
     case::{Fields, Findings},
     template,

@@ -16,7 +16,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
 };
 
 /// The address of a resource: people copy that of a deployment, too.
-fn resource(base: &str) -> &str {
+pub(super) fn resource(base: &str) -> &str {
     base.split("/openai/").next().unwrap_or(base).trim_end_matches("/openai")
 }
 

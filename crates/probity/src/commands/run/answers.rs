@@ -53,6 +53,13 @@ impl Answers for StoredAnswers {
     }
 }
 
+/// What a run has that is kept without asking.
+#[derive(Clone, Copy)]
+pub(super) struct Kept {
+    pub(super) generations: bool,
+    pub(super) embeddings: bool,
+}
+
 /// What is used of earlier answers, and what is kept of new ones.
 ///
 /// Answers that are going to be judged are kept without asking: to judge them again, by another
@@ -71,6 +78,8 @@ pub(super) fn access(args: &RunArgs, project: &Project) -> CacheAccess {
         answers: of(enabled),
         generations: of(enabled || generations),
         judgements: if enabled { Access::FULL } else { Access::default() },
+        // The same text has the same embedding in every run.
+        embeddings: if args.no_cache { Access::default() } else { Access::FULL },
     }
 }
 
@@ -78,10 +87,10 @@ pub(super) fn access(args: &RunArgs, project: &Project) -> CacheAccess {
 pub(super) fn open_if_there(
     project: &Project,
     access: CacheAccess,
-    has_generations: bool,
+    kept: Kept,
 ) -> Result<Option<Arc<dyn Answers>>, Failure> {
     let path = Path::new(&project.settings.cache_path);
-    match path.exists() && is_wanted(access, has_generations) {
+    match path.exists() && is_wanted(access, kept) {
         true => Ok(Some(Arc::new(StoredAnswers(Cache::open(path)?)))),
         false => Ok(None),
     }
@@ -91,10 +100,10 @@ pub(super) fn open_if_there(
 pub(super) fn open(
     project: &Project,
     access: CacheAccess,
-    has_generations: bool,
+    kept: Kept,
     printer: &Printer,
 ) -> Result<Option<Arc<StoredAnswers>>, Failure> {
-    if !is_wanted(access, has_generations) {
+    if !is_wanted(access, kept) {
         return Ok(None);
     }
     let path = Path::new(&project.settings.cache_path);
@@ -105,7 +114,8 @@ pub(super) fn open(
     Ok(Some(Arc::new(StoredAnswers(cache?))))
 }
 
-fn is_wanted(access: CacheAccess, has_generations: bool) -> bool {
+fn is_wanted(access: CacheAccess, kept: Kept) -> bool {
     access.answers != Access::default()
-        || (has_generations && access.generations != Access::default())
+        || (kept.generations && access.generations != Access::default())
+        || (kept.embeddings && access.embeddings != Access::default())
 }

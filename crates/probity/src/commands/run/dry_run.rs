@@ -77,13 +77,13 @@ impl Plan<'_> {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, fallbacks } = lane.calls;
+        let Calls { answers, judgements, embeddings, fallbacks, steps } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
-        let calls = new + judgements;
+        let calls = new + judgements + embeddings;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
@@ -97,7 +97,7 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * judgements).saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -117,6 +117,15 @@ impl Plan<'_> {
                 "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
                 judges.join(", ")
             );
+        }
+        let embedder = lane.embedder.map(|place| &self.backends[place]);
+        if let Some(embedder) = embedder {
+            let model = embedder.model.as_deref().unwrap_or("its default model");
+            let name = &embedder.name;
+            let _ = writeln!(text, "  at most {embeddings} embeddings by {name} ({model})");
+        }
+        if steps > 0 {
+            let _ = writeln!(text, "  up to {steps} more where tools are called");
         }
         if fallbacks > 0 {
             let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
@@ -139,6 +148,11 @@ impl Plan<'_> {
         }
         if !judges.is_empty() {
             let _ = write!(text, ", and up to {judging} for judging");
+        }
+        if let Some(embedder) = embedder {
+            let read = output.saturating_mul(embeddings);
+            let _ = write!(text, ", and up to {read} for embeddings");
+            dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
         }
         match dollars {
             Some(dollars) => {

@@ -15,9 +15,9 @@ use probity_load::{
     suite::{BackendConfig, BackendKind, PromptConfig, RunnerConfig},
 };
 use probity_run::{
-    backend::{About, Ask, Backend, http},
+    backend::{About, Ask, Backend, http, open::BackendError},
     filter::Unmet,
-    plan::{Choice, JudgeSeat, PlannedLane, ScannedRunner, Undecided, scan},
+    plan::{Choice, Helpers, PlannedLane, ScannedRunner, Seat, Undecided, scan},
     scorer::Scorers,
 };
 
@@ -54,7 +54,9 @@ impl Context<'_> {
         let asked = |runner: &&RunnerConfig| {
             selection.runners.is_empty() || selection.runners.contains(&runner.name)
         };
-        refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
+        if self.args.touched.is_empty() {
+            refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
+        }
         let runners: Vec<RunnerConfig> = all
             .iter()
             .filter(asked)
@@ -203,7 +205,7 @@ impl Context<'_> {
             let runner = &scanned.runner;
             if runner.kind.spec().is_external && runner.backends.is_empty() {
                 let place = bench.nobody();
-                lanes.extend(scanned.lanes(at, place, &bench.all[place], &[]));
+                lanes.extend(scanned.lanes(at, place, &bench.all[place], &Helpers::default()));
             }
             let used = |config: &&BackendConfig| runner.backends.contains(&config.name);
             for config in self.project.suite.backends.iter().filter(used) {
@@ -221,8 +223,12 @@ impl Context<'_> {
                     true => bench.judges(runner, &config.name, selection)?,
                     false => Vec::new(),
                 };
+                let embedder = runner.embeddings.as_deref();
+                let embedder = embedder.filter(|_| scanned.needs_embeddings());
+                let embedder = embedder.map(|name| bench.embedder(name)).transpose()?;
+                let helpers = Helpers { judges, embedder };
                 self.warn_of_settings(runner, &bench.all[place]);
-                lanes.extend(scanned.lanes(at, place, &bench.all[place], &judges));
+                lanes.extend(scanned.lanes(at, place, &bench.all[place], &helpers));
             }
         }
         check_requests(&lanes, &bench.all)?;
@@ -263,13 +269,22 @@ impl Context<'_> {
     }
 }
 
+/// What a backend of a run is there for.
+#[derive(PartialEq, Eq)]
+enum SeatKey {
+    /// It answers; the model if it is not the suite's.
+    Answers(String, Option<String>),
+    /// It embeds texts.
+    Embeds(String),
+}
+
 /// The backends of a run, each made ready once.
 struct Bench<'c> {
     context: &'c Context<'c>,
     client: http::Client,
     all: Vec<Arc<Backend>>,
-    /// What each of them is: the name, and the model if it is not the suite's.
-    keys: Vec<Option<(String, Option<String>)>>,
+    /// What each of them is; none for programs that ask nobody we know.
+    keys: Vec<Option<SeatKey>>,
 }
 
 impl<'c> Bench<'c> {
@@ -281,16 +296,12 @@ impl<'c> Bench<'c> {
 
     /// The place of a backend, asked for a model of its own or for another.
     fn seat(&mut self, name: &str, model: Option<&str>) -> Result<usize, Failure> {
-        let key = Some((name.to_owned(), model.map(ToOwned::to_owned)));
+        let key = Some(SeatKey::Answers(name.to_owned(), model.map(ToOwned::to_owned)));
         if let Some(place) = self.keys.iter().position(|it| *it == key) {
             return Ok(place);
         }
         let Context { args, project, printer, .. } = *self.context;
-        let config = project
-            .suite
-            .backend(name)
-            .ok_or_else(|| Failure::new(format!("there is no backend `{name}`")))?;
-        let mut config = config.clone();
+        let mut config = self.config(name)?.clone();
         if let Some(model) = model {
             config.model = Some(model.to_owned());
         }
@@ -298,14 +309,7 @@ impl<'c> Bench<'c> {
             Some(recording) => factory.open_replay(&config, recording),
             None => factory.open(&config),
         });
-        let backend = backend.map_err(|error| {
-            let hint = error.hint();
-            let failure = Failure::new("a backend cannot be used").because(error);
-            match hint {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })?;
+        let backend = backend.map_err(unusable)?;
         if !backend.not_applied.is_empty() {
             let (name, settings) = (&backend.name, backend.not_applied.join(", "));
             printer.note(&format!("backend `{name}` does not support {settings}: not applied"));
@@ -313,12 +317,35 @@ impl<'c> Bench<'c> {
         Ok(self.add(key, backend))
     }
 
+    /// The place of a backend that embeds texts. A recording has no embeddings, so a replay asks it as
+    /// well.
+    fn embedder(&mut self, name: &str) -> Result<Seat, Failure> {
+        let key = Some(SeatKey::Embeds(name.to_owned()));
+        let known = self.keys.iter().position(|it| *it == key);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let config = self.config(name)?;
+                let project = self.context.project;
+                let opened =
+                    project.with_factory(&self.client, |factory| factory.open_embedder(config));
+                self.add(key, opened.map_err(unusable)?)
+            }
+        };
+        Ok(Seat { place, backend: self.all[place].clone() })
+    }
+
+    fn config(&self, name: &str) -> Result<&'c BackendConfig, Failure> {
+        let found = self.context.project.suite.backend(name);
+        found.ok_or_else(|| Failure::new(format!("there is no backend `{name}`")))
+    }
+
     /// A place for a program that asks nobody we know.
     fn nobody(&mut self) -> usize {
         self.add(None, Backend::nobody("program"))
     }
 
-    fn add(&mut self, key: Option<(String, Option<String>)>, backend: Backend) -> usize {
+    fn add(&mut self, key: Option<SeatKey>, backend: Backend) -> usize {
         self.keys.push(key);
         self.all.push(Arc::new(backend));
         self.all.len() - 1
@@ -331,7 +358,7 @@ impl<'c> Bench<'c> {
         runner: &RunnerConfig,
         asked: &str,
         selection: &Selection,
-    ) -> Result<Vec<JudgeSeat>, Failure> {
+    ) -> Result<Vec<Seat>, Failure> {
         let panel = &runner.panel.judges;
         if panel.len() > 1 && selection.judge_model.is_some() {
             let message = format!("runner `{}` has several judges", runner.name);
@@ -343,9 +370,18 @@ impl<'c> Bench<'c> {
             if itself { vec![asked] } else { panel.iter().map(String::as_str).collect() };
         let seat = |name: &str| {
             let place = self.seat(name, model.map(String::as_str))?;
-            Ok(JudgeSeat { place, backend: self.all[place].clone() })
+            Ok(Seat { place, backend: self.all[place].clone() })
         };
         asked_judges.into_iter().map(seat).collect()
+    }
+}
+
+fn unusable(error: BackendError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new("a backend cannot be used").because(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 
