@@ -120,3 +120,26 @@ fn shuffled_choices_are_asked_judged_and_judged_again() {
     assert!(project.shown(&["rescore"]).contains(": 0 flipped"));
     assert_eq!(verdicts(&project), before);
 }
+
+#[test]
+fn runs_that_differ_in_what_the_runner_adds_are_compared() {
+    let server = FakeServer::start(Script::default());
+    let case = json!({ "id": "a", "prompt": "Return the number 7", "expected_response": "7" });
+    let project = project(&server, "", &[case]);
+    let digest = |project: &Project| {
+        let report = project.run(&["report", "latest", "--format", "json"]);
+        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+        report["lanes"][0]["dataset_digest"].as_str().unwrap().to_owned()
+    };
+    run(&project, &[]).expect(0, &[("N_CASES", "1")]);
+    let before = digest(&project);
+    let suite = project.read("probity.toml");
+    let more = "assert = [{ type = \"not-contains\", value = \"7\" }]\nshuffle_choices = 3\n";
+    let project = project.file("probity.toml", suite + more);
+    let ran = run(&project, &[]);
+    assert!(ran.err.contains("1 newly failing"), "{}", ran.err);
+    assert_eq!(digest(&project), before);
+    // It is the dataset that was validated, too.
+    let validated = project.shown(&["dataset", "validate", "cases.jsonl", "--json"]);
+    assert!(validated.contains(&before), "{validated}");
+}
