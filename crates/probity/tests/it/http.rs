@@ -106,6 +106,22 @@ fn values_of_variables_are_kept_nowhere() {
 }
 
 #[test]
+fn a_replay_gives_each_case_its_own_answer() {
+    let server = FakeServer::start(Script::default());
+    let suite = SUITE.replace(
+        "messages = \"{{ messages }}\"",
+        "messages = [{ role = \"user\", content = \"{{ id }}\" }]",
+    );
+    let case = |id: &str| json!({ "id": id, "prompt": "p", "expected_response": id, "prompt_vars": { "team": "t" } });
+    let cases = [case("a"), case("b")].map(|it| it.to_string()).join("\n");
+    let project = project_with(&server, &suite, "").file("cases.jsonl", cases);
+    run(&project, &["--record", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "2")]);
+    run(&project, &["--replay", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "0")]);
+    let verdicts: Vec<Value> = stored(&project).iter().map(|it| it["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["pass", "pass"]);
+}
+
+#[test]
 fn a_token_in_a_header_of_the_suite_is_not_kept() {
     let token = "app-0123456789abcdef";
     let echoed = format!("application/json {token}");
