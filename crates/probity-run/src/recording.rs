@@ -275,13 +275,14 @@ impl Replay {
         let key = ask.request.digest("");
         let of_case = |about: &About| self.by_case.get(&(key, ask.repeat, about.case.id.clone()));
         let found = ask.about.and_then(of_case).or_else(|| self.by_request.get(&(key, ask.repeat)));
-        found.map(|at| self.answers[*at].clone()).unwrap_or_else(|| {
-            let message = match (ask.repeat, self.by_request.contains_key(&(key, 0))) {
-                (repeat, true) => format!("the recording has no repeat {} of it", repeat + 1),
-                (_, false) => "the recording has no answer to this prompt".to_owned(),
-            };
-            Err(CallError::new(ErrorKind::NotFound, message))
-        })
+        if let Some(at) = found {
+            return self.answers[*at].clone();
+        }
+        let message = match (ask.repeat, self.by_request.contains_key(&(key, 0))) {
+            (repeat, true) => format!("the recording has no repeat {} of it", repeat + 1),
+            (_, false) => "the recording has no answer to this prompt".to_owned(),
+        };
+        Err(CallError::new(ErrorKind::NotFound, message))
     }
 }
 

@@ -127,9 +127,9 @@ fn runs_that_differ_in_what_the_runner_adds_are_compared() {
     let case = json!({ "id": "a", "prompt": "Return the number 7", "expected_response": "7" });
     let project = project(&server, "", &[case]);
     let digest = |project: &Project| {
-        let report = project.run(&["report", "latest", "--format", "json"]);
-        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
-        report["lanes"][0]["dataset_digest"].as_str().unwrap().to_owned()
+        project.run(&["report", "latest", "-o", "result.json"]);
+        let result: Value = serde_json::from_str(&project.read("result.json")).unwrap();
+        result["dataset_digest"].as_str().unwrap().to_owned()
     };
     run(&project, &[]).expect(0, &[("N_CASES", "1")]);
     let before = digest(&project);
