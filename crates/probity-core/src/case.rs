@@ -392,4 +392,38 @@ mod tests {
             assert_eq!(again, written);
         }
     }
+    #[test]
+    fn every_key_follows_its_choice() {
+        let texts = ["red", "green", "blue", "white"].map(ToOwned::to_owned);
+        let mut case = TestCase { id: "sky".to_owned(), ..TestCase::default() };
+        case.criteria.reading.choices = texts.to_vec();
+        case.criteria.expected_response = Some(serde_json::json!(["A", "c", "white"]));
+        let of_case = AssertionKind { negated: false, test: AssertionTest::Choice };
+        let value = case.criteria.expected_response.clone();
+        case.criteria.assertions = vec![Assertion { value, ..Assertion::new(of_case) }];
+        for seed in 0..10 {
+            let mut case = case.clone();
+            case.shuffle_choices(seed);
+            let (criteria, choices) = (&case.criteria, &case.criteria.reading.choices);
+            let letter = |text: &str| {
+                let place = choices.iter().position(|it| it == text).unwrap();
+                ["A", "B", "C", "D"][place]
+            };
+            let expected = serde_json::json!([letter("red"), letter("blue"), "white"]);
+            assert_eq!(criteria.expected_response.as_ref(), Some(&expected), "{choices:?}");
+            assert_eq!(criteria.assertions[0].value.as_ref(), Some(&expected));
+        }
+    }
+
+    #[test]
+    fn more_choices_than_letters_are_left_alone() {
+        let mut case = TestCase::default();
+        case.criteria.reading.choices = (0..300).map(|at| at.to_string()).collect();
+        case.criteria.expected_response = Some("A".into());
+        let before = case.clone();
+        for seed in 0..10 {
+            case.shuffle_choices(seed);
+            assert_eq!(case, before);
+        }
+    }
 }

@@ -51,22 +51,25 @@ pub struct Criteria {
 
 impl Criteria {
     /// Puts the choices into an order. Keys that are letters follow; those that are texts stay.
+    /// More choices than there are letters stay as they are: they are refused later.
     pub(crate) fn arrange_choices(&mut self, order: &[usize]) {
+        if order.len() > LETTERS.len() {
+            return;
+        }
         let before = std::mem::take(&mut self.reading.choices);
         self.reading.choices = order.iter().map(|at| before[*at].clone()).collect();
-        let moved = |key: &Value| -> Option<Value> {
-            let key = key.as_str()?.trim();
+        let moved = |key: &str| -> Option<String> {
+            let key = key.trim();
             let [letter] = key.as_bytes() else { return None };
             let is_text = before.iter().any(|it| it.trim() == key);
             let at = usize::from(letter.to_ascii_uppercase().checked_sub(b'A')?);
             let place = order.iter().position(|it| *it == at).filter(|_| !is_text)?;
-            let letter = char::from(b'A' + u8::try_from(place).ok()?);
-            Some(Value::from(letter.to_string()))
+            Some(LETTERS[place..=place].to_owned())
         };
-        if let Some(key) = self.expected_response.as_ref().and_then(moved) {
-            self.expected_response = Some(key);
+        if let Some(keys) = &mut self.expected_response {
+            move_keys(keys, &moved);
         }
-        move_keys(&mut self.assertions, &moved);
+        move_assertions(&mut self.assertions, &moved);
     }
 
     /// Whether nothing is asked of a reply.
@@ -105,15 +108,31 @@ pub struct CriteriaProblem {
     pub help: Option<String>,
 }
 
+/// The letters that choices have.
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// Moves a key, or each of a list of them.
+fn move_keys(keys: &mut Value, moved: &impl Fn(&str) -> Option<String>) {
+    match keys {
+        Value::String(key) => {
+            if let Some(letter) = moved(key) {
+                *key = letter;
+            }
+        }
+        Value::Array(keys) => keys.iter_mut().for_each(|key| move_keys(key, moved)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+    }
+}
+
 /// Moves the keys of assertions about the choices of their case.
-fn move_keys(assertions: &mut [Assertion], moved: &impl Fn(&Value) -> Option<Value>) {
+fn move_assertions(assertions: &mut [Assertion], moved: &impl Fn(&str) -> Option<String>) {
     for assertion in assertions {
         let of_case =
             assertion.kind.test == AssertionTest::Choice && assertion.reading.choices.is_empty();
-        if let Some(key) = assertion.value.as_ref().filter(|_| of_case).and_then(moved) {
-            assertion.value = Some(key);
+        if let Some(keys) = assertion.value.as_mut().filter(|_| of_case) {
+            move_keys(keys, moved);
         }
-        move_keys(&mut assertion.members, moved);
+        move_assertions(&mut assertion.members, moved);
     }
 }
 

@@ -284,6 +284,16 @@ pub struct Judging {
     pub tool_version: Option<String>,
 }
 
+impl Judging {
+    /// A verdict as gates and figures count it.
+    pub fn counted(&self, verdict: Verdict) -> Verdict {
+        match verdict {
+            Verdict::Error if self.errors_as_failures => Verdict::Fail,
+            Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided => verdict,
+        }
+    }
+}
+
 named_enum! {
     /// How far a run came.
     pub enum RunStatus ("a status of a run") {

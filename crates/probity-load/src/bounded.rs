@@ -34,6 +34,8 @@ pub(crate) fn read_named(folder: &Path, name: &str, most: u64) -> io::Result<Vec
 /// The file that a dataset means. Datasets come from elsewhere: they may name regular files in
 /// `folder` and in the working directory, and nothing else of this machine.
 pub fn find_named(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    // Also one that is not there: it may come.
+    inputs::note(&folder.join(name));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name).canonicalize()?;
     let within = |root: &Path| root.canonicalize().is_ok_and(|root| path.starts_with(root));
@@ -58,4 +60,18 @@ pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_file_is_watched_before_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        inputs::listen();
+        assert!(find_named(folder.path(), "none.py").is_err());
+        let inputs = inputs::take().unwrap();
+        assert_eq!(inputs.shared.into_keys().collect::<Vec<_>>(), [folder.path().join("none.py")]);
+    }
 }

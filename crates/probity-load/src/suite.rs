@@ -95,7 +95,9 @@ impl Suite {
     ) -> (Option<Self>, Vec<Problem>) {
         let source = Source::file(text);
         let mut findings = Findings::default();
-        let suite = match tree(text, Path::new(&**file), &mut findings) {
+        let root = tree(text, Path::new(&**file), &mut findings);
+        let unread = root.is_none().then_some(text);
+        let suite = match root {
             Some(root) => {
                 let origin = |at| Origin::File(file.to_string(), source.line(at));
                 let suite =
@@ -111,7 +113,7 @@ impl Suite {
         let usable = !findings.any_error();
         let mut problems: Vec<Problem> =
             findings.0.into_iter().map(|finding| finding.at(file, &source)).collect();
-        hide_keys(&mut problems);
+        hide_keys(&mut problems, unread);
         (usable.then_some(suite), problems)
     }
 
@@ -174,23 +176,29 @@ fn without_empty(mut root: Node) -> Node {
     root
 }
 
-/// Shows nothing of a line with a key in it but what a problem is about.
-fn hide_keys(problems: &mut [Problem]) {
+/// Shows nothing of a line with a key in it but the name of the key. In a file that could not be
+/// read, the words of a line tell whether there is one.
+fn hide_keys(problems: &mut [Problem], unread: Option<&str>) {
     let line = |it: &Problem| it.place.as_ref().map(|place| place.line);
-    let with_keys: BTreeSet<_> =
-        problems.iter().filter(|it| it.code == backend::KEY_IN_FILE).filter_map(line).collect();
-    for place in problems.iter_mut().filter_map(|it| it.place.as_mut()) {
-        if !with_keys.contains(&place.line) {
+    let is_key = |it: &&Problem| it.code == backend::KEY_IN_FILE;
+    let mut with_keys: BTreeSet<usize> = problems.iter().filter(is_key).filter_map(line).collect();
+    let lines = unread.unwrap_or_default().lines().zip(1..);
+    with_keys.extend(lines.filter(|(text, _)| backend::may_hold_key(text)).map(|(_, line)| line));
+    for problem in problems {
+        let Some(place) = problem.place.as_mut().filter(|it| with_keys.contains(&it.line)) else {
             continue;
-        }
-        place.source.truncate(place.highlight.end);
-        let (before, shown) = place.source.split_at(place.highlight.start);
-        // A value that stands before may be a key as well.
-        if before.contains(['"', '\'', ':']) {
-            let blank = " ".repeat(before.chars().count());
-            place.highlight = blank.len()..blank.len() + shown.len();
-            place.source = blank + shown;
-        }
+        };
+        let name = match problem.code {
+            backend::KEY_IN_FILE => &place.source[place.highlight.clone()],
+            // What it is about may hold the key.
+            _ => "",
+        };
+        let before = match name {
+            "" => String::new(),
+            _ => " ".repeat(place.source[..place.highlight.start].chars().count()),
+        };
+        place.highlight = before.len()..before.len() + name.len();
+        place.source = before + name;
     }
 }
 

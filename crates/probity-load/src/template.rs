@@ -185,8 +185,9 @@ pub fn render(
         return Ok(text.to_owned());
     }
     let scanned = scan::scan(text)?;
-    let used = vars.iter().filter(|(name, _)| scanned.names.contains(*name));
-    let given = used.map(|(_, value)| bytes_of(value)).sum::<u64>() + text.len() as u64;
+    // Values may be large, and a body of a request has many templates.
+    let used = || vars.iter().filter(|(name, _)| scanned.names.contains(*name));
+    let given = used().map(|(_, value)| bytes_of(value)).sum::<u64>() + text.len() as u64;
     let allowance = FREE_BYTES.saturating_add(given.saturating_mul(BYTES_PER_BYTE));
     let parts = given.saturating_add(if scanned.has_filters { allowance } else { 0 });
     if parts.saturating_mul(scanned.growth) > LARGEST_VALUE.max(parts) {
@@ -195,7 +196,7 @@ pub fn render(
     }
     let steps = (MOVED_BYTES / given.max(1)).clamp(LEAST_STEPS, MOST_STEPS);
     let engine = engine::engine(steps, allowance);
-    let context = Value::from_pairs(vars.iter().map(|(name, it)| (name.as_str(), to_engine(it))));
+    let context = Value::from_pairs(used().map(|(name, it)| (name.as_str(), to_engine(it))));
     let mut output = Output::default();
     let template =
         engine.template_from_str(text).map_err(|error| TemplateError::of(&error, text))?;

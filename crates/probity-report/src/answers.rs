@@ -45,7 +45,7 @@ pub(crate) fn each(
 impl<'a> Counted<'a> {
     fn new(lane: &'a Lane, answers: &'a [CaseRecord]) -> Self {
         let mut verdicts = Verdicts::default();
-        answers.iter().for_each(|it| verdicts.add(counted(lane, it)));
+        answers.iter().for_each(|it| verdicts.add(lane.judging.counted(it.verdict)));
         // A single answer that counts for itself is what it is.
         let verdict = of_case(&verdicts, lane.judging.min_pass);
         Self { verdict, answers, lane }
@@ -53,7 +53,8 @@ impl<'a> Counted<'a> {
 
     /// The answer that shows best what became of it.
     pub(crate) fn telling(&self) -> &'a CaseRecord {
-        let alike = self.answers.iter().find(|it| counted(self.lane, it) == self.verdict);
+        let alike =
+            self.answers.iter().find(|it| self.lane.judging.counted(it.verdict) == self.verdict);
         alike.unwrap_or(&self.answers[0])
     }
 
@@ -73,13 +74,5 @@ impl<'a> Counted<'a> {
                 Some(FailedCase { message: self.why(), ..FailedCase::of(self.telling())? })
             }
         }
-    }
-}
-
-/// The verdict on an answer as the lane counts it.
-fn counted(lane: &Lane, case: &CaseRecord) -> Verdict {
-    match case.verdict {
-        Verdict::Error if lane.judging.errors_as_failures => Verdict::Fail,
-        verdict @ (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided) => verdict,
     }
 }

@@ -17,7 +17,7 @@ use probity_core::{
 use probity_load::inputs;
 use serde::{Deserialize, Serialize};
 
-use crate::backend::{Ask, Reply};
+use crate::backend::{About, Ask, Reply};
 
 /// The format's version.
 const VERSION: u32 = 1;
@@ -35,6 +35,8 @@ struct Header {
 #[derive(Debug, Deserialize)]
 struct Entry {
     backend: String,
+    #[serde(default)]
+    case_id: String,
     #[serde(default)]
     repeat: u32,
     #[serde(flatten, with = "short")]
@@ -175,8 +177,11 @@ pub enum RecordingError {
 /// The answers of one backend, by what was asked.
 #[derive(Debug)]
 pub struct Replay {
+    answers: Vec<Result<Reply, CallError>>,
     /// By what was asked, and by the repeat.
-    answers: BTreeMap<(InputDigest, u32), Result<Reply, CallError>>,
+    by_request: BTreeMap<(InputDigest, u32), usize>,
+    /// The same, and by the case: what a server is sent may depend on more of it than the request.
+    by_case: BTreeMap<(InputDigest, u32, String), usize>,
     /// How many repeats there are.
     repeats: u32,
     model: Option<String>,
@@ -217,10 +222,17 @@ impl Replay {
     }
 
     fn of(entries: Vec<Entry>) -> Self {
-        let mut answers = BTreeMap::new();
+        let (mut answers, mut by_request) = (Vec::with_capacity(entries.len()), BTreeMap::new());
+        let (mut by_case, mut by_role) = (BTreeMap::new(), BTreeMap::new());
         let (mut model, mut repeats) = (None, 0);
-        for entry in entries {
-            let key = entry.request.digest("");
+        for (at, entry) in entries.into_iter().enumerate() {
+            let (key, repeat) = (entry.request.digest(""), entry.repeat);
+            by_request.entry((key, repeat)).or_insert(at);
+            // A case that asked several questions has their roles behind its id.
+            if let Some((case_id, _)) = entry.case_id.rsplit_once('/') {
+                by_role.entry((key, repeat, case_id.to_owned())).or_insert(at);
+            }
+            by_case.entry((key, repeat, entry.case_id)).or_insert(at);
             model = model.or_else(|| entry.model.clone());
             let answer = match (entry.reply, entry.error) {
                 (_, Some(error)) => Err(error),
@@ -238,10 +250,13 @@ impl Replay {
                     ..Reply::default()
                 }),
             };
-            repeats = repeats.max(entry.repeat.saturating_add(1));
-            answers.entry((key, entry.repeat)).or_insert(answer);
+            repeats = repeats.max(repeat.saturating_add(1));
+            answers.push(answer);
         }
-        Self { answers, repeats, model }
+        for (key, at) in by_role {
+            by_case.entry(key).or_insert(at);
+        }
+        Self { answers, by_request, by_case, repeats, model }
     }
 
     /// The model whose answers they are.
@@ -254,17 +269,20 @@ impl Replay {
         self.repeats
     }
 
-    /// The answer to a question. A repeat that was not recorded has none: another one's answer
-    /// would make statistics from copies.
+    /// The answer to a question: that of the same case, or else any. A repeat that was not recorded
+    /// has none: another one's answer would make statistics from copies.
     pub fn ask(&self, ask: &Ask<'_>) -> Result<Reply, CallError> {
         let key = ask.request.digest("");
-        self.answers.get(&(key, ask.repeat)).cloned().unwrap_or_else(|| {
-            let message = match (ask.repeat, self.answers.contains_key(&(key, 0))) {
-                (repeat, true) => format!("the recording has no repeat {} of it", repeat + 1),
-                (_, false) => "the recording has no answer to this prompt".to_owned(),
-            };
-            Err(CallError::new(ErrorKind::NotFound, message))
-        })
+        let of_case = |about: &About| self.by_case.get(&(key, ask.repeat, about.case.id.clone()));
+        let found = ask.about.and_then(of_case).or_else(|| self.by_request.get(&(key, ask.repeat)));
+        if let Some(at) = found {
+            return self.answers[*at].clone();
+        }
+        let message = match (ask.repeat, self.by_request.contains_key(&(key, 0))) {
+            (repeat, true) => format!("the recording has no repeat {} of it", repeat + 1),
+            (_, false) => "the recording has no answer to this prompt".to_owned(),
+        };
+        Err(CallError::new(ErrorKind::NotFound, message))
     }
 }
 
@@ -278,6 +296,10 @@ fn text_beside(reply: String, calls: &[ToolCall]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use probity_core::case::TestCase;
+
     use super::*;
 
     fn recording(lines: &str) -> Result<Replay, String> {
@@ -314,6 +336,24 @@ mod tests {
         assert_eq!(replay.repeats(), 2);
         assert_eq!(ask(Some("s"), 0).unwrap_err().kind, ErrorKind::Auth);
         assert_eq!(ask(Some("t"), 0).unwrap_err().kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_case_gets_its_own_answer_where_several_asked_the_same() {
+        let replay = recording(&format!(
+            "{HEADER}\n{}\n{}\n{}\n",
+            r#"{"backend":"x","case_id":"1/2","prompt":"p","reply":"of 1/2"}"#,
+            r#"{"backend":"x","case_id":"1","prompt":"p","reply":"of 1"}"#,
+            r#"{"backend":"x","case_id":"3/answer","prompt":"p","reply":"of 3"}"#,
+        ))
+        .unwrap();
+        let request = Request::new(None, "p");
+        for (id, reply) in [("1", "of 1"), ("1/2", "of 1/2"), ("3", "of 3"), ("4", "of 1/2")] {
+            let case = TestCase { id: id.to_owned(), ..TestCase::default() };
+            let about = About::new(Arc::new(case));
+            let ask = Ask { request: &request, repeat: 0, about: Some(&about) };
+            assert_eq!(replay.ask(&ask).unwrap().text, reply, "{id}");
+        }
     }
 
     #[test]

@@ -104,6 +104,15 @@ impl Redactor {
         }
     }
 
+    /// Keeps the value of a header out that stands in a suite, if it is likely a secret or one of
+    /// its words looks like a token. Other values, such as `application/json`, stand in many texts.
+    pub fn add_chosen_header(&mut self, name: &str, value: &str) {
+        if is_secret_name(name) {
+            self.add_header(value);
+        }
+        value.split_whitespace().filter(|word| is_token(word)).for_each(|word| self.add(word));
+    }
+
     /// The text without the secrets; it is only copied if there is one in it.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.forms.is_empty() {
@@ -466,6 +475,16 @@ mod tests {
         let mut redactor = Redactor::default();
         redactor.add_header("Bearer of-good-tidings");
         assert_eq!(redactor.clean("got of-good-tidings"), "got [redacted]");
+    }
+
+    #[test]
+    fn a_header_of_a_suite_is_one_if_it_looks_like_one() {
+        let mut redactor = Redactor::default();
+        redactor.add_chosen_header("accept", "application/json; charset=utf-8");
+        redactor.add_chosen_header("x-app", "Bearer 0123456789abcdef");
+        redactor.add_chosen_header("x-session", "my-session");
+        let text = "application/json, Bearer 0123456789abcdef, my-session";
+        assert_eq!(redactor.clean(text), "application/json, Bearer [redacted], [redacted]");
     }
 
     proptest::proptest! {

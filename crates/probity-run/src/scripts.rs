@@ -7,7 +7,7 @@ use std::{
 };
 
 use probity_grade::script::{Script, Scripts};
-use probity_load::{bounded, function::split_name, inputs};
+use probity_load::{bounded, function::split_name};
 use probity_script::{Limits, required, run};
 use serde_json::Value;
 
@@ -20,14 +20,26 @@ const ENDINGS: [&str; 3] = ["js", "cjs", "mjs"];
 /// Compiles JavaScript.
 #[derive(Debug)]
 pub struct JavaScript {
-    /// Where paths start from.
-    folder: PathBuf,
+    /// Where paths start from: the first of them that has the file.
+    folders: Vec<PathBuf>,
 }
 
 impl JavaScript {
     /// For the scripts of a suite in a folder.
     pub fn of(folder: &Path) -> Arc<Self> {
-        Arc::new(Self { folder: folder.to_owned() })
+        Self::of_any([folder.to_owned()])
+    }
+
+    /// For scripts that are looked for in several folders, one after the other.
+    pub fn of_any(folders: impl IntoIterator<Item = PathBuf>) -> Arc<Self> {
+        Arc::new(Self { folders: folders.into_iter().collect() })
+    }
+
+    /// The folder that a path starts from.
+    fn folder_of(&self, path: &str) -> &Path {
+        let has_file = |folder: &&PathBuf| folder.join(path).is_file();
+        let found = self.folders.iter().find(has_file).or(self.folders.first());
+        found.map_or(Path::new(""), PathBuf::as_path)
     }
 }
 
@@ -37,7 +49,7 @@ impl Scripts for JavaScript {
             None => probity_script::Script::inline(source),
             Some(named) => {
                 let (path, wanted) = split_name(named);
-                let files = read_files(&self.folder, path)?;
+                let files = read_files(self.folder_of(path), path)?;
                 probity_script::Script::files(&files.texts, &files.entry, wanted)
             }
         };
@@ -49,9 +61,7 @@ impl Scripts for JavaScript {
 
     fn check_file(&self, named: &str) -> Result<(), String> {
         let (path, _) = split_name(named);
-        let found = bounded::find_named(&self.folder, path);
-        // Who is asked reads it, in another process.
-        let found = found.inspect(|it| inputs::note(it));
+        let found = bounded::find_named(self.folder_of(path), path);
         found.map(drop).map_err(|error| format!("`{path}` cannot be used: {error}"))
     }
 }

@@ -4,6 +4,7 @@ use probity_core::{
     classification::{Classification, Verdict},
     consistency::{Answer, Asked},
     metrics::Verdicts,
+    record::Judging,
 };
 use rusqlite::{Row, Rows, Statement};
 
@@ -86,14 +87,13 @@ impl Reader {
 struct Cases<'s> {
     rows: Rows<'s>,
     next: Option<(String, Verdict)>,
-    errors_as_failures: bool,
+    judging: &'s Judging,
 }
 
 impl<'s> Cases<'s> {
-    fn open(statement: &'s mut Statement<'_>, lane: &LaneView) -> rusqlite::Result<Self> {
+    fn open(statement: &'s mut Statement<'_>, lane: &'s LaneView) -> rusqlite::Result<Self> {
         let rows = statement.query([lane.row])?;
-        let errors_as_failures = lane.lane.judging.errors_as_failures;
-        let mut cases = Self { rows, next: None, errors_as_failures };
+        let mut cases = Self { rows, next: None, judging: &lane.lane.judging };
         cases.next = cases.next_result()?;
         Ok(cases)
     }
@@ -101,9 +101,7 @@ impl<'s> Cases<'s> {
     fn next_result(&mut self) -> rusqlite::Result<Option<(String, Verdict)>> {
         let Some(row) = self.rows.next()? else { return Ok(None) };
         let Name(verdict) = row.get(1)?;
-        let is_failure = self.errors_as_failures && verdict == Verdict::Error;
-        let verdict = if is_failure { Verdict::Fail } else { verdict };
-        Ok(Some((row.get(0)?, verdict)))
+        Ok(Some((row.get(0)?, self.judging.counted(verdict))))
     }
 
     fn next_case(&mut self) -> rusqlite::Result<Option<(String, Verdicts)>> {

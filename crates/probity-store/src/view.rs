@@ -4,7 +4,6 @@ use std::io;
 
 use probity_core::{
     case_outcome::CaseOutcomes,
-    classification::Verdict,
     metrics::{Fold, Metrics, ResultFacts},
     record::{CaseRecord, Lane, LaneStatus},
     score::Score,
@@ -67,7 +66,7 @@ impl Reader {
     /// The figures of a lane.
     pub fn metrics(&self, lane: &LaneView) -> Result<Metrics, StoreError> {
         let mut fold = Fold::new(&lane.lane.judging);
-        self.facts(lane, |facts| fold.add(facts))?;
+        self.read_facts(lane, Opinions::of(lane), |facts| fold.add(facts))?;
         Ok(fold.finish())
     }
 
@@ -75,20 +74,22 @@ impl Reader {
     pub fn case_outcomes(&self, lane: &LaneView) -> Result<CaseOutcomes, StoreError> {
         let min_pass = lane.lane.judging.min_pass;
         let mut outcomes = CaseOutcomes { min_pass, ..CaseOutcomes::default() };
-        let errors_as_failures = lane.lane.judging.errors_as_failures;
-        self.facts(lane, |mut facts| {
-            if errors_as_failures && facts.verdict == Verdict::Error {
-                facts.verdict = Verdict::Fail;
-            }
+        self.read_facts(lane, Opinions::LeftOut, |mut facts| {
+            facts.verdict = lane.lane.judging.counted(facts.verdict);
             outcomes.add(facts);
         })?;
         Ok(outcomes)
     }
 
     /// The results of a lane without their texts, in the order of their ids.
-    pub fn facts(
+    pub fn facts(&self, lane: &LaneView, each: impl FnMut(ResultFacts)) -> Result<(), StoreError> {
+        self.read_facts(lane, Opinions::of(lane), each)
+    }
+
+    fn read_facts(
         &self,
         lane: &LaneView,
+        opinions: Opinions,
         mut each: impl FnMut(ResultFacts),
     ) -> Result<(), StoreError> {
         let mut read = || {
@@ -102,7 +103,7 @@ impl Reader {
                 "SELECT s.result, {names} FROM results r JOIN scores s ON s.result = r.id
                  WHERE r.lane = ? AND r.stale = 0 ORDER BY r.case_id, r.repeat, s.place"
             ))?;
-            let mut rows = statement.query((lane.lane.judge.is_some(), lane.row))?;
+            let mut rows = statement.query((opinions == Opinions::Read, lane.row))?;
             // Both come in the same order.
             let mut scores = of_scores.query([lane.row])?;
             let mut next = next_score(&mut scores)?;
@@ -117,6 +118,20 @@ impl Reader {
             Ok(())
         };
         read().map_err(StoreError::Read)
+    }
+}
+
+/// Whether the opinions of judges are read along with results. They stand in large texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opinions {
+    Read,
+    LeftOut,
+}
+
+impl Opinions {
+    /// Those of a lane that has a judge.
+    fn of(lane: &LaneView) -> Self {
+        if lane.lane.judge.is_some() { Self::Read } else { Self::LeftOut }
     }
 }
 

@@ -27,7 +27,9 @@ pub(crate) fn render(problem: &Problem) -> String {
         (Some(place), Some(shown)) if counts_otherwise(place, shown) => {
             // The renderer would count the columns of what is shown of the line.
             let at = Origin::path(&*file).line(place.line).char_column(place.column);
-            title.element(at).element(snippet(shown))
+            let title = title.element(at);
+            // Of a line that must not be shown there is nothing.
+            if shown.source.is_empty() { title } else { title.element(snippet(shown)) }
         }
         (Some(_), Some(shown)) => title.element(snippet(shown).path(&*file)),
         (None, _) | (_, None) => title.element(Origin::path(&*file)),

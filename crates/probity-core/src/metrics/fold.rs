@@ -76,10 +76,8 @@ impl<'j> Fold<'j> {
             if let Some(category) = &outcome.category {
                 self.metrics.categories.entry(category.clone()).or_default().unjudged += 1;
             }
-            if self.judging.errors_as_failures {
-                outcome.verdict = Verdict::Fail;
-            }
         }
+        outcome.verdict = self.judging.counted(outcome.verdict);
         self.count(&outcome);
         outcome.judged.drain(..).for_each(|it| self.judges.add(&it));
         if let Some(evidence) = &outcome.evidence {

@@ -17,8 +17,8 @@ const LONGEST_ID: usize = 128;
 const WORDS: usize = 6;
 /// How many characters of each word.
 const LONGEST_WORD: usize = 16;
-/// Digits of the digest in an id.
-const DIGITS: usize = 8;
+/// Digits of the digest in an id: a million prompts that begin alike still have an id each.
+const DIGITS: usize = 16;
 
 /// The id that a case states, if it can be used.
 pub(super) fn stated(fields: &mut Fields<'_, '_>) -> Option<String> {
@@ -84,7 +84,9 @@ fn slug(text: &str) -> String {
     let mut slug = String::new();
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
     for word in words.take(WORDS) {
-        slug.extend(word.chars().take(LONGEST_WORD).flat_map(char::to_lowercase));
+        let lower = word.chars().take(LONGEST_WORD).flat_map(char::to_lowercase);
+        // `İ` becomes two characters, of which the second is no letter.
+        slug.extend(lower.filter(|c| c.is_alphanumeric()));
         slug.push('-');
     }
     slug

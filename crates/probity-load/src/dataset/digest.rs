@@ -38,9 +38,13 @@ pub struct DigestBuilder {
 }
 
 impl DigestBuilder {
-    /// Adds one case. Its notes and its license do not count: they change nothing that is evaluated.
+    /// Adds one case.
     pub fn add(&mut self, case: &TestCase) {
-        let hash = blake3::hash(canonical_form(case).as_bytes());
+        self.add_digest(CaseDigest::of(case));
+    }
+
+    /// Adds a case by its digest.
+    pub(super) fn add_digest(&mut self, CaseDigest(hash): CaseDigest) {
         let mut carry = false;
         for (limb, bytes) in self.sum.iter_mut().zip(hash.as_bytes().chunks_exact(8)) {
             let mut word = [0; 8];
@@ -60,6 +64,17 @@ impl DigestBuilder {
             hasher.update(&limb.to_le_bytes());
         }
         Digest(*hasher.finalize().as_bytes())
+    }
+}
+
+/// What one case is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CaseDigest(blake3::Hash);
+
+impl CaseDigest {
+    /// Its notes and its license do not count: they change nothing that is evaluated.
+    pub(super) fn of(case: &TestCase) -> Self {
+        Self(blake3::hash(canonical_form(case).as_bytes()))
     }
 }
 

@@ -10,7 +10,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    CaseAt, Completion, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary, display_name,
+    CaseAt, Completion, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary,
+    digest::CaseDigest, display_name,
 };
 use crate::{
     bounded,
@@ -253,11 +254,14 @@ impl<'a> Intake<'a> {
         if let Some(id) = &id {
             self.check_unique(id, source, node, &mut findings);
         }
+        let mut digest = None;
         if let Some(case) = &mut case {
             if case.license.is_none() {
                 case.license.clone_from(&self.license);
             }
             self.load_schemas(case, node, &mut findings);
+            // What a runner adds is no part of the dataset.
+            digest = Some(CaseDigest::of(case));
             (self.complete)(case);
             check_results(case, node, &mut findings);
             if self.ids.is_some() {
@@ -271,9 +275,9 @@ impl<'a> Intake<'a> {
         }
         let usable = !findings.any_error();
         self.findings(source, findings, id.as_deref());
-        if let Some(case) = case.filter(|_| usable) {
+        if let Some((case, digest)) = case.zip(digest).filter(|_| usable) {
             self.summary.cases += 1;
-            self.digest.add(&case);
+            self.digest.add_digest(digest);
             let line = source.line(node.span.start);
             (self.sink)(Item::Case(Box::new(CaseAt { case, line })));
         }

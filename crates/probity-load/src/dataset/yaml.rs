@@ -4,7 +4,10 @@
 //! the places are. Scalars are read by YAML 1.2's core schema: `yes` and `on` are
 //! text, as in JSON.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
@@ -137,11 +140,16 @@ impl<'t> Builder<'t> {
     ) -> Result<Node, YamlError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut merged: Vec<Entry> = Vec::new();
+        let mut merged_keys: BTreeSet<String> = BTreeSet::new();
         loop {
             let (event, key_span) = match next(events)? {
                 Some((Event::MappingEnd, end)) => {
-                    merged.retain(|entry| entries.iter().all(|own| own.key != entry.key));
-                    entries.append(&mut merged);
+                    if !merged.is_empty() {
+                        let own: BTreeSet<&str> =
+                            entries.iter().map(|it| it.key.as_str()).collect();
+                        merged.retain(|entry| !own.contains(entry.key.as_str()));
+                        entries.append(&mut merged);
+                    }
                     let span = self.between(start, &end);
                     let value = NodeValue::Object(entries);
                     return Ok(self.anchored(anchor, Node { span, value }));
@@ -161,7 +169,7 @@ impl<'t> Builder<'t> {
                 Some(_) if plain_merge => {
                     for entry in merge_source(node)? {
                         // Of several tables, the first counts.
-                        if merged.iter().all(|it| it.key != entry.key) {
+                        if merged_keys.insert(entry.key.clone()) {
                             merged.push(entry);
                         }
                     }
@@ -252,4 +260,20 @@ fn number(text: &str) -> Option<String> {
     }
     let spelled = format!("{sign}{digits}");
     spelled.parse::<serde_json::Number>().ok().map(|_| spelled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_tables_are_merged_in_no_time() {
+        let names =
+            |prefix: &str| (0..50_000).map(|at| format!("  {prefix}{at}: 1\n")).collect::<String>();
+        let text = format!("a: &a\n{}b:\n  <<: *a\n  a7: 2\n{}", names("a"), names("b"));
+        let root = parse(&text).unwrap();
+        let merged = root.get("b").unwrap();
+        assert_eq!(merged.entries().len(), 100_000);
+        assert_eq!(merged.get("a7").unwrap().value, NodeValue::Number("2".to_owned()));
+    }
 }

@@ -186,6 +186,24 @@ tests:
 }
 
 #[test]
+fn an_assertion_that_means_something_else_is_left_out() {
+    let config = r#"
+prompts: ["Is {{x}} blue?"]
+tests:
+  - description: sky
+    vars: { x: sky }
+    assert: [{ type: answer-relevance, threshold: 0.8 }, { type: factuality, value: it is }]
+"#;
+    let told = imported(Origin::Promptfoo, "promptfooconfig.yaml", config, None);
+    assert!(
+        told.contains("sky: assertion `answer-relevance` is not supported: left out"),
+        "{told}"
+    );
+    assert!(!told.contains(r#""type":"answer-relevance""#), "{told}");
+    assert!(told.contains(r#""type":"factuality""#), "{told}");
+}
+
+#[test]
 fn promptfoo_tables() {
     let csv = concat!(
         "question,__expected,__expected2,__description,__metadata:kind,__config:__expected:threshold\n",

@@ -1,6 +1,7 @@
 //! Backends: what can be asked.
 
 mod custom;
+mod keys;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ use probity_core::{
 };
 
 pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
+pub(super) use keys::{KEY_IN_FILE, may_hold_key};
+use keys::{is_key, refuse_keys};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
@@ -276,35 +279,38 @@ pub(super) fn decode(node: &Node, findings: &mut Findings) -> Vec<BackendConfig>
         .collect()
 }
 
+/// The fields of all backends but those of kind `http`.
+const KNOWN: &[&str] = &[
+    "kind",
+    "base_url",
+    "model",
+    "api_key_env",
+    "headers_env",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "logprobs",
+    "response_format",
+    "extra_body",
+    "stream",
+    "max_concurrency",
+    "timeout",
+    "price",
+    "command",
+    "transport",
+    "output",
+    "output_pointer",
+    "env",
+    "file",
+    "config",
+];
+
 fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<BackendConfig> {
-    const KNOWN: &[&str] = &[
-        "kind",
-        "base_url",
-        "model",
-        "api_key_env",
-        "headers_env",
-        "temperature",
-        "top_p",
-        "max_tokens",
-        "seed",
-        "stop",
-        "logprobs",
-        "response_format",
-        "extra_body",
-        "stream",
-        "max_concurrency",
-        "timeout",
-        "price",
-        "command",
-        "transport",
-        "output",
-        "output_pointer",
-        "env",
-        "file",
-        "config",
-    ];
     refuse_keys(node, findings);
-    let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).chain(KEYS).copied().collect();
+    let keys = node.entries().iter().map(|it| it.key.as_str()).filter(|name| is_key(name));
+    let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).copied().chain(keys).collect();
     let mut fields = Fields::new(node, "a backend", &known, findings)?;
     let kinds = BackendKind::ALL.map(BackendKind::as_str);
     if fields.get("kind").is_none() {
@@ -360,7 +366,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     let has = |key: &str| match key {
         "command" => !config.command.is_empty(),
         "file" => config.file.is_some(),
-        "url" => node.get("url").is_some(),
+        "url" => fields.get("url").is_some(),
         _ => config.model.is_some(),
     };
     let missing = config.kind.needs().filter(|key| !has(key));
@@ -371,19 +377,22 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
     }
     let kind = config.kind;
     let foreign = FOREIGN.iter().filter(|(_, is_own)| !is_own(kind)).flat_map(|(keys, _)| *keys);
-    for key in foreign.filter(|key| node.get(key).is_some()) {
+    for key in foreign {
+        if fields.get(key).is_none() {
+            continue;
+        }
         let (span, kind) = (fields.span(key), config.kind.as_str());
         let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
-    custom::check(config, node, fields);
+    custom::check(config, fields);
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
         let help = "remove `#` and everything after it; in a password, write `%23`".to_owned();
         fields.findings().error_with_help("bad-url", &span, message, help);
     }
-    if let Some(extra) = node.get("extra_body") {
+    if let Some(extra) = fields.get("extra_body") {
         check_extra_body(config, extra, fields.findings());
     }
 }
@@ -473,35 +482,10 @@ const FOREIGN: &[(&[&str], OfKind)] = &[
     (&["stream"], |kind| matches!(kind.way(), Way::Server)),
 ];
 
-/// Names under which people put keys.
-const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];
-/// The problem of a key in a file; its source line is not shown.
-pub(super) const KEY_IN_FILE: &str = "key-in-file";
-
 /// Whether a name can be shown as it is.
 pub(super) fn is_plain(name: &str) -> bool {
     let direction = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
     !name.contains(|c: char| c.is_control() || direction(c))
-}
-
-/// A key in a file is a key in a repository.
-fn refuse_keys(node: &Node, findings: &mut Findings) {
-    for entry in node.entries().iter().filter(|it| KEYS.contains(&it.key.as_str())) {
-        let message = "a key has no place in a suite file".to_owned();
-        let help = "put it into a variable, and name that with `api_key_env`".to_owned();
-        findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
-    }
-    let is_name = |text: &str| {
-        !text.starts_with(|c: char| c.is_ascii_digit())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    for entry in node.entries().iter().filter(|it| it.key == "api_key_env") {
-        if entry.node.as_str().is_some_and(|text| !is_name(text)) {
-            let message = "`api_key_env` is not the name of a variable".to_owned();
-            let help = "name the variable that holds the key, not the key".to_owned();
-            findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
-        }
-    }
 }
 
 /// A limit of time, of a backend or of a runner.

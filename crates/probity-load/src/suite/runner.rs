@@ -354,11 +354,11 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         "command",
     ];
     let own = kind.spec().keys;
-    let is_missing = |key: &str| {
-        let value = node.get(key).map(|it| &it.value);
-        value.is_none_or(|it| matches!(it, NodeValue::Array(items) if items.is_empty()))
-    };
-    for key in NEEDED.iter().filter(|key| own.contains(key) && is_missing(key)) {
+    let is_empty = |it: &Node| matches!(&it.value, NodeValue::Array(items) if items.is_empty());
+    for key in NEEDED.iter().filter(|key| own.contains(key)) {
+        if !fields.get(key).is_none_or(is_empty) {
+            continue;
+        }
         let message = format!("field `{key}` is missing");
         let help = match *key {
             "skills" => "name the folder of the skills",
@@ -371,7 +371,10 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     let (completes, about_cases) = (own.contains(&"assert"), defaults::KEYS.iter());
     let unknown = OF_SOME.iter().filter(|key| !own.contains(key));
     let unknown = unknown.chain(about_cases.filter(|_| !completes));
-    for key in unknown.filter(|key| node.get(key).is_some()) {
+    for key in unknown {
+        if fields.get(key).is_none() {
+            continue;
+        }
         let span = fields.span(key);
         let message = format!("a runner of kind `{}` has no `{key}`", kind.as_str());
         fields.findings().error("unknown-field", &span, message);
@@ -472,17 +475,18 @@ pub(super) fn only_helpers<'a>(
     if only.len() < backends.len() { only } else { Vec::new() }
 }
 
-/// The texts of all lists of a name.
+/// The texts of all lists of a name. One text is a list of one.
 fn lists<'n>(items: &'n [Node], key: &'static str) -> impl Iterator<Item = &'n str> {
-    let lists = items.iter().filter_map(move |it| match &it.get(key)?.value {
-        NodeValue::Array(names) => Some(names.iter()),
+    let lists = items.iter().filter_map(move |it| it.get(key));
+    let texts = lists.flat_map(|list| match &list.value {
+        NodeValue::Array(names) => names.as_slice(),
         NodeValue::Null
         | NodeValue::Bool(_)
         | NodeValue::Number(_)
         | NodeValue::String(_)
-        | NodeValue::Object(_) => None,
+        | NodeValue::Object(_) => std::slice::from_ref(list),
     });
-    lists.flatten().filter_map(Node::as_str)
+    texts.filter_map(Node::as_str)
 }
 
 /// The backends that a runner names; if it names none, all that are there for more than to help.

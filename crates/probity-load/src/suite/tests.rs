@@ -111,3 +111,53 @@ kind = "dance"
     ]
     "#);
 }
+
+/// Everything that problems with a suite say and show.
+fn told(file: &str, text: &str) -> String {
+    let (suite, problems) = Suite::parse(text, &file.into(), Path::new(""), &|_| Vec::new());
+    assert!(suite.is_none(), "{text}");
+    serde_json::to_string(&problems).unwrap()
+}
+
+#[test]
+fn no_problem_shows_a_key() {
+    let files = [
+        ("s.toml", "[backends]\nc = { kind = \"openai\", api_key = \"sk-123\" }"),
+        ("s.toml", "[backends]\nc = { kind = \"openai\", token = 77123, api_key = \"x\" }"),
+        ("s.toml", "[backends.c]\nkind = \"openai\"\napi_key = \"sk-123"),
+        ("s.toml", "[backends.c]\nmodel = \"m\"\n\"apikey\" = \"sk-123\" kind = \"openai\""),
+        ("s.yaml", "backends: { c: { kind: openai, api_key: sk-123 } }"),
+        ("s.yaml", "backends:\n  c:\n    api_key: sk-123\n    kind: openai"),
+        ("s.yaml", "backends:\n  c:\n    api_key: sk-123\n    api_key: sk-123"),
+        ("s.yaml", "backends:\n  c: { kind: openai, model: m, api_key: sk-123"),
+        ("s.toml", "[backends.c]\nkind = \"vllm\"\nheaders_env = { x-a = \"Bearer sk-123\" }"),
+    ];
+    for (file, text) in files {
+        let told = told(file, text);
+        assert!(!told.contains("123"), "{text}\n{told}");
+    }
+}
+
+#[test]
+fn a_field_that_is_empty_is_not_there() {
+    let told = |text: &str| told("s.yaml", text);
+    let backend = told("backends: { x: { kind: http, url: } }");
+    assert!(backend.contains("backend `x` of kind `http` needs `url`"), "{backend}");
+    let runner = told("runners: [{ name: r, dataset: }]");
+    assert!(runner.contains("field `dataset` is missing"), "{runner}");
+    let text = "backends: { x: { kind: echo, url: , command: , extra_body: } }\n\
+                runners: [{ name: r, dataset: c.jsonl, skills: }]";
+    let (suite, problems) = Suite::parse(text, &"s.yaml".into(), Path::new(""), &|_| Vec::new());
+    assert!(suite.is_some(), "{problems:?}");
+}
+
+#[test]
+fn a_judge_is_no_subject_however_it_is_named() {
+    let backends = "[backends.a]\nkind = \"echo\"\n[backends.b]\nkind = \"echo\"\n";
+    for judge in ["judge = \"b\"", "judges = \"b\"", "judges = [\"b\"]"] {
+        let text = format!("{backends}[[runners]]\nname = \"r\"\ndataset = \"c.jsonl\"\n{judge}");
+        let (suite, problems) = parse(&text);
+        assert_eq!(problems, [""; 0]);
+        assert_eq!(suite.unwrap().runners[0].backends, ["a"], "{judge}");
+    }
+}

@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use super::rules;
 use crate::{
     cli::ClassifyArgs,
     exit::Exit,
@@ -26,7 +27,10 @@ pub(super) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<Exit, Failur
         [Some(&args.input), args.suite.as_ref(), args.output.as_ref(), args.summary.as_ref()];
     let named: Vec<&Path> = named.into_iter().flatten().map(PathBuf::as_path).collect();
     refuse_same_file(&named)?;
-    let rules = super::rules::load(args.suite.as_deref(), printer)?;
+    let rules = match &args.suite {
+        Some(suite) => rules::load(Some(suite), printer)?,
+        None => rules::without_suite(args.input.parent()),
+    };
     let input = open_input(&args.input)?;
     let settings = pipeline::Settings {
         rules: &rules,

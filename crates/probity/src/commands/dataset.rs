@@ -40,7 +40,7 @@ pub(super) fn run(command: DatasetCommand, printer: &Printer) -> Result<Exit, Fa
 
 /// Reads datasets with their criteria compiled, as a run would.
 fn read_checked(files: &[PathBuf], sink: &mut dyn FnMut(Item)) -> Summary {
-    let rules = rules::without_suite(Path::new(""));
+    let rules = rules::without_suite(files.iter().filter_map(|it| it.parent()));
     let compiler = std::cell::RefCell::new(Compiler::new(&rules));
     let check = |case: &TestCase| -> Vec<CriteriaProblem> {
         let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();

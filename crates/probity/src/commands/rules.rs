@@ -1,6 +1,6 @@
 //! Loads the rules of judging from a suite file, for every command that judges.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use probity_grade::{Rules, command::ShellRules};
 use probity_load::suite::Suite;
@@ -13,13 +13,15 @@ use crate::{failure::Failure, printer::Printer};
 pub(super) fn load(path: Option<&Path>, printer: &Printer) -> Result<Rules, Failure> {
     match path {
         Some(path) => read(path, &Reading::strict(printer)).map(|(_, rules)| rules),
-        None => Ok(without_suite(Path::new(""))),
+        None => Ok(without_suite([])),
     }
 }
 
-/// The rules that come with the program, with scripts of a folder.
-pub(super) fn without_suite(folder: &Path) -> Rules {
-    Rules::default().with_scripts(JavaScript::of(folder))
+/// The rules that come with the program. Scripts are looked for in some folders, and then in the
+/// working directory.
+pub(super) fn without_suite<'f>(folders: impl IntoIterator<Item = &'f Path>) -> Rules {
+    let folders = folders.into_iter().map(Path::to_owned);
+    Rules::default().with_scripts(JavaScript::of_any(folders.chain([PathBuf::new()])))
 }
 
 /// What a suite says, for commands that need none of its rules compiled.

@@ -90,29 +90,56 @@ fn a_runner_about_skills_has_no_assertions() {
 #[test]
 fn shuffled_choices_are_asked_judged_and_judged_again() {
     let server = FakeServer::start(Script::default());
+    // The prompt is the text of the choice whose letter the server answers with.
     let cases: Vec<Value> = (0..20)
         .map(|at| {
-            json!({ "id": format!("case-{at}"), "prompt": "Which is it?", "expected_response": "A",
-                    "choices": ["right", "wrong", "false", "untrue"] })
+            let (prompt, keys) = match at % 2 {
+                0 => ("right", json!("A")),
+                _ => ("true", json!(["A", "C"])),
+            };
+            json!({ "id": format!("case-{at}"), "prompt": prompt, "expected_response": keys,
+                    "choices": ["right", "wrong", "true", "untrue"] })
         })
         .collect();
     let project = project(&server, "", &cases);
     let suite = project.read("probity.toml").replace(
-        "{{ greeting }} {{ name }}: {{ prompt }}",
-        "{% for it in choices %}{% if it == 'right' %}Return the number {{ loop.index }}{% endif %}{% endfor %}",
+        "\"{{ greeting }} {{ name }}: {{ prompt }}\"",
+        "'{% for it in choices %}{% if it == prompt %}Return {{ \"ABCD\"[loop.index0] }}{% endif %}{% endfor %}'",
     );
     let seeded =
         |seed: u64| suite.replace("match = \"icontains\"", &format!("shuffle_choices = {seed}"));
     std::fs::write(project.path("probity.toml"), seeded(1)).unwrap();
     run(&project, &[]).expect(0, &[("N_CASES", "20")]);
-    let letters: std::collections::BTreeSet<String> = stored(&project)
-        .iter()
-        .map(|it| it["case"]["expected_response"].as_str().unwrap().to_owned())
-        .collect();
-    assert!(letters.len() > 2, "{letters:?}");
-    // The order of before is that of the replies.
+    let letters: std::collections::BTreeSet<String> =
+        stored(&project).iter().map(|it| it["case"]["expected_response"].to_string()).collect();
+    assert!(letters.len() > 4, "{letters:?}");
     let before = verdicts(&project);
+    assert!(before.iter().all(|(_, verdict)| verdict == "pass"), "{before:?}");
+    // The order of before is that of the replies.
     std::fs::write(project.path("probity.toml"), seeded(2)).unwrap();
     assert!(project.shown(&["rescore"]).contains(": 0 flipped"));
     assert_eq!(verdicts(&project), before);
+}
+
+#[test]
+fn runs_that_differ_in_what_the_runner_adds_are_compared() {
+    let server = FakeServer::start(Script::default());
+    let case = json!({ "id": "a", "prompt": "Return the number 7", "expected_response": "7" });
+    let project = project(&server, "", &[case]);
+    let digest = |project: &Project| {
+        project.run(&["report", "latest", "-o", "result.json"]);
+        let result: Value = serde_json::from_str(&project.read("result.json")).unwrap();
+        result["dataset_digest"].as_str().unwrap().to_owned()
+    };
+    run(&project, &[]).expect(0, &[("N_CASES", "1")]);
+    let before = digest(&project);
+    let suite = project.read("probity.toml");
+    let more = "assert = [{ type = \"not-contains\", value = \"7\" }]\nshuffle_choices = 3\n";
+    let project = project.file("probity.toml", suite + more);
+    let ran = run(&project, &[]);
+    assert!(ran.err.contains("1 newly failing"), "{}", ran.err);
+    assert_eq!(digest(&project), before);
+    // It is the dataset that was validated, too.
+    let validated = project.shown(&["dataset", "validate", "cases.jsonl", "--json"]);
+    assert!(validated.contains(&before), "{validated}");
 }

@@ -105,6 +105,48 @@ fn values_of_variables_are_kept_nowhere() {
     assert_eq!(line["url"], format!("{}/v1/chat/completions?team=[redacted]", server.url()));
 }
 
+#[test]
+fn a_replay_gives_each_case_its_own_answer() {
+    let server = FakeServer::start(Script::default());
+    let suite = SUITE.replace(
+        "messages = \"{{ messages }}\"",
+        "messages = [{ role = \"user\", content = \"{{ id }}\" }]",
+    );
+    let case = |id: &str| json!({ "id": id, "prompt": "p", "expected_response": id, "prompt_vars": { "team": "t" } });
+    let cases = [case("a"), case("b")].map(|it| it.to_string()).join("\n");
+    let project = project_with(&server, &suite, "").file("cases.jsonl", cases);
+    run(&project, &["--record", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "2")]);
+    run(&project, &["--replay", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "0")]);
+    let verdicts: Vec<Value> = stored(&project).iter().map(|it| it["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["pass", "pass"]);
+}
+
+#[test]
+fn a_token_in_a_header_of_the_suite_is_not_kept() {
+    let token = "app-0123456789abcdef";
+    let echoed = format!("application/json {token}");
+    let body = json!({ "choices": [{ "message": { "content": echoed } }] });
+    let server = FakeServer::start(Script::always(raw(&body.to_string())));
+    let headers = format!("headers = {{ x-app = \"{token}\", accept = \"application/json\" }}");
+    let suite = SUITE.replace("headers = {", "x-headers = {");
+    let project = project_with(&server, &suite, &headers);
+    run(&project, &["--limit", "1"]);
+    assert_eq!(server.seen().last[0].headers["x-app"], token);
+    assert_eq!(stored(&project).remove(0)["raw_response"], "application/json [redacted]");
+}
+
+#[test]
+fn a_header_for_a_key_takes_it_from_a_variable() {
+    for name in ["apikey", "api_key", "X-Api-Key", "X-Auth", "auth_tokens", "Cookie", "APP.SECRET"]
+    {
+        let suite = format!(
+            "[backends.a]\nkind = \"http\"\nurl = \"http://h\"\nheaders = {{ \"{name}\" = \"sk-1\" }}"
+        );
+        let shown = Project::new().file("probity.toml", suite).shown(&["run"]);
+        assert!(shown.contains("error[key-in-file]") && !shown.contains("sk-1"), "{shown}");
+    }
+}
+
 fn error_of(answer: Answer) -> Value {
     let server = FakeServer::start(Script::always(answer));
     let project = project(&server);

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use probity_testkit::{FakeServer, Script};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::project::Project;
 
@@ -67,9 +67,9 @@ fn an_id_is_made_of_what_is_asked_and_of_nothing_else() {
         .file("other.yaml", YAML.replace("Île-de-France", "France"));
     let of_lines = ids(&project, "cases.jsonl");
     assert_snapshot!(of_lines.join("\n"), @r"
-    what-is-the-capital-of-île-d0f4804c
-    say-hello-1f18061f
-    f8e1374c
+    what-is-the-capital-of-île-d0f4804c48998087
+    say-hello-1f18061ffafc5254
+    f8e1374c0961a863
     ");
     assert_eq!(ids(&project, "cases.toml"), ["first", &of_lines[0]]);
     assert_eq!(ids(&project, "cases.yaml"), [of_lines[0].as_str()]);
@@ -79,6 +79,21 @@ fn an_id_is_made_of_what_is_asked_and_of_nothing_else() {
     out(&project, &["dataset", "convert", "cases.jsonl", "kept.toml"]);
     assert_eq!(project.read("kept.toml").matches("\nid = ").count(), 3);
     assert_eq!(ids(&project, "kept.toml"), of_lines);
+}
+
+#[test]
+fn a_made_id_is_a_valid_one() {
+    let case = |at: u32| {
+        let prompt = format!("İstanbul'da saat kaç, {at}. kez?");
+        json!({ "prompt": prompt, "expected_response": "x" }).to_string()
+    };
+    let lines: Vec<String> = (0..20).map(case).collect();
+    let project = Project::new().file("cases.jsonl", lines.join("\n"));
+    let made = ids(&project, "cases.jsonl");
+    assert!(made.iter().all(|id| id.starts_with("istanbul-da-saat-kaç-")), "{made:?}");
+    let digits = |id: &String| id.rsplit('-').next().unwrap().len();
+    assert!(made.iter().all(|id| digits(id) == 16), "{made:?}");
+    out(&project, &["dataset", "validate", "written.jsonl"]);
 }
 
 #[test]
@@ -116,7 +131,7 @@ fn two_cases_that_ask_the_same_need_an_id() {
     --- out
     same.jsonl: not ok, 1 case, 1 error
     --- err
-    error[duplicate-id]: id `say-a-d4651609`, made of what is asked, is already taken (case `say-a-d4651609`)
+    error[duplicate-id]: id `say-a-d4651609cf93a932`, made of what is asked, is already taken (case `say-a-d4651609cf93a932`)
      --> same.jsonl:2:1
       |
     2 | {"prompt": "Say a", "expected_response": "b"}

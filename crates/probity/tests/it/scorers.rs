@@ -538,3 +538,28 @@ fn code_of_a_dataset_is_run_only_where_the_suite_allows_it() {
     assert!(shown.starts_with("exit 0") || shown.starts_with("exit 1"), "{shown}");
     assert!(!project.path("ran").exists());
 }
+
+#[test]
+fn a_dataset_is_sound_wherever_the_program_is_started() {
+    let server = FakeServer::start(Script::default());
+    let case = json!({ "id": "a", "prompt": "p",
+                       "assert": [{ "type": "javascript", "value": "file://lib/s.js" }] });
+    let suite = format!(
+        "[backends.b]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n\
+         [[runners]]\nname = \"r\"\ndataset = \"c.jsonl\"\n",
+        server.url()
+    );
+    let project = Project::new()
+        .file("sub/probity.toml", suite)
+        .file("sub/c.jsonl", case.to_string())
+        .file("sub/lib/s.js", "module.exports = () => true;");
+    let code = |words: &[&str]| project.run(words).status.code();
+    assert_eq!(code(&["run", "sub/probity.toml"]), Some(0));
+    assert_eq!(code(&["dataset", "validate", "sub/c.jsonl"]), Some(0));
+    project.run(&["report", "latest", "-o", "sub/all.jsonl"]);
+    let again = project.run(&["classify", "sub/all.jsonl"]);
+    let again = String::from_utf8(again.stdout).unwrap();
+    assert!(again.contains("\"verdict\":\"pass\""), "{again}");
+    std::fs::remove_file(project.path("sub/lib/s.js")).unwrap();
+    assert_eq!(code(&["dataset", "validate", "sub/c.jsonl"]), Some(2));
+}

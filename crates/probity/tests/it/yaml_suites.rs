@@ -161,12 +161,8 @@ retry: { max_retries: many }
       = help: put it into a variable, and name that with `api_key_env`
 
     error[unknown-field]: unknown field `modle`
-     --> fields.yaml:7:77
-      |
-    7 | ...                   modle
-      |                       ^^^^^
-      |
-      = help: did you mean `model`?
+    --> fields.yaml:7:77
+     = help: did you mean `model`?
 
     error[unknown-backend]: there is no backend `d`
       --> fields.yaml:11:15
@@ -183,6 +179,35 @@ retry: { max_retries: many }
        |                       ^^^^
 
     error: the suite file `fields.yaml` cannot be used
+    ");
+}
+
+#[test]
+fn a_backend_with_an_empty_url_and_a_key_are_refused() {
+    let suite = "backends:\n  a: { kind: http, url: }\n  b: { kind: openai, api_key: sk-123456 }\n\
+                 runners: [{ name: r, dataset: cases.jsonl }]\n";
+    let project = Project::new().file("cases.jsonl", CASES).file("probity.yaml", suite);
+    assert_snapshot!(project.shown(&["run"]), @r"
+    exit 2
+    --- err
+    error[missing-field]: backend `a` of kind `http` needs `url`
+     --> probity.yaml:2:6
+      |
+    2 |   a: { kind: http, url: }
+      |      ^^^^^^^^^^^^^^^^^^^^
+
+    error[key-in-file]: a key has no place in a suite file
+     --> probity.yaml:3:22
+      |
+    3 |                      api_key
+      |                      ^^^^^^^
+      |
+      = help: put it into a variable, and name that with `api_key_env`
+
+    error[missing-field]: backend `b` of kind `openai` needs `model`
+    --> probity.yaml:3:6
+
+    error: the suite file `probity.yaml` cannot be used
     ");
 }
 

@@ -14,7 +14,12 @@ const CARRIED: &[&str] = &["type", "value", "threshold", "weight", "metric", "as
 
 /// The assertion of that name, where both mean the same by it.
 pub(super) fn known(name: &str) -> Option<AssertionKind> {
-    let ours = |it: &AssertionKind| matches!(it.test, AssertionTest::Scorer | AssertionTest::Exec);
+    let ours = |it: &AssertionKind| {
+        matches!(
+            it.test,
+            AssertionTest::Scorer | AssertionTest::Exec | AssertionTest::AnswerRelevance
+        )
+    };
     AssertionKind::named(name).filter(|it| !ours(it))
 }
 

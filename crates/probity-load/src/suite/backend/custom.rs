@@ -8,7 +8,10 @@ use probity_core::{
 };
 use serde_json::Value;
 
-use super::{BackendConfig, BackendKind, KEY_IN_FILE};
+use super::{
+    BackendConfig, BackendKind,
+    keys::{KEY_IN_FILE, names_key},
+};
 use crate::{
     case::{Fields, Findings},
     template,
@@ -147,17 +150,20 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>, kind: BackendKind) -> Option<C
 }
 
 /// What such a backend cannot do without, and what it cannot use.
-pub(super) fn check(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
+pub(super) fn check(config: &BackendConfig, fields: &mut Fields<'_, '_>) {
     let is_custom = config.kind == BackendKind::Http;
     let foreign = if is_custom { OF_DIALECTS } else { OF_CUSTOM };
-    for key in foreign.iter().filter(|key| node.get(key).is_some()) {
+    for key in foreign {
+        if fields.get(key).is_none() {
+            continue;
+        }
         let (span, kind) = (fields.span(key), config.kind.as_str());
         let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
     }
     let Some(custom) = &config.custom else { return };
     for key in ["url", "headers", "body"] {
-        if let Some(node) = node.get(key) {
+        if let Some(node) = fields.get(key) {
             check_templates(key, node, fields.findings());
         }
     }
@@ -218,11 +224,7 @@ fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
 
 /// A header that is there for a key takes it from a variable.
 fn check_secret(name: &str, value: &str, span: &Range<usize>, findings: &mut Findings) {
-    const SECRET: &[&str] = &["authorization", "cookie", "key", "token", "secret", "password"];
-    let name = name.to_ascii_lowercase();
-    let is_secret = name.split('-').any(|word| SECRET.contains(&word.trim_end_matches('s')))
-        || SECRET.contains(&name.as_str());
-    if is_secret && !template::is_template(value) {
+    if names_key(name) && !template::is_template(value) {
         let message = "a key has no place in a suite file".to_owned();
         let help = "put it into a variable, and name that as `{{ env.NAME }}`".to_owned();
         findings.error_with_help(KEY_IN_FILE, span, message, help);

@@ -44,6 +44,9 @@ impl BackendFactory<'_> {
         for pair in query.split('&').filter(|it| !template::is_template(it)) {
             redactor.add(pair.split_once('=').map_or(pair, |(_, value)| value));
         }
+        for (name, value) in spec.headers.iter().filter(|it| !template::is_template(it.1)) {
+            redactor.add_chosen_header(name, value);
+        }
         self.hide_proxies(&mut redactor);
         let mut headers = HeaderMap::new();
         if let Some(variable) = &config.api_key_env {

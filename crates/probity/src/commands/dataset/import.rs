@@ -63,7 +63,7 @@ fn origin(from: ImportArg) -> Origin {
 
 /// Takes out the criteria that do not compile, such as a pattern in another dialect.
 fn compilable(cases: Vec<TestCase>, folder: &Path, notes: &mut Vec<Note>) -> Vec<TestCase> {
-    let rules = rules::without_suite(folder);
+    let rules = rules::without_suite([folder]);
     let mut compiler = Compiler::new(&rules);
     let mut usable = Vec::with_capacity(cases.len());
     for mut case in cases {

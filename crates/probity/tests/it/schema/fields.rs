@@ -147,11 +147,10 @@ fn a_result_has_every_field_of_its_schema_and_no_other() {
     check_whole("run-result", &samples::results());
 }
 
-#[test]
-fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
-    let case = serde_json::to_value(samples::case()).unwrap();
-    // One set in the other, without a value where that means nothing.
-    let mut sound = case.clone();
+/// A case that the loader has nothing to say against, with every field of cases and assertions that
+/// can stand together.
+fn sound_case() -> Value {
+    let mut sound = serde_json::to_value(samples::case()).unwrap();
     sound["match"] = json!("number");
     sound["expected_response"] = json!("4");
     let mut forget = |place: &str, keys: &[&str]| {
@@ -180,9 +179,28 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
         { "type": "llm-rubric", "value": "a",
           "rubric_prompt": [{ "role": "user", "content": "{{ output }}" }] }
     ]);
+    sound
+}
+
+/// Assertions with values of their own forms.
+fn rubric_assertion() -> Value {
+    json!({ "type": "llm-rubric", "threshold": 0.5, "value": [
+        { "name": "n", "weight": 2, "description": "d" }] })
+}
+
+fn tool_assertions() -> [Value; 3] {
+    [
+        json!({ "type": "tool-called", "value": { "name": "f", "arguments": {}, "schema": {} } }),
+        json!({ "type": "tools-in-order", "value": { "calls": ["f"], "exact": true } }),
+        json!({ "type": "tool-count", "value": { "name": "f", "min": 1, "max": 2 } }),
+    ]
+}
+
+#[test]
+fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
+    let sound = sound_case();
     let other = json!({ "id": "b", "expected_response": "r", "normalize": ["case"], "ignore": [","], "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
-                        "assert": [{ "type": "llm-rubric", "threshold": 0.5, "value": [
-                            { "name": "n", "weight": 2, "description": "d" }] }] });
+                        "assert": [rubric_assertion()] });
     let rubric = json!({ "version": "1.0", "skill_name": "s", "license": "MIT",
                          "description": "d", "test_prompts": ["p"], "criteria": [
                              { "name": "n", "weight": 1, "description": "d" }] });
@@ -191,11 +209,8 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
         { "role": "tool", "tool_call_id": "c", "name": "f", "content": "r" }],
         "turns": ["hi", { "user": "u", "expected_response": "4", "match": "number", "tolerance": 1,
             "extract": "boxed", "expected_format": "text", "strict": true, "json_level": "strict",
-            "expected_classification": "pass", "threshold": 0.5, "assert": [
-                { "type": "tool-called", "value": { "name": "f", "arguments": {}, "schema": {} } },
-                { "type": "tools-in-order", "value": { "calls": ["f"], "exact": true } },
-                { "type": "tool-count", "value": { "name": "f", "min": 1, "max": 2 } },
-            ] },
+            "expected_classification": "pass", "threshold": 0.5,
+            "assert": tool_assertions() },
             { "user": [{ "text": "v" }], "expected_response": "r", "normalize": ["case"], "ignore": [","] },
             { "user": "w", "schema": {}, "transform": "output" },
             { "user": "x", "expected_response": "A", "choices": ["a", "b"] }] });
@@ -458,6 +473,16 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     let mut documents: Vec<Value> =
         suites.into_iter().map(|text| toml::from_str(text).unwrap()).collect();
     documents.push(files);
+    // What a runner says for all its cases.
+    let case = sound_case();
+    let mut assertions = case["assert"].as_array().unwrap().clone();
+    assertions.push(rubric_assertion());
+    assertions.extend(tool_assertions());
+    let common = json!({ "backends": { "b": { "kind": "echo" } }, "runners": [
+        { "name": "r", "dataset": "d", "extract": case["extract"], "assert": assertions }] });
+    let text = toml::to_string(&common).unwrap();
+    assert!(is_sound(&text), "the loader is not content with\n{text}");
+    documents.push(common);
     check_whole("suite", &documents);
 }
 

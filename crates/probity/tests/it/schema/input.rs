@@ -318,6 +318,15 @@ const SERVERS: &[&str] = &[
 /// Fields of a runner that has a name and a dataset.
 const RUNNERS: &[&str] = &[
     "",
+    "assert = [{ type = \"contains\", value = \"a\" }]",
+    "assert = [{ type = \"contians\", value = \"a\" }]",
+    "assert = [{ value = \"a\" }]",
+    "extract = \"boxed\"",
+    "extract = \"box\"",
+    "extract = { regex = \"a\", group = -1 }",
+    "normalize = [\"case\", \"nfkc\"]",
+    "normalize = [\"case\", \"colour\"]",
+    "tools = [1]",
     "kind = \"command\"",
     "kind = \"dance\"",
     "backends = []",
