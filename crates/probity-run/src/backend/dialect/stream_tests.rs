@@ -186,6 +186,15 @@ fn a_stream_that_is_cut_is_never_a_short_answer() {
     }
 }
 
+/// A server may send a token at a time for as long as bytes are read, and tests are given a minute.
+#[test]
+fn many_events_take_linear_time() {
+    let part = r#"data: {"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#;
+    let last = r#"data: {"candidates":[{"finishReason":"STOP"}]}"#;
+    let stream = format!("{}{last}\n\n", format!("{part}\n\n").repeat(200_000));
+    assert_eq!(whole(BackendKind::Gemini, &stream).unwrap().text.len(), 200_000);
+}
+
 #[test]
 fn an_error_in_a_stream_is_that_error() {
     let errors = [

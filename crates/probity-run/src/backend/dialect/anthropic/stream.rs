@@ -64,7 +64,7 @@ impl Pieces {
         let pieces = [&text, &thinking, &partial_json];
         let is_token = pieces.into_iter().flatten().any(|it| !it.is_empty());
         if let Some(PartialBlock { block, input, .. }) =
-            self.blocks.iter_mut().find(|it| it.index == index)
+            self.blocks.iter_mut().rfind(|it| it.index == index)
         {
             append(&mut block.text, text);
             append(&mut block.thinking, thinking);
