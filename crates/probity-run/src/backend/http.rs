@@ -464,7 +464,8 @@ fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
     // An event of a stream may have the answer within it.
-    let value = value.get("response").unwrap_or(&value);
+    let has_error = |it: &&Value| it.get("error").is_some_and(|it| !it.is_null());
+    let value = value.get("response").filter(has_error).unwrap_or(&value);
     let error = value.get("error").unwrap_or(value);
     let said = |value: &Value| {
         let text = value.as_str().or_else(|| value.get("message")?.as_str());
@@ -545,6 +546,8 @@ mod tests {
             ),
             (r#"{"error":"model not found"}"#, "model not found"),
             (r#"{"detail":"Not Found"}"#, "Not Found"),
+            (r#"{"response":"","error":"model not loaded"}"#, "model not loaded"),
+            (r#"{"response":{"error":{"message":"no","code":"bad"}}}"#, "no (bad)"),
             ("<html>Bad gateway</html>", "<html>Bad gateway</html>"),
             ("[1]", "[1]"),
         ];
