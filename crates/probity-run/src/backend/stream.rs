@@ -127,7 +127,7 @@ impl Frames {
 
     /// Takes in the next bytes.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
-        if std::mem::take(&mut self.is_returned) && !bytes.is_empty() {
+        if !bytes.is_empty() && std::mem::take(&mut self.is_returned) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(at) = bytes.iter().position(|it| matches!(it, b'\n' | b'\r')) {
@@ -234,6 +234,12 @@ mod tests {
         let text = "{\"a\":1}\r\n\n  \n{\"b\":2}";
         let expected = [plain("{\"a\":1}"), plain("{\"b\":2}")];
         assert_eq!(read(Framing::Lines, &[text.as_bytes()]), expected);
+    }
+
+    #[test]
+    fn an_empty_piece_is_none() {
+        let pieces: [&[u8]; 3] = [b"data: a\r", b"", b"\ndata: b\n\n"];
+        assert_eq!(read(Framing::Events, &pieces), [plain("a\nb")]);
     }
 
     proptest! {
