@@ -380,7 +380,7 @@ pub fn streamed(kind: BackendKind, pieces: &[&[u8]]) -> Option<Reply> {
     for piece in pieces {
         listener.hear(piece).ok()?;
     }
-    listener.finish().ok()
+    listener.finish()?.ok()
 }
 
 fn echo(ask: &Ask<'_>) -> Reply {

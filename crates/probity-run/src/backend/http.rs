@@ -247,7 +247,7 @@ impl Http {
         // A server that cannot do it answers as if it had not been asked to.
         let stream = self.language.stream().filter(|_| !is_json(response.headers()));
         if let Some(stream) = stream.filter(|_| status.is_success()) {
-            return self.follow(stream, &mut response, began).await;
+            return self.follow(stream, &mut response, ask, began).await;
         }
         let most = if status.is_success() { LARGEST_BODY } else { LARGEST_ERROR };
         let body = read_body(&mut response, most).await;
@@ -267,16 +267,22 @@ impl Http {
         &self,
         stream: &StreamSpec,
         response: &mut Response,
+        ask: &Ask<'_>,
         began: Instant,
     ) -> Result<Reply, Failed> {
         let mut listener = Listener::new(stream);
         let (mut first_token, mut length) = (None, 0);
+        // Of an answer that does not say what it is, what came before the first event.
+        let mut unheard = (!is_stream(response.headers())).then(Vec::new);
         while !listener.is_ended() {
             let chunk = response.chunk().await.map_err(|error| self.unreachable(&error))?;
             let Some(chunk) = chunk else { break };
             length += chunk.len();
             if length > LARGEST_BODY {
                 return Err(self.broken_off(BodyError::TooLarge, LARGEST_BODY).into());
+            }
+            if let Some(body) = unheard.as_mut().filter(|_| !listener.has_heard()) {
+                body.extend_from_slice(&chunk);
             }
             match listener.hear(&chunk) {
                 Ok(true) => drop(first_token.get_or_insert_with(|| began.elapsed())),
@@ -287,13 +293,20 @@ impl Http {
             }
         }
         let latency = Some(began.elapsed());
-        match listener.finish() {
-            Ok(reply) => {
+        match (listener.finish(), unheard) {
+            (Some(Ok(reply)), _) => {
                 drain(response).await;
                 let reply = Reply { latency, first_token, ..reply };
                 self.answered(Ok(reply), response, &[])
             }
-            Err(Misheard { why, event }) => self.answered(Err(why), response, event.as_bytes()),
+            (Some(Err(Misheard { why, event })), _) => {
+                self.answered(Err(why), response, event.as_bytes())
+            }
+            (None, Some(body)) => {
+                let decoded = self.language.decode(without_mark(&body), ask);
+                self.answered(decoded, response, &body)
+            }
+            (None, None) => self.answered(Err(Undecoded::Cut), response, &[]),
         }
     }
 
@@ -479,10 +492,21 @@ fn message_of(text: &str) -> String {
     }
 }
 
-/// Whether an answer is one JSON value.
+/// Whether an answer says that it is one JSON value.
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
-    kind.to_ascii_lowercase().starts_with(b"application/json")
+    content_type(headers) == "application/json"
+}
+
+/// Whether an answer says that it comes in events.
+fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = content_type(headers);
+    kind == "text/event-stream" || kind.ends_with("ndjson")
+}
+
+/// What an answer says that it is, without parameters.
+fn content_type(headers: &HeaderMap) -> String {
+    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or("");
+    kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
 }
 
 /// Lets a stream that said all come to its end, so that its connection can be used again.
