@@ -259,7 +259,9 @@ impl Custom {
         let opening = &messages[..opening.unwrap_or(messages.len())];
         let opening = serde_json::to_vec(opening).unwrap_or_default();
         let repeat = ask.repeat.to_le_bytes();
-        InputDigest::of([&self.run[..], case.as_bytes(), &repeat, &opening]).to_string()
+        let seed = format!("{:?}", ask.request.sampling.seed);
+        let parts = [&self.run[..], case.as_bytes(), &repeat, &opening, seed.as_bytes()];
+        InputDigest::of(parts).to_string()
     }
 
     /// A server that is not sent what was said before has to have heard it.

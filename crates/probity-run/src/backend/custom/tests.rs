@@ -86,6 +86,9 @@ fn a_conversation_keeps_its_session() {
     assert_eq!(id, session(&one, &first), "a retry is the same conversation");
     assert_ne!(id, session(&other, &first));
     assert_ne!(id, session(&one, &turn(&[], "another question of the case")));
+    let again =
+        Request { sampling: Sampling { seed: Some(1), ..Sampling::default() }, ..turn(&[], "a") };
+    assert_ne!(id, session(&one, &again), "a judge that is asked again");
     // Nobody has told the server how this one began.
     let ask = Ask { request: &second, repeat: 0, about: Some(&one) };
     assert!(custom.outgoing(&ask).unwrap_err().message.contains("began elsewhere"));
