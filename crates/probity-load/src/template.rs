@@ -298,6 +298,19 @@ mod tests {
     }
 
     #[test]
+    fn null_is_never_written_as_a_word() {
+        let vars = BTreeMap::from([
+            ("a".to_owned(), serde_json::Value::Null),
+            ("b".to_owned(), serde_json::json!({ "c": null })),
+        ]);
+        let error = |text: &str| render(text, &vars).unwrap_err().to_string();
+        assert_eq!(error("x {{ a }}"), "`a` has no value");
+        assert_eq!(error("{{ b.c }}"), "`b.c` has no value");
+        let text = "{% if a %}x{% endif %}{{ a or 'y' }}{{ a | tojson }}";
+        assert_eq!(render(text, &vars).unwrap(), "ynull");
+    }
+
+    #[test]
     fn text_without_marks_is_left_alone() {
         let text = "awk '{ print $1 }' {a} }} %}";
         assert_eq!(render(text, &BTreeMap::new()).unwrap(), text);
