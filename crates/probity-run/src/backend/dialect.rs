@@ -70,6 +70,13 @@ pub(super) struct StreamSpec {
     pub(super) open: fn() -> Box<dyn Assembly>,
 }
 
+impl StreamSpec {
+    /// Asks with a field of its own, as most servers want it.
+    fn by_field(fields: &mut Map<String, Value>, _with_usage: bool) {
+        fields.insert("stream".to_owned(), Value::Bool(true));
+    }
+}
+
 /// A reply that is put together from events.
 pub(super) trait Assembly: Send {
     /// Takes in an event.

@@ -18,7 +18,7 @@ pub(crate) const STREAM: StreamSpec = StreamSpec {
 };
 
 fn ask(fields: &mut Map<String, Value>, with_usage: bool) {
-    fields.insert("stream".to_owned(), json!(true));
+    StreamSpec::by_field(fields, with_usage);
     if with_usage {
         fields.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
