@@ -3,10 +3,14 @@
 //! These are the words of a dataset. `probity-grade` compiles them once into
 //! something that can be asked about a reply.
 
+mod asks;
+
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use asks::Asks;
 
 use crate::{
     classification::Class, located::Step, named_enum, names::UnknownName, problem::Severity,
@@ -378,16 +382,6 @@ impl AssertionKind {
     }
 }
 
-impl AssertionTest {
-    /// Whether it compares embeddings.
-    pub const fn is_similar(self) -> bool {
-        matches!(
-            self,
-            Self::Similar | Self::SimilarCosine | Self::SimilarDot | Self::SimilarEuclidean
-        )
-    }
-}
-
 impl std::fmt::Display for AssertionKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(&self.name())
@@ -527,29 +521,6 @@ named_enum! {
         Exec = "exec",
         /// The members hold, all of them or a weighted share of `threshold`.
         AssertSet = "assert-set",
-    }
-}
-
-impl AssertionTest {
-    /// Whether its value is code, or names some.
-    pub const fn runs_code(self) -> bool {
-        matches!(self, Self::Javascript | Self::Python | Self::Exec | Self::Scorer)
-    }
-
-    /// Whether a judge has to be asked.
-    pub const fn asks_judge(self) -> bool {
-        matches!(
-            self,
-            Self::LlmRubric
-                | Self::Factuality
-                | Self::ClosedQa
-                | Self::GEval
-                | Self::ContextRecall
-                | Self::ContextPrecision
-                | Self::ContextRelevance
-                | Self::ContextFaithfulness
-                | Self::AnswerRelevance
-        )
     }
 }
 
