@@ -3,7 +3,13 @@
 //! A dialect turns a question into a body and a body into a reply; everything else,
 //! limits, errors and keys, is the same for all of them.
 
-use std::{borrow::Cow, error::Error as _, io, time::Duration};
+use std::{
+    borrow::Cow,
+    error::Error as _,
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use probity_core::{
@@ -47,6 +53,8 @@ pub struct Http {
     headers: HeaderMap,
     redactor: Redactor,
     rules: &'static Rules,
+    /// Whether the server did not take a JSON Schema.
+    refuses_schemas: AtomicBool,
 }
 
 /// What a server needs to be asked.
@@ -113,7 +121,8 @@ impl Http {
     pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
         let HttpConfig { language, kind, mut headers, redactor } = config;
         headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
-        Self { client, language, kind, headers, redactor, rules }
+        let refuses_schemas = AtomicBool::new(false);
+        Self { client, language, kind, headers, redactor, rules, refuses_schemas }
     }
 
     /// Where it is.
@@ -207,6 +216,20 @@ impl Http {
     pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
         let ignored = self.language.ignored(sampling);
         sampling.names().filter(|it| ignored.contains(it)).collect()
+    }
+
+    /// Whether the server is known to keep to a JSON Schema that is sent along.
+    pub(super) fn keeps_schemas(&self) -> bool {
+        self.language.keeps_schemas()
+    }
+
+    /// Whether the server did not take a JSON Schema.
+    pub(super) fn refuses_schemas(&self) -> bool {
+        self.refuses_schemas.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn spare_schemas(&self) {
+        self.refuses_schemas.store(true, Ordering::Relaxed);
     }
 
     /// What the server cannot be told.

@@ -348,6 +348,7 @@ impl BackendFactory<'_> {
             seed: service.seed,
             stream: config.stream.then_some(&dialect.stream),
             stream_usage: service.stream_usage,
+            keeps_schemas: service.keeps_schemas,
         };
         let (fields, not_applied) = settings.fields(None);
         let kind = config.kind.as_str();
