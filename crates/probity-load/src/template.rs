@@ -83,7 +83,7 @@ impl TemplateError {
     }
 
     /// A variable that has no value.
-    pub(crate) fn undefined(text: &str, name: &str) -> Self {
+    pub fn undefined(text: &str, name: &str) -> Self {
         let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
         let is_whole = |at: usize| {
             !text[..at].ends_with(is_part)
