@@ -169,6 +169,17 @@ impl TestCase {
         Cow::Owned(vars)
     }
 
+    /// What the templates of a suite see of it beside its variables. What it lacks is null.
+    pub fn labels(&self) -> [(&'static str, Value); 4] {
+        let text = |it: Option<&str>| it.map_or(Value::Null, Value::from);
+        [
+            ("id", Value::from(self.id.as_str())),
+            ("tags", Value::from(self.tags.as_slice())),
+            ("category", text(self.category.as_ref().map(Category::as_str))),
+            ("difficulty", text(self.difficulty.as_deref())),
+        ]
+    }
+
     /// Whether it has a question of its own, and not only variables for the templates of others.
     pub fn asks(&self) -> bool {
         let Self { prompt, ask, conversation, .. } = self;

@@ -3,10 +3,14 @@
 //! These are the words of a dataset. `probity-grade` compiles them once into
 //! something that can be asked about a reply.
 
+mod asks;
+
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use asks::Asks;
 
 use crate::{
     classification::Class, located::Step, named_enum, names::UnknownName, problem::Severity,
@@ -397,16 +401,6 @@ impl AssertionKind {
     }
 }
 
-impl AssertionTest {
-    /// Whether it compares embeddings.
-    pub const fn is_similar(self) -> bool {
-        matches!(
-            self,
-            Self::Similar | Self::SimilarCosine | Self::SimilarDot | Self::SimilarEuclidean
-        )
-    }
-}
-
 impl std::fmt::Display for AssertionKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(&self.name())
@@ -546,52 +540,6 @@ named_enum! {
         Exec = "exec",
         /// The members hold, all of them or a weighted share of `threshold`.
         AssertSet = "assert-set",
-    }
-}
-
-impl AssertionTest {
-    /// Whether its value is code, or names some.
-    pub const fn runs_code(self) -> bool {
-        matches!(self, Self::Javascript | Self::Python | Self::Exec | Self::Scorer)
-    }
-
-    /// Whether a judge has to be asked.
-    pub const fn asks_judge(self) -> bool {
-        matches!(
-            self,
-            Self::LlmRubric
-                | Self::Factuality
-                | Self::ClosedQa
-                | Self::GEval
-                | Self::ContextRecall
-                | Self::ContextPrecision
-                | Self::ContextRelevance
-                | Self::ContextFaithfulness
-                | Self::AnswerRelevance
-        )
-    }
-
-    /// Whether it runs code, which may be told something.
-    pub const fn takes_config(self) -> bool {
-        matches!(self, Self::Javascript | Self::Scorer | Self::Python | Self::Exec)
-    }
-
-    /// Whether it sees what a transform makes of the reply.
-    pub const fn takes_transform(self) -> bool {
-        !matches!(
-            self,
-            Self::IsRefusal
-                | Self::FinishReason
-                | Self::Latency
-                | Self::TimeToFirstToken
-                | Self::Cost
-                | Self::ToolCalled
-                | Self::ToolsInOrder
-                | Self::ToolCount
-                | Self::ValidToolCalls
-                | Self::Perplexity
-                | Self::PerplexityScore
-        )
     }
 }
 

@@ -282,7 +282,7 @@ impl Context<'_> {
             ),
             ("stemmer", "rouge-…", stemmer.is_some(), is_rouge),
             ("word_order", "chrf", word_order.is_some(), kind.test == AssertionTest::Chrf),
-            ("config", "scripts and scorers", config.is_some(), kind.test.takes_config()),
+            ("config", "scripts and scorers", config.is_some(), kind.test.runs_code()),
             (
                 "transform",
                 "checks of what the reply says",

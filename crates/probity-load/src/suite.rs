@@ -269,7 +269,12 @@ fn decode(
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
     let embeddings = Fields::open(root, "a suite", findings)
         .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
-    let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
+    let source = Arc::from(text);
+    let usual = PanelConfig::default();
+    let keys = &panel::Keys::OF_SUITE;
+    let panel =
+        panel::Context { keys, backends: &backends, usual: &usual, file: name, source: &source };
+    let judge = root.get("judge").map(|node| decode_judge(node, &panel, findings));
     let judge = judge.unwrap_or_default();
     let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
@@ -314,14 +319,13 @@ fn decode(
     }
 }
 
-fn decode_judge(node: &Node, backends: &[BackendConfig], findings: &mut Findings) -> JudgeConfig {
+fn decode_judge(node: &Node, context: &panel::Context<'_>, findings: &mut Findings) -> JudgeConfig {
     const KNOWN: &[&str] =
         &["backend", "backends", "swap", "combine", "repeats", "structured", "rubric_prompt"];
     let Some(mut fields) = Fields::new(node, "`judge`", KNOWN, findings) else {
         return JudgeConfig::default();
     };
-    let usual = PanelConfig::default();
-    let panel = panel::decode(&panel::Keys::OF_SUITE, backends, &usual, &mut fields);
+    let panel = panel::decode(context, &mut fields);
     JudgeConfig { panel, swap: fields.boolean("swap").unwrap_or(false) }
 }
 

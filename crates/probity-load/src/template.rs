@@ -83,7 +83,7 @@ impl TemplateError {
     }
 
     /// A variable that has no value.
-    pub(crate) fn undefined(text: &str, name: &str) -> Self {
+    pub fn undefined(text: &str, name: &str) -> Self {
         let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
         let is_whole = |at: usize| {
             !text[..at].ends_with(is_part)
@@ -296,6 +296,19 @@ mod tests {
         let missing = undefined_variables("{{ a }} {{ b.c }} {{ range(3) }}", |name| name == "a");
         assert_eq!(missing.unwrap(), ["b"]);
         assert!(render("{{ a }}", &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn null_is_never_written_as_a_word() {
+        let vars = BTreeMap::from([
+            ("a".to_owned(), serde_json::Value::Null),
+            ("b".to_owned(), serde_json::json!({ "c": null })),
+        ]);
+        let error = |text: &str| render(text, &vars).unwrap_err().to_string();
+        assert_eq!(error("x {{ a }}"), "`a` has no value");
+        assert_eq!(error("{{ b.c }}"), "`b.c` has no value");
+        let text = "{% if a %}x{% endif %}{{ a or 'y' }}{{ a | tojson }}";
+        assert_eq!(render(text, &vars).unwrap(), "ynull");
     }
 
     #[test]

@@ -250,11 +250,23 @@ impl Backend {
         }
     }
 
-    /// Whether it is known to keep to a JSON Schema that is sent along, whatever the model.
-    pub fn keeps_to_schemas(&self) -> bool {
-        let local = [BackendKind::Ollama, BackendKind::Vllm, BackendKind::Llamacpp];
-        let kinds = [&local[..], &[BackendKind::OpenaiResponses, BackendKind::Gemini]].concat();
-        matches!(self.wire, Wire::Http(_)) && self.kind.is_some_and(|it| kinds.contains(&it))
+    /// Whether a JSON Schema of the answer is sent along: if that is wanted, or else where it is known
+    /// to work, as long as the server takes it.
+    pub(crate) fn is_sent_schemas(&self, wanted: Option<bool>) -> bool {
+        let (keeps, refuses) = match &self.wire {
+            Wire::Http(http) => (http.keeps_schemas(), http.refuses_schemas()),
+            Wire::Function(_) | Wire::Replay(_) | Wire::Program(_) | Wire::Echo => (false, false),
+            #[cfg(test)]
+            Wire::Scripted(_) => (false, false),
+        };
+        wanted.unwrap_or(keeps) && !refuses && !self.lacks().contains(&Need::ResponseFormat)
+    }
+
+    /// Sends no JSON Schema any more, since the server does not take it.
+    pub(crate) fn spare_schemas(&self) {
+        if let Wire::Http(http) = &self.wire {
+            http.spare_schemas();
+        }
     }
 
     /// How many repeats there are answers to; none where any number can be asked.
@@ -380,7 +392,7 @@ pub fn streamed(kind: BackendKind, pieces: &[&[u8]]) -> Option<Reply> {
     for piece in pieces {
         listener.hear(piece).ok()?;
     }
-    listener.finish().ok()
+    listener.finish()?.ok()
 }
 
 fn echo(ask: &Ask<'_>) -> Reply {

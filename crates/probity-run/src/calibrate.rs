@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_core::{case::RubricCriterion, failure::ErrorKind, record::CallError};
-use probity_grade::judge::{Dialogue, Interview as _, Judgement, Marked, Next, Question};
+use probity_grade::judge::{Judgement, Marked, Next, Question};
 use probity_load::settings::Settings;
 use tokio::{
     sync::Semaphore,
@@ -13,6 +13,7 @@ use tokio::{
 
 use crate::{
     backend::{Ask, Backend},
+    interview::Hearing,
     retry::{self, Situation},
 };
 
@@ -30,10 +31,12 @@ pub struct Labelled {
 /// Asks the judge about all of them, some at the same time. An answer that cannot be read says so in
 /// its place; a judge that cannot be asked at all ends everything.
 ///
-/// `each` is told how many are done.
+/// The judge is asked in the same way as by a run: `structured` says whether the form of the answer is
+/// sent along. `each` is told how many are done.
 pub async fn ask_all(
     judge: Arc<Backend>,
     settings: &Settings,
+    structured: Option<bool>,
     all: Vec<Labelled>,
     mut each: impl FnMut(usize),
 ) -> Result<Vec<Result<Judgement, String>>, CallError> {
@@ -47,7 +50,7 @@ pub async fn ask_all(
         tasks.spawn(async move {
             // The semaphore is never closed.
             let _slot = slots.acquire().await;
-            (at, ask_one(&judge, &settings, &labelled).await)
+            (at, ask_one(&judge, &settings, structured, &labelled).await)
         });
     }
     let mut done = 0;
@@ -85,8 +88,9 @@ enum Unjudged {
 }
 
 async fn ask_one(
-    judge: &Backend,
+    judge: &Arc<Backend>,
     settings: &Settings,
+    structured: Option<bool>,
     labelled: &Labelled,
 ) -> Result<Judgement, Unjudged> {
     let answers: Vec<&str> = labelled.answers.iter().map(String::as_str).collect();
@@ -94,12 +98,16 @@ async fn ask_one(
     let question = Question { task, criteria, answers: &answers };
     let interview = Marked::new(question, settings.seed);
     let deadline = Instant::now() + settings.timeouts.case;
-    let mut dialogue = Dialogue::default();
+    let mut hearing = Hearing::new(&interview, judge.clone(), structured, None);
     loop {
-        let request = interview.request(&dialogue);
+        let request = hearing.request();
         let ask = Ask { request: &request, repeat: 0, about: None };
-        let reply = call(judge, settings, &ask, deadline).await.map_err(Unjudged::Failed)?;
-        match dialogue.hear(interview.read(&reply)) {
+        let reply = match call(judge, settings, &ask, deadline).await {
+            Ok(reply) => reply,
+            Err(error) if hearing.goes_on_after(&error) => continue,
+            Err(error) => return Err(Unjudged::Failed(error)),
+        };
+        match hearing.hear(&reply) {
             Next::Done(judgement) => return Ok(judgement),
             Next::Again => {}
             Next::GiveUp(why) => return Err(Unjudged::Unreadable(why)),

@@ -2,7 +2,7 @@
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, AssertionTest, CriteriaProblem},
+    criteria::{Asks, Assertion, CriteriaProblem},
     located::Step,
 };
 
@@ -25,7 +25,7 @@ fn refuse_within(
         let mut path = outer.to_vec();
         path.extend([Step::Key("assert"), Step::Index(at)]);
         refuse_within(&assertion.members, &path, problems);
-        if starts_a_program(assertion.kind.test) {
+        if assertion.kind.test.asks() == Asks::Code {
             path.push(Step::Key("type"));
             let kind = assertion.kind;
             problems.push(CriteriaProblem {
@@ -42,8 +42,4 @@ fn refuse_within(
             });
         }
     }
-}
-
-fn starts_a_program(test: AssertionTest) -> bool {
-    matches!(test, AssertionTest::Python | AssertionTest::Exec)
 }

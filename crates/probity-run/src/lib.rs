@@ -16,6 +16,7 @@ pub mod events;
 pub mod filter;
 mod gated;
 mod grade;
+mod interview;
 mod kind;
 mod loading;
 mod pace;

@@ -28,6 +28,7 @@ use tokio::{runtime::Runtime, time::Instant};
 
 use crate::{
     kind::Site,
+    redact::Redactor,
     worker::{Call, Function, Place, Pool, PoolConfig},
 };
 
@@ -49,6 +50,7 @@ struct Blocking {
     start: Start,
     run: Function,
     limit: Duration,
+    redactor: Redactor,
     held: Mutex<Option<Held>>,
 }
 
@@ -72,8 +74,8 @@ impl Blocking {
         let place = Place::new(site.folder, site.env.clone());
         let run = Function::file(named, None, &place.folder);
         inputs::note(&site.folder.join(path));
-        let limit = site.function_timeout;
-        let made = Self { place, start, run, limit, held: Mutex::default() };
+        let (limit, redactor) = (site.function_timeout, site.redactor.clone());
+        let made = Self { place, start, run, limit, redactor, held: Mutex::default() };
         made.pool().check(&made.place)?;
         Ok(made)
     }
@@ -103,7 +105,7 @@ impl Blocking {
         let asked = runtime.block_on(async {
             pool.ask(&self.place, request, Instant::now() + self.limit * 2).await
         });
-        asked.map_err(|trouble| trouble.to_string())
+        asked.map_err(|trouble| trouble.text(&self.redactor))
     }
 
     /// Ends its process, until it is called again.

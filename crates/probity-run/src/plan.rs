@@ -543,8 +543,8 @@ impl ScannedRunner {
         let panel: Vec<JudgedBy> = judges.iter().map(by).collect();
         let mut cases = self.cases.asked_by(prompt);
         cases.provider.clone_from(&asked.name);
-        let backends = judges.iter().map(|it| it.backend.clone()).collect();
-        cases.judge = panel.first().cloned().map(|by| Judge { backends, by });
+        let all: Vec<&str> = judges.iter().map(|it| it.backend.parameters.as_str()).collect();
+        cases.judge = panel.first().cloned().map(|by| Judge::new(&all, by, &self.runner.panel));
         if let Some(seat) = embedder {
             cases.embedder = Embedder::Ready(seat.backend.clone());
         }

@@ -3,11 +3,19 @@
 //! A key is looked for as it is and as servers and programs echo it: in hexadecimal, in
 //! base64 also within a longer text, and each of these escaped for JSON or an address.
 
-use std::{borrow::Cow, fmt, ops::Range, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt,
+    ops::Range,
+    sync::OnceLock,
+};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use data_encoding::{BASE64, BASE64URL, HEXLOWER, HEXUPPER};
 use probity_core::request::ToolCall;
+use serde_json::Value;
 
 /// Shorter values are words that stand in many texts.
 const SHORTEST: usize = 6;
@@ -89,6 +97,19 @@ impl Redactor {
         self.add_variable(name, value);
         if is_token(value.trim()) {
             self.add(value);
+        }
+    }
+
+    /// Keeps the values of variables out that a suite names to hand them over.
+    pub(crate) fn add_chosen(
+        &mut self,
+        variables: &BTreeMap<OsString, OsString>,
+        names: &[String],
+    ) {
+        for name in names {
+            if let Some(value) = variables.get(OsStr::new(name)).and_then(|it| it.to_str()) {
+                self.add_chosen_variable(name, value);
+            }
         }
     }
 
@@ -182,11 +203,34 @@ impl Redactor {
         let written = arguments.to_string();
         let arguments = match self.clean(&written) {
             Cow::Borrowed(_) => arguments,
-            Cow::Owned(clean) => {
-                serde_json::from_str(&clean).unwrap_or(serde_json::Value::String(clean))
-            }
+            Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
         };
         ToolCall { id, name: self.cleaned(name), arguments, opaque }
+    }
+
+    /// The same for every text in a value.
+    pub(crate) fn clean_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.cleaned(text)),
+            Value::Array(items) => items.into_iter().map(|it| self.clean_json(it)).collect(),
+            Value::Object(map) => map
+                .into_iter()
+                .map(|(name, value)| (self.cleaned(name), self.clean_json(value)))
+                .collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
+    }
+
+    /// The end of what a program printed, where errors stand, without keys and in so many characters.
+    pub(crate) fn error_end(&self, text: &str, most: usize) -> String {
+        /// What is looked at for what looks like a key, in bytes.
+        const SEEN: usize = 4000;
+        // Cut last: a key that is cut in two is not recognised.
+        let text = self.clean(text.trim());
+        let from = text.ceil_char_boundary(text.len().saturating_sub(SEEN.max(most * 4)));
+        let text = self.error_text(&text[from..]);
+        let from = text.char_indices().nth_back(most.saturating_sub(1)).map_or(0, |it| it.0);
+        text[from..].to_owned()
     }
 
     /// An error's text: without the keys in use, without what looks like one, of bounded size.

@@ -91,8 +91,15 @@ impl UsedScorers {
 impl Scorers {
     /// Those of a suite. None is started before it is needed.
     pub fn new(configs: &[ScorerConfig], site: Site<'_>, settings: &Settings) -> Self {
-        let Site { folder, rules: _, env: variables, redactor, kill_grace, function_timeout: _ } =
-            site;
+        let Site {
+            folder,
+            rules: _,
+            env: variables,
+            mut redactor,
+            kill_grace,
+            function_timeout: _,
+        } = site;
+        configs.iter().for_each(|it| redactor.add_chosen(&variables, &it.env));
         let memory = settings.scorer_memory;
         let limits = Limits { memory, ..Limits::new(settings.timeouts.scorer, kill_grace) };
         let config = |start: Start| PoolConfig {
@@ -163,7 +170,10 @@ impl Scorers {
             Scorer::Exec(command) => self.exec(command, input, deadline).await,
             Scorer::Similar(_) => Err("no program says how near texts are".to_owned()),
         };
-        scored.map_err(|why| self.redactor.cleaned(format!("{}: {why}", call.scorer)))
+        match scored {
+            Ok(returned) => Ok(self.redactor.clean_json(returned)),
+            Err(why) => Err(self.redactor.error_text(&format!("{}: {why}", call.scorer))),
+        }
     }
 
     /// Asks a process that stays up. `source` is what it is to run, where that is not fixed.
@@ -192,7 +202,7 @@ impl Scorers {
             None => serde_json::to_vec(&Request { id, output, context }),
         };
         let returned = pool.ask(&self.place, request, deadline).await;
-        let returned = returned.map_err(|trouble| trouble.to_string())?;
+        let returned = returned.map_err(|trouble| trouble.text(&self.redactor))?;
         Ok(match (pool.start(), returned) {
             (Start::Python(_), Value::String(text)) => read_text(text),
             (_, returned) => returned,
@@ -207,7 +217,7 @@ impl Scorers {
         deadline: Instant,
     ) -> Result<Value, String> {
         let permit = timeout_at(deadline, self.exec.acquire()).await;
-        let _permit = permit.map_err(|_| Trouble::NoTime.to_string())?;
+        let _permit = permit.map_err(|_| Trouble::NoTime.text(&self.redactor))?;
         let (name, args) = command.split_first().ok_or("there is no program to start")?;
         let mut env = program_environment(&self.place.variables, &[]);
         let room = Room::new().map_err(|error| error.to_string())?;
@@ -224,7 +234,7 @@ impl Scorers {
             room: room.but_working_in(self.place.folder.clone()),
         };
         let finished = process::run(command, Limits { time, ..self.limits }).await;
-        read_exec(&finished.map_err(|error| error.to_string())?, time)
+        read_exec(&finished.map_err(|error| error.to_string())?, time, &self.redactor)
     }
 }
 
@@ -247,7 +257,8 @@ fn read_text(text: String) -> Value {
 
 /// What a program that was run for one reply says: with its exit code, and with the last line of
 /// what it printed if that is a table.
-fn read_exec(finished: &Finished, limit: Duration) -> Result<Value, String> {
+fn read_exec(finished: &Finished, limit: Duration, redactor: &Redactor) -> Result<Value, String> {
+    let shown = |text: &str| shown(text, redactor);
     match finished.end {
         End::Itself => {}
         End::Time => return Err(format!("it took more than {}", Span(limit))),

@@ -10,6 +10,10 @@ use probity_grade::script::{Script, Scripts};
 use probity_load::{bounded, function::split_name};
 use probity_script::{Limits, required, run};
 use serde_json::Value;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::block_in_place,
+};
 
 /// Files of one script.
 const MOST_FILES: usize = 64;
@@ -71,7 +75,16 @@ struct Compiled(probity_script::Script);
 
 impl Script for Compiled {
     fn run(&self, output: &Value, context: &str) -> Result<Value, String> {
-        run(&self.0, output, context, &Limits::default()).map_err(|error| error.to_string())
+        let run = || run(&self.0, output, context, &Limits::default());
+        apart(run).map_err(|error| error.to_string())
+    }
+}
+
+/// Does something that may take long. Where tasks are running, others go on meanwhile.
+fn apart<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|it| it.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
+        Ok(_) | Err(_) => work(),
     }
 }
 
@@ -141,6 +154,21 @@ fn resolve(folder: &Path, from: &str, wanted: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_script_keeps_no_other_task_from_going_on() {
+        let source = "let n = 0; for (let i = 0; i < 1000000; i++) n += i; return n > 0;";
+        let script = JavaScript::of(Path::new(".")).compile(source).unwrap();
+        let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
+        let other = ended.clone();
+        let scripted = tokio::spawn(async move {
+            tokio::spawn(async move { other.send("the other task").unwrap() });
+            script.run(&Value::Null, "{}").unwrap();
+            ended.send("the script").unwrap();
+        });
+        scripted.await.unwrap();
+        assert_eq!(ends.recv().await, Some("the other task"));
+    }
 
     #[test]
     fn files_of_the_same_folder_can_be_required_and_no_others() {

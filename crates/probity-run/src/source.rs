@@ -28,6 +28,8 @@ use probity_load::{
     suite::{CaseDefaults, PanelConfig, PromptConfig, RunnerConfig},
 };
 
+use serde_json::json;
+
 pub(crate) use feed::feed;
 use fill::Unfilled;
 
@@ -37,7 +39,11 @@ use crate::{
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Site, Work, assess::check_prompts, similar},
+    kind::{
+        Asking, Kind, Questions, Respond, Site, Work,
+        assess::{check_panel_prompt, check_prompts},
+        similar,
+    },
     loading::{DatasetFiles, PromptFunctions},
     scorer::UsedScorers,
 };
@@ -206,22 +212,37 @@ impl Default for Cases {
 /// Who judges the answers of a lane.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
-    pub(crate) backends: Vec<Arc<Backend>>,
+    /// All that an opinion depends on beside what is asked.
+    parameters: String,
     /// The first of them.
-    pub(crate) by: JudgedBy,
+    by: JudgedBy,
 }
 
 impl Judge {
-    /// All that an opinion depends on beside what is asked. One judge who is asked once has nothing but
-    /// its parameters, as in version 0.1.
-    fn parameters(&self, panel: &PanelConfig) -> String {
-        let all: Vec<&str> = self.backends.iter().map(|it| it.parameters.as_str()).collect();
-        let PanelConfig { judges: _, combine, repeats, structured, rubric_prompt } = panel;
+    /// Those of a panel, by the parameters of each. One judge who is asked once has nothing but its
+    /// parameters, as in version 0.1.
+    pub(crate) fn new(all: &[&str], by: JudgedBy, panel: &PanelConfig) -> Self {
+        let PanelConfig {
+            judges: _,
+            combine,
+            repeats,
+            structured,
+            rubric_prompt,
+            rubric_prompt_at: _,
+        } = panel;
         let usual = PanelConfig { judges: panel.judges.clone(), ..PanelConfig::default() };
-        match (all.as_slice(), *panel == usual) {
+        let parameters = match (all, *panel == usual) {
             ([only], true) => (*only).to_owned(),
-            (_, _) => format!("{all:?} {combine} {repeats} {structured:?} {rubric_prompt:?}"),
-        }
+            (_, _) => json!({
+                "judges": all,
+                "combine": combine.to_string(),
+                "repeats": repeats,
+                "structured": structured,
+                "rubric_prompt": rubric_prompt,
+            })
+            .to_string(),
+        };
+        Self { parameters, by }
     }
 }
 
@@ -319,7 +340,10 @@ impl Cases {
             };
             problems.extend(check_commands(case));
             problems.extend(self.kind.check(case));
-            problems.extend(check_prompts(case, &self.panel));
+            problems.extend(check_prompts(case));
+            if let Some(problem) = check_panel_prompt(case, &self.panel) {
+                tell_once(&mut of_suite.borrow_mut(), problem);
+            }
             if self.embedder.is_nobody() {
                 problems.extend(similar::refused(case));
             }
@@ -405,10 +429,10 @@ impl Cases {
 
     /// What is asked with which parameters: answers to anything else are no answers.
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
-        let judge = self.judge.as_ref().map(|it| it.parameters(&self.panel)).unwrap_or_default();
+        let judge = self.judge.as_ref().map_or("", |it| it.parameters.as_str());
         let Questions { request, work } = questions;
         let embedder = self.embedder.parameters();
-        work.input(&Asking { case, request, backend, judge: &judge, embedder })
+        work.input(&Asking { case, request, backend, judge, embedder })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
@@ -494,3 +518,25 @@ pub(crate) enum Reread {
 
 /// Nobody wants further cases.
 pub(crate) struct Stopped;
+
+#[cfg(test)]
+mod tests {
+    use probity_core::criteria::RubricPrompt;
+
+    use super::*;
+
+    #[test]
+    fn what_opinions_depend_on_is_written_as_json() {
+        let by = JudgedBy { backend: "j".to_owned(), model: None, own_answers: false };
+        let usual = PanelConfig::default();
+        assert_eq!(Judge::new(&["p"], by.clone(), &usual).parameters, "p");
+        let prompt = RubricPrompt::Text("{{ output }}".to_owned());
+        let panel = PanelConfig { repeats: 2, rubric_prompt: Some(prompt), ..usual };
+        let parameters = Judge::new(&["p", "q"], by, &panel).parameters;
+        let expected = json!({
+            "judges": ["p", "q"], "combine": "majority", "repeats": 2, "structured": null,
+            "rubric_prompt": "{{ output }}",
+        });
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&parameters).unwrap(), expected);
+    }
+}

@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    fmt,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -28,6 +27,7 @@ use crate::{
         self, Command, NoProgram, Room, Stdin,
         service::{NoAnswer, Service},
     },
+    redact::Redactor,
 };
 
 const PYTHON_HELPER: &str = include_str!("worker/helper.py");
@@ -142,22 +142,24 @@ pub(crate) enum Trouble {
     Unwritten(serde_json::Error),
 }
 
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Trouble {
+    /// What went wrong, without keys.
+    pub(crate) fn text(&self, redactor: &Redactor) -> String {
         let said = |words: &str| match words.is_empty() {
             true => String::new(),
-            false => format!("; it said: {}", shown(words)),
+            false => format!("; it said: {}", shown(words, redactor)),
         };
-        match self {
-            Self::NoTime => f.write_str("no time was left for it"),
-            Self::NoProgram(why) => write!(f, "{why}"),
+        let text = match self {
+            Self::NoTime => "no time was left for it".to_owned(),
+            Self::NoProgram(why) => why.to_string(),
             Self::Slow(limit, words) => {
-                write!(f, "no answer within {}{}", Span(*limit), said(words))
+                format!("no answer within {}{}", Span(*limit), said(words))
             }
-            Self::Lost(why, words) => write!(f, "{why} without an answer{}", said(words)),
-            Self::Error(why) => f.write_str(why),
-            Self::Unwritten(why) => write!(f, "the request cannot be written: {why}"),
-        }
+            Self::Lost(why, words) => format!("{why} without an answer{}", said(words)),
+            Self::Error(why) => why.clone(),
+            Self::Unwritten(why) => format!("the request cannot be written: {why}"),
+        };
+        redactor.error_text(&text)
     }
 }
 
@@ -193,8 +195,7 @@ impl Pool {
         let permit = timeout_at(deadline, self.permits.acquire()).await;
         let _permit = permit.map_err(|_| Trouble::NoTime)?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let mut line = request(id).map_err(Trouble::Unwritten)?;
-        line.push(b'\n');
+        let line = one_line(request(id).map_err(Trouble::Unwritten)?);
         loop {
             let waiting = self.idle().pop();
             if waiting.as_ref().is_some_and(Service::has_ended) {
@@ -271,7 +272,7 @@ struct Answer {
     id: u64,
     /// Why there is none.
     #[serde(default)]
-    error: Option<String>,
+    error: Option<Value>,
     /// What a function returned, from one of our helpers.
     #[serde(default, deserialize_with = "present")]
     returned: Option<Value>,
@@ -287,7 +288,8 @@ fn answer_in(line: &[u8], id: u64) -> Option<Result<Value, String>> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let answer = Answer::deserialize(&value).ok().filter(|it| it.id == id)?;
     Some(match answer {
-        Answer { error: Some(error), .. } => Err(error),
+        Answer { error: Some(Value::String(error)), .. } => Err(error),
+        Answer { error: Some(error), .. } => Err(error.to_string()),
         Answer { returned: Some(returned), .. } => Ok(returned),
         Answer { .. } => Ok(value),
     })
@@ -298,9 +300,51 @@ fn absolute(path: &Path) -> PathBuf {
         .map_or_else(|_| path.to_owned(), |it| it.components().collect())
 }
 
-/// The end of what a program printed, where errors stand.
-pub(crate) fn shown(text: &str) -> String {
-    let text = text.trim();
-    let from = text.char_indices().nth_back(SHOWN - 1).map_or(0, |it| it.0);
-    safe(&text[from..]).into_owned()
+/// The end of what a program printed, where errors stand, without keys.
+pub(crate) fn shown(text: &str, redactor: &Redactor) -> String {
+    safe(&redactor.error_end(text, SHOWN)).into_owned()
+}
+
+/// JSON as one line, whatever the reader takes for the end of a line: some end it at U+2028 and U+2029
+/// too, which may stand in a text.
+fn one_line(json: Vec<u8>) -> Vec<u8> {
+    let mut line = match String::from_utf8(json) {
+        Ok(text) if text.contains(['\u{2028}', '\u{2029}']) => {
+            let text = text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+            text.into_bytes()
+        }
+        Ok(text) => text.into_bytes(),
+        Err(error) => error.into_bytes(),
+    };
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_line_for_every_reader() {
+        let text = "a\u{2028}b\u{2029}c\nd\u{2027}";
+        let line = one_line(serde_json::to_vec(&json!([text])).unwrap());
+        let line = String::from_utf8(line).unwrap();
+        let ends = line.matches(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}', '\u{b}', '\u{c}']);
+        assert_eq!(ends.count(), 1, "{line:?}");
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), json!([text]));
+    }
+
+    #[test]
+    fn answers_are_told_from_what_is_printed() {
+        let answer = |line: &str| answer_in(line.as_bytes(), 7);
+        assert_eq!(answer("noise"), None);
+        assert_eq!(answer(r#"{"id":8,"pass":true}"#), None);
+        assert_eq!(answer(r#"{"id":7,"returned":null}"#), Some(Ok(Value::Null)));
+        assert_eq!(answer(r#"{"id":7,"error":"no"}"#), Some(Err("no".to_owned())));
+        assert_eq!(answer(r#"{"id":7,"error":{"code":1}}"#), Some(Err(r#"{"code":1}"#.to_owned())));
+        let plain = json!({ "id": 7, "pass": true, "error": null });
+        assert_eq!(answer(&plain.to_string()), Some(Ok(plain)));
+    }
 }

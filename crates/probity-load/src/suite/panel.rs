@@ -1,8 +1,10 @@
 //! Who judges answers.
 
+use std::sync::Arc;
+
 use probity_core::{criteria::RubricPrompt, opinion::Combine};
 
-use super::{BackendConfig, runner::check_backend};
+use super::{BackendConfig, WrittenAt, runner::check_backend};
 use crate::case::{Fields, rubric_prompt};
 
 /// How often a judge is asked the same, at most.
@@ -23,6 +25,8 @@ pub struct PanelConfig {
     pub structured: Option<bool>,
     /// The prompt of `llm-rubric`, where it is not ours.
     pub rubric_prompt: Option<RubricPrompt>,
+    /// Where that prompt stands.
+    pub rubric_prompt_at: Option<WrittenAt>,
 }
 
 impl Default for PanelConfig {
@@ -33,6 +37,7 @@ impl Default for PanelConfig {
             repeats: 1,
             structured: None,
             rubric_prompt: None,
+            rubric_prompt_at: None,
         }
     }
 }
@@ -53,24 +58,41 @@ impl Keys {
         Self { judge: "judge", judges: "judges", repeats: "judge_repeats" };
 }
 
-/// Reads a panel; where the table is silent, `usual` holds.
-pub(super) fn decode(
-    keys: &Keys,
-    backends: &[BackendConfig],
-    usual: &PanelConfig,
-    fields: &mut Fields<'_, '_>,
-) -> PanelConfig {
+/// What is known where a panel is read.
+pub(super) struct Context<'a> {
+    pub(super) keys: &'a Keys,
+    pub(super) backends: &'a [BackendConfig],
+    /// What holds where the table is silent.
+    pub(super) usual: &'a PanelConfig,
+    /// What problems call the file.
+    pub(super) file: &'a Arc<str>,
+    /// The whole of it.
+    pub(super) source: &'a Arc<str>,
+}
+
+/// Reads a panel.
+pub(super) fn decode(context: &Context<'_>, fields: &mut Fields<'_, '_>) -> PanelConfig {
+    let Context { keys, backends, usual, file, source } = *context;
     let ways = Combine::ALL.map(Combine::as_str);
     let combine = fields.one_of("combine", "way to combine judges", &ways, |name| {
         Combine::ALL.into_iter().find(|it| it.as_str() == name)
     });
     let repeats = fields.count(keys.repeats, 1..=MOST_REPEATS);
+    let own = rubric_prompt(fields);
+    let (rubric_prompt, rubric_prompt_at) = match own {
+        Some(own) => {
+            let (what, span) = ("`rubric_prompt`".to_owned(), fields.span("rubric_prompt"));
+            (Some(own), Some(WrittenAt::new(what, file, source, span)))
+        }
+        None => (usual.rubric_prompt.clone(), usual.rubric_prompt_at.clone()),
+    };
     PanelConfig {
         judges: judges(keys, backends, fields).unwrap_or_else(|| usual.judges.clone()),
         combine: combine.unwrap_or(usual.combine),
         repeats: repeats.and_then(|it| u32::try_from(it).ok()).unwrap_or(usual.repeats),
         structured: fields.boolean("structured").or(usual.structured),
-        rubric_prompt: rubric_prompt(fields).or_else(|| usual.rubric_prompt.clone()),
+        rubric_prompt,
+        rubric_prompt_at,
     }
 }
 

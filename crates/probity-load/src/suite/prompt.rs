@@ -60,6 +60,16 @@ pub struct WrittenAt {
 }
 
 impl WrittenAt {
+    /// A part of a file. `source` is the whole of it.
+    pub(super) fn new(
+        what: String,
+        file: &Arc<str>,
+        source: &Arc<str>,
+        span: Range<usize>,
+    ) -> Self {
+        Self { what, file: file.clone(), source: source.clone(), span }
+    }
+
     /// What is wrong with the criterion that stands there.
     pub(super) fn criteria_problem(&self, problem: CriteriaProblem) -> Problem {
         let CriteriaProblem { path: _, code, message, help } = problem;
@@ -331,6 +341,6 @@ fn is_plain_prompt(template: &str) -> bool {
 impl Surroundings<'_> {
     pub(super) fn place(&self, node: &Node, what: String) -> WrittenAt {
         let Self { file, source, .. } = *self;
-        WrittenAt { what, file: file.clone(), source: source.clone(), span: node.span.clone() }
+        WrittenAt::new(what, file, source, node.span.clone())
     }
 }

@@ -220,8 +220,15 @@ fn decode_runner(
         Some(_) | None => decode_backends(node, surroundings, &mut fields),
     };
     let (name, kind) = (name?, kind?);
-    let (usual, known) = (&surroundings.judge.panel, surroundings.backends);
-    let panel = panel::decode(&panel::Keys::OF_RUNNER, known, usual, &mut fields);
+    let known = surroundings.backends;
+    let of_panel = panel::Context {
+        keys: &panel::Keys::OF_RUNNER,
+        backends: known,
+        usual: &surroundings.judge.panel,
+        file: surroundings.file,
+        source: surroundings.source,
+    };
+    let panel = panel::decode(&of_panel, &mut fields);
     if kind.spec().compares && panel.judges.len() > 1 {
         let message = "pairs of answers have one judge: name it with `judge`".to_owned();
         fields.findings().error("bad-value", &node.span, message);

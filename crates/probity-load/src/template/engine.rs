@@ -71,6 +71,11 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
         .build()
         .expect("the default delimiters are valid");
     engine.set_syntax(syntax);
+    // The engine would write the word `none`.
+    engine.set_formatter(|output, state, value| match value.is_none() {
+        true => Err(ErrorKind::UndefinedError.into()),
+        false => minijinja::escape_formatter(output, state, value),
+    });
     for (name, filter, cost) in FILTERS.iter() {
         engine.add_filter(*name, move |state: &mut State, args: Rest<Value>| {
             pay(*cost, &args)?;

@@ -72,8 +72,8 @@ pub fn fill_json(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value,
                 let written = written.map_err(|it| TemplateError { span: None, ..it })?;
                 let filled: Value = serde_json::from_str(&written)
                     .map_err(|it| TemplateError::whole(format!("it makes no JSON: {it}")))?;
-                if filled.is_null() {
-                    // The filter takes what has no value for nothing.
+                // The filter takes what is not defined for null.
+                if filled.is_null() && render(&defined(inner), vars)?.is_empty() {
                     render(text, vars)?;
                 }
                 filled
@@ -96,6 +96,11 @@ pub fn fill_json(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value,
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     })
+}
+
+/// A template that is empty if an expression is not defined.
+fn defined(expression: &str) -> String {
+    format!("{{% if ({expression}) is defined %}}yes{{% endif %}}")
 }
 
 /// What stands in the braces of a text that is one expression and nothing else.
@@ -204,6 +209,8 @@ mod tests {
             "all": [[1, { "x": 2.5 }], 2.5], "inner": { "both": "11" },
         });
         assert_eq!(fill_json(&body, &vars), Ok(expected));
+        let error = fill_json(&json!({ "a": "say {{ nothing }}" }), &vars).unwrap_err();
+        assert_eq!(error.to_string(), "`nothing` has no value");
         let error = fill_json(&json!({ "a": ["{{ who }}"] }), &vars).unwrap_err();
         assert_eq!(error.to_string(), "`who` has no value");
     }

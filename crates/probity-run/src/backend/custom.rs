@@ -7,7 +7,7 @@ use std::{
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use probity_core::{
-    case::{Category, TestCase},
+    case::TestCase,
     failure::ErrorKind,
     record::{CallError, InputDigest, Usage},
     reply::Reply,
@@ -128,14 +128,19 @@ impl Custom {
 
     /// What a case brings into the request beside what it asks.
     pub(super) fn own_values(&self, case: &TestCase) -> Value {
-        let vars = case_vars(case).into_iter().filter(|(name, _)| self.uses(name));
-        json!(vars.collect::<Vars>())
+        json!(self.case_vars(case))
     }
 
     /// The request for a question.
     pub(super) fn outgoing(&self, ask: &Ask<'_>) -> Result<Outgoing<'_>, CallError> {
-        self.check_session(ask)?;
-        let vars = self.vars(ask, Reader::Server);
+        let conversation = self.has_sessions().then(|| self.conversation(ask));
+        let known = conversation.as_deref().and_then(|it| ask.about?.session(it));
+        self.check_session(ask, known.as_deref())?;
+        let session = match self.spec.session {
+            None => conversation,
+            Some(_) => known,
+        };
+        let vars = self.vars(ask, session.as_deref(), Reader::Server);
         let body = self.body(&vars)?;
         let url = self.filled_url(&vars)?;
         let headers = self.filled_headers(&vars)?;
@@ -165,7 +170,10 @@ impl Custom {
 
     /// The body for a question, as a person may see it; null if there is none.
     pub(super) fn shown_body(&self, ask: &Ask<'_>) -> Result<Value, CallError> {
-        let vars = self.vars(ask, Reader::Person);
+        // Before the first request, no conversation is known.
+        self.check_session(ask, None)?;
+        let session = self.spec.session.is_none().then_some(HIDDEN);
+        let vars = self.vars(ask, session, Reader::Person);
         self.filled_url(&vars)?;
         self.filled_headers(&vars)?;
         let body = self.body(&vars)?.unwrap_or_default();
@@ -178,6 +186,9 @@ impl Custom {
 
     fn filled_url(&self, vars: &Vars) -> Result<String, CallError> {
         let path = &self.spec.url[self.spec.origin().len()..];
+        if !template::is_template(path) {
+            return Ok(format!("{}{path}", self.origin));
+        }
         let path = template::render(path, &encoded(vars));
         Ok(format!("{}{}", self.origin, path.map_err(|error| unfilled("url", &error))?))
     }
@@ -204,37 +215,51 @@ impl Custom {
         Ok(Some(text.into_bytes()))
     }
 
-    /// All that templates can name.
-    fn vars(&self, ask: &Ask<'_>, reader: Reader) -> Vars {
+    /// What templates name, of all that they can. What there is not is null.
+    fn vars(&self, ask: &Ask<'_>, session: Option<&str>, reader: Reader) -> Vars {
         let request = ask.request;
-        let mut vars = ask.about.map(|it| case_vars(&it.case)).unwrap_or_default();
+        let mut vars = ask.about.map(|it| self.case_vars(&it.case)).unwrap_or_default();
         let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } =
             request.sampling.or(&self.sampling);
-        let session = match reader {
-            Reader::Person => Some(HIDDEN.to_owned()),
-            Reader::Server => self.session(ask),
+        let env = || {
+            let seen = |value: &String| match reader {
+                Reader::Person => Value::from(HIDDEN),
+                Reader::Server => Value::from(value.as_str()),
+            };
+            self.env.0.iter().map(|(name, value)| (name.clone(), seen(value))).collect()
         };
-        let env = self.env.0.iter().map(|(name, value)| match reader {
-            Reader::Person => (name.clone(), Value::from(HIDDEN)),
-            Reader::Server => (name.clone(), Value::from(value.as_str())),
-        });
-        let own = [
-            ("prompt", json!(request.prompt())),
-            ("system", json!(request.system())),
-            ("messages", chat_messages(request)),
-            ("tools", chat_tools(request)),
-            ("model", json!(self.model)),
-            ("temperature", json!(temperature)),
-            ("top_p", json!(top_p)),
-            ("max_tokens", json!(max_tokens)),
-            ("seed", json!(seed)),
-            ("stop", if stop.is_empty() { Value::Null } else { json!(stop) }),
-            ("logprobs", json!(logprobs)),
-            ("session", json!(session)),
-            ("env", Value::Object(env.collect())),
-        ];
-        vars.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        vars.retain(|name, _| self.uses(name));
+        let own = |name: &String| {
+            Some(match name.as_str() {
+                "prompt" => json!(request.prompt()),
+                "system" => json!(request.system()),
+                "messages" => chat_messages(request),
+                "tools" => chat_tools(request),
+                "model" => json!(self.model),
+                "temperature" => json!(temperature),
+                "top_p" => json!(top_p),
+                "max_tokens" => json!(max_tokens),
+                "seed" => json!(seed),
+                "stop" if stop.is_empty() => Value::Null,
+                "stop" => json!(stop),
+                "logprobs" => json!(logprobs),
+                "session" => json!(session),
+                "env" => Value::Object(env()),
+                _ => return None,
+            })
+        };
+        vars.extend(self.names.iter().filter_map(|it| Some((it.clone(), own(it)?))));
+        vars
+    }
+
+    /// What templates name of a case.
+    fn case_vars(&self, case: &TestCase) -> Vars {
+        let given = case.vars();
+        // Values that cannot be filled in are found when the dataset is read.
+        let filled = template::fill_values(&given).unwrap_or_default();
+        let used = filled.iter().filter(|(name, _)| self.uses(name));
+        let mut vars: Vars = used.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let fields = case.labels().into_iter().filter(|(name, _)| self.uses(name));
+        vars.extend(fields.map(|(name, value)| (name.to_owned(), value)));
         vars
     }
 
@@ -242,16 +267,8 @@ impl Custom {
         self.names.contains(name)
     }
 
-    /// The id of a conversation: ours, or the one that the server gave it.
-    fn session(&self, ask: &Ask<'_>) -> Option<String> {
-        let own = self.conversation(ask);
-        match self.spec.session {
-            None => Some(own),
-            Some(_) => ask.about?.session(&own),
-        }
-    }
-
-    /// What tells a conversation from all others: the case, the repeat, and how it begins.
+    /// What tells a conversation from all others: the case, the repeat, how it begins, and the seed,
+    /// since a judge that is asked the same again is not to know what it said before.
     fn conversation(&self, ask: &Ask<'_>) -> String {
         let case = ask.about.map_or("", |it| it.case.id.as_str());
         let messages = &ask.request.messages;
@@ -259,17 +276,15 @@ impl Custom {
         let opening = &messages[..opening.unwrap_or(messages.len())];
         let opening = serde_json::to_vec(opening).unwrap_or_default();
         let repeat = ask.repeat.to_le_bytes();
-        InputDigest::of([&self.run[..], case.as_bytes(), &repeat, &opening]).to_string()
+        let seed = format!("{:?}", ask.request.sampling.seed);
+        let parts = [&self.run[..], case.as_bytes(), &repeat, &opening, seed.as_bytes()];
+        InputDigest::of(parts).to_string()
     }
 
     /// A server that is not sent what was said before has to have heard it.
-    fn check_session(&self, ask: &Ask<'_>) -> Result<(), CallError> {
+    fn check_session(&self, ask: &Ask<'_>, known: Option<&str>) -> Result<(), CallError> {
         let is_begun = ask.request.messages.iter().any(|it| it.role == Role::Assistant);
-        let is_known = || {
-            let session = ask.about.and_then(|it| it.session(&self.conversation(ask)));
-            session.is_some()
-        };
-        if !is_begun || self.uses("messages") || is_known() {
+        if !is_begun || self.uses("messages") || known.is_some() {
             return Ok(());
         }
         let message = "the conversation began elsewhere, and nothing that is sent says how: its \
@@ -358,18 +373,6 @@ fn is_error(value: &Value) -> bool {
         Value::Array(items) => !items.is_empty(),
         Value::Object(map) => !map.is_empty(),
     }
-}
-
-/// What a case brings along.
-fn case_vars(case: &TestCase) -> Vars {
-    let given = case.vars();
-    // Values that cannot be filled in are found when the dataset is read.
-    let mut vars = template::fill_values(&given).map(Cow::into_owned).unwrap_or_default();
-    vars.insert("id".to_owned(), json!(case.id));
-    vars.insert("tags".to_owned(), json!(case.tags));
-    vars.insert("category".to_owned(), json!(case.category.as_ref().map(Category::as_str)));
-    vars.insert("difficulty".to_owned(), json!(case.difficulty));
-    vars
 }
 
 /// Values as they can stand in an address.

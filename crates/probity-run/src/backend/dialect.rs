@@ -70,6 +70,13 @@ pub(super) struct StreamSpec {
     pub(super) open: fn() -> Box<dyn Assembly>,
 }
 
+impl StreamSpec {
+    /// Asks with a field of its own, as most servers want it.
+    fn by_field(fields: &mut Map<String, Value>, _with_usage: bool) {
+        fields.insert("stream".to_owned(), Value::Bool(true));
+    }
+}
+
 /// A reply that is put together from events.
 pub(super) trait Assembly: Send {
     /// Takes in an event.
@@ -162,6 +169,8 @@ pub(super) struct Service {
     pub(super) reports_cost: bool,
     /// Whether it can be asked to count tokens at the end of a stream, if it does not do so anyway.
     pub(super) stream_usage: bool,
+    /// Whether it keeps to a JSON Schema that is sent along, whatever the model.
+    pub(super) keeps_schemas: bool,
 }
 
 /// What services have in common that speak OpenAI's chat completions.
@@ -179,6 +188,7 @@ const COMPATIBLE: Service = Service {
     prices: "",
     reports_cost: false,
     stream_usage: true,
+    keeps_schemas: false,
 };
 
 /// Every service, by its kind.
@@ -195,6 +205,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::OpenaiResponses,
+        keeps_schemas: true,
         dialect: &responses::SPEC,
         base_url: "https://api.openai.com/v1",
         base_variable: Some("OPENAI_BASE_URL"),
@@ -228,6 +239,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::Gemini,
+        keeps_schemas: true,
         dialect: &gemini::SPEC,
         embeddings: None,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
@@ -239,6 +251,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         kind: BackendKind::Ollama,
+        keeps_schemas: true,
         dialect: &ollama::SPEC,
         embeddings: Some(&embeddings::OLLAMA),
         base_url: "http://127.0.0.1:11434",
@@ -246,10 +259,20 @@ const SERVICES: &[Service] = &[
         address: ollama::address,
         ..COMPATIBLE
     },
-    Service { kind: BackendKind::Vllm, base_url: "http://127.0.0.1:8000/v1", ..COMPATIBLE },
+    Service {
+        kind: BackendKind::Vllm,
+        base_url: "http://127.0.0.1:8000/v1",
+        keeps_schemas: true,
+        ..COMPATIBLE
+    },
     Service { kind: BackendKind::Mlx, base_url: "http://127.0.0.1:8080/v1", ..COMPATIBLE },
     Service { kind: BackendKind::Lmstudio, base_url: "http://127.0.0.1:1234/v1", ..COMPATIBLE },
-    Service { kind: BackendKind::Llamacpp, base_url: "http://127.0.0.1:8080/v1", ..COMPATIBLE },
+    Service {
+        kind: BackendKind::Llamacpp,
+        base_url: "http://127.0.0.1:8080/v1",
+        keeps_schemas: true,
+        ..COMPATIBLE
+    },
     Service {
         kind: BackendKind::Openrouter,
         base_url: "https://openrouter.ai/api/v1",

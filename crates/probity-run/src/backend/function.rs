@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -115,6 +115,8 @@ impl Function {
         if let Some(model) = &config.model {
             told.entry("model").or_insert_with(|| model.as_str().into());
         }
+        let mut redactor = Redactor::default();
+        redactor.add_chosen(variables, &env);
         let options = Options { id: config.name.clone(), config: told };
         // Its keys are texts, so this cannot fail.
         let told = serde_json::to_value(&options).unwrap_or_default();
@@ -124,7 +126,7 @@ impl Function {
                 Start::Node(_) => run.or_method(Method { name: NODE_METHOD, options: told }),
                 Start::Python(_) | Start::Command(_) => run,
             },
-            redactor: redactor(variables, &env),
+            redactor,
             pool: Pool::new(PoolConfig {
                 start,
                 workers: usize::try_from(workers).unwrap_or(usize::MAX),
@@ -172,7 +174,7 @@ impl Function {
         let program = self.pool.check(&self.place).map_err(clean)?;
         let request = |id| serde_json::to_vec(&Call::<()> { id, run: &self.run, args: None });
         let loaded = self.pool.ask(&self.place, request, Instant::now() + limit).await;
-        loaded.map(|_| program).map_err(|trouble| clean(trouble.to_string()))
+        loaded.map(|_| program).map_err(|trouble| trouble.text(&self.redactor))
     }
 
     fn read(&self, returned: Value) -> Result<Reply, Failed> {
@@ -232,7 +234,7 @@ impl Function {
     }
 
     fn failed(&self, trouble: &Trouble, limit: Duration) -> Failed {
-        let clean = || self.redactor.error_text(&trouble.to_string());
+        let clean = || trouble.text(&self.redactor);
         let error = match trouble {
             Trouble::Error(text) => self.error(text),
             Trouble::NoTime => {
@@ -273,16 +275,6 @@ pub(super) fn not_applied(config: &BackendConfig) -> Vec<&'static str> {
     ];
     let others = others.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name);
     config.sampling.names().chain(others).collect()
-}
-
-fn redactor(variables: &BTreeMap<OsString, OsString>, chosen: &[String]) -> Redactor {
-    let mut redactor = Redactor::default();
-    for name in chosen {
-        if let Some(value) = variables.get(OsStr::new(name)).and_then(|it| it.to_str()) {
-            redactor.add_chosen_variable(name, value);
-        }
-    }
-    redactor
 }
 
 /// The prompt as a text: that of the only message, or all messages as JSON.

@@ -3,7 +3,13 @@
 //! A dialect turns a question into a body and a body into a reply; everything else,
 //! limits, errors and keys, is the same for all of them.
 
-use std::{borrow::Cow, error::Error as _, io, time::Duration};
+use std::{
+    borrow::Cow,
+    error::Error as _,
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use probity_core::{
@@ -47,6 +53,8 @@ pub struct Http {
     headers: HeaderMap,
     redactor: Redactor,
     rules: &'static Rules,
+    /// Whether the server did not take a JSON Schema.
+    refuses_schemas: AtomicBool,
 }
 
 /// What a server needs to be asked.
@@ -113,7 +121,8 @@ impl Http {
     pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
         let HttpConfig { language, kind, mut headers, redactor } = config;
         headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
-        Self { client, language, kind, headers, redactor, rules }
+        let refuses_schemas = AtomicBool::new(false);
+        Self { client, language, kind, headers, redactor, rules, refuses_schemas }
     }
 
     /// Where it is.
@@ -209,6 +218,20 @@ impl Http {
         sampling.names().filter(|it| ignored.contains(it)).collect()
     }
 
+    /// Whether the server is known to keep to a JSON Schema that is sent along.
+    pub(super) fn keeps_schemas(&self) -> bool {
+        self.language.keeps_schemas()
+    }
+
+    /// Whether the server did not take a JSON Schema.
+    pub(super) fn refuses_schemas(&self) -> bool {
+        self.refuses_schemas.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn spare_schemas(&self) {
+        self.refuses_schemas.store(true, Ordering::Relaxed);
+    }
+
     /// What the server cannot be told.
     pub fn lacks(&self) -> Cow<'static, [Need]> {
         self.language.lacks()
@@ -247,7 +270,7 @@ impl Http {
         // A server that cannot do it answers as if it had not been asked to.
         let stream = self.language.stream().filter(|_| !is_json(response.headers()));
         if let Some(stream) = stream.filter(|_| status.is_success()) {
-            return self.follow(stream, &mut response, began).await;
+            return self.follow(stream, &mut response, ask, began).await;
         }
         let most = if status.is_success() { LARGEST_BODY } else { LARGEST_ERROR };
         let body = read_body(&mut response, most).await;
@@ -267,16 +290,22 @@ impl Http {
         &self,
         stream: &StreamSpec,
         response: &mut Response,
+        ask: &Ask<'_>,
         began: Instant,
     ) -> Result<Reply, Failed> {
         let mut listener = Listener::new(stream);
         let (mut first_token, mut length) = (None, 0);
+        // Of an answer that does not say what it is, what came before the first event.
+        let mut unheard = (!is_stream(response.headers())).then(Vec::new);
         while !listener.is_ended() {
             let chunk = response.chunk().await.map_err(|error| self.unreachable(&error))?;
             let Some(chunk) = chunk else { break };
             length += chunk.len();
             if length > LARGEST_BODY {
                 return Err(self.broken_off(BodyError::TooLarge, LARGEST_BODY).into());
+            }
+            if let Some(body) = unheard.as_mut().filter(|_| !listener.has_heard()) {
+                body.extend_from_slice(&chunk);
             }
             match listener.hear(&chunk) {
                 Ok(true) => drop(first_token.get_or_insert_with(|| began.elapsed())),
@@ -287,13 +316,20 @@ impl Http {
             }
         }
         let latency = Some(began.elapsed());
-        match listener.finish() {
-            Ok(reply) => {
+        match (listener.finish(), unheard) {
+            (Some(Ok(reply)), _) => {
                 drain(response).await;
                 let reply = Reply { latency, first_token, ..reply };
                 self.answered(Ok(reply), response, &[])
             }
-            Err(Misheard { why, event }) => self.answered(Err(why), response, event.as_bytes()),
+            (Some(Err(Misheard { why, event })), _) => {
+                self.answered(Err(why), response, event.as_bytes())
+            }
+            (None, Some(body)) => {
+                let decoded = self.language.decode(without_mark(&body), ask);
+                self.answered(decoded, response, &body)
+            }
+            (None, None) => self.answered(Err(Undecoded::Cut), response, &[]),
         }
     }
 
@@ -464,7 +500,8 @@ fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
     // An event of a stream may have the answer within it.
-    let value = value.get("response").unwrap_or(&value);
+    let has_error = |it: &&Value| it.get("error").is_some_and(|it| !it.is_null());
+    let value = value.get("response").filter(has_error).unwrap_or(&value);
     let error = value.get("error").unwrap_or(value);
     let said = |value: &Value| {
         let text = value.as_str().or_else(|| value.get("message")?.as_str());
@@ -478,10 +515,21 @@ fn message_of(text: &str) -> String {
     }
 }
 
-/// Whether an answer is one JSON value.
+/// Whether an answer says that it is one JSON value.
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
-    kind.to_ascii_lowercase().starts_with(b"application/json")
+    content_type(headers) == "application/json"
+}
+
+/// Whether an answer says that it comes in events.
+fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = content_type(headers);
+    kind == "text/event-stream" || kind.ends_with("ndjson")
+}
+
+/// What an answer says that it is, without parameters.
+fn content_type(headers: &HeaderMap) -> String {
+    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or("");
+    kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
 }
 
 /// Lets a stream that said all come to its end, so that its connection can be used again.
@@ -545,6 +593,8 @@ mod tests {
             ),
             (r#"{"error":"model not found"}"#, "model not found"),
             (r#"{"detail":"Not Found"}"#, "Not Found"),
+            (r#"{"response":"","error":"model not loaded"}"#, "model not loaded"),
+            (r#"{"response":{"error":{"message":"no","code":"bad"}}}"#, "no (bad)"),
             ("<html>Bad gateway</html>", "<html>Bad gateway</html>"),
             ("[1]", "[1]"),
         ];

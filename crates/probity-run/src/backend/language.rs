@@ -64,6 +64,8 @@ pub(super) struct BodySettings {
     pub(super) stream: Option<&'static StreamSpec>,
     /// Whether the service takes the wish for a count of tokens at the end of a stream.
     pub(super) stream_usage: bool,
+    /// Whether the service keeps to a JSON Schema that is sent along.
+    pub(super) keeps_schemas: bool,
 }
 
 impl BodySettings {
@@ -152,6 +154,14 @@ impl Language {
         match self {
             Self::Dialect(spoken) => spoken.settings.stream,
             Self::Custom(_) => None,
+        }
+    }
+
+    /// Whether the server is known to keep to a JSON Schema that is sent along.
+    pub(super) fn keeps_schemas(&self) -> bool {
+        match self {
+            Self::Dialect(spoken) => spoken.settings.keeps_schemas,
+            Self::Custom(_) => false,
         }
     }
 

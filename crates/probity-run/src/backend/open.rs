@@ -87,6 +87,12 @@ pub enum BackendError {
         /// The variable.
         variable: &'static str,
     },
+    /// It is described by its address, and has none.
+    #[error("backend `{backend}` needs a `url`")]
+    NoAddress {
+        /// The backend.
+        backend: String,
+    },
     /// The file with its function is not there.
     #[error("backend `{backend}` has its function in `{path}`, which is not there")]
     NoFile {
@@ -122,6 +128,7 @@ impl BackendError {
             }
             Self::Program(_)
             | Self::NoUrl { .. }
+            | Self::NoAddress { .. }
             | Self::NoFile { .. }
             | Self::BadHeaderName { .. }
             | Self::NoEmbeddings { .. } => None,
@@ -341,6 +348,7 @@ impl BackendFactory<'_> {
             seed: service.seed,
             stream: config.stream.then_some(&dialect.stream),
             stream_usage: service.stream_usage,
+            keeps_schemas: service.keeps_schemas,
         };
         let (fields, not_applied) = settings.fields(None);
         let kind = config.kind.as_str();
@@ -496,6 +504,12 @@ mod tests {
 
     fn config(kind: BackendKind) -> BackendConfig {
         BackendConfig { model: Some("gpt-4o-mini".to_owned()), ..BackendConfig::new("b", kind) }
+    }
+
+    #[test]
+    fn a_server_without_an_address_cannot_be_opened() {
+        let error = open(&config(BackendKind::Http), &[]).unwrap_err();
+        assert_eq!(error, "backend `b` needs a `url`");
     }
 
     fn url(backend: &Backend) -> &str {

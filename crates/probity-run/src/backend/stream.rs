@@ -31,6 +31,8 @@ pub(super) struct Event {
 pub(super) struct Listener {
     frames: Frames,
     pieces: Box<dyn Assembly>,
+    /// Whether an event came.
+    has_heard: bool,
     /// Whether the last event came; what comes after it does not matter.
     is_ended: bool,
 }
@@ -45,7 +47,17 @@ pub(super) struct Misheard {
 impl Listener {
     /// One that has heard nothing.
     pub(super) fn new(spec: &StreamSpec) -> Self {
-        Self { frames: Frames::new(spec.framing), pieces: (spec.open)(), is_ended: false }
+        Self {
+            frames: Frames::new(spec.framing),
+            pieces: (spec.open)(),
+            has_heard: false,
+            is_ended: false,
+        }
+    }
+
+    /// Whether an event came.
+    pub(super) fn has_heard(&self) -> bool {
+        self.has_heard
     }
 
     /// Whether the last event came.
@@ -64,6 +76,7 @@ impl Listener {
         while !self.is_ended
             && let Some(event) = self.frames.next()
         {
+            self.has_heard = true;
             let heard = match event.name.as_str() {
                 "error" => Err(Undecoded::Error),
                 _ => self.pieces.take(&event),
@@ -78,21 +91,23 @@ impl Listener {
         Ok(is_token)
     }
 
-    /// The reply, when no more bytes come.
-    pub(super) fn finish(mut self) -> Result<Reply, Misheard> {
+    /// The reply, when no more bytes come; nothing if they are no events at all.
+    pub(super) fn finish(mut self) -> Option<Result<Reply, Misheard>> {
         self.frames.finish();
-        match self.take_events() {
+        let taken = self.take_events();
+        self.has_heard.then(|| match taken {
             // The last event may be the half of one.
-            Err(Misheard { why: Undecoded::Shape(_), .. }) => Err(Misheard::cut()),
+            Err(Misheard { why: Undecoded::Shape(_), .. }) => Err(Undecoded::Cut.into()),
             Err(misheard) => Err(misheard),
-            Ok(_) => self.pieces.finish().map_err(|why| Misheard { why, event: String::new() }),
-        }
+            Ok(_) => self.pieces.finish().map_err(Misheard::from),
+        })
     }
 }
 
-impl Misheard {
-    fn cut() -> Self {
-        Self { why: Undecoded::Cut, event: String::new() }
+impl From<Undecoded> for Misheard {
+    /// No single event says so.
+    fn from(why: Undecoded) -> Self {
+        Self { why, event: String::new() }
     }
 }
 
@@ -127,7 +142,7 @@ impl Frames {
 
     /// Takes in the next bytes.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
-        if std::mem::take(&mut self.is_returned) && !bytes.is_empty() {
+        if !bytes.is_empty() && std::mem::take(&mut self.is_returned) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(at) = bytes.iter().position(|it| matches!(it, b'\n' | b'\r')) {
@@ -234,6 +249,12 @@ mod tests {
         let text = "{\"a\":1}\r\n\n  \n{\"b\":2}";
         let expected = [plain("{\"a\":1}"), plain("{\"b\":2}")];
         assert_eq!(read(Framing::Lines, &[text.as_bytes()]), expected);
+    }
+
+    #[test]
+    fn an_empty_piece_is_none() {
+        let pieces: [&[u8]; 3] = [b"data: a\r", b"", b"\ndata: b\n\n"];
+        assert_eq!(read(Framing::Events, &pieces), [plain("a\nb")]);
     }
 
     proptest! {

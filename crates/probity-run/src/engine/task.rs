@@ -7,9 +7,8 @@ use probity_core::{
     failure::ErrorKind,
     kind::Evidence,
     record::{Aborted, CacheKind, CallError, CaseRecord, FailedAttempt, Usage},
-    request::{Need, Request, ResponseFormat, Sampling},
 };
-use probity_grade::judge::{self, Interview};
+use probity_grade::judge::{Interview, Next};
 use probity_load::settings::Settings;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -20,6 +19,7 @@ use super::handle::{Handle, Query, Target, Unanswered, Vectors};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
     grade::{self, Received},
+    interview::Hearing,
     scorer::Scorers,
     source::Prepared,
 };
@@ -125,19 +125,12 @@ pub(crate) async fn ask_judge<I: Interview>(
 ) -> Result<Result<(I::Answer, u32), String>, Unanswered> {
     let JudgeCall { judge, role, repeat, again, structured } = call;
     let target = Target::Judge(judge);
-    let backend = &handle.party(target).backend;
-    let is_structured = structured.unwrap_or_else(|| backend.keeps_to_schemas())
-        && !backend.lacks().contains(&Need::ResponseFormat);
-    let mut format = is_structured.then(|| ResponseFormat::Schema(Arc::new(interview.schema())));
+    let backend = handle.party(target).backend.clone();
     // An answer to the same question again is worth something only if it may be another one.
     let seed = (again > 0).then(|| handle.seed().wrapping_add(again.into()));
-    let mut dialogue = judge::Dialogue::default();
+    let mut hearing = Hearing::new(interview, backend, structured, seed);
     loop {
-        let request = Request {
-            response_format: format.clone(),
-            sampling: Sampling { seed, ..Sampling::default() },
-            ..interview.request(&dialogue)
-        };
+        let request = hearing.request();
         let query = Query {
             target,
             role,
@@ -152,21 +145,16 @@ pub(crate) async fn ask_judge<I: Interview>(
             Err(Unanswered::Failed { error, .. }) if error.kind == ErrorKind::ContentFilter => {
                 return Ok(Err(format!("the judge declined: {}", error.message)));
             }
-            // A server that does not take the schema is asked without.
-            Err(Unanswered::Failed { error, .. })
-                if error.kind == ErrorKind::BadRequest && format.take().is_some() =>
-            {
-                continue;
-            }
+            Err(Unanswered::Failed { error, .. }) if hearing.goes_on_after(&error) => continue,
             Err(unanswered) => return Err(unanswered),
         };
-        match dialogue.hear(interview.read(&reply.answer())) {
-            judge::Next::Done(answer) => {
+        match hearing.hear(&reply.answer()) {
+            Next::Done(answer) => {
                 handle.keep(&query, &reply);
-                return Ok(Ok((answer, dialogue.attempts())));
+                return Ok(Ok((answer, hearing.attempts())));
             }
-            judge::Next::Again => {}
-            judge::Next::GiveUp(why) => return Ok(Err(why)),
+            Next::Again => {}
+            Next::GiveUp(why) => return Ok(Err(why)),
         }
     }
 }

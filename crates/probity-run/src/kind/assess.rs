@@ -7,6 +7,7 @@ use probity_core::{
     criteria::{Assertion, AssertionTest, CriteriaProblem, RubricPrompt},
     located::Step,
     opinion::{Assessment, Judged, Opinion, Said},
+    problem::Problem,
     record::CallError,
     request::{Message, Role},
 };
@@ -14,7 +15,10 @@ use probity_grade::{
     again::rubric_role,
     judge::{Inquiry, Shown, Talk},
 };
-use probity_load::{suite::PanelConfig, template};
+use probity_load::{
+    suite::PanelConfig,
+    template::{self, TemplateError},
+};
 use serde_json::Value;
 
 use crate::{
@@ -97,11 +101,14 @@ async fn ask(
 /// The names that a user's prompt knows beside the variables of the case.
 const PROMPT_NAMES: [&str; 3] = ["output", "rubric", "prompt"];
 
-/// What is wrong with the users' prompts that a case asks judges with.
-pub(crate) fn check_prompts(case: &TestCase, panel: &PanelConfig) -> Vec<CriteriaProblem> {
+/// What such a prompt is told that it sees, where it names something else.
+const SEEN: &str = "it sees `output`, `rubric`, `prompt` and the case's `prompt_vars`";
+
+/// What is wrong with the prompts that assertions of a case ask judges with.
+pub(crate) fn check_prompts(case: &TestCase) -> Vec<CriteriaProblem> {
     let mut problems = Vec::new();
-    for (path, assertions) in case.asserted() {
-        check_within(assertions, &path, case, panel, &mut problems);
+    for (path, all) in case.asserted() {
+        check_within(all, &path, case, &mut problems);
     }
     problems
 }
@@ -110,31 +117,20 @@ fn check_within(
     assertions: &[Assertion],
     path: &[Step<'static>],
     case: &TestCase,
-    panel: &PanelConfig,
     problems: &mut Vec<CriteriaProblem>,
 ) {
-    let vars = case.vars();
     for (at, assertion) in assertions.iter().enumerate() {
         let mut path = path.to_vec();
         path.extend([Step::Key("assert"), Step::Index(at)]);
-        check_within(&assertion.members, &path, case, panel, problems);
-        let own = assertion.judging.rubric_prompt.as_ref();
-        let of_panel = panel.rubric_prompt.as_ref();
-        let of_panel = of_panel.filter(|_| assertion.kind.test == AssertionTest::LlmRubric);
-        let Some(prompt) = own.or(of_panel) else { continue };
-        let is_known = |name: &str| PROMPT_NAMES.contains(&name) || vars.contains_key(name);
-        let unknown = prompt.texts().find_map(|text| {
-            template::undefined_variables(text, is_known).unwrap_or_default().into_iter().next()
-        });
-        if let Some(name) = unknown {
-            path.extend(own.map(|_| Step::Key("rubric_prompt")));
+        check_within(&assertion.members, &path, case, problems);
+        let prompt = assertion.judging.rubric_prompt.as_ref();
+        if let Some((_, name)) = prompt.and_then(|it| unknown_in(it, case)) {
+            path.push(Step::Key("rubric_prompt"));
             problems.push(CriteriaProblem {
                 path,
                 code: "undefined-variable",
                 message: format!("`{name}` in `rubric_prompt` has no value"),
-                help: Some(
-                    "it sees `output`, `rubric`, `prompt` and the case's `prompt_vars`".to_owned(),
-                ),
+                help: Some(SEEN.to_owned()),
             });
         }
     }
@@ -151,6 +147,33 @@ pub(crate) fn in_words(
     let of_panel = panel.rubric_prompt.as_ref().filter(|_| inquiry.takes_prompt());
     let prompt = inquiry.rubric_prompt().or(of_panel)?;
     Some(filled(prompt, case, inquiry, shown, talk))
+}
+
+/// What is wrong with the prompt of the panel, if a case asks judges with it.
+pub(crate) fn check_panel_prompt(case: &TestCase, panel: &PanelConfig) -> Option<Problem> {
+    fn takes_it(assertions: &[Assertion]) -> bool {
+        assertions.iter().any(|it| {
+            let is_rubric = it.kind.test == AssertionTest::LlmRubric;
+            (is_rubric && it.judging.rubric_prompt.is_none()) || takes_it(&it.members)
+        })
+    }
+    let (prompt, at) = panel.rubric_prompt.as_ref().zip(panel.rubric_prompt_at.as_ref())?;
+    if !case.asserted().any(|(_, all)| takes_it(all)) {
+        return None;
+    }
+    let (text, name) = unknown_in(prompt, case)?;
+    let problem = at.problem(text, &TemplateError::undefined(text, &name));
+    Some(Problem { case_id: Some(case.id.clone()), help: Some(SEEN.to_owned()), ..problem })
+}
+
+/// The first name in a prompt that has no value, and the text with it.
+fn unknown_in<'p>(prompt: &'p RubricPrompt, case: &TestCase) -> Option<(&'p str, String)> {
+    let vars = case.vars();
+    let is_known = |name: &str| PROMPT_NAMES.contains(&name) || vars.contains_key(name);
+    prompt.texts().find_map(|text| {
+        let unknown = template::undefined_variables(text, is_known).unwrap_or_default();
+        Some((text, unknown.into_iter().next()?))
+    })
 }
 
 /// A user's prompt with its variables filled in. What models wrote stands between marks.

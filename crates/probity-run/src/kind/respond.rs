@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, AssertionTest},
+    criteria::{Asks, Assertion},
     details::Trouble,
     kind::{KindSpec, RunnerKind},
     record::{Aborted, InputDigest},
@@ -53,14 +53,7 @@ fn rubrics_in(assertions: &[Assertion]) -> u64 {
 /// Whether the assertions of a case ask anybody: a judge, a scorer outside of the process, or a model
 /// that embeds texts.
 fn asks_others(assertions: &[Assertion]) -> bool {
-    assertions.iter().any(|it| {
-        let scorers = [AssertionTest::Scorer, AssertionTest::Python, AssertionTest::Exec];
-        let test = it.kind.test;
-        test.asks_judge()
-            || test.is_similar()
-            || scorers.contains(&test)
-            || asks_others(&it.members)
-    })
+    assertions.iter().any(|it| it.kind.test.asks() != Asks::Nobody || asks_others(&it.members))
 }
 
 /// What a case asks; none if it cannot be filled in, which the scan would have noticed.

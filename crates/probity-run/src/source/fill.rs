@@ -241,16 +241,9 @@ fn of_runner(
 /// The variables of a case, and its fields.
 fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
     let mut vars = vars.clone();
-    vars.insert("id".to_owned(), Value::from(case.id.as_str()));
+    vars.extend(case.labels().map(|(name, value)| (name.to_owned(), value)));
     if case.asks() {
         vars.insert("prompt".to_owned(), Value::from(prompt));
-    }
-    vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
-    if let Some(category) = &case.category {
-        vars.insert("category".to_owned(), Value::from(category.as_str()));
-    }
-    if let Some(difficulty) = &case.difficulty {
-        vars.insert("difficulty".to_owned(), Value::from(difficulty.as_str()));
     }
     vars
 }

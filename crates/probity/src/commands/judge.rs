@@ -135,7 +135,7 @@ fn hear_from_judge(
     }
     let project =
         Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
-    let judge = open_judge(args, &project)?;
+    let (judge, structured) = open_judge(args, &project)?;
     let all = questions.iter().map(|it| it.labelled.clone()).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -148,7 +148,8 @@ fn hear_from_judge(
             printer.note(&format!("{done} of {count} asked"));
         }
     };
-    let judged = runtime.block_on(calibrate::ask_all(judge, &project.settings, all, each));
+    let asked = calibrate::ask_all(judge, &project.settings, structured, all, each);
+    let judged = runtime.block_on(asked);
     let judged = judged.map_err(|error| {
         Failure::new(format!("the judge `{name}` cannot be asked"))
             .because(std::io::Error::other(error.to_string()))
@@ -171,8 +172,12 @@ fn hear_from_judge(
     Ok(())
 }
 
-/// The backend that judges: the one that is named, else the suite's, else its only one.
-fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, Failure> {
+/// The backend that judges: the one that is named, else the suite's, else its only one. With it
+/// comes whether runs send it the form of the answer.
+fn open_judge(
+    args: &AgreementArgs,
+    project: &Project,
+) -> Result<(Arc<Backend>, Option<bool>), Failure> {
     let suite = &project.suite;
     let of_runner = || suite.runners.iter().find_map(|it| it.panel.judges.first().cloned());
     let only = || match suite.backends.as_slice() {
@@ -189,6 +194,8 @@ fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, F
         Failure::new(format!("there is no backend `{name}`"))
             .hint(format!("the suite has {}", known.join(", ")))
     })?;
+    let mut panels = suite.runners.iter().map(|it| &it.panel);
+    let panel = panels.find(|it| it.judges.contains(&name)).unwrap_or(&suite.judge.panel);
     let mut config = config.clone();
     if let Some(model) = &args.judge_model {
         config.model = Some(model.clone());
@@ -196,7 +203,9 @@ fn open_judge(args: &AgreementArgs, project: &Project) -> Result<Arc<Backend>, F
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
     let backend = project.with_factory(&client, |factory| factory.open(&config));
-    backend.map(Arc::new).map_err(|error| Failure::new("the judge cannot be used").because(error))
+    let backend =
+        backend.map_err(|error| Failure::new("the judge cannot be used").because(error))?;
+    Ok((Arc::new(backend), panel.structured))
 }
 
 /// The labels with what the judge said, one a line: they can be read again without asking.

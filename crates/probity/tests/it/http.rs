@@ -232,12 +232,101 @@ fn a_case_that_cannot_be_sent_is_refused_before_the_run() {
         { "role": "user", "content": "a" }, { "role": "assistant", "content": "b" },
         { "role": "user", "content": "c" },
     ]});
-    let deaf = SUITE
-        .replace("messages = \"{{ messages }}\"", "messages = \"{{ prompt }}\"")
-        .replace("id = \"{{ session }}\", ", "");
-    let project = project_with(&server, &deaf, "").file("cases.jsonl", talk.to_string());
+    let deaf = SUITE.replace("messages = \"{{ messages }}\"", "messages = \"{{ prompt }}\"");
+    let refused = |suite: &str, why: &str| {
+        let project = project_with(&server, suite, "").file("cases.jsonl", talk.to_string());
+        let ran = run(&project, &[]);
+        assert!(ran.code == Some(2) && ran.err.contains(why), "{}", ran.err);
+    };
+    let stateless = deaf.replace("id = \"{{ session }}\", ", "");
+    refused(&stateless, "needs a conversation, which backend `app`");
+    refused(&deaf, "case `a` cannot be sent to backend `app`: the conversation began elsewhere");
+    assert_eq!(server.seen().requests, 0);
+}
+
+/// A server that is sent what the user says now, and remembers what was said before.
+const STATEFUL: &str = r#"
+[backends.app]
+kind = "http"
+url = "URL/v1/chat/completions"
+reply = "/answer"
+MORE
+[backends.app.body]
+model = "m"
+messages = [{ role = "user", content = "{{ prompt }}" }]
+session = "{{ session }}"
+[[runners]]
+name = "r"
+dataset = "cases.jsonl"
+"#;
+
+fn sessions_of(answer: &str, suite: &str, case: &Value) -> Vec<Value> {
+    let server = FakeServer::start(Script::always(raw(answer)));
+    let suite = suite.replace("URL", &server.url());
+    let project = Project::new().file("cases.jsonl", case.to_string()).file("probity.toml", suite);
     let ran = run(&project, &[]);
-    assert!(ran.err.contains("needs a conversation, which backend `app`"), "{}", ran.err);
+    assert_eq!(stored(&project)[0]["verdict"], "pass", "{}", ran.err);
+    let mut bodies = bodies(&server);
+    bodies.iter_mut().map(|it| it["session"].take()).collect()
+}
+
+#[test]
+fn a_conversation_goes_on_in_the_session_of_its_first_reply() {
+    let case = json!({ "id": "a", "turns": ["one", { "user": "two" }, {
+        "user": "three", "assert": [{ "type": "contains", "value": "ok" }],
+    }]});
+    let named = STATEFUL.replace("MORE", "session = \"/id\"");
+    let sessions = sessions_of(r#"{"answer":"ok","id":"s-7"}"#, &named, &case);
+    assert_eq!(sessions, [Value::Null, json!("s-7"), json!("s-7")]);
+    let own = sessions_of(r#"{"answer":"ok"}"#, &STATEFUL.replace("MORE", ""), &case);
+    assert!(own.len() == 3 && own[0].is_string() && own.iter().all(|it| *it == own[0]), "{own:?}");
+}
+
+#[test]
+fn a_judge_that_is_asked_again_has_another_session() {
+    let case = json!({ "id": "a", "prompt": "hi", "assert": [{ "type": "closed-qa", "value": "polite" }] });
+    let suite = STATEFUL.replace("MORE", "") + "judge_repeats = 3\n";
+    let answer = json!({ "answer": r#"{"reason": "so", "answer": "yes"}"# }).to_string();
+    let sessions = sessions_of(&answer, &suite, &case);
+    let different: BTreeSet<String> = sessions.iter().map(Value::to_string).collect();
+    assert_eq!((sessions.len(), different.len()), (4, 4), "{sessions:?}");
+}
+
+#[test]
+fn a_value_that_a_case_lacks_is_never_sent_as_a_word() {
+    let server = FakeServer::start(Script::default());
+    let refused = |suite: &str, what: &str, name: &str| {
+        let ran = run(&project_with(&server, suite, ""), &[]);
+        let message = format!("`{what}` of the backend cannot be filled in: `{name}` has no value");
+        assert!(ran.code == Some(2) && ran.err.contains(&message), "{}", ran.err);
+    };
+    refused(&SUITE.replace("team={{ team }}", "of={{ category }}"), "url", "category");
+    refused(
+        &SUITE.replace("x-case = \"{{ id }}\"", "x-case = \"{{ difficulty }}\""),
+        "headers.x-case",
+        "difficulty",
+    );
+    refused(
+        &SUITE.replace("{{ id }} of {{ team }}", "{{ temperature }} of it"),
+        "body",
+        "temperature",
+    );
+    // The server gives the first request no session yet.
+    let named = SUITE.replace("MORE", "session = \"/id\"");
+    refused(
+        &named.replace("x-case = \"{{ id }}\"", "x-in = \"{{ session }}\""),
+        "headers.x-in",
+        "session",
+    );
+    // A field of its own is left out, and a template may say what to send instead.
+    let suite = SUITE
+        .replace("user = \"{{ env.APP_TOKEN }}\"", "user = \"{{ category }}\"")
+        .replace("x-case = \"{{ id }}\"", "x-case = \"{{ category or 'any' }}\"");
+    let project = project_with(&server, &suite, "");
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+    let seen = server.seen();
+    assert_eq!(seen.last[0].headers["x-case"], "any");
+    assert_eq!(bodies(&server)[0].get("user"), None);
 }
 
 #[test]

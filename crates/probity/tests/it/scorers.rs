@@ -381,6 +381,63 @@ fn node_runs_files_that_need_packages() {
     assert_eq!(of(&found, "node")["classification"]["scores"][0]["reason"], "Paris");
 }
 
+/// Looks like a token, in a variable whose name says nothing of it.
+const LOGIN: &str = "login-0123456789-abcdefgh";
+
+const LEAKS_PY: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    key = os.environ["SCORER_LOGIN"]
+    way = request["context"]["config"]["way"]
+    if way == "dies":
+        sys.stderr.write(key + "x" * 490)
+        sys.exit(1)
+    said = {"error": {"key": key}} if way == "error" else {"pass": False, "reason": "401 for " + key}
+    print(json.dumps({"id": request["id"], **said}), flush=True)
+"#;
+
+#[test]
+fn keys_are_taken_out_of_what_scorers_say() {
+    let server = server("Paris");
+    let exec = |script: &str| asserting(&json!({ "type": "exec", "value": ["sh", "-c", script] }));
+    let by = |way: &str| by("leaks", &json!({ "way": way }));
+    let dataset = [
+        ("answer", by("answer")),
+        ("error", by("error")),
+        ("dies", by("dies")),
+        ("exec", exec("cat login.txt; exit 1")),
+        ("table", exec("printf '{\"reason\": \"%s\"}' \"$(cat login.txt)\"; exit 1")),
+        // What is shown begins within it.
+        ("cut", exec("cat login.txt; printf '%0490d' 0; exit 1")),
+    ];
+    let scorer =
+        "[scorers.leaks]\ncommand = [\"python3\", \"leaks.py\"]\nenv = [\"SCORER_LOGIN\"]\n";
+    let project = project(&server, scorer, &dataset)
+        .file("leaks.py", LEAKS_PY)
+        .file("login.txt", LOGIN)
+        .file(".env", format!("SCORER_LOGIN={LOGIN}\n"));
+    let ran = run(&project, &["--record", "answers.jsonl"]);
+    let found = stored(&project);
+    verdicts(
+        &found,
+        &[
+            ("answer", "fail"),
+            ("error", "error"),
+            ("dies", "error"),
+            ("exec", "fail"),
+            ("table", "fail"),
+            ("cut", "fail"),
+        ],
+    );
+    assert_eq!(of(&found, "answer")["reason"], "401 for [redacted]");
+    assert!(of(&found, "error")["reason"].to_string().contains("[redacted]"));
+    let kept = [Value::from(found).to_string(), ran.err, project.read("answers.jsonl")];
+    assert!(kept.iter().all(|it| !it.contains("abcdefgh")), "{kept:?}");
+    let store = std::fs::read(project.path(".probity/probity.db")).unwrap();
+    assert!(!store.windows(8).any(|it| it == b"abcdefgh"));
+}
+
 #[test]
 fn a_program_is_run_for_one_reply() {
     let server = server("Paris is large");

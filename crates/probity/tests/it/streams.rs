@@ -64,15 +64,23 @@ fn completions_in_pieces_behave_as_a_whole() {
 }
 
 fn raw(body: &str) -> Answer {
-    let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
-    Answer::Raw { status: 200, headers, body: body.to_owned() }
+    of_type("text/event-stream", body)
+}
+
+/// An answer of some type, or of none.
+fn of_type(content_type: &str, body: &str) -> Answer {
+    let header = Some(content_type).filter(|it| !it.is_empty());
+    let headers = header.map(|it| ("content-type".to_owned(), it.to_owned()));
+    Answer::Raw { status: 200, headers: headers.into_iter().collect(), body: body.to_owned() }
 }
 
 const HALF: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"0\"}}]}\n\n";
 
 #[test]
 fn a_stream_that_breaks_off_is_tried_again() {
-    for (answer, message) in [(raw(HALF), "ended before its end"), (Answer::Truncated, "")] {
+    let cut = "ended before its end";
+    let halves = [(raw(HALF), cut), (raw(": wait\n\n"), cut), (Answer::Truncated, "")];
+    for (answer, message) in halves {
         let rule = Rule::new(When::Requests(1..2), answer);
         let server = FakeServer::start(Script::default().rule(rule));
         let project = dialects::project(streamed("openai"), &server);
@@ -99,9 +107,22 @@ fn an_error_in_a_stream_is_that_error() {
 #[test]
 fn a_server_that_does_not_stream_is_understood() {
     let body = r#"{"choices":[{"message":{"content":"0"},"finish_reason":"stop"}],"model":"m-1"}"#;
-    let headers = vec![("content-type".to_owned(), "application/json; charset=utf-8".to_owned())];
-    let whole = Answer::Raw { status: 200, headers, body: body.to_owned() };
-    assert_eq!(outcome(streamed("openai"), whole), ("pass".to_owned(), None, "0".into()));
+    for content_type in ["application/json; charset=utf-8", "text/plain", "text/json", ""] {
+        let said = outcome(streamed("openai"), of_type(content_type, body));
+        assert_eq!(said, ("pass".to_owned(), None, "0".into()), "{content_type}");
+    }
+    let error = |body: &str| outcome(streamed("openai"), of_type("text/html", body)).1.unwrap();
+    assert_eq!(error("<html>\n<p>Log in first\n"), "server");
+    assert_eq!(error(""), "empty");
+}
+
+#[test]
+fn a_stream_that_does_not_say_so_is_understood() {
+    let stream = format!("{HALF}data: [DONE]\n\n");
+    for content_type in ["text/plain", ""] {
+        let said = outcome(streamed("openai"), of_type(content_type, &stream));
+        assert_eq!(said, ("pass".to_owned(), None, "0".into()), "{content_type}");
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             continue;
         }
         let is_carried = |key: &str| match key {
-            "config" => kind.test.takes_config(),
+            "config" => kind.test.runs_code(),
             "transform" => kind.test.takes_transform(),
             other => CARRIED.contains(&other),
         };

@@ -68,6 +68,24 @@ fn everything_about_a_case_can_be_sent() {
     assert_eq!(nobody.message, "`body` of the backend cannot be filled in: `id` has no value");
 }
 
+#[test]
+fn what_there_is_not_is_left_out_or_refused() {
+    let request = Request::new(None, "hi");
+    let sent = |url: &str, body: Value| {
+        let custom = custom(CustomHttp { url: url.to_owned(), ..spec(body) });
+        let sent = custom.outgoing(&Ask { request: &request, repeat: 0, about: Some(&about("c")) });
+        sent.map(|it| String::from_utf8(it.body.unwrap()).unwrap()).map_err(|it| it.message)
+    };
+    let left_out = json!({ "a": "{{ category }}", "b": "{{ system }}", "c": "{{ prompt }}" });
+    assert_eq!(sent("http://h", left_out).unwrap(), r#"{"c":"hi"}"#);
+    let refused = |what: &str, name: &str| {
+        Err(format!("`{what}` of the backend cannot be filled in: `{name}` has no value"))
+    };
+    assert_eq!(sent("http://h/{{ difficulty }}", json!({})), refused("url", "difficulty"));
+    assert_eq!(sent("http://h", json!(["{{ system }}!"])), refused("body", "system"));
+    assert_eq!(sent("http://h/{{ category or 'any' }}", json!({})).unwrap(), "{}");
+}
+
 fn turn(before: &[(Role, &str)], prompt: &str) -> Request {
     let before = before.iter().map(|(role, text)| Message::text(*role, *text));
     Request::of(before.chain([Message::text(Role::User, prompt)]).collect())
@@ -86,6 +104,9 @@ fn a_conversation_keeps_its_session() {
     assert_eq!(id, session(&one, &first), "a retry is the same conversation");
     assert_ne!(id, session(&other, &first));
     assert_ne!(id, session(&one, &turn(&[], "another question of the case")));
+    let again =
+        Request { sampling: Sampling { seed: Some(1), ..Sampling::default() }, ..turn(&[], "a") };
+    assert_ne!(id, session(&one, &again), "a judge that is asked again");
     // Nobody has told the server how this one began.
     let ask = Ask { request: &second, repeat: 0, about: Some(&one) };
     assert!(custom.outgoing(&ask).unwrap_err().message.contains("began elsewhere"));

@@ -137,7 +137,7 @@ struct Candidate {
     finish_reason: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Content {
     #[serde(default)]
     parts: Vec<Block>,

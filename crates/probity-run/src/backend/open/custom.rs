@@ -22,7 +22,8 @@ use crate::{
 
 impl BackendFactory<'_> {
     pub(super) fn open_custom(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
-        let spec = config.custom.clone().expect("a backend of kind `http` has a `url`");
+        let no_address = || BackendError::NoAddress { backend: config.name.clone() };
+        let spec = config.custom.clone().ok_or_else(no_address)?;
         let mut redactor = Redactor::default();
         let mut env = Environment(std::collections::BTreeMap::new());
         for variable in variables(&spec) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use probity_testkit::{Answer, FakeServer, Record, Rule, Script, Trouble, When};
+use probity_testkit::{Answer, FakeServer, Received, Record, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
 
 use super::{case, judged, of};
@@ -224,6 +224,51 @@ fn a_schema_goes_along_where_the_server_keeps_to_it() {
     run(&project, &[]).expect(0, &[]);
     assert_eq!(formats(&server), [true, false]);
     assert_eq!(of(&stored(&project), "fine")["verdict"], "pass");
+}
+
+#[test]
+fn a_server_that_refuses_the_schema_is_not_sent_it_again() {
+    let is_structured = |it: &Received| it.json().get("response_format").is_some();
+    let script = Script::default()
+        .rule(says("a", Answer::fault(Trouble::BadRequest)).times(1))
+        .rule(says("a", judged(5)));
+    let server = FakeServer::start(Script {
+        record: Record { requests: 16, ..Record::default() },
+        ..script
+    });
+    let runner = "judge = \"a\"\nstructured = true";
+    let project = project(&server, "openai", runner, &["fine", "good", "well"]);
+    run(&project, &["--max-concurrency", "1"]).expect(0, &[]);
+    let formats: Vec<bool> = server.seen().last.iter().map(is_structured).collect();
+    assert_eq!(formats.iter().filter(|it| **it).count(), 1, "{formats:?}");
+}
+
+#[test]
+fn labelled_answers_are_judged_in_the_same_form() {
+    let server = FakeServer::start(Script::always(judged(5)));
+    let label = json!({ "human": 5, "prompt": "p", "answer": "x", "rubric": "It is good." });
+    let sent = |runner: &str| {
+        let project = project(&server, "openai", runner, &["fine"])
+            .file("labels.jsonl", format!("{label}\n"));
+        let output = project.run(&["judge", "agreement", "labels.jsonl", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        server.seen().last.back().unwrap().json().get("response_format").is_some()
+    };
+    assert!(sent("judge = \"a\"\nstructured = true"));
+    assert!(!sent("judge = \"a\""));
+}
+
+#[test]
+fn a_wrong_prompt_of_the_suite_is_told_of_once_and_where_it_stands() {
+    let server = FakeServer::start(Script::default());
+    let runner = "judge = \"a\"\nrubric_prompt = \"{{ output }} for {{ whom }}\"";
+    let project = project(&server, "openai", runner, &["fine", "good", "well"]);
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(ran.err.matches("`whom` has no value").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("`rubric_prompt` cannot be filled in"), "{}", ran.err);
+    assert!(ran.err.contains("probity.toml:") && !ran.err.contains("cases.jsonl:"), "{}", ran.err);
+    assert_eq!(server.seen().asked, 0);
 }
 
 #[test]

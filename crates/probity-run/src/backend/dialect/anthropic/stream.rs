@@ -1,7 +1,7 @@
 //! Messages in pieces.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{Answer, Block, TokenUsage, reply};
 use crate::backend::{
@@ -13,9 +13,7 @@ use probity_core::reply::Reply;
 pub(super) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Events,
     endpoint: str::to_owned,
-    ask: |fields: &mut Map<String, Value>, _| {
-        fields.insert("stream".to_owned(), json!(true));
-    },
+    ask: StreamSpec::by_field,
     open: || Box::<Pieces>::default(),
 };
 
@@ -64,7 +62,7 @@ impl Pieces {
         let pieces = [&text, &thinking, &partial_json];
         let is_token = pieces.into_iter().flatten().any(|it| !it.is_empty());
         if let Some(PartialBlock { block, input, .. }) =
-            self.blocks.iter_mut().find(|it| it.index == index)
+            self.blocks.iter_mut().rfind(|it| it.index == index)
         {
             append(&mut block.text, text);
             append(&mut block.thinking, thinking);

@@ -1,6 +1,6 @@
 //! `streamGenerateContent`: each event is an answer with the next parts of the content.
 
-use super::{Answer, Candidate, Content, reply};
+use super::{Answer, Candidate, reply};
 use crate::backend::{
     dialect::{Assembly, Heard, StreamSpec, Undecoded},
     stream::{Event, Framing},
@@ -64,9 +64,10 @@ fn joined(before: Answer, next: Answer) -> Answer {
     let new = next.candidates.into_iter().next();
     let candidate = match (old, new) {
         (Some(old), Some(new)) => {
-            let parts = [old.content, new.content].into_iter().flatten().flat_map(|it| it.parts);
-            let content = Some(Content { parts: parts.collect() });
-            Some(Candidate { content, finish_reason: new.finish_reason.or(old.finish_reason) })
+            let mut content = old.content.unwrap_or_default();
+            content.parts.extend(new.content.into_iter().flat_map(|it| it.parts));
+            let finish_reason = new.finish_reason.or(old.finish_reason);
+            Some(Candidate { content: Some(content), finish_reason })
         }
         (old, new) => old.or(new),
     };

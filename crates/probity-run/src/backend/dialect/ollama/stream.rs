@@ -1,7 +1,5 @@
 //! Chat answers in lines: each has the next part of the message, and the last has the counts.
 
-use serde_json::{Map, Value, json};
-
 use super::{Answer, Message, is_error, reply};
 use crate::backend::{
     dialect::{Assembly, Heard, StreamSpec, Undecoded},
@@ -12,9 +10,7 @@ use probity_core::reply::Reply;
 pub(super) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Lines,
     endpoint: str::to_owned,
-    ask: |fields: &mut Map<String, Value>, _| {
-        fields.insert("stream".to_owned(), json!(true));
-    },
+    ask: StreamSpec::by_field,
     open: || Box::<Pieces>::default(),
 };
 

@@ -18,7 +18,7 @@ pub(crate) const STREAM: StreamSpec = StreamSpec {
 };
 
 fn ask(fields: &mut Map<String, Value>, with_usage: bool) {
-    fields.insert("stream".to_owned(), json!(true));
+    StreamSpec::by_field(fields, with_usage);
     if with_usage {
         fields.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
@@ -130,8 +130,8 @@ impl Pieces {
     fn add_call(&mut self, delta: CallDelta) {
         let CallDelta { index, id, function } = delta;
         let known = match (index, &id) {
-            (Some(_), _) => self.calls.iter().position(|it| it.index == index),
-            (None, Some(id)) => self.calls.iter().position(|it| it.id.as_ref() == Some(id)),
+            (Some(_), _) => self.calls.iter().rposition(|it| it.index == index),
+            (None, Some(id)) => self.calls.iter().rposition(|it| it.id.as_ref() == Some(id)),
             (None, None) => self.calls.len().checked_sub(1),
         };
         let at = known.unwrap_or_else(|| {

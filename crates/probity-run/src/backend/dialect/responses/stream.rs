@@ -1,7 +1,7 @@
 //! Responses in pieces. The last event has the whole response.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{Answer, Item, reply};
 use crate::backend::{
@@ -13,9 +13,7 @@ use probity_core::reply::Reply;
 pub(super) const STREAM: StreamSpec = StreamSpec {
     framing: Framing::Events,
     endpoint: str::to_owned,
-    ask: |fields: &mut Map<String, Value>, _| {
-        fields.insert("stream".to_owned(), json!(true));
-    },
+    ask: StreamSpec::by_field,
     open: || Box::<Pieces>::default(),
 };
 
