@@ -5,6 +5,7 @@
 
 mod feed;
 mod fill;
+mod shots;
 
 use std::{
     cell::{Cell, RefCell},
@@ -35,6 +36,7 @@ use crate::{
     backend::{About, Ask, Backend},
     consent,
     decide::Seen,
+    examples::ExampleSets,
     filter::{Chooser, Filter},
     gated::GatedScores,
     kind::{Asking, Kind, Questions, Respond, Site, Work, assess::check_prompts, similar},
@@ -151,6 +153,8 @@ pub(crate) struct Cases {
     pub(crate) prompt: Arc<PromptConfig>,
     /// What makes prompts, where `prompt` names a function.
     pub(crate) functions: Arc<PromptFunctions>,
+    /// What cases are asked with, where `prompt` has examples.
+    pub(crate) examples: Arc<ExampleSets>,
     /// The backend that prompts are made for.
     pub(crate) provider: String,
     /// What they have in common.
@@ -185,6 +189,7 @@ impl Default for Cases {
             kind: Arc::new(Respond),
             prompt: Arc::default(),
             functions: Arc::default(),
+            examples: Arc::default(),
             provider: String::new(),
             defaults: Arc::default(),
             allow_code: false,
@@ -254,6 +259,7 @@ impl Cases {
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
             functions: Arc::new(PromptFunctions::of(runner, site)?),
+            examples: Arc::default(),
             provider: runner.backends.first().cloned().unwrap_or_default(),
             defaults: runner.defaults.clone(),
             allow_code: runner.allow_code,
