@@ -39,11 +39,18 @@ impl ExampleSets {
             errors += usize::from(problem.severity == Severity::Error);
             report(problem);
         };
-        for config in runner.prompts.iter().filter_map(|it| it.examples.as_ref()) {
+        for prompt in &runner.prompts {
+            let Some(config) = &prompt.examples else { continue };
             let all =
                 sets.entry(config.file.clone()).or_insert_with(|| read(config, runner, &mut told));
             if let Some(count) = config.count.filter(|it| *it > all.len()) {
                 let why = format!("`examples_k` is {count}, and it has {} cases", all.len());
+                told(config.at.unusable("bad-examples", &why));
+            }
+            if let Some(Example { case, .. }) = all.iter().find(|it| !it.case.asks())
+                && !prompt.has_outer()
+            {
+                let why = format!("its case `{}` has no `prompt`, and no template asks", case.id);
                 told(config.at.unusable("bad-examples", &why));
             }
         }

@@ -108,6 +108,12 @@ impl PromptConfig {
         self.messages.iter().map(|(message, _)| message)
     }
 
+    /// Whether it asks anything beside the case's own prompt.
+    pub fn has_outer(&self) -> bool {
+        let Self { template, function, messages, .. } = self;
+        template.is_some() || function.is_some() || !messages.is_empty()
+    }
+
     /// Whether a function makes it, or one of its templates names `examples`.
     fn has_place_for_examples(&self) -> bool {
         let uses = |text: &Arc<str>| {

@@ -213,8 +213,8 @@ impl Cases {
 
     /// What keeps this runner from asking a case, whatever the case is about.
     pub(super) fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        let PromptConfig { variant, template, function, messages, .. } = &*self.prompt;
-        let has_outer = template.is_some() || function.is_some() || !messages.is_empty();
+        let variant = &self.prompt.variant;
+        let has_outer = self.prompt.has_outer();
         let spec = self.kind.spec();
         let beyond = [
             ("turns", !case.conversation.turns.is_empty()),
@@ -243,7 +243,7 @@ impl Cases {
             (None, _, Some(key)) if spec.is_external => {
                 (key, format!("a program is given a `prompt`, and no `{key}`"))
             }
-            (_, _, _) if !case.asks() && template.is_none() && messages.is_empty() => {
+            (_, _, _) if !case.asks() && !has_outer => {
                 let message =
                     "the case has no `prompt`, and its runner has no template to ask with";
                 ("prompt", message.to_owned())

@@ -165,6 +165,11 @@ fn what_is_wrong_with_examples_is_told_before_the_first_call() {
             TRAIN,
             "`examples_k` is 5, and it has 4 cases",
         ),
+        (
+            usual,
+            "{\"prompt_vars\": {\"n\": 1}, \"expected_response\": \"x\"}\n",
+            "and no template asks",
+        ),
         ("examples_k = 5", TRAIN, "`examples_k` needs `examples`"),
         (
             "examples = \"train.jsonl\"\nprompt = \"{{ prompt }} {{ n }}\"\nprompt_vars = { }",
