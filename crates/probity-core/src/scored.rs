@@ -79,15 +79,26 @@ fn read_table(table: &Map<String, Value>, threshold: Option<f64>) -> Result<Scor
     };
     let reason = text(table).or_else(of_parts);
     let mut scores = Vec::new();
-    if let Some(named) = said(&["scores", "namedScores", "named_scores"]) {
-        let named = named.as_object().ok_or("its `scores` are not a table")?;
-        for (name, value) in named {
-            let value = number(value)
-                .ok_or_else(|| format!("its score `{name}` is not a finite number"))?;
+    add_named(table, &mut scores)?;
+    for part in parts.into_iter().flatten().filter_map(Value::as_object) {
+        add_named(part, &mut scores)?;
+    }
+    Ok(Scored { pass, score, reason, scores })
+}
+
+/// Adds the named scores of a table, or of a part of one. Those of the whole go first and stay.
+fn add_named(table: &Map<String, Value>, scores: &mut Vec<(String, f64)>) -> Result<(), String> {
+    let names = ["scores", "namedScores", "named_scores"];
+    let named = names.iter().find_map(|name| table.get(*name)).filter(|it| !it.is_null());
+    let Some(named) = named else { return Ok(()) };
+    for (name, value) in named.as_object().ok_or("its `scores` are not a table")? {
+        let value =
+            number(value).ok_or_else(|| format!("its score `{name}` is not a finite number"))?;
+        if !scores.iter().any(|(earlier, _)| earlier == name) {
             scores.push((name.clone(), value));
         }
     }
-    Ok(Scored { pass, score, reason, scores })
+    Ok(())
 }
 
 #[cfg(test)]
@@ -122,11 +133,15 @@ mod tests {
     fn what_else_is_said_is_kept() {
         let returned = json!({
             "pass": false, "score": 0.5, "namedScores": {"tone": 0.5, "polite": true},
-            "componentResults": [{"pass": true, "reason": "fine"}, {"pass": false, "reason": "rude"}],
+            "componentResults": [
+                {"pass": true, "reason": "fine", "namedScores": {"tone": 1, "brief": 0.25}},
+                {"pass": false, "reason": "rude"},
+            ],
         });
         let scored = Scored::read(&returned, None).unwrap();
         assert_eq!(scored.reason.as_deref(), Some("rude"));
-        assert_eq!(scored.scores, [("tone".to_owned(), 0.5), ("polite".to_owned(), 1.0)]);
+        let scores = [("tone", 0.5), ("polite", 1.0), ("brief", 0.25)];
+        assert_eq!(scored.scores, scores.map(|(name, score)| (name.to_owned(), score)));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -6,6 +6,7 @@ mod decode;
 mod fields;
 mod id;
 mod judging;
+mod made;
 mod reading;
 
 pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
@@ -16,3 +17,4 @@ pub(crate) use decode::{
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
 pub(crate) use judging::rubric_prompt;
+pub use made::made_prompt;

@@ -2,6 +2,7 @@
 
 mod backend;
 mod defaults;
+mod examples;
 mod judging;
 mod panel;
 mod prompt;
@@ -20,6 +21,7 @@ pub use backend::{
 };
 pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use defaults::CaseDefaults;
+pub use examples::ExamplesConfig;
 pub use panel::PanelConfig;
 pub use prompt::{PromptConfig, Template, WrittenAt};
 pub(crate) use runner::Names;

@@ -13,6 +13,7 @@ mod consent;
 pub mod decide;
 pub mod engine;
 pub mod events;
+mod examples;
 pub mod filter;
 mod gated;
 mod grade;

@@ -11,12 +11,9 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{
-    problem::Problem,
-    record::InputDigest,
-    request::{Message, Role},
-};
+use probity_core::{case::AskSpec, problem::Problem, record::InputDigest};
 use probity_load::{
+    case::made_prompt,
     function::{self, Language, split_name},
     inputs,
     suite::{RunnerConfig, Start, Template},
@@ -155,7 +152,7 @@ pub(crate) struct PromptFunction {
 
 #[derive(Debug, Default)]
 struct Made {
-    prompts: BTreeMap<InputDigest, Vec<Message>>,
+    prompts: BTreeMap<InputDigest, Arc<AskSpec>>,
     /// Why it is not called any more.
     failed: Option<String>,
 }
@@ -173,8 +170,8 @@ struct Provider<'a> {
 }
 
 impl PromptFunction {
-    /// The messages for a case on a backend. After it has failed once, it is not called again.
-    pub(crate) fn make(&self, vars: &Vars, backend: &str) -> Result<Vec<Message>, String> {
+    /// What it makes for a case on a backend. After it has failed once, it is not called again.
+    pub(crate) fn make(&self, vars: &Vars, backend: &str) -> Result<Arc<AskSpec>, String> {
         let context = Context { vars, provider: Provider { id: backend, label: backend } };
         let text = serde_json::to_string(&context).map_err(|error| error.to_string())?;
         let key = InputDigest::of([text.as_bytes()]);
@@ -182,57 +179,22 @@ impl PromptFunction {
         if let Some(why) = &made.failed {
             return Err(why.clone());
         }
-        if let Some(messages) = made.prompts.get(&key) {
-            return Ok(messages.clone());
+        if let Some(prompt) = made.prompts.get(&key) {
+            return Ok(prompt.clone());
         }
-        let messages = self.function.call([&context]).and_then(read_prompt);
-        match &messages {
-            Ok(messages) => {
+        let returned = self.function.call([&context]);
+        let prompt = returned.and_then(|it| made_prompt(&it, &self.function.place.folder));
+        let prompt = prompt.map(Arc::new);
+        match &prompt {
+            Ok(prompt) => {
                 if made.prompts.len() >= KEPT {
                     made.prompts.clear();
                 }
-                made.prompts.insert(key, messages.clone());
+                made.prompts.insert(key, prompt.clone());
             }
             Err(why) => made.failed = Some(why.clone()),
         }
-        messages
-    }
-}
-
-/// What a function made: a text, messages, messages as JSON text, or a table with one of these as
-/// `prompt`.
-fn read_prompt(made: Value) -> Result<Vec<Message>, String> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Table {
-        prompt: Value,
-    }
-    let read = |list: Value| serde_json::from_value::<Vec<Message>>(list);
-    match made {
-        Value::String(text) => {
-            let said = text.trim_start().starts_with('[').then(|| serde_json::from_str(&text).ok());
-            let messages = said.flatten().and_then(|it| read(it).ok());
-            Ok(messages.unwrap_or_else(|| vec![Message::text(Role::User, text)]))
-        }
-        Value::Array(_) => {
-            let messages = read(made);
-            let messages = messages.map_err(|error| format!("it made no messages: {error}"))?;
-            match messages.is_empty() {
-                true => Err("it made no messages".to_owned()),
-                false => Ok(messages),
-            }
-        }
-        Value::Object(_) => {
-            let table = serde_json::from_value::<Table>(made);
-            let Table { prompt } = table.map_err(|error| format!("it made no prompt: {error}"))?;
-            match prompt.is_object() {
-                true => Err("its `prompt` is neither a text nor a list of messages".to_owned()),
-                false => read_prompt(prompt),
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {
-            Err("it made neither a text nor a list of messages".to_owned())
-        }
+        prompt
     }
 }
 

@@ -23,6 +23,7 @@ use probity_load::{
 use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
+    examples::ExampleSets,
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     gated::GatedScores,
     kind::{self, Groups, Kind},
@@ -258,6 +259,8 @@ pub fn scan(
     let kind = kind::open(runner, site, report)?;
     let cases = Cases::of(runner, kind.clone(), site, filter.clone());
     let mut cases = cases.map_err(|problem| report(*problem)).ok()?;
+    let mut told = |problem| report(unknown_keys.judge(problem));
+    cases.examples = Arc::new(ExampleSets::of(runner, &mut told)?);
     let others: Vec<Cases> = runner.prompts.iter().skip(1).map(|it| cases.asked_by(it)).collect();
     if let Some(case) = kind.own_case() {
         return Some(scan_own(runner, cases, &case));

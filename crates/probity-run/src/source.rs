@@ -5,6 +5,7 @@
 
 mod feed;
 mod fill;
+mod shots;
 
 use std::{
     cell::{Cell, RefCell},
@@ -37,6 +38,7 @@ use crate::{
     backend::{About, Ask, Backend},
     consent,
     decide::Seen,
+    examples::ExampleSets,
     filter::{Chooser, Filter},
     gated::GatedScores,
     kind::{
@@ -157,6 +159,8 @@ pub(crate) struct Cases {
     pub(crate) prompt: Arc<PromptConfig>,
     /// What makes prompts, where `prompt` names a function.
     pub(crate) functions: Arc<PromptFunctions>,
+    /// What cases are asked with, where `prompt` has examples.
+    pub(crate) examples: Arc<ExampleSets>,
     /// The backend that prompts are made for.
     pub(crate) provider: String,
     /// What they have in common.
@@ -191,6 +195,7 @@ impl Default for Cases {
             kind: Arc::new(Respond),
             prompt: Arc::default(),
             functions: Arc::default(),
+            examples: Arc::default(),
             provider: String::new(),
             defaults: Arc::default(),
             allow_code: false,
@@ -283,6 +288,7 @@ impl Cases {
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
             functions: Arc::new(PromptFunctions::of(runner, site)?),
+            examples: Arc::default(),
             provider: runner.backends.first().cloned().unwrap_or_default(),
             defaults: runner.defaults.clone(),
             allow_code: runner.allow_code,

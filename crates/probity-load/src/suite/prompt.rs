@@ -13,7 +13,10 @@ use probity_core::{
     request::{Message, Role, Sampling},
 };
 
-use super::runner::Surroundings;
+use super::{
+    examples::{self, ExamplesConfig},
+    runner::Surroundings,
+};
 use crate::{
     bounded,
     case::{Fields, Findings, messages_of, settings_of},
@@ -36,6 +39,8 @@ pub struct PromptConfig {
     pub system: Option<Template>,
     /// How words are chosen, where the case does not say so.
     pub sampling: Sampling,
+    /// Examples that cases are asked with.
+    pub examples: Option<ExamplesConfig>,
     /// The file that the template was read from.
     pub file: Option<PathBuf>,
 }
@@ -93,8 +98,8 @@ impl WrittenAt {
     pub fn problem(&self, template: &str, error: &TemplateError) -> Problem {
         let Self { what, file, source, span } = self;
         let span = error.place_in(template, source, span);
-        let help = "a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and \
-                    the case's `prompt_vars`";
+        let help = "a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty`, \
+                    the case's `prompt_vars`, and `examples` if there are some";
         Problem {
             severity: Severity::Error,
             code: if error.is_undefined { "undefined-variable" } else { "bad-template" },
@@ -111,6 +116,23 @@ impl PromptConfig {
     /// The messages of its conversation.
     pub fn conversation(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().map(|(message, _)| message)
+    }
+
+    /// Whether it asks anything beside the case's own prompt.
+    pub fn has_outer(&self) -> bool {
+        let Self { template, function, messages, .. } = self;
+        template.is_some() || function.is_some() || !messages.is_empty()
+    }
+
+    /// Whether a function makes it, or one of its templates names `examples`.
+    fn has_place_for_examples(&self) -> bool {
+        let uses = |text: &Arc<str>| {
+            let names = template::undefined_variables(text, |name| name != "examples");
+            names.is_ok_and(|it| !it.is_empty())
+        };
+        let templates = self.template.iter().chain(&self.system).map(|it| &it.text);
+        self.function.is_some()
+            || templates.chain(self.conversation().flat_map(Message::texts)).any(uses)
     }
 
     /// Whether its conversation begins with instructions.
@@ -130,9 +152,13 @@ pub(super) fn decode(
         Some(Template { text: text.into(), at })
     };
     let (system, prompt) = (of_runner("system"), of_runner("prompt"));
+    let examples =
+        examples::Said::decode(&examples::Said::default(), "the runner", surroundings, fields);
     let Some(node) = fields.get("prompts") else {
         let asked = prompt.map(told_apart).unwrap_or_default();
-        return vec![Arc::new(PromptConfig { system, ..asked })];
+        let asked = PromptConfig { system, ..asked };
+        let examples = examples.config(asked.has_place_for_examples());
+        return vec![Arc::new(PromptConfig { examples, ..asked })];
     };
     if prompt.is_some() {
         let span = fields.span("prompt");
@@ -140,12 +166,18 @@ pub(super) fn decode(
         let help = "make it the `template` of one of the variants".to_owned();
         fields.findings().error_with_help("contradiction", &span, message, help);
     }
-    decode_variants(node, system.as_ref(), surroundings, fields.findings())
+    decode_variants(node, &Outer { system, examples }, surroundings, fields.findings())
+}
+
+/// What a runner says for variants that are silent.
+struct Outer {
+    system: Option<Template>,
+    examples: examples::Said,
 }
 
 fn decode_variants(
     node: &Node,
-    system: Option<&Template>,
+    outer: &Outer,
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Vec<Arc<PromptConfig>> {
@@ -160,15 +192,12 @@ fn decode_variants(
     }
     let mut variants: Vec<Arc<PromptConfig>> = Vec::with_capacity(items.len());
     for item in items {
-        let Some(mut variant) = decode_variant(item, surroundings, findings) else { continue };
+        let Some(variant) = decode_variant(item, outer, surroundings, findings) else { continue };
         if variants.iter().any(|earlier| earlier.variant == variant.variant) {
             let name = variant.variant.as_deref().unwrap_or_default();
             let message = format!("variant `{name}` is there twice");
             let span = item.get("name").map_or(&item.span, |it| &it.span);
             findings.error("duplicate-variant", span, message);
-        }
-        if variant.system.is_none() && !variant.begins_with_system() {
-            variant.system = system.cloned();
         }
         variants.push(Arc::new(variant));
     }
@@ -177,11 +206,13 @@ fn decode_variants(
 
 fn decode_variant(
     node: &Node,
+    outer: &Outer,
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Option<PromptConfig> {
     const KNOWN: &[&str] = &["name", "template", "file", "messages", "system", "settings"];
-    let mut fields = Fields::new(node, "a prompt variant", KNOWN, findings)?;
+    let known: Vec<&str> = KNOWN.iter().chain(examples::KEYS).copied().collect();
+    let mut fields = Fields::new(node, "a prompt variant", &known, findings)?;
     let name = fields.required_text("name")?;
     check_name(&name, surroundings, &mut fields);
     let at = |node: &Node, key: &str| {
@@ -204,7 +235,9 @@ fn decode_variant(
         said.into_iter().zip(list.items()).map(|(it, node)| (it, at(node, "messages"))).collect()
     });
     let asked = template.or(read).map(told_apart).unwrap_or_default();
-    let variant = PromptConfig {
+    let whose = format!("the variant `{name}`");
+    let examples = examples::Said::decode(&outer.examples, &whose, surroundings, &mut fields);
+    let mut variant = PromptConfig {
         function: asked.function.or(function),
         messages: messages.unwrap_or_default(),
         system,
@@ -215,6 +248,10 @@ fn decode_variant(
     };
     check_parts(&variant, node, &mut fields);
     check_templates(&variant, surroundings.source, &mut fields);
+    if variant.system.is_none() && !variant.begins_with_system() {
+        variant.system.clone_from(&outer.system);
+    }
+    variant.examples = examples.config(variant.has_place_for_examples());
     Some(variant)
 }
 

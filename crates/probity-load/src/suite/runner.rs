@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 use super::{
     CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
-    defaults, panel, prompt,
+    defaults, examples, panel, prompt,
 };
 use crate::{
     bounded,
@@ -196,7 +196,8 @@ fn decode_runner(
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Option<RunnerConfig> {
-    let known: Vec<&str> = KNOWN.iter().chain(defaults::KEYS).copied().collect();
+    let known = KNOWN.iter().chain(defaults::KEYS).chain(examples::KEYS);
+    let known: Vec<&str> = known.copied().collect();
     let mut fields = Fields::new(node, "a runner", &known, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
@@ -376,7 +377,8 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     }
     // Cases whose answers are judged by what they say are completed.
     let (completes, about_cases) = (own.contains(&"assert"), defaults::KEYS.iter());
-    let unknown = OF_SOME.iter().filter(|key| !own.contains(key));
+    let of_some = OF_SOME.iter().chain(examples::KEYS);
+    let unknown = of_some.filter(|key| !own.contains(key));
     let unknown = unknown.chain(about_cases.filter(|_| !completes));
     for key in unknown {
         if fields.get(key).is_none() {

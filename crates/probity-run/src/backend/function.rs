@@ -10,6 +10,7 @@ use std::{
 use probity_core::{
     failure::ErrorKind,
     record::{CallError, Usage},
+    reply::{Logprobs, TokenLogprob},
     request::{Need, Part, Request, Role},
     span::Span,
 };
@@ -83,16 +84,66 @@ struct Returned {
     finish_reason: Option<String>,
     #[serde(default)]
     model: Option<String>,
+    /// Whether it had the answer already, so that this call cost nothing.
+    #[serde(default)]
+    cached: Option<bool>,
+    #[serde(default, alias = "log_probs", alias = "logprobs")]
+    log_probs: Option<Vec<f64>>,
+    #[serde(default, alias = "latency_ms")]
+    latency_ms: Option<f64>,
 }
 
+/// Numbers of tokens. Some languages have no whole numbers.
 #[derive(Deserialize)]
 struct TokenUsage {
     #[serde(default)]
-    prompt: Option<u64>,
+    prompt: Option<f64>,
     #[serde(default)]
-    completion: Option<u64>,
+    completion: Option<f64>,
     #[serde(default)]
-    cached: Option<u64>,
+    cached: Option<f64>,
+}
+
+impl TokenUsage {
+    fn usage(&self) -> Result<Usage, String> {
+        let count = |value: Option<f64>, name: &str| match value {
+            None => Ok(None),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a whole number that fits"
+            )]
+            Some(it) if it >= 0.0 && it.fract() == 0.0 && it < 1e15 => Ok(Some(it as u64)),
+            Some(it) => Err(format!("its `tokenUsage.{name}` is {it}")),
+        };
+        Ok(Usage {
+            input_tokens: count(self.prompt, "prompt")?,
+            output_tokens: count(self.completion, "completion")?,
+            cached_tokens: count(self.cached, "cached")?,
+            estimated: false,
+        })
+    }
+}
+
+impl Returned {
+    /// What it used. An answer that it had already cost nothing but what it says.
+    fn spent(&self) -> Result<(Usage, Option<f64>), String> {
+        let usage = self.token_usage.as_ref().map_or(Ok(Usage::default()), TokenUsage::usage)?;
+        if self.cached != Some(true) {
+            return Ok((usage, self.cost));
+        }
+        let usage = Usage {
+            input_tokens: usage.input_tokens.or(Some(0)),
+            output_tokens: usage.output_tokens.or(Some(0)),
+            ..usage
+        };
+        Ok((usage, self.cost.or(Some(0.0))))
+    }
+}
+
+/// Whether something is said: nothing, `false` and an empty text say nothing.
+fn is_said(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("")
 }
 
 impl Function {
@@ -191,16 +242,14 @@ impl Function {
                 return Err(bad("it is neither a text nor a table with `output`".to_owned()));
             }
         };
-        let Returned { output, error, token_usage, cost, finish_reason, model } = returned;
-        let usage = token_usage.map_or_else(Usage::default, |it| Usage {
-            input_tokens: it.prompt,
-            output_tokens: it.completion,
-            cached_tokens: it.cached,
-            estimated: false,
-        });
-        if let Some(error) = error.filter(|it| !it.is_null()) {
-            return Err(Failed { usage, cost_usd: cost, ..self.error(&text_of(error)).into() });
+        let (usage, cost_usd) = returned.spent().map_err(bad)?;
+        let Returned { output, error, finish_reason, model, log_probs, latency_ms, .. } = returned;
+        if let Some(error) = error.filter(is_said) {
+            return Err(Failed { usage, cost_usd, ..self.error(&text_of(error)).into() });
         }
+        let token = |logprob: f64| TokenLogprob { token: String::new(), logprob };
+        let latency = latency_ms.map(|it| Duration::try_from_secs_f64(it / 1000.0));
+        let latency = latency.transpose().map_err(|it| bad(format!("its `latencyMs`: {it}")))?;
         let output = output.filter(|it| !it.is_null());
         let output = output.ok_or_else(|| bad("it has neither `output` nor `error`".to_owned()))?;
         self.said(Reply {
@@ -208,7 +257,9 @@ impl Function {
             stop_reason: finish_reason,
             model,
             usage,
-            cost_usd: cost,
+            cost_usd,
+            logprobs: log_probs.and_then(|it| Logprobs::of(it.into_iter().map(token))),
+            latency,
             ..Reply::default()
         })
     }

@@ -19,7 +19,7 @@ use super::Cases;
 use crate::loading;
 
 /// Values for the variables of templates.
-type Vars = BTreeMap<String, Value>;
+pub(super) type Vars = BTreeMap<String, Value>;
 
 /// Why a case cannot be asked.
 pub(crate) enum Unfilled {
@@ -33,9 +33,11 @@ pub(crate) enum Unfilled {
 pub(crate) struct BadTemplate {
     pub(super) part: PromptPart,
     why: Why,
+    /// The example that it cannot be filled in for, if it is not the case.
+    example: Option<String>,
 }
 
-enum Why {
+pub(super) enum Why {
     Template {
         text: Arc<str>,
         error: TemplateError,
@@ -54,7 +56,21 @@ pub(super) enum PromptPart {
     Message(usize),
 }
 
+impl From<BadTemplate> for Unfilled {
+    fn from(bad: BadTemplate) -> Self {
+        Self::Runner(Box::new(bad))
+    }
+}
+
 impl BadTemplate {
+    pub(super) fn new(part: PromptPart, why: Why) -> Self {
+        Self { part, why, example: None }
+    }
+
+    pub(super) fn of_example(self, id: &str) -> Self {
+        Self { example: Some(id.to_owned()), ..self }
+    }
+
     /// What is wrong, at its place.
     pub(super) fn problem(&self, prompt: &PromptConfig, case_id: &str) -> Option<Problem> {
         let at = match self.part {
@@ -67,6 +83,7 @@ impl BadTemplate {
             Why::Template { text, error } => at.problem(text, error),
             Why::Function(why) => at.unusable(loading::BAD, why),
         };
+        let case_id = self.example.as_deref().unwrap_or(case_id);
         Some(Problem { case_id: Some(case_id.to_owned()), ..problem })
     }
 }
@@ -81,21 +98,30 @@ impl Cases {
             return Ok(Request::new(system, case.prompt.as_str()));
         }
         let given = case.vars();
-        let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
+        let mut vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
+        let config = self.prompt.examples.as_ref();
+        let examples = config.map(|it| self.examples.chosen(it, case)).unwrap_or_default();
+        let in_template = config.is_some_and(|it| it.in_template);
+        if in_template {
+            vars.to_mut().insert("examples".to_owned(), Self::listed(&examples)?);
+        }
         let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
-        let said = if !self.prompt.messages.is_empty() {
+        let mut said = if !self.prompt.messages.is_empty() {
             self.fill_messages(case, &vars)?
         } else if messages.is_empty() && case.conversation.turns.is_empty() {
             self.fill_prompt(case, &vars)?
         } else {
             self.fill_conversation(case, &vars)?
         };
+        if !in_template && !examples.is_empty() {
+            self.put_before(&mut said.messages, &examples)?;
+        }
         Ok(Request {
-            tools: tools.clone().unwrap_or_default(),
-            tool_choice: tool_choice.clone(),
-            response_format: response_format.clone(),
-            sampling: sampling.or(&self.prompt.sampling),
-            ..said
+            tools: tools.clone().unwrap_or(said.tools),
+            tool_choice: tool_choice.clone().or(said.tool_choice),
+            response_format: response_format.clone().or(said.response_format),
+            sampling: sampling.or(&said.sampling).or(&self.prompt.sampling),
+            messages: said.messages,
         })
     }
 
@@ -114,7 +140,7 @@ impl Cases {
         let messages = template::fill_messages(self.prompt.conversation(), &seen);
         let messages = messages.map_err(|BadMessage { message, text, error }| {
             let why = Why::Template { text, error };
-            Unfilled::Runner(Box::new(BadTemplate { part: PromptPart::Message(message), why }))
+            BadTemplate::new(PromptPart::Message(message), why)
         })?;
         self.instructed(messages, case, vars, &own)
     }
@@ -139,11 +165,16 @@ impl Cases {
         let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
         if let Some(function) = &self.prompt.function {
             let made = self.call(&function.text, &seen_by_runner(case, vars, &own));
-            let made = made.map_err(|why| {
-                let (part, why) = (PromptPart::Function, Why::Function(why));
-                Unfilled::Runner(Box::new(BadTemplate { part, why }))
-            })?;
-            return self.instructed(made, case, vars, &own);
+            let made =
+                made.map_err(|why| BadTemplate::new(PromptPart::Function, Why::Function(why)))?;
+            let AskSpec { messages, tools, tool_choice, response_format, sampling } = &*made;
+            return Ok(Request {
+                tools: tools.clone().unwrap_or_default(),
+                tool_choice: tool_choice.clone(),
+                response_format: response_format.clone(),
+                sampling: sampling.clone(),
+                ..self.instructed(messages.clone(), case, vars, &own)?
+            });
         }
         let prompt = match &self.prompt.template {
             Some(outer) => Some(of_runner(PromptPart::Template, &outer.text, case, vars, &own)?),
@@ -154,7 +185,7 @@ impl Cases {
     }
 
     /// What a function makes of the variables of a case.
-    fn call(&self, named: &str, seen: &Vars) -> Result<Vec<Message>, String> {
+    fn call(&self, named: &str, seen: &Vars) -> Result<Arc<AskSpec>, String> {
         let function = self.functions.get(named).ok_or("it is not there")?;
         function.make(seen, &self.provider)
     }
@@ -182,8 +213,8 @@ impl Cases {
 
     /// What keeps this runner from asking a case, whatever the case is about.
     pub(super) fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        let PromptConfig { variant, template, function, messages, .. } = &*self.prompt;
-        let has_outer = template.is_some() || function.is_some() || !messages.is_empty();
+        let variant = &self.prompt.variant;
+        let has_outer = self.prompt.has_outer();
         let spec = self.kind.spec();
         let beyond = [
             ("turns", !case.conversation.turns.is_empty()),
@@ -212,7 +243,7 @@ impl Cases {
             (None, _, Some(key)) if spec.is_external => {
                 (key, format!("a program is given a `prompt`, and no `{key}`"))
             }
-            (_, _, _) if !case.asks() && template.is_none() && messages.is_empty() => {
+            (_, _, _) if !case.asks() && !has_outer => {
                 let message =
                     "the case has no `prompt`, and its runner has no template to ask with";
                 ("prompt", message.to_owned())
@@ -225,21 +256,19 @@ impl Cases {
 }
 
 /// A template of the runner, which sees the fields of the case.
-fn of_runner(
+pub(super) fn of_runner(
     part: PromptPart,
     text: &Arc<str>,
     case: &TestCase,
     vars: &Vars,
     prompt: &str,
-) -> Result<String, Unfilled> {
-    template::render(text, &seen_by_runner(case, vars, prompt)).map_err(|error| {
-        let why = Why::Template { text: text.clone(), error };
-        Unfilled::Runner(Box::new(BadTemplate { part, why }))
-    })
+) -> Result<String, BadTemplate> {
+    template::render(text, &seen_by_runner(case, vars, prompt))
+        .map_err(|error| BadTemplate::new(part, Why::Template { text: text.clone(), error }))
 }
 
 /// The variables of a case, and its fields.
-fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
+pub(super) fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
     let mut vars = vars.clone();
     vars.extend(case.labels().map(|(name, value)| (name.to_owned(), value)));
     if case.asks() {

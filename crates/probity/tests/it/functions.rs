@@ -1,6 +1,7 @@
 //! Functions of users in Python and JavaScript: those that answer, here.
 
 mod loading;
+mod shapes;
 
 use std::fmt::Write as _;
 

@@ -136,6 +136,15 @@ fn a_function_makes_the_cases_of_a_dataset() {
 }
 
 #[test]
+fn cases_of_variables_alone_are_asked_by_a_function() {
+    let cases = [json!({ "prompt_vars": { "city": "Rome" }, "expected_response": "fine" })];
+    let project = project(ECHO, "prompt = \"file://prompt.py:other\"", &cases)
+        .file("prompt.py", "def other(context):\n    return 'fine'\n");
+    run(&project, &[]).expect(0, &[]);
+    assert_eq!(passed(&project), 1);
+}
+
+#[test]
 fn functions_make_the_prompts_of_variants() {
     let runner = "system = \"Be kind\"\n[[runners.prompts]]\nname = \"plain\"\ntemplate = \"{{ city }}!\"\n\
                   [[runners.prompts]]\nname = \"text\"\ntemplate = \"file://prompt.py:text\"\n\

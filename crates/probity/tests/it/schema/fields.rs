@@ -324,6 +324,9 @@ tools = [{ name = "t" }]
 tool_choice = "auto"
 response_format = "json"
 shuffle_choices = 1
+examples = "d.jsonl"
+examples_k = 2
+examples_seed = 1
 allow_code = true
 [[runners]]
 name = "variants"
@@ -332,6 +335,9 @@ dataset = ["d.jsonl"]
 name = "terse"
 template = "{{ prompt }}"
 system = "s"
+examples = "d.jsonl"
+examples_k = 0
+examples_seed = 1
 settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"], logprobs = true }
 [[runners.prompts]]
 name = "talk"

@@ -1,0 +1,138 @@
+//! Prompts that functions of users make.
+
+use std::path::Path;
+
+use probity_core::{
+    case::AskSpec,
+    json::{Limits, parse_located},
+    located::Node,
+    request::{Message, Role},
+};
+use serde_json::Value;
+
+use super::{
+    Fields, Findings,
+    ask::{decode, messages_of},
+};
+use crate::suite::decode_sampling;
+
+/// What may be set for one prompt.
+const SETTINGS: &[&str] = &[
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "logprobs",
+    "tools",
+    "tool_choice",
+    "response_format",
+];
+
+/// What a function made: a text, messages, messages as JSON text, or a table with one of these as
+/// `prompt` and with settings as `config`. Files are looked for in `folder`.
+pub fn made_prompt(made: &Value, folder: &Path) -> Result<AskSpec, String> {
+    let Value::Object(table) = made else {
+        return Ok(AskSpec { messages: said(made, folder)?, ..AskSpec::default() });
+    };
+    if let Some(key) = table.keys().find(|key| !["prompt", "config"].contains(&key.as_str())) {
+        return Err(format!("it made a table with `{key}`, not with `prompt` and `config`"));
+    }
+    let prompt = table.get("prompt").ok_or("it made a table without `prompt`")?;
+    let messages = said(prompt, folder)?;
+    match table.get("config").filter(|it| !it.is_null()) {
+        Some(config) => Ok(AskSpec { messages, ..settings(config, folder)? }),
+        None => Ok(AskSpec { messages, ..AskSpec::default() }),
+    }
+}
+
+fn said(made: &Value, folder: &Path) -> Result<Vec<Message>, String> {
+    let user = |text: &str| vec![Message::text(Role::User, text)];
+    match made {
+        // A text that begins with a bracket may be any text.
+        Value::String(text) if text.trim_start().starts_with('[') => {
+            Ok(conversation(text, folder).unwrap_or_else(|_| user(text)))
+        }
+        Value::String(text) => Ok(user(text)),
+        Value::Array(_) => conversation(&made.to_string(), folder)
+            .map_err(|why| format!("it made no messages: {why}")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            Err("it made neither a text nor a list of messages".to_owned())
+        }
+    }
+}
+
+/// Messages as vendors write them, in JSON.
+fn conversation(text: &str, folder: &Path) -> Result<Vec<Message>, String> {
+    read(text, |node, findings| messages_of(node, folder, findings))
+}
+
+fn settings(config: &Value, folder: &Path) -> Result<AskSpec, String> {
+    read(&config.to_string(), |node, findings| {
+        let Some(mut fields) = Fields::new(node, "`config`", SETTINGS, findings) else {
+            return AskSpec::default();
+        };
+        let sampling = decode_sampling(&mut fields);
+        AskSpec { sampling, ..decode(&mut fields, folder) }
+    })
+}
+
+/// Reads JSON; whatever is found about it is a reason not to use it.
+fn read<T>(text: &str, of: impl FnOnce(&Node, &mut Findings) -> T) -> Result<T, String> {
+    let node = parse_located(text, &Limits::default()).map_err(|error| error.to_string())?;
+    let mut findings = Findings::default();
+    let read = of(&node, &mut findings);
+    match findings.0.into_iter().next() {
+        Some(finding) => Err(finding.message),
+        None => Ok(read),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn made(value: &Value) -> Result<AskSpec, String> {
+        made_prompt(value, Path::new("."))
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        let user = |text: &str| vec![Message::text(Role::User, text)];
+        assert_eq!(made(&json!("Hi")).unwrap().messages, user("Hi"));
+        assert_eq!(made(&json!("[sic]")).unwrap().messages, user("[sic]"));
+        let list = json!([
+            { "role": "developer", "content": "Be brief" },
+            { "role": "user", "content": [{ "type": "text", "text": "Hi" }] },
+        ]);
+        let both = [vec![Message::text(Role::System, "Be brief")], user("Hi")].concat();
+        assert_eq!(made(&list).unwrap().messages, both);
+        assert_eq!(made(&json!(list.to_string())).unwrap().messages, both);
+        let table = json!({ "prompt": list, "config": { "temperature": 0.5, "tools": [{ "type": "function", "function": { "name": "t" } }] } });
+        let table = made(&table).unwrap();
+        assert_eq!((table.messages, table.sampling.temperature), (both, Some(0.5)));
+        assert_eq!(table.tools.unwrap()[0].name, "t");
+        assert_eq!(made(&json!({ "prompt": "Hi", "config": null })).unwrap().messages, user("Hi"));
+    }
+
+    #[test]
+    fn what_is_no_prompt_is_refused() {
+        for (value, why) in [
+            (json!(null), "neither a text nor a list"),
+            (json!([]), "`messages` is empty"),
+            (json!([{ "role": "user" }]), "needs `content`"),
+            (json!([{ "role": "bot", "content": "Hi" }]), "role"),
+            (json!({ "config": {} }), "without `prompt`"),
+            (json!({ "role": "user", "content": "Hi" }), "a table with `"),
+            (json!({ "prompt": { "prompt": "Hi" } }), "neither a text nor a list"),
+            (json!({ "prompt": "Hi", "config": { "temprature": 1 } }), "temprature"),
+            (json!({ "prompt": "Hi", "config": { "temperature": "hot" } }), "temperature"),
+            (json!({ "prompt": "Hi", "config": 1 }), "`config` must be a table"),
+        ] {
+            let told = made(&value).unwrap_err();
+            assert!(told.contains(why), "{value}: {told}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Examples that cases are asked with. None is ever the case itself.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use probity_core::{
+    case::TestCase,
+    criteria::CriteriaProblem,
+    problem::{Problem, Severity},
+    record::InputDigest,
+    request::{Message, Role},
+};
+use probity_load::{
+    dataset::{self, Item},
+    suite::{ExamplesConfig, RunnerConfig},
+    template,
+};
+use serde_json::Value;
+
+type Vars = BTreeMap<String, Value>;
+
+/// The examples of a runner and of its variants, by their files.
+#[derive(Debug, Default)]
+pub(crate) struct ExampleSets(BTreeMap<PathBuf, Vec<Example>>);
+
+/// A question with its answer.
+#[derive(Debug)]
+pub(crate) struct Example {
+    pub(crate) case: TestCase,
+    pub(crate) answer: String,
+    asks: Asks,
+}
+
+impl ExampleSets {
+    /// Reads the examples of a runner. Every problem goes to `report`; with an error there are none.
+    pub(crate) fn of(runner: &RunnerConfig, report: &mut dyn FnMut(Problem)) -> Option<Self> {
+        let mut sets = BTreeMap::new();
+        let mut errors = 0;
+        let mut told = |problem: Problem| {
+            errors += usize::from(problem.severity == Severity::Error);
+            report(problem);
+        };
+        for prompt in &runner.prompts {
+            let Some(config) = &prompt.examples else { continue };
+            let all =
+                sets.entry(config.file.clone()).or_insert_with(|| read(config, runner, &mut told));
+            if let Some(count) = config.count.filter(|it| *it > all.len()) {
+                let why = format!("`examples_k` is {count}, and it has {} cases", all.len());
+                told(config.at.unusable("bad-examples", &why));
+            }
+            if let Some(Example { case, .. }) = all.iter().find(|it| !it.case.asks())
+                && !prompt.has_outer()
+            {
+                let why = format!("its case `{}` has no `prompt`, and no template asks", case.id);
+                told(config.at.unusable("bad-examples", &why));
+            }
+        }
+        (errors == 0).then_some(Self(sets))
+    }
+
+    /// Those that a case is asked with.
+    pub(crate) fn chosen(&self, config: &ExamplesConfig, case: &TestCase) -> Vec<&Example> {
+        let all = self.0.get(&config.file).map(Vec::as_slice).unwrap_or_default();
+        let asks = Asks::of(case);
+        let others = |it: &&Example| it.case.id != case.id && !it.asks.is_same(&asks);
+        let count = config.count.unwrap_or(usize::MAX);
+        let Some(seed) = config.seed else {
+            return all.iter().filter(others).take(count).collect();
+        };
+        let draw = |it: &Example| {
+            let seed = seed.to_le_bytes();
+            InputDigest::of([b"example", &seed[..], case.id.as_bytes(), it.case.id.as_bytes()])
+        };
+        let mut drawn: Vec<(InputDigest, &Example)> = all.iter().map(|it| (draw(it), it)).collect();
+        drawn.sort_by_key(|it| it.0);
+        drawn.into_iter().map(|it| it.1).filter(others).take(count).collect()
+    }
+}
+
+fn read(
+    config: &ExamplesConfig,
+    runner: &RunnerConfig,
+    told: &mut dyn FnMut(Problem),
+) -> Vec<Example> {
+    let mut all = Vec::new();
+    let check = |case: &TestCase| wrong(case).into_iter().collect();
+    let complete = |case: &mut TestCase| runner.defaults.apply(case);
+    dataset::read_completed(&[&config.file], &complete, &check, &mut |item| match item {
+        Item::Problem(problem) => told(problem),
+        Item::Case(at) => {
+            if let Some(answer) = answer(&at.case) {
+                all.push(Example { asks: Asks::of(&at.case), answer, case: at.case });
+            }
+        }
+    });
+    all
+}
+
+/// Why a case cannot be an example.
+fn wrong(case: &TestCase) -> Option<CriteriaProblem> {
+    let message = if !case.ask.messages.is_empty() || !case.conversation.turns.is_empty() {
+        "an example has a `prompt`, and no conversation"
+    } else if answer(case).is_none() {
+        "an example needs its answer: `expected_response` or `expected_command`"
+    } else {
+        return None;
+    };
+    let message = message.to_owned();
+    Some(CriteriaProblem { path: Vec::new(), code: "bad-example", message, help: None })
+}
+
+/// The answer to a case, the first of several.
+fn answer(case: &TestCase) -> Option<String> {
+    let command = case.accepted_commands().next().map(ToOwned::to_owned);
+    command.or_else(|| match case.criteria.expected_response.as_ref()? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(any) if any.iter().all(Value::is_string) => {
+            any.first().and_then(Value::as_str).map(ToOwned::to_owned)
+        }
+        value => Some(value.to_string()),
+    })
+}
+
+/// What a case asks, whatever its id is and in whatever order its choices stand.
+#[derive(Debug)]
+struct Asks {
+    prompt: String,
+    vars: Vars,
+}
+
+impl Asks {
+    fn of(case: &TestCase) -> Self {
+        let mut vars = case.vars().into_owned();
+        if let Some(Value::Array(choices)) =
+            vars.get_mut("choices").filter(|_| !case.criteria.reading.choices.is_empty())
+        {
+            choices.sort_by_cached_key(ToString::to_string);
+        }
+        let text = said_by_user(case);
+        let filled = template::fill_values(&vars).ok();
+        let prompt = filled.and_then(|vars| template::render(&text, &vars).ok());
+        // One that cannot be filled in is refused elsewhere.
+        Self { prompt: prompt.unwrap_or(text), vars }
+    }
+
+    /// The same words, and the same values of all variables that both have.
+    fn is_same(&self, other: &Self) -> bool {
+        let differs =
+            |(name, value): (&String, &Value)| other.vars.get(name).is_some_and(|it| it != value);
+        self.prompt.trim() == other.prompt.trim() && !self.vars.iter().any(differs)
+    }
+}
+
+/// The prompt; of a conversation, what the user says last.
+fn said_by_user(case: &TestCase) -> String {
+    let turn = case.conversation.turns.first().map(|it| Message::user(it.user.clone()).joined());
+    let last = || case.ask.messages.iter().rfind(|it| it.role == Role::User).map(Message::joined);
+    turn.or_else(last).unwrap_or_else(|| case.prompt.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn case(id: &str, prompt: &str, vars: &Value) -> TestCase {
+        let prompt_vars = vars.as_object().unwrap().clone().into_iter().collect();
+        TestCase {
+            id: id.to_owned(),
+            prompt: prompt.to_owned(),
+            prompt_vars,
+            ..TestCase::default()
+        }
+    }
+
+    #[test]
+    fn cases_that_ask_the_same_are_the_same() {
+        let same = |a: &TestCase, b: &TestCase| Asks::of(a).is_same(&Asks::of(b));
+        let filled = case("a", "2 + {{ n }}?", &json!({ "n": 3 }));
+        assert!(same(&filled, &case("b", "2 + 3? ", &json!({}))));
+        assert!(!same(&filled, &case("b", "2 + {{ n }}?", &json!({ "n": 4 }))));
+        // What is asked may be in the variables alone.
+        let (one, two) = (json!({ "q": "one" }), json!({ "q": "two", "why": "so" }));
+        assert!(!same(&case("a", "", &one), &case("b", "", &two)));
+        assert!(same(&case("a", "", &json!({ "q": "two" })), &case("b", "", &two)));
+        let choosing = |choices: [&str; 2]| {
+            let mut case = case("a", "Which? {{ choices | join(' ') }}", &json!({}));
+            case.criteria.reading.choices = choices.map(ToOwned::to_owned).to_vec();
+            case
+        };
+        assert!(same(&choosing(["x", "y"]), &choosing(["y", "x"])));
+        assert!(!same(&choosing(["x", "y"]), &choosing(["x", "z"])));
+    }
+}

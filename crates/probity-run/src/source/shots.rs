@@ -1,0 +1,79 @@
+//! Examples in what a case asks: a variable of templates, or a conversation before the prompt.
+
+use probity_core::request::{Message, Role};
+use probity_load::template::{self, BadMessage};
+use serde_json::{Value, json};
+
+use super::{
+    Cases,
+    fill::{BadTemplate, PromptPart, Unfilled, Vars, Why, of_runner, seen_by_runner},
+};
+use crate::examples::Example;
+
+impl Cases {
+    /// What templates and functions see of examples.
+    pub(super) fn listed(examples: &[&Example]) -> Result<Value, Unfilled> {
+        let one = |example: &&Example| {
+            let Filled { prompt, vars } = filled(example)?;
+            let (id, answer) = (&example.case.id, &example.answer);
+            Ok(json!({ "id": id, "prompt": prompt, "answer": answer, "vars": vars }))
+        };
+        examples.iter().map(one).collect::<Result<Vec<Value>, _>>().map(Value::from)
+    }
+
+    /// Puts examples before what is asked: each is asked in the same way, and answered.
+    pub(super) fn put_before(
+        &self,
+        messages: &mut Vec<Message>,
+        examples: &[&Example],
+    ) -> Result<(), Unfilled> {
+        let at = match self.prompt.messages.is_empty() {
+            true => messages.iter().position(|it| it.role != Role::System),
+            false => messages.iter().rposition(|it| it.role == Role::User),
+        };
+        let at = at.unwrap_or(messages.len());
+        let mut said = Vec::with_capacity(2 * examples.len());
+        for example in examples {
+            said.push(self.ask_example(example)?);
+            said.push(Message::text(Role::Assistant, example.answer.as_str()));
+        }
+        messages.splice(at..at, said);
+        Ok(())
+    }
+
+    fn ask_example(&self, example: &Example) -> Result<Message, Unfilled> {
+        let Filled { prompt, vars } = filled(example)?;
+        let case = &example.case;
+        let asking = self.prompt.conversation().enumerate();
+        let asking = asking.filter(|(_, it)| it.role == Role::User).last();
+        let asked = if let Some((place, message)) = asking {
+            let seen = seen_by_runner(case, &vars, &prompt);
+            let messages = template::fill_messages([message], &seen);
+            let messages = messages.map_err(|BadMessage { message: _, text, error }| {
+                let why = Why::Template { text, error };
+                BadTemplate::new(PromptPart::Message(place), why)
+            });
+            messages.map(|it| it.into_iter().next())
+        } else if let Some(outer) = &self.prompt.template {
+            let text = of_runner(PromptPart::Template, &outer.text, case, &vars, &prompt);
+            text.map(|text| Some(Message::text(Role::User, text)))
+        } else {
+            Ok(Some(Message::text(Role::User, prompt)))
+        };
+        let asked = asked.map_err(|bad| bad.of_example(&case.id))?;
+        asked.ok_or(Unfilled::Case)
+    }
+}
+
+struct Filled {
+    prompt: String,
+    vars: Vars,
+}
+
+/// An example with its own templates filled in, which was tried when it was read.
+fn filled(example: &Example) -> Result<Filled, Unfilled> {
+    let given = example.case.vars();
+    let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
+    let prompt = template::render(&example.case.prompt, &vars).map_err(|_| Unfilled::Case)?;
+    Ok(Filled { prompt, vars: vars.into_owned() })
+}
