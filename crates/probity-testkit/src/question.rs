@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{gemini, responses, route::Dialect};
+use crate::{bedrock, gemini, responses, route::Dialect};
 
 /// What is asked, whatever the dialect.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub(crate) fn read(
         Dialect::Ollama => read_ollama(headers, body),
         Dialect::Responses => responses::read(headers, body),
         Dialect::Gemini => gemini::read(headers, path, body),
+        Dialect::Bedrock => bedrock::read(headers, path, body),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hyper::{HeaderMap, Method};
 
-use crate::gemini;
+use crate::{bedrock, gemini};
 
 /// An API's way to write requests, answers and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Dialect {
     Ollama,
     /// `POST /v1beta/models/MODEL:generateContent`.
     Gemini,
+    /// `POST /model/MODEL/converse`.
+    Bedrock,
 }
 
 /// Where a request goes.
@@ -52,12 +54,14 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/api/embed" => (Dialect::Ollama, Method::POST, Endpoint::Embed),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
         "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),
+        "/foundation-models" => (Dialect::Bedrock, Method::GET, Endpoint::Models),
         "/openai/models" => (Dialect::OpenAi, Method::GET, Endpoint::Models),
         _ if is_deployment(path, "/chat/completions") => {
             (Dialect::OpenAi, Method::POST, Endpoint::Generate)
         }
         _ if is_deployment(path, "/embeddings") => (Dialect::OpenAi, Method::POST, Endpoint::Embed),
         _ if gemini::is_generate(path) => (Dialect::Gemini, Method::POST, Endpoint::Generate),
+        _ if bedrock::is_converse(path) => (Dialect::Bedrock, Method::POST, Endpoint::Generate),
         "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
         "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
         "/__seen" => (Dialect::OpenAi, Method::GET, Endpoint::Seen),

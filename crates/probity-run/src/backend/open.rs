@@ -1,5 +1,6 @@
 //! From the description of a backend to one that can be asked.
 
+mod aws;
 mod custom;
 
 use std::{
@@ -78,12 +79,29 @@ pub enum BackendError {
         header: String,
     },
     /// It has no usual address, and none is given.
-    #[error("backend `{backend}` needs a `base_url`, or an address in the variable `{variable}`")]
+    #[error("backend `{backend}` needs a `base_url`, or the variable `{variable}`")]
     NoUrl {
         /// The backend.
         backend: String,
         /// The variable.
         variable: &'static str,
+    },
+    /// Nothing is there that requests to AWS could be signed with.
+    #[error(
+        "backend `{backend}` needs a key in `{variable}`, or credentials in `AWS_ACCESS_KEY_ID` and \
+         `AWS_SECRET_ACCESS_KEY`"
+    )]
+    NoCredentials {
+        /// The backend.
+        backend: String,
+        /// The variable of the key.
+        variable: &'static str,
+    },
+    /// It is not known which region of AWS requests are signed for.
+    #[error("backend `{backend}` needs a region in the variable `AWS_REGION`")]
+    NoRegion {
+        /// The backend.
+        backend: String,
     },
     /// It makes no embeddings.
     #[error("backend `{backend}` of kind `{kind}` cannot embed texts")]
@@ -110,8 +128,14 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
+            Self::NoCredentials { .. } => {
+                let hint =
+                    "`aws configure export-credentials --format env` prints those of a profile";
+                Some(hint.to_owned())
+            }
             Self::Program(_)
             | Self::NoUrl { .. }
+            | Self::NoRegion { .. }
             | Self::BadHeaderName { .. }
             | Self::NoEmbeddings { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
@@ -275,7 +299,8 @@ impl BackendFactory<'_> {
         let base_url = self.base_url(config, service);
         let model = config.model.as_deref().unwrap_or("");
         if base_url.is_empty() {
-            let (backend, variable) = (config.name.clone(), service.base_variable.unwrap_or(""));
+            let backend = config.name.clone();
+            let variable = service.base_variables.first().copied().unwrap_or_default();
             return Err(BackendError::NoUrl { backend, variable });
         }
         let (url, models_url) = dialect::addresses(dialect, &base_url, model);
@@ -288,7 +313,12 @@ impl BackendFactory<'_> {
         address::add_secrets(&parsed, &mut redactor);
         self.hide_proxies(&mut redactor);
         let is_official = address::is_official(&parsed, service.hosts);
-        let headers = self.headers(config, service, is_official, &mut redactor)?;
+        let signer = self.signer(config, service, (&parsed, is_official), &mut redactor)?;
+        let key = match signer {
+            Some(_) => None,
+            None => self.key(config, service, is_official)?,
+        };
+        let headers = self.headers(config, service, key, &mut redactor)?;
         let limit = if is_official { service.limit } else { "max_tokens" };
         let settings = BodySettings {
             dialect,
@@ -305,7 +335,7 @@ impl BackendFactory<'_> {
         let kind = config.kind.as_str();
         let url = if config.stream { (dialect.stream.endpoint)(&url) } else { url };
         let language = Language::Dialect(Box::new(Spoken { settings, fields, url, models_url }));
-        let http = HttpConfig { language, kind, headers, redactor };
+        let http = HttpConfig { language, kind, headers, signer, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let vendor = is_official.then_some(service.prices);
         let backend = self.backend(config, wire, vendor, not_applied);
@@ -330,7 +360,8 @@ impl BackendFactory<'_> {
     /// place where it usually is.
     fn base_url(&self, config: &BackendConfig, service: &Service) -> String {
         let from_variable = || {
-            let value = self.variable(service.base_variable?).filter(|value| !value.is_empty())?;
+            let values = service.base_variables.iter().filter_map(|name| self.variable(name));
+            let value = values.into_iter().find(|value| !value.is_empty())?;
             Some((service.address)(&value))
         };
         let given = config.base_url.clone().or_else(from_variable);
@@ -341,11 +372,11 @@ impl BackendFactory<'_> {
         &self,
         config: &BackendConfig,
         service: &Service,
-        is_official: bool,
+        key: Option<(String, String)>,
         redactor: &mut Redactor,
     ) -> Result<HeaderMap, BackendError> {
         let mut headers = HeaderMap::new();
-        if let Some((variable, key)) = self.key(config, service, is_official)? {
+        if let Some((variable, key)) = key {
             redactor.add_key(&key);
             let (name, text) = match service.dialect.key_header {
                 KeyHeader::Named(name) => (HeaderName::from_static(name), key.trim().to_owned()),
@@ -542,6 +573,37 @@ mod tests {
         assert!(open(&config(BackendKind::Azure), &azure).is_ok());
         let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
         assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
+    }
+
+    #[test]
+    fn aws_takes_a_key_before_credentials_and_only_at_home() {
+        let bedrock = config(BackendKind::Bedrock);
+        let all = [
+            ("AWS_REGION", "eu-west-1"),
+            ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+            ("AWS_SECRET_ACCESS_KEY", "a-secret-key"),
+            ("AWS_BEARER_TOKEN_BEDROCK", "a-bearer-token"),
+        ];
+        let shown = |config: &BackendConfig, variables: &[(&str, &str)]| {
+            let shown = format!("{:?}", open(config, variables).unwrap());
+            let secrets = ["AKIDEXAMPLE", "a-secret-key", "a-bearer-token"];
+            assert!(!secrets.iter().any(|it| shown.contains(it)), "{shown}");
+            (shown.contains("Signer(bedrock in "), shown.contains("\"authorization\""))
+        };
+        assert_eq!(shown(&bedrock, &all), (false, true));
+        assert_eq!(shown(&bedrock, &all[..3]), (true, false));
+        let named = BackendConfig {
+            api_key_env: Some("AWS_SECRET_ACCESS_KEY".to_owned()),
+            ..bedrock.clone()
+        };
+        assert_eq!(shown(&named, &all), (true, false));
+        let elsewhere =
+            BackendConfig { base_url: Some("https://h.example".to_owned()), ..bedrock.clone() };
+        assert_eq!(shown(&elsewhere, &all), (false, false));
+        let paris = "https://bedrock-runtime.eu-west-3.amazonaws.com";
+        let there = BackendConfig { base_url: Some(paris.to_owned()), ..bedrock };
+        let opened = format!("{:?}", open(&there, &all[..3]).unwrap());
+        assert!(opened.contains("Signer(bedrock in eu-west-3)"), "{opened}");
     }
 
     #[test]
