@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    conversation::ConversationSpec,
     criteria::Criteria,
     named_enum,
     request::{Message, ResponseFormat, Sampling, Tool, ToolChoice},
@@ -51,6 +52,9 @@ pub struct TestCase {
     /// What is asked beyond a prompt and instructions.
     #[serde(flatten)]
     pub ask: AskSpec,
+    /// What it has beyond its first question.
+    #[serde(flatten)]
+    pub conversation: ConversationSpec,
     /// Values for the prompt's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prompt_vars: BTreeMap<String, Value>,
@@ -199,6 +203,7 @@ impl TestCase {
         self.category.is_some()
             || self.accepted_commands().next().is_some()
             || !self.criteria.is_empty()
+            || self.has_turn_criteria()
             || self.routing != Routing::default()
             || !self.rubric.is_empty()
     }

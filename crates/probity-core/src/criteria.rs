@@ -338,9 +338,11 @@ impl Assertion {
     }
 }
 
-/// Names that promptfoo has for the same.
-const OTHER_NAMES: [(&str, AssertionTest); 3] = [
+/// promptfoo's names for what we call otherwise.
+pub const OTHER_NAMES: [(&str, AssertionTest); 5] = [
     ("rouge-n", AssertionTest::Rouge1),
+    ("is-valid-openai-tools-call", AssertionTest::ValidToolCalls),
+    ("is-valid-openai-function-call", AssertionTest::ValidToolCalls),
     ("model-graded-closedqa", AssertionTest::ClosedQa),
     ("model-graded-factuality", AssertionTest::Factuality),
 ];
@@ -495,6 +497,18 @@ named_enum! {
         ContextFaithfulness = "context-faithfulness",
         /// The share of the reply's statements that are about the question is at least `threshold`.
         AnswerRelevance = "answer-relevance",
+        /// The tools of the value are called, each with its arguments.
+        ToolCalled = "tool-called",
+        /// The tools of the value are called in this order.
+        ToolsInOrder = "tools-in-order",
+        /// The number of calls: exactly the value, or between its `min` and `max`.
+        ToolCount = "tool-count",
+        /// A tool is called, and every call names a tool of the case and has arguments that it takes.
+        ValidToolCalls = "valid-tool-calls",
+        /// The perplexity of the reply is at most `threshold`.
+        Perplexity = "perplexity",
+        /// One divided by one more than the perplexity is at least `threshold`.
+        PerplexityScore = "perplexity-score",
         /// The reply means the same as a value: the cosine of their embeddings is at least `threshold`.
         Similar = "similar",
         /// The same.

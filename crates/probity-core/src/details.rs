@@ -86,6 +86,9 @@ pub struct Details {
     /// The other rules that fired, each with its own evidence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
+    /// The turn of a conversation that decided, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
 }
 
 /// What a check took out of the reply before it looked.

@@ -34,7 +34,6 @@ use crate::{
 
 /// What is fixed about a kind of runner.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct KindSpec {
     /// The keys of a runner in a suite that not every kind has.
     pub keys: &'static [&'static str],
@@ -46,8 +45,6 @@ pub struct KindSpec {
     pub choice: Option<ChoiceRule>,
     /// Whether several answers to a case are kept and compared by a judge.
     pub compares: bool,
-    /// Whether a case may ask several questions even if none goes to a judge.
-    pub asks_several: bool,
     /// Whether its answers are shell commands.
     pub is_shell: bool,
     /// Whether it is a program that asks and judges cases of its own. It needs no backend; it cannot
@@ -75,7 +72,6 @@ impl KindSpec {
         rates: &[],
         choice: None,
         compares: false,
-        asks_several: false,
         is_shell: false,
         is_external: false,
     };

@@ -9,6 +9,7 @@ pub mod case;
 pub mod case_outcome;
 pub mod classification;
 pub mod consistency;
+pub mod conversation;
 pub mod criteria;
 pub mod details;
 pub mod difference;

@@ -71,8 +71,16 @@ pub fn why(classification: &Classification, verdict: Verdict, expected: Option<C
     }
 }
 
-/// What the deciding rule found.
+/// What the deciding rule found, and in which turn of a conversation.
 fn sentence(classification: &Classification) -> String {
+    match (classification.details.turn, classification.rule) {
+        // The scores of a turn name it.
+        (None, _) | (Some(_), Rule::Mismatch) => found(classification),
+        (Some(turn), _) => format!("turn {turn}: {}", found(classification)),
+    }
+}
+
+fn found(classification: &Classification) -> String {
     let Details { error_message, error_details, phrase, policy_name, .. } = &classification.details;
     let details = &classification.details;
     match classification.rule {

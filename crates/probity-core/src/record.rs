@@ -23,7 +23,8 @@ use crate::{
     gate::{Decimal, Gate, GateStatus},
     kind::RunnerKind,
     named_enum,
-    request::{self, Request},
+    reply::Logprobs,
+    request::{self, Request, ToolCall},
 };
 
 /// One question of a case that asks several.
@@ -31,14 +32,29 @@ use crate::{
 pub struct Asked {
     /// What it was asked for, such as `full` or `judge full vs baseline`.
     pub role: String,
+    /// The turn of the conversation that it belongs to, from 1; none for what stands beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
     /// Who was asked.
     pub backend: String,
     /// What was sent.
     #[serde(flatten, with = "request::short")]
     pub request: Request,
-    /// The reply as it came.
+    /// The reply as it came; its calls as JSON where it does nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
+    /// The tools that the model calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// What the model thought before it answered, where the backend shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Why the model stopped, in the vendor's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// How likely each token was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<Logprobs>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -118,7 +134,7 @@ pub struct CaseRecord {
     pub model: Option<String>,
     /// Who answered.
     pub source: Source,
-    /// How long the last call took.
+    /// How long the last call took; of a conversation, all calls that were answered.
     pub latency_ms: u64,
     /// How long its first token took, where the reply was read while it was written.
     #[serde(skip_serializing_if = "Option::is_none")]

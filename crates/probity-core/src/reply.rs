@@ -20,6 +20,9 @@ pub struct Reply {
     /// What the model thought before it answered, where the backend shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
+    /// How likely each token was, where that was asked for and the backend says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<Logprobs>,
     /// Why the model stopped, in the vendor's word.
     pub stop_reason: Option<String>,
     /// The model that says it answered.
@@ -39,6 +42,46 @@ pub struct Reply {
     /// How long the backend says it has nothing left.
     #[serde(skip)]
     pub exhausted_for: Option<Duration>,
+}
+
+/// How likely each token of a reply was, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Logprobs(pub Vec<TokenLogprob>);
+
+/// A token, and the natural logarithm of how likely it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TokenLogprob {
+    /// The token.
+    pub token: String,
+    /// From minus infinity to 0.
+    pub logprob: f64,
+}
+
+impl Logprobs {
+    /// Those that are numbers; none if there are none.
+    pub fn of(tokens: impl IntoIterator<Item = TokenLogprob>) -> Option<Self> {
+        let tokens: Vec<TokenLogprob> =
+            tokens.into_iter().filter(|it| it.logprob.is_finite()).collect();
+        (!tokens.is_empty()).then_some(Self(tokens))
+    }
+
+    /// The same without the tokens, where the text holds what is not to be shown.
+    #[must_use]
+    pub fn without_tokens(self) -> Self {
+        let number = |it: TokenLogprob| TokenLogprob { token: String::new(), ..it };
+        Self(self.0.into_iter().map(number).collect())
+    }
+
+    /// How surprised the model was by its own words: 1 if it was sure of each.
+    pub fn perplexity<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
+        let (mut sum, mut count) = (0.0, 0_u32);
+        for token in all.into_iter().flat_map(|it| &it.0) {
+            sum += token.logprob;
+            count = count.saturating_add(1);
+        }
+        (count > 0).then(|| (-sum / f64::from(count)).exp())
+    }
 }
 
 impl Reply {
@@ -190,6 +233,18 @@ mod tests {
         assert!(!reply.is_empty());
         let both = Reply { text: "I call f".to_owned(), ..reply };
         assert_eq!(both.answer(), "I call f");
+    }
+
+    #[test]
+    fn perplexity_is_over_all_tokens() {
+        let token = |logprob| TokenLogprob { token: "t".to_owned(), logprob };
+        let half = Logprobs::of([token(0.5_f64.ln()), token(f64::NEG_INFINITY)]).unwrap();
+        let quarter = Logprobs::of([token(0.25_f64.ln())]).unwrap();
+        assert!((Logprobs::perplexity([&half]).unwrap() - 2.0).abs() < 1e-9);
+        let both = Logprobs::perplexity([&half, &quarter]).unwrap();
+        assert!((both - 8.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(Logprobs::of([token(f64::NAN)]), None);
+        assert_eq!(Logprobs::perplexity([]), None);
     }
 
     #[test]

@@ -116,6 +116,11 @@ impl Message {
         Self { role, content: vec![Part::Text(text.into())] }
     }
 
+    /// What the user says.
+    pub fn user(content: Vec<Part>) -> Self {
+        Self { role: Role::User, content }
+    }
+
     /// Its texts, one after the other.
     pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
         self.content.iter().filter_map(Part::as_text)
@@ -256,7 +261,7 @@ impl Request {
 }
 
 /// What a message says: a text, or a list of parts.
-mod content {
+pub(crate) mod content {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -270,7 +275,7 @@ mod content {
         Parts(Vec<Part>),
     }
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         parts: &[Part],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -280,7 +285,7 @@ mod content {
         }
     }
 
-    pub(super) fn deserialize<'de, D>(deserializer: D) -> Result<Vec<Part>, D::Error>
+    pub(crate) fn deserialize<'de, D>(deserializer: D) -> Result<Vec<Part>, D::Error>
     where
         D: Deserializer<'de>,
     {

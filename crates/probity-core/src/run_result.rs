@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{failure::ErrorKind, opinion::Assessment};
+use crate::{conversation::Exchange, failure::ErrorKind, opinion::Assessment, request::Request};
 
 /// What came back for one case: a reply, an error, or neither.
 ///
@@ -28,12 +28,26 @@ pub struct RunResult<'a> {
     pub ttft_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
+    /// Every reply of a conversation in order; none where only the last one is known.
+    pub exchanges: &'a [Exchange<'a>],
     /// Skills that were chosen when each was asked about, because the reply could not be read.
     pub chosen: Option<&'a [String]>,
     /// What judges made of the reply, for each assertion that asks them.
     pub assessments: &'a [Assessment],
     /// What each scorer of the case returned; or why that is not known.
     pub scored: &'a [Result<Value, String>],
+}
+
+impl<'a> RunResult<'a> {
+    /// What was said before the reply; none if that is the first question of the case.
+    pub fn before(&self) -> Option<&'a Request> {
+        self.exchanges.last()?.before
+    }
+
+    /// The question that the reply answers.
+    pub fn question(&self) -> Option<&'a str> {
+        self.before().map(Request::prompt).or(self.prompt)
+    }
 }
 
 /// Why a call failed.

@@ -1,5 +1,8 @@
 //! Assertions of a case, compiled once and asked often.
 
+mod judged;
+mod tools;
+
 use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
@@ -12,12 +15,10 @@ use probity_core::{
 use probity_text::{chrf::Variant, rouge::Words};
 use serde_json::Value;
 
-mod judged;
-
 use crate::{
     check::{
-        AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Scripted,
-        Similarity, SqlDialect, Test, Told, finish_reason,
+        AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Perplexity,
+        Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler},
     reading::Reader,
@@ -51,6 +52,12 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
+    /// Whether the case gives its score a name.
+    pub(crate) fn is_named(&self) -> bool {
+        self.metric.is_some()
+    }
+
+    /// Whether its score brings others whose names only a scorer knows.
     pub(crate) fn names_scores(&self) -> bool {
         self.check.test.names_scores()
     }
@@ -68,7 +75,8 @@ impl CompiledAssertion {
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
             (true, Some(_)) if passed => {
-                (Some(0.0), false, Some(format!("`{}` holds", self.kind.test)))
+                let why = reason.map(|it| format!(": {it}")).unwrap_or_default();
+                (Some(0.0), false, Some(format!("`{}` holds{why}", self.kind.test)))
             }
             (true, Some(_)) => (Some(1.0), true, None),
         };
@@ -189,16 +197,7 @@ impl Context<'_> {
             AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
             AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
             AssertionTest::Number => self.number(),
-            AssertionTest::Choice => {
-                let keys = self.any_text()?;
-                let own = &self.assertion.reading.choices;
-                let choices =
-                    if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
-                match compile::choices(&keys, choices) {
-                    Ok(choices) => Some(Test::Choices(choices)),
-                    Err(why) => self.problem("value", "bad-assertion", why),
-                }
-            }
+            AssertionTest::Choice => self.choice(compiler),
             AssertionTest::TokenF1 => self.similarity(Metric::TokenF1),
             AssertionTest::Rouge1 => self.similarity(Metric::RougeN(1, self.words())),
             AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
@@ -210,9 +209,23 @@ impl Context<'_> {
             AssertionTest::Levenshtein => self.levenshtein(),
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
-            AssertionTest::Latency => Some(Test::Latency(self.threshold("milliseconds")?)),
-            AssertionTest::TimeToFirstToken => Some(Test::Ttft(self.threshold("milliseconds")?)),
-            AssertionTest::Cost => Some(Test::Cost(self.threshold("dollars")?)),
+            AssertionTest::Latency => Some(Test::Latency(self.threshold(" in milliseconds")?)),
+            AssertionTest::TimeToFirstToken => {
+                Some(Test::Ttft(self.threshold(" in milliseconds")?))
+            }
+            AssertionTest::Cost => Some(Test::Cost(self.threshold(" in dollars")?)),
+            AssertionTest::ToolCalled => self.called(compiler),
+            AssertionTest::ToolsInOrder => self.in_order(compiler),
+            AssertionTest::ToolCount => self.tool_count(),
+            AssertionTest::ValidToolCalls => self.valid_calls(compiler),
+            AssertionTest::Perplexity => {
+                let most = self.threshold(", the highest perplexity")?;
+                Some(Test::Perplexity(Perplexity::AtMost(most)))
+            }
+            AssertionTest::PerplexityScore => {
+                let least = self.threshold(", the lowest score")?;
+                Some(Test::Perplexity(Perplexity::Score(least)))
+            }
             AssertionTest::LlmRubric
             | AssertionTest::Factuality
             | AssertionTest::ClosedQa
@@ -293,8 +306,19 @@ impl Context<'_> {
 
     fn number(&mut self) -> Option<Test> {
         let texts = self.any_text()?;
-        match compile::numbers(&texts, self.assertion.reading.tolerance) {
+        let numbers = compile::numbers(&texts, self.assertion.reading.tolerance);
+        match numbers {
             Ok(numbers) => Some(Test::Numbers(numbers)),
+            Err(why) => self.problem("value", "bad-assertion", why),
+        }
+    }
+
+    fn choice(&mut self, compiler: &Compiler<'_>) -> Option<Test> {
+        let keys = self.any_text()?;
+        let own = &self.assertion.reading.choices;
+        let choices = if own.is_empty() { compiler.choices().to_vec() } else { own.clone() };
+        match compile::choices(&keys, choices) {
+            Ok(choices) => Some(Test::Choices(choices)),
             Err(why) => self.problem("value", "bad-assertion", why),
         }
     }
@@ -362,6 +386,7 @@ impl Context<'_> {
         let Assertion { config, threshold, .. } = self.assertion;
         match compiler.script(&source) {
             Ok(script) => Some(Test::Script(Scripted {
+                source,
                 script,
                 config: config.clone(),
                 threshold: *threshold,
@@ -407,7 +432,8 @@ impl Context<'_> {
             return self.problem("extract", "bad-assertion", message);
         }
         let (config, transform) = (self.assertion.config.clone(), self.transform.clone());
-        Some(compiler.scorer(ScorerCall { scorer, config, transform }))
+        let turn = compiler.turn();
+        Some(compiler.scorer(ScorerCall { scorer, config, turn, transform }))
     }
 
     /// A program and its arguments; a text is a program without any.
@@ -481,6 +507,12 @@ impl Context<'_> {
     }
 
     fn word_count(&mut self) -> Option<Test> {
+        let (least, most) = self.range()?;
+        Some(Test::WordCount { least, most })
+    }
+
+    /// A number, or the numbers from `min` to `max`.
+    fn range(&mut self) -> Option<(usize, usize)> {
         let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
         let (least, most) = match &self.assertion.value {
             Some(Value::Object(range)) => (
@@ -491,18 +523,14 @@ impl Context<'_> {
             Some(value) => (count(value), count(value)),
             None => (None, None),
         };
-        match (least, most) {
-            (Some(least), Some(most)) => Some(Test::WordCount { least, most }),
-            (Some(_) | None, Some(_) | None) => {
-                self.wrong("a number, or a table with `min` and `max`")
-            }
-        }
+        let range = least.zip(most);
+        range.or_else(|| self.wrong("a number, or a table with `min` and `max`"))
     }
 
-    fn threshold(&mut self, unit: &str) -> Option<f64> {
+    fn threshold(&mut self, what: &str) -> Option<f64> {
         let stated = self.assertion.threshold;
         stated.or_else(|| {
-            let message = format!("`{}` needs a `threshold` in {unit}", self.assertion.kind);
+            let message = format!("`{}` needs a `threshold`{what}", self.assertion.kind);
             self.problem("threshold", "missing-field", message)
         })
     }

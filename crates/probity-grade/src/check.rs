@@ -4,8 +4,10 @@ mod answer;
 mod distance;
 mod judged;
 mod markup;
+mod perplexity;
 mod scored;
 mod similarity;
+mod tools;
 
 use std::{ops::Range, sync::Arc};
 
@@ -24,8 +26,10 @@ use serde_json::Value;
 
 pub(crate) use answer::{Choices, Numbers};
 pub(crate) use markup::{Markup, SqlDialect};
+pub(crate) use perplexity::Perplexity;
 pub(crate) use scored::{AskedScorer, Embedded, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
+pub(crate) use tools::{ToolTest, WantedCall, known_fields};
 
 use crate::{
     assertion::CompiledAssertion,
@@ -128,6 +132,8 @@ pub(crate) enum Test {
     Latency(f64),
     Ttft(f64),
     Cost(f64),
+    Tools(ToolTest),
+    Perplexity(Perplexity),
     Judged {
         number: usize,
         threshold: Threshold,
@@ -240,6 +246,8 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Scorer(_)
             | Self::Embedded(_)
@@ -287,6 +295,8 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
             | Self::Embedded(_)
             | Self::Judged { .. } => false,
         }
@@ -337,6 +347,8 @@ impl Test {
             | Self::Latency(_)
             | Self::Ttft(_)
             | Self::Cost(_)
+            | Self::Tools(_)
+            | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Script(_)
             | Self::Scorer(_)
@@ -431,6 +443,8 @@ impl Test {
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
             Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
+            Self::Tools(asked) => asked.check(&reply.tool_calls()),
+            Self::Perplexity(wanted) => wanted.check(reply.perplexity()),
             Self::Judged { number, threshold } => {
                 judged::check(reply.result.assessments.get(*number), *threshold)
             }

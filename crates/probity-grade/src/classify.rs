@@ -1,5 +1,7 @@
 //! Says what a run result is: one of eight, by the first rule that fires.
 
+pub(crate) mod turns;
+
 use probity_core::{
     classification::{Classification, Rule},
     details::{
@@ -50,7 +52,9 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
         let declined = blocked.is_some() || result.error.as_ref().is_some_and(is_filter);
         facts.evidence = Some(Box::new(routing.without_reply(declined)));
     }
-    if let Some(reason) = blocked {
+    // What is asked of turns alone is asked of the last reply as the answer to its turn.
+    let judges_last = expectation.turns.is_empty() || expectation.has_own_criteria();
+    if let Some(reason) = blocked.filter(|_| judges_last) {
         fired.push(Fired {
             rule: Rule::Refusal,
             evidence: format!("stop reason `{}`", excerpt(reason, 0)),
@@ -63,8 +67,18 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
         });
     }
     if let Some(text) = text {
-        let reply = Reply::new(text, result, expectation.rules).of(expectation.facts.as_deref());
-        judge_reply(expectation, &reply, &mut fired, &mut facts);
+        facts.has_reply = true;
+        if judges_last {
+            let reply =
+                Reply::new(text, result, expectation.rules).of(expectation.facts.as_deref());
+            judge_reply(expectation, &reply, &mut fired, &mut facts);
+        }
+    }
+    if result.error.is_none() {
+        turns::judge(expectation, result, &mut fired, &mut facts);
+    }
+    if let Some(why) = facts.unjudged.take_if(|_| fired.is_empty()) {
+        fired.push(unjudged(why));
     }
     // Stable, so that of two refusals the vendor's own word comes first.
     fired.sort_by_key(|it| it.rule);
@@ -234,7 +248,6 @@ fn judge_reply(
     fired: &mut Vec<Fired>,
     facts: &mut Facts,
 ) {
-    facts.has_reply = true;
     if let Some(refusal) = reply.refusal() {
         fired.push(Fired {
             rule: Rule::Refusal,
@@ -271,9 +284,6 @@ fn judge_reply(
             Err(why) => facts.unjudged = Some(why),
         },
         (_, _) => judge_checked(expectation, reply, fired, facts),
-    }
-    if let Some(why) = facts.unjudged.take_if(|_| fired.is_empty()) {
-        fired.push(unjudged(why));
     }
 }
 
@@ -438,7 +448,7 @@ fn judge_content(
     let Together { passed, value, scores, told, unjudged } =
         evaluate(&expectation.assertions, expectation.threshold, reply);
     facts.extracted.extend(told.extracted);
-    facts.judged = told.judged;
+    facts.judged.extend(told.judged);
     facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);

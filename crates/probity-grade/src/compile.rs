@@ -1,5 +1,8 @@
 //! Turns the criteria of a case into something that can be asked about a reply.
 
+mod asking;
+mod comparison;
+
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use probity_core::{
@@ -7,11 +10,10 @@ use probity_core::{
     classification::{Class, Classification, Rule, Verdict},
     criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
     details::Criterion,
-    json::Limits,
     located::Step,
     opinion::Combine,
-    reading::{Reading, Tolerance},
-    run_result::RunResult,
+    reading::Tolerance,
+    request::Tool,
     score::ROUTING,
 };
 use probity_text::{choice, number, pattern};
@@ -20,17 +22,14 @@ use serde_json::Value;
 
 use crate::{
     assertion::{self, CompiledAssertion},
-    check::{Check, Choices, Ends, Letters, Need, Numbers, Test},
-    command::{Accepted, CommandExpectation},
-    difference::Extra,
+    check::{Check, Choices, Numbers, Test},
+    command::CommandExpectation,
     json::Wanted,
-    judge::{Context, Inquiry, Shown},
-    reading::Reader,
-    reply::Reply,
+    judge::Inquiry,
     routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
-    script::{self, CaseFacts, Scorer, ScorerCall, ScorerInput, Script},
+    script::{CaseFacts, Scorer, ScorerCall, Script},
 };
 
 /// The score of a case that says what its result is to be classified as.
@@ -61,6 +60,10 @@ pub struct Expectation<'r> {
     pub(crate) facts: Option<Arc<CaseFacts>>,
     /// Whether only a sandbox could say if the reply is right.
     pub(crate) needs_sandbox: bool,
+    /// What is asked of the answer to each turn of a conversation.
+    pub(crate) turns: Vec<Self>,
+    /// How many turns answer calls of tools: from the first one on.
+    pub(crate) answered_turns: usize,
 }
 
 /// The comparison with the expected response.
@@ -128,70 +131,6 @@ impl Expectation<'_> {
         &self.inquiries
     }
 
-    /// What a judge is shown of a reply for one of these, or why it cannot be asked.
-    pub fn shown(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
-        let text = result.raw_response.ok_or("there is no reply")?;
-        let facts = self.facts.as_deref();
-        let reply = Reply::new(text, result, self.rules).of(facts);
-        let transform = |script: &Option<Arc<dyn Script>>, reply: &Reply<'_, '_>| {
-            let found = script.as_ref().zip(facts);
-            found.map(|(script, facts)| script::transform(&**script, facts, reply)).transpose()
-        };
-        let of_case = transform(&self.transform, &reply)?;
-        let of_case_text = of_case.as_ref().map(script::text_of);
-        let reply = match (&of_case, &of_case_text) {
-            (Some(made), Some(text)) => reply.made_into(made, text),
-            (_, _) => reply,
-        };
-        let answer = match transform(&inquiry.transform, &reply)? {
-            Some(made) => script::text_of(&made),
-            None => reply.text.to_owned(),
-        };
-        let context = match (&inquiry.context, facts) {
-            (Context::Given(passages), _) => passages.clone(),
-            (Context::Made(script), Some(facts)) => {
-                let made = script::transform(&**script, facts, &reply)?;
-                texts_of(&made)
-                    .ok_or("`context_transform` made neither a text nor a list of texts")?
-            }
-            (Context::Made(_), None) | (Context::None, _) => Vec::new(),
-        };
-        let passages = inquiry.form.passages(&context);
-        if passages.is_empty() && inquiry.form.needs_context() {
-            return Err("the context is empty".to_owned());
-        }
-        let question = inquiry.query.as_deref().or(result.prompt).unwrap_or_default().to_owned();
-        Ok(Shown { question, answer, passages })
-    }
-
-    /// Those who have to be asked, one for each assertion that needs one.
-    pub fn scorers(&self) -> &[ScorerCall] {
-        &self.scorers
-    }
-
-    /// What each of these is given, or why it cannot be asked.
-    pub fn scorer_inputs(&self, result: &RunResult<'_>) -> Vec<Result<ScorerInput, String>> {
-        let (Some(facts), Some(text)) = (self.facts.as_deref(), result.raw_response) else {
-            return Vec::new();
-        };
-        let reply = Reply::new(text, result, self.rules).of(Some(facts));
-        let made = self.transform.as_ref().map(|it| script::transform(&**it, facts, &reply));
-        let input = |call: &ScorerCall| {
-            let made = made.clone().transpose()?;
-            let made_text = made.as_ref().map(script::text_of);
-            let reply = match (&made, &made_text) {
-                (Some(made), Some(text)) => &reply.made_into(made, text),
-                (_, _) => &reply,
-            };
-            let output = match &call.transform {
-                Some(script) => script::transform(&**script, facts, reply)?,
-                None => reply.output().into_owned(),
-            };
-            Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
-        };
-        self.scorers.iter().map(input).collect()
-    }
-
     /// The names of all scores that a reply can get, but for those that a scorer makes up.
     pub fn score_names(&self) -> impl Iterator<Item = Cow<'static, str>> {
         let format = self.format.map(|_| self.format_criterion().as_str());
@@ -201,12 +140,26 @@ impl Expectation<'_> {
         let plain = [format, comparison, expected, routing].into_iter().flatten();
         let commands = self.command.iter().flat_map(CommandExpectation::score_names);
         let assertions = self.assertions.iter().map(CompiledAssertion::name);
-        plain.chain(commands).map(Cow::Borrowed).chain(assertions)
+        let turns = self.turns.iter().zip(1..).flat_map(|(it, turn)| it.names_in_turn(turn));
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions).chain(turns)
+    }
+
+    /// The names of all scores that the answer to a turn can get.
+    fn names_in_turn(&self, turn: u32) -> Vec<Cow<'static, str>> {
+        let is_named = |name: &Cow<'_, str>| {
+            self.assertions.iter().any(|it| it.is_named() && it.name() == *name)
+        };
+        let names = self.score_names().map(|name| match is_named(&name) {
+            true => name,
+            false => in_turn(turn, &name).into(),
+        });
+        names.collect()
     }
 
     /// Whether a reply may get scores whose names only a scorer knows.
     pub fn names_scores(&self) -> bool {
         self.assertions.iter().any(CompiledAssertion::names_scores)
+            || self.turns.iter().any(Self::names_scores)
     }
 
     /// What decides whether the reply has the right form.
@@ -214,8 +167,13 @@ impl Expectation<'_> {
         if self.schema.is_some() { Criterion::Schema } else { Criterion::ExpectedFormat }
     }
 
-    /// Whether anything is asked of a reply.
+    /// Whether anything is asked of a reply, or of the answer to a turn.
     pub fn has_criteria(&self) -> bool {
+        self.has_own_criteria() || self.turns.iter().any(Self::has_own_criteria)
+    }
+
+    /// Whether anything is asked of the last reply.
+    pub(crate) fn has_own_criteria(&self) -> bool {
         self.comparison.is_some()
             || self.format.is_some()
             || self.schema.is_some()
@@ -237,9 +195,13 @@ pub struct Compiler<'r> {
     inquiries: Vec<Inquiry>,
     /// The variables `context` and `query` of the case.
     vars: (Option<Value>, Option<String>),
-    choices: Vec<String>,
     scorers: Vec<ScorerCall>,
     has_scripts: bool,
+    tools: Arc<[Tool]>,
+    /// The turn that is being compiled, from 1.
+    turn: Option<u32>,
+    /// Those of the case or the turn.
+    choices: Vec<String>,
 }
 
 impl<'r> Compiler<'r> {
@@ -253,6 +215,8 @@ impl<'r> Compiler<'r> {
             inquiries: Vec::new(),
             vars: (None, None),
             choices: Vec::new(),
+            tools: Arc::default(),
+            turn: None,
             scorers: Vec::new(),
             has_scripts: false,
         }
@@ -260,6 +224,46 @@ impl<'r> Compiler<'r> {
 
     /// Compiles the criteria of a case, or says everything that is wrong with them.
     pub fn compile(&mut self, case: &TestCase) -> Result<Expectation<'r>, Vec<CriteriaProblem>> {
+        let mut problems = Vec::new();
+        self.tools = case.ask.tools.clone().unwrap_or_default();
+        let query = case.prompt_vars.get("query").and_then(Value::as_str);
+        self.vars = (case.prompt_vars.get("context").cloned(), query.map(ToOwned::to_owned));
+        self.inquiries.clear();
+        self.scorers.clear();
+        self.has_scripts = false;
+        self.turn = None;
+        let stated = self.stated(&case.criteria, &[], &mut problems);
+        let mut turns = Vec::with_capacity(case.conversation.turns.len());
+        for (at, turn) in case.conversation.turns.iter().enumerate() {
+            self.turn = u32::try_from(at + 1).ok();
+            let path = [Step::Key("turns"), Step::Index(at)];
+            turns.push(self.stated(&turn.criteria, &path, &mut problems));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let has_scripts = self.has_scripts || !self.scorers.is_empty();
+        let facts = has_scripts.then(|| Arc::new(CaseFacts::new(case)));
+        turns.iter_mut().for_each(|it| it.facts.clone_from(&facts));
+        Ok(Expectation {
+            scorers: std::mem::take(&mut self.scorers),
+            facts,
+            command: CommandExpectation::of(case),
+            inquiries: std::mem::take(&mut self.inquiries),
+            needs_sandbox: case.execution.is_some(),
+            turns,
+            answered_turns: case.conversation.answered_turns(),
+            ..stated
+        })
+    }
+
+    /// What a case or a turn says about its reply. `path` leads to it from the case.
+    fn stated(
+        &mut self,
+        criteria: &Criteria,
+        path: &[Step<'static>],
+        problems: &mut Vec<CriteriaProblem>,
+    ) -> Expectation<'r> {
         let Criteria {
             expected_response,
             matcher: _,
@@ -271,40 +275,36 @@ impl<'r> Compiler<'r> {
             assertions,
             threshold,
             transform,
-        } = &case.criteria;
-        let mut problems = Vec::new();
-        self.choices.clone_from(&case.criteria.reading.choices);
-        let comparison = self.comparison(expected_response.as_ref(), &case.criteria);
+        } = criteria;
+        let within = |problem: CriteriaProblem| CriteriaProblem {
+            path: path.iter().copied().chain(problem.path).collect(),
+            ..problem
+        };
+        self.choices.clone_from(&criteria.reading.choices);
+        let comparison = self.comparison(expected_response.as_ref(), criteria);
         let comparison = comparison.unwrap_or_else(|problem| {
-            problems.push(problem);
+            problems.push(within(problem));
             None
         });
         let schema = schema.as_ref().and_then(|schema| match self.schema(schema) {
             Ok(schema) => Some(schema),
             Err(message) => {
-                problems.push(problem("schema", "bad-schema", message));
+                problems.push(within(problem("schema", "bad-schema", message)));
                 None
             }
         });
-        self.inquiries.clear();
-        let query = case.prompt_vars.get("query").and_then(Value::as_str);
-        self.vars = (case.prompt_vars.get("context").cloned(), query.map(ToOwned::to_owned));
-        self.scorers.clear();
-        self.has_scripts = false;
         let transform = transform.as_ref().and_then(|source| match self.script(source) {
             Ok(script) => Some(script),
             Err(why) => {
-                problems.push(problem("transform", "bad-script", why));
+                problems.push(within(problem("transform", "bad-script", why)));
                 None
             }
         });
         let mut compiled = Vec::with_capacity(assertions.len());
         for (index, assertion) in assertions.iter().enumerate() {
-            let path = [Step::Key("assert"), Step::Index(index)];
-            compiled.extend(assertion::compile(assertion, &path, self, &mut problems));
-        }
-        if !problems.is_empty() {
-            return Err(problems);
+            let own = [Step::Key("assert"), Step::Index(index)];
+            let path: Vec<_> = path.iter().copied().chain(own).collect();
+            compiled.extend(assertion::compile(assertion, &path, self, problems));
         }
         let needs_json =
             schema.is_some() || comparison.as_ref().is_some_and(CompiledMatch::needs_json);
@@ -314,7 +314,7 @@ impl<'r> Compiler<'r> {
             Some(ExpectedFormat::JsonArray) => Some(Wanted::Array),
             Some(ExpectedFormat::Text) | None => needs_json.then_some(Wanted::Any),
         };
-        Ok(Expectation {
+        Expectation {
             rules: self.rules,
             comparison,
             format,
@@ -323,112 +323,30 @@ impl<'r> Compiler<'r> {
             assertions: compiled,
             threshold: *threshold,
             expected: *expected_classification,
-            command: CommandExpectation::of(case),
+            command: None,
             routing: None,
-            inquiries: std::mem::take(&mut self.inquiries),
+            inquiries: Vec::new(),
             combine: None,
-            facts: (self.has_scripts || !self.scorers.is_empty())
-                .then(|| Arc::new(CaseFacts::new(case))),
-            scorers: std::mem::take(&mut self.scorers),
+            scorers: Vec::new(),
             transform,
-            needs_sandbox: case.execution.is_some(),
-        })
-    }
-
-    fn comparison(
-        &mut self,
-        expected: Option<&Value>,
-        criteria: &Criteria,
-    ) -> Result<Option<CompiledMatch>, CriteriaProblem> {
-        let Criteria { matcher, reading, expected_format: format, .. } = criteria;
-        let Some(expected) = expected else {
-            return match (matcher, unread(reading)) {
-                (None, None) => Ok(None),
-                (Some(matcher), _) => {
-                    let message = format!("`{}` needs an `expected_response`", matcher.as_str());
-                    Err(problem("match", "missing-field", message))
-                }
-                (None, Some(field)) => {
-                    let message = format!(
-                        "`{field}` of a case is for its `expected_response`, and there is none; an \
-                         assertion has its own"
-                    );
-                    Err(problem(field, "missing-field", message))
-                }
-            };
-        };
-        let matcher = matcher.unwrap_or_else(|| default_matcher(expected, *format, reading));
-        if reading.tolerance.is_some() && matcher != Matcher::Number {
-            let message = format!("`tolerance` goes with `number`, not with `{matcher}`");
-            return Err(problem("tolerance", "bad-criterion", message));
+            facts: None,
+            needs_sandbox: false,
+            turns: Vec::new(),
+            answered_turns: 0,
         }
-        let texts = || texts(expected, matcher);
-        let (alternatives, test) = match matcher {
-            Matcher::Exact | Matcher::Trimmed | Matcher::AnyOf => {
-                if matcher == Matcher::AnyOf && !expected.is_array() {
-                    let message = "`any_of` needs a list".to_owned();
-                    return Err(problem("expected_response", "bad-criterion", message));
-                }
-                let any = texts()?;
-                let ends = if matcher == Matcher::Exact { Ends::Kept } else { Ends::Trimmed };
-                (any.len(), Test::Equals { any, ends })
-            }
-            Matcher::Contains => {
-                let needles = texts()?;
-                let letters = Letters::AsTheyAre;
-                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
-            }
-            Matcher::Icontains => {
-                let needles: Vec<String> = texts()?.iter().map(|it| it.to_lowercase()).collect();
-                let letters = Letters::Folded;
-                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
-            }
-            Matcher::StartsWith => {
-                let starts = texts()?;
-                (starts.len(), Test::StartsWith(starts))
-            }
-            Matcher::Regex => {
-                let compiled: Result<Vec<_>, _> =
-                    texts()?.iter().map(|pattern| self.regex(pattern)).collect();
-                let all = compiled.map_err(|why| problem("expected_response", "bad-regex", why))?;
-                (all.len(), Test::Regex(all))
-            }
-            Matcher::JsonEqual => {
-                (1, Test::Json { expected: json_of(expected)?, extra: Extra::Differs })
-            }
-            Matcher::JsonSubset => {
-                (1, Test::Json { expected: json_of(expected)?, extra: Extra::Allowed })
-            }
-            Matcher::Command => {
-                let read = |text: &String| {
-                    Accepted::new(text).map_err(|why| {
-                        let message = format!("`{text}` is not a shell command: {why}");
-                        problem("expected_response", "bad-criterion", message)
-                    })
-                };
-                let accepted: Vec<Accepted> =
-                    texts()?.iter().map(read).collect::<Result<_, _>>()?;
-                (accepted.len(), Test::Command(accepted))
-            }
-            Matcher::Number => {
-                let numbers = numbers(&texts()?, reading.tolerance);
-                let bad = |why| problem("expected_response", "bad-criterion", why);
-                let numbers = numbers.map_err(bad)?;
-                (numbers.expected.len(), Test::Numbers(numbers))
-            }
-            Matcher::Choice => {
-                let choices = choices(&texts()?, reading.choices.clone());
-                let bad = |why| problem("expected_response", "bad-criterion", why);
-                let choices = choices.map_err(bad)?;
-                (choices.expected.len(), Test::Choices(choices))
-            }
-        };
-        let check = Reader::new(reading, self).and_then(|reader| Check::new(test, reader));
-        let check = check.map_err(|bad| problem(bad.field, bad.code, bad.message))?;
-        Ok(Some(CompiledMatch { matcher, check, alternatives }))
     }
 
-    /// The choices of the case that is being compiled.
+    /// The turn that is being compiled, from 1.
+    pub(crate) fn turn(&self) -> Option<u32> {
+        self.turn
+    }
+
+    /// The tools of the case that is being compiled.
+    pub(crate) fn tools(&self) -> Arc<[Tool]> {
+        self.tools.clone()
+    }
+
+    /// The choices of the case or the turn that is being compiled.
     pub(crate) fn choices(&self) -> &[String] {
         &self.choices
     }
@@ -519,37 +437,9 @@ impl<'r> Compiler<'r> {
     }
 }
 
-/// What is meant by an expected response without a matcher.
-fn default_matcher(expected: &Value, format: Option<ExpectedFormat>, reading: &Reading) -> Matcher {
-    if !reading.choices.is_empty() {
-        return Matcher::Choice;
-    }
-    if reading.tolerance.is_some() {
-        return Matcher::Number;
-    }
-    let json = !matches!(format, None | Some(ExpectedFormat::Text));
-    match expected {
-        Value::String(_) if !json => Matcher::Trimmed,
-        Value::Array(items) if !json && items.iter().all(Value::is_string) => Matcher::AnyOf,
-        Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::String(_)
-        | Value::Array(_)
-        | Value::Object(_) => Matcher::JsonEqual,
-    }
-}
-
-/// The first field about what is compared, of a case that compares nothing.
-fn unread(reading: &Reading) -> Option<&'static str> {
-    let Reading { extract, normalize, ignore, choices: _, tolerance } = reading;
-    let stated = [
-        ("extract", !extract.is_empty()),
-        ("normalize", !normalize.is_empty()),
-        ("ignore", !ignore.is_empty()),
-        ("tolerance", tolerance.is_some()),
-    ];
-    stated.iter().find(|it| it.1).map(|it| it.0)
+/// Something about the answer to a turn.
+pub(crate) fn in_turn(turn: u32, what: &str) -> String {
+    format!("turn {turn}: {what}")
 }
 
 /// A text, or the texts of a list.
@@ -575,14 +465,6 @@ pub(crate) fn any_text(value: &Value) -> Option<Vec<String>> {
         Some(items) => items.iter().map(text).collect(),
         None => text(value).map(|text| vec![text]),
     }
-}
-
-/// The expected texts: one, or a list of which any will do.
-fn texts(expected: &Value, matcher: Matcher) -> Result<Vec<String>, CriteriaProblem> {
-    any_text(expected).ok_or_else(|| {
-        let message = format!("`{}` needs a string or a list of strings", matcher.as_str());
-        problem("expected_response", "bad-criterion", message)
-    })
 }
 
 /// The numbers that texts are, or which of them is none.
@@ -613,18 +495,6 @@ pub(crate) fn choices(keys: &[String], choices: Vec<String>) -> Result<Choices, 
     };
     let expected = keys.iter().map(find).collect::<Result<_, _>>()?;
     Ok(Choices { choices, expected })
-}
-
-/// Expected JSON, written as data or as a string that holds JSON.
-fn json_of(expected: &Value) -> Result<Value, CriteriaProblem> {
-    let Value::String(text) = expected else { return Ok(expected.clone()) };
-    match probity_core::json::parse(text, &Limits::default()) {
-        Ok(parsed) => Ok(parsed.value),
-        Err(error) => {
-            let message = format!("the expected response is not JSON: {error}");
-            Err(problem("expected_response", "bad-criterion", message))
-        }
-    }
 }
 
 fn problem(field: &'static str, code: &'static str, message: String) -> CriteriaProblem {

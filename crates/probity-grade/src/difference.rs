@@ -51,6 +51,11 @@ pub(crate) fn json_difference(
     })
 }
 
+/// Whether a JSON value has all that another one has.
+pub fn holds_all(expected: &Value, actual: &Value) -> bool {
+    !differ(expected, actual, Extra::Allowed, &mut String::new())
+}
+
 /// Whether the values differ; `path` is then left at the first difference.
 fn differ(expected: &Value, actual: &Value, extra: Extra, path: &mut String) -> bool {
     match (expected, actual) {

@@ -33,5 +33,6 @@ pub use accepted::check_commands;
 pub use check::sql_dialects;
 pub use classify::classify;
 pub use compile::{Compiler, Expectation};
+pub use difference::holds_all;
 pub use redact::redacted;
 pub use rules::Rules;

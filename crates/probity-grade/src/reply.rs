@@ -2,7 +2,12 @@
 
 use std::{borrow::Cow, cell::OnceCell};
 
-use probity_core::run_result::RunResult;
+use probity_core::{
+    json::{Limits, parse},
+    reply::Logprobs,
+    request::ToolCall,
+    run_result::RunResult,
+};
 use serde_json::Value;
 
 use crate::{refusal::Refusal, rules::Rules, script::CaseFacts};
@@ -20,12 +25,22 @@ pub(crate) struct Reply<'t, 'r> {
     pub(crate) result: &'t RunResult<'t>,
     rules: &'r Rules,
     refusal: OnceCell<Option<Refusal>>,
+    /// Calls that the reply is, where nothing else is known of them.
+    read_calls: OnceCell<Vec<ToolCall>>,
 }
 
 impl<'t, 'r> Reply<'t, 'r> {
     pub(crate) fn new(text: &'t str, result: &'t RunResult<'t>, rules: &'r Rules) -> Self {
-        let refusal = OnceCell::new();
-        Self { text, original: text, made: None, facts: None, result, rules, refusal }
+        Self {
+            text,
+            original: text,
+            made: None,
+            facts: None,
+            result,
+            rules,
+            refusal: OnceCell::new(),
+            read_calls: OnceCell::new(),
+        }
     }
 
     /// The same, of a case that has scripts.
@@ -43,6 +58,7 @@ impl<'t, 'r> Reply<'t, 'r> {
             result: self.result,
             rules: self.rules,
             refusal: self.refusal.clone(),
+            read_calls: self.read_calls.clone(),
         }
     }
 
@@ -67,6 +83,7 @@ impl<'t, 'r> Reply<'t, 'r> {
             result: self.result,
             rules: self.rules,
             refusal: self.refusal.clone(),
+            read_calls: self.read_calls.clone(),
         }
     }
 
@@ -75,10 +92,32 @@ impl<'t, 'r> Reply<'t, 'r> {
         self.refusal.get_or_init(|| self.rules.refusal.detect(self.original)).as_ref()
     }
 
+    /// The tools that were called, in order.
+    pub(crate) fn tool_calls(&self) -> Vec<&ToolCall> {
+        match self.result.exchanges {
+            [] => self.read_calls.get_or_init(|| calls_in(self.original)).iter().collect(),
+            exchanges => exchanges.iter().flat_map(|it| it.tool_calls).collect(),
+        }
+    }
+
+    /// How surprised the model was by what it said; none where that was not recorded.
+    pub(crate) fn perplexity(&self) -> Option<f64> {
+        Logprobs::perplexity(self.result.exchanges.iter().filter_map(|it| it.logprobs))
+    }
+
     /// Whether the model or its vendor declined.
     pub(crate) fn is_refusal(&self) -> bool {
         blocked_stop(self.result).is_some() || self.refusal().is_some()
     }
+}
+
+/// The calls that a text is: a reply that does nothing else is written as a list of them.
+fn calls_in(text: &str) -> Vec<ToolCall> {
+    let Ok(read) = parse(text.trim(), &Limits::default()) else { return Vec::new() };
+    let one = std::slice::from_ref(&read.value);
+    let items = read.value.as_array().map_or(one, Vec::as_slice);
+    let calls: Option<Vec<ToolCall>> = items.iter().map(ToolCall::from_json).collect();
+    calls.unwrap_or_default()
 }
 
 /// The stop reason, where it says that the vendor or the model declined.

@@ -30,6 +30,8 @@ pub struct ScorerCall {
     pub scorer: Scorer,
     /// What the assertion tells it.
     pub config: Option<Value>,
+    /// The turn whose answer it is about, from 1; none if that is the last one.
+    pub(crate) turn: Option<u32>,
     /// What makes its output out of the reply.
     pub(crate) transform: Option<Arc<dyn Script>>,
 }
@@ -116,13 +118,16 @@ impl CaseFacts {
     /// The context of a script or scorer, as promptfoo's users know it.
     pub(crate) fn context(&self, reply: &Reply<'_, '_>, config: Option<&Value>) -> String {
         let result = reply.result;
+        let logprobs = result.exchanges.last().and_then(|it| it.logprobs);
+        let logprobs: Option<Vec<f64>> =
+            logprobs.map(|it| it.0.iter().map(|it| it.logprob).collect());
         let context = Context {
-            prompt: result.prompt,
+            prompt: result.question(),
             vars: &self.vars,
             test: &self.test,
             config,
             provider: result.backend.map(|id| Provider { id, label: id }),
-            log_probs: None,
+            log_probs: logprobs.as_deref(),
             provider_response: ProviderResponse {
                 output: reply.original,
                 finish_reason: result.stop_reason,
@@ -151,7 +156,6 @@ struct Context<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<&'a Value>,
     provider: Option<Provider<'a>>,
-    /// What no backend reports yet.
     log_probs: Option<&'a [f64]>,
     provider_response: ProviderResponse<'a>,
 }

@@ -1,6 +1,7 @@
 //! Reads cases, and every other table of a user's file, from located trees.
 
 mod ask;
+mod conversation;
 mod decode;
 mod fields;
 mod id;
@@ -8,6 +9,7 @@ mod judging;
 mod reading;
 
 pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
+pub(crate) use conversation::check_results;
 pub(crate) use decode::{
     CASE_FIELDS, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
 };

@@ -9,6 +9,7 @@ use probity_core::{
     kind::RunnerKind,
     located::{Node, NodeValue},
     record::Asked,
+    request::ToolCall,
     run_result::{RunError, RunResult},
 };
 
@@ -27,6 +28,8 @@ pub struct RunRecord<'n> {
     pub result: RunResult<'n>,
     /// How to tell whether it is right.
     pub case: TestCase,
+    /// The tools that were called, where the line says it and nothing more of the conversation.
+    pub tool_calls: Vec<ToolCall>,
     /// Every question of a case that asked several.
     pub asked: Vec<Asked>,
     /// What was found when the line was written; only results of this program have it.
@@ -54,7 +57,8 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         fields.findings().error("wrong-type", &case_id.span, message);
         return None;
     };
-    let has_outcome = ["raw_response", "error"].iter().any(|key| node.get(key).is_some());
+    let has_outcome =
+        ["raw_response", "error", "tool_calls"].iter().any(|key| node.get(key).is_some());
     if !has_outcome {
         let message = "neither `raw_response` nor `error` is there".to_owned();
         let help = "a call without a reply has `\"raw_response\": null`".to_owned();
@@ -86,7 +90,21 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
     let own = |key: &str| whole.and_then(|_| node.get(key)).map(Node::to_json);
     let asked = own("asked").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
     let classified = own("classification").and_then(|it| serde_json::from_value(it).ok());
-    Some(RunRecord { case_id, suite_id, kind, result, case, asked, classified })
+    let tool_calls = tool_calls(&mut fields);
+    Some(RunRecord { case_id, suite_id, kind, result, case, tool_calls, asked, classified })
+}
+
+/// The tools that were called, as we write them or as a vendor does.
+fn tool_calls(fields: &mut Fields<'_, '_>) -> Vec<ToolCall> {
+    let Some(node) = fields.get("tool_calls") else { return Vec::new() };
+    let calls = node.to_json();
+    let calls = calls.as_array().map(|it| it.iter().map(ToolCall::from_json).collect());
+    let calls: Option<Option<Vec<ToolCall>>> = calls;
+    calls.flatten().unwrap_or_else(|| {
+        let message = "field `tool_calls` must be a list of calls, each with a `name`".to_owned();
+        fields.findings().error("wrong-type", &node.span, message);
+        Vec::new()
+    })
 }
 
 /// An error is a text, or a table with `message`, `kind`, `status`, `exit_code`, `signal`.

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, io, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
 
-pub use fill::{BadMessage, fill_json, fill_messages, fill_values};
+pub use fill::{ARGUMENTS, BadMessage, fill_json, fill_messages, fill_result, fill_values};
 
 /// Bytes of the longest text that a template may become.
 pub const LARGEST_RESULT: usize = 16 << 20;

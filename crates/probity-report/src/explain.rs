@@ -6,10 +6,12 @@ use std::{fmt::Write as _, ops::Range, time::Duration};
 use anstyle::{AnsiColor, Style};
 use probity_core::{
     classification::Verdict,
+    conversation::Utterance,
     details::CommandDetails,
     evaluation::time,
     opinion::{JudgedCheck, Opinion, Said, Statement},
     record::{Asked, CaseRecord, Lane},
+    request::Role,
     score::Score,
     span::Span,
     visible::safe,
@@ -45,8 +47,13 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
     if let Some(system) = record.request.system() {
         block(&mut text, "system", system);
     }
-    block(&mut text, "prompt", &record.request.shown());
-    if let Some(reasoning) = &record.reasoning {
+    let said = record.utterances();
+    let is_conversation = record.is_conversation();
+    match is_conversation {
+        true => conversation(&mut text, &said, record.reply.is_some()),
+        false => block(&mut text, "prompt", &record.request.shown()),
+    }
+    if let Some(reasoning) = record.reasoning.as_ref().filter(|_| !is_conversation) {
         block(&mut text, "reasoning", reasoning);
     }
     match (&record.reply, &record.error) {
@@ -60,7 +67,9 @@ pub fn render(lane: &Lane, record: &CaseRecord) -> String {
     if let Some(made) = &record.classification.details.transformed {
         block(&mut text, "transformed", made);
     }
-    for asked in &record.asked {
+    // What belongs to the conversation stands above.
+    let beside = record.asked.iter().filter(|it| it.turn.is_none());
+    for asked in beside {
         question(&mut text, record, asked);
     }
     text.push('\n');
@@ -112,7 +121,7 @@ fn scores(text: &mut String, scores: &[Score]) {
     if scores.is_empty() {
         return;
     }
-    let name = |score: &Score| match score.name == score.kind {
+    let name = |score: &Score| match score.name.ends_with(&*score.kind) {
         true => one_line(&score.name, 40),
         false => one_line(&format!("{} ({})", score.name, score.kind), 40),
     };
@@ -234,6 +243,32 @@ fn calls(text: &mut String, record: &CaseRecord) {
             &format!("  try {}", failed.attempt),
             &format!("{kind} after {took}: {message}; {wait}"),
         );
+    }
+}
+
+/// A conversation with who says what. The last reply stands below it, with its marks.
+fn conversation(text: &mut String, said: &[Utterance<'_>], is_answered: bool) {
+    let _ = writeln!(text, "\n  {TITLE}conversation{TITLE:#}");
+    for (at, Utterance { message, reasoning }) in said.iter().enumerate() {
+        // Instructions at the beginning stand apart.
+        if message.role == Role::System {
+            continue;
+        }
+        let who = message.role.as_str();
+        if let Some(reasoning) = reasoning {
+            spoken(text, &format!("{who}, thinking"), reasoning);
+        }
+        let is_reply = is_answered && at + 1 == said.len();
+        if !is_reply || message.tool_calls().next().is_some() {
+            spoken(text, who, &message.said());
+        }
+    }
+}
+
+fn spoken(text: &mut String, who: &str, said: &str) {
+    for (at, line) in safe(said).lines().enumerate() {
+        let who = if at == 0 { format!("{who}:") } else { String::new() };
+        let _ = writeln!(text, "    {who:<10} {line}");
     }
 }
 

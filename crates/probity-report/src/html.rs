@@ -37,8 +37,8 @@ const MOST_LABEL: usize = 200;
 const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
-const STYLE_DIGEST: &str = "4om3Xbi+A72v7AvaJ10tVTLE8zcg1sOuDG1HZTwBKYY=";
-const SCRIPT_DIGEST: &str = "3DtC+qztqwyYnhYRi3shORUMzLuxbl0BRLG4PABLJak=";
+const STYLE_DIGEST: &str = "URNKpg10uU9m2pDwbxPd2Xq9tUFyLYso5OZRqlNZ0PU=";
+const SCRIPT_DIGEST: &str = "+wq/rIOH1wY2AXWrQU4YxYEaTrDS73TDPb1siiqf0Rg=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {

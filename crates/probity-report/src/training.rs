@@ -8,6 +8,7 @@ use probity_core::{
     classification::Verdict,
     details::Equivalence,
     record::CaseRecord,
+    request::{Message, ToolCall, ToolResult},
     view::{Cases, RunView},
 };
 use serde_json::{Value, json};
@@ -42,8 +43,10 @@ pub fn chat(
                 written.without_answer += 1;
                 return Ok(());
             };
-            let mut messages = asked(case);
-            messages.push(said(&answer));
+            let messages = match case.is_conversation() {
+                true => conversation(case),
+                false => asked(case).into_iter().chain([said(&answer)]).collect(),
+            };
             written.lines += 1;
             line(out, &json!({ "messages": messages }))
         })?;
@@ -61,7 +64,7 @@ pub fn preferences(
     let mut right: BTreeMap<(String, String), String> = BTreeMap::new();
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
-            if let Some(reply) = right_reply(case) {
+            if let Some(reply) = right_reply(case).filter(|_| !case.is_conversation()) {
                 let key = (case.case_id.clone(), case.request.shown().into_owned());
                 right.entry(key).or_insert(reply);
             }
@@ -72,6 +75,11 @@ pub fn preferences(
     for lane in 0..run.lanes.len() {
         cases.each(lane, &mut |case| {
             let (Verdict::Fail, Some(wrong)) = (case.verdict, &case.reply) else { return Ok(()) };
+            // Two conversations have no prompt in common beyond their first turn.
+            if case.is_conversation() {
+                written.without_answer += 1;
+                return Ok(());
+            }
             let key = (case.case_id.clone(), case.request.shown().into_owned());
             let Some(chosen) = right.get(&key).cloned().or_else(|| right_answer(case)) else {
                 written.without_answer += 1;
@@ -102,13 +110,39 @@ fn right_reply(case: &CaseRecord) -> Option<String> {
 
 /// What the case expects, unless that is something not to be learnt.
 fn right_answer(case: &CaseRecord) -> Option<String> {
-    (case.case.safe != Some(false)).then(|| case.expected()).flatten()
+    // After other words of the model, an expected answer may be none.
+    let is_known = case.case.safe != Some(false) && !case.is_conversation();
+    is_known.then(|| case.expected()).flatten()
 }
 
 fn asked(case: &CaseRecord) -> Vec<Value> {
     let system = case.request.system();
     let system = system.iter().map(|text| json!({ "role": "system", "content": text }));
     system.chain([json!({ "role": "user", "content": case.request.prompt() })]).collect()
+}
+
+/// A conversation to its end, in the format of OpenAI.
+fn conversation(case: &CaseRecord) -> Vec<Value> {
+    case.utterances().iter().flat_map(|it| messages_of(&it.message)).collect()
+}
+
+fn messages_of(said: &Message) -> Vec<Value> {
+    let result =
+        |it: &ToolResult| json!({ "role": "tool", "tool_call_id": it.id, "content": &*it.content });
+    let results: Vec<Value> = said.tool_results().map(result).collect();
+    if !results.is_empty() {
+        return results;
+    }
+    let mut message = json!({ "role": said.role.as_str(), "content": said.joined() });
+    let call = |it: &ToolCall| {
+        let function = json!({ "name": it.name, "arguments": it.arguments.to_string() });
+        json!({ "id": it.id, "type": "function", "function": function })
+    };
+    let calls: Vec<Value> = said.tool_calls().map(call).collect();
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    vec![message]
 }
 
 fn said(answer: &str) -> Value {

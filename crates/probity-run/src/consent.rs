@@ -1,14 +1,19 @@
 //! Consent to run what a dataset brings. Datasets may come from others; the suite is one's own.
 
 use probity_core::{
+    case::TestCase,
     criteria::{Assertion, AssertionTest, CriteriaProblem},
     located::Step,
 };
 
-/// Refuses the assertions of a case that would start a program. Scripts in the sandbox and scorers
-/// that the suite describes need no consent.
-pub(crate) fn refuse(assertions: &[Assertion], problems: &mut Vec<CriteriaProblem>) {
-    refuse_within(assertions, &[], problems);
+/// Refuses the assertions of a case that would start a program, but for the last ones, which the
+/// runner adds. Scripts in the sandbox and scorers that the suite describes need no consent.
+pub(crate) fn refuse(case: &TestCase, of_runner: usize, problems: &mut Vec<CriteriaProblem>) {
+    for (path, all) in case.asserted() {
+        // What a runner adds it adds to the case, not to its turns.
+        let own = if path.is_empty() { all.len().saturating_sub(of_runner) } else { all.len() };
+        refuse_within(&all[..own], &path, problems);
+    }
 }
 
 fn refuse_within(

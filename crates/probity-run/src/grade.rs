@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use probity_core::{
     classification::Classification,
+    conversation::exchanges,
     opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{RunError, RunResult},
@@ -15,10 +16,7 @@ use probity_grade::{
 };
 use serde_json::Value;
 
-use crate::{
-    backend::{Backend, Reply},
-    source::Prepared,
-};
+use crate::{backend::Reply, engine::Handle, source::Prepared};
 
 /// All that the calls of a case came to.
 #[derive(Debug, Default)]
@@ -57,49 +55,43 @@ pub(crate) struct Received<'a> {
 /// Says what a case came to.
 pub(crate) fn classify_reply(
     case: &Prepared,
-    backend: &Backend,
-    spent: &Spent,
+    handle: &Handle,
     received: Received<'_>,
 ) -> Classification {
-    with_result(case, backend, spent, received, classify)
+    with_result(case, handle, received, classify)
 }
 
 /// What each scorer of a case is given, or why it cannot be asked.
 pub(crate) fn scorer_inputs(
     case: &Prepared,
-    backend: &Backend,
-    spent: &Spent,
+    handle: &Handle,
     reply: &Reply,
 ) -> Vec<Result<ScorerInput, String>> {
     let received = Received { reply: Some(reply), ..Received::default() };
-    with_result(case, backend, spent, received, |expectation, result| {
-        expectation.scorer_inputs(result)
-    })
+    with_result(case, handle, received, Expectation::scorer_inputs)
 }
 
 /// What a judge is shown of a reply, or why it cannot be asked.
 pub(crate) fn shown(
     case: &Prepared,
-    backend: &Backend,
-    spent: &Spent,
+    handle: &Handle,
     reply: &Reply,
     inquiry: &Inquiry,
 ) -> Result<Shown, String> {
     let received = Received { reply: Some(reply), ..Received::default() };
-    with_result(case, backend, spent, received, |expectation, result| {
-        expectation.shown(inquiry, result)
-    })
+    with_result(case, handle, received, |expectation, result| expectation.shown(inquiry, result))
 }
 
 /// Looks at all that is known of a case.
 fn with_result<T>(
     case: &Prepared,
-    backend: &Backend,
-    spent: &Spent,
+    handle: &Handle,
     received: Received<'_>,
-    judge: impl FnOnce(&Expectation<'_>, &RunResult<'_>) -> T,
+    judge: impl FnOnce(&Expectation<'static>, &RunResult<'_>) -> T,
 ) -> T {
     let Received { reply, error, chosen, assessments, scored } = received;
+    let (backend, spent) = (&handle.subject.backend, handle.spent());
+    let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
     let limit_seconds = spent.limit.as_secs_f64().to_string();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
@@ -121,6 +113,7 @@ fn with_result<T>(
         latency_ms: Some(millis(spent.latency) as f64),
         ttft_ms: reply.and_then(|it| it.first_token).map(|it| millis(it) as f64),
         cost_usd: spent.cost_usd,
+        exchanges: &exchanges,
         chosen,
         assessments,
         scored,

@@ -138,11 +138,11 @@ pub(crate) trait Kind: Debug + Send + Sync {
     /// What a case asks; none if it cannot be asked.
     fn questions(
         &self,
-        _case: &TestCase,
+        case: &TestCase,
         filled: Request,
         _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        Some(Questions { request: filled, work: Arc::new(respond::Answer) })
+        respond::questions(case, filled)
     }
 }
 
@@ -211,6 +211,8 @@ pub struct Calls {
     pub embeddings: u64,
     /// Further ones where a reply cannot be read, at most.
     pub fallbacks: u64,
+    /// Further ones where the model calls tools, at most.
+    pub steps: u64,
 }
 
 impl Calls {
@@ -224,15 +226,17 @@ impl Calls {
         self.judgements += other.judgements;
         self.embeddings += other.embeddings;
         self.fallbacks += other.fallbacks;
+        self.steps += other.steps;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, embeddings, fallbacks } = self;
+        let Self { answers, judgements, embeddings, fallbacks, steps } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
             embeddings: embeddings * factor,
             fallbacks: fallbacks * factor,
+            steps: steps * factor,
         }
     }
 }

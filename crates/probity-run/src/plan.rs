@@ -419,7 +419,10 @@ impl Sums {
             cases: 1,
             categories: case.category.into_iter().map(|it| (it, 1)).collect(),
             prompt_bytes: requests.iter().map(|it| kind.sent_bytes(case, it.as_ref())).collect(),
-            needs: requests.iter().flatten().flat_map(Request::needs).collect(),
+            needs: {
+                let talk = (!case.conversation.is_one_question()).then_some(Need::Conversation);
+                requests.iter().flatten().flat_map(Request::needs).chain(talk).collect()
+            },
             calls: kind.calls(case),
             undecided: Undecided::of(case, kind),
         }

@@ -11,7 +11,8 @@ use std::{
 use probity_core::{
     failure::ErrorKind,
     record::{CallError, InputDigest, Source, Usage},
-    request::{Request, short},
+    reply::Logprobs,
+    request::{Request, ToolCall, short},
 };
 use probity_load::inputs;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,10 @@ struct Entry {
     #[serde(flatten, with = "short")]
     request: Request,
     reply: Option<String>,
+    #[serde(default)]
+    tool_calls: Vec<ToolCall>,
+    reasoning: Option<String>,
+    logprobs: Option<Logprobs>,
     error: Option<CallError>,
     stop_reason: Option<String>,
     model: Option<String>,
@@ -64,6 +69,15 @@ pub struct Answer<'a> {
     /// The reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<&'a str>,
+    /// The tools that the model calls.
+    #[serde(skip_serializing_if = "<[ToolCall]>::is_empty")]
+    pub tool_calls: &'a [ToolCall],
+    /// What the model thought before it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<&'a str>,
+    /// How likely each token was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<&'a Logprobs>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a CallError>,
@@ -211,7 +225,10 @@ impl Replay {
             let answer = match (entry.reply, entry.error) {
                 (_, Some(error)) => Err(error),
                 (reply, None) => Ok(Reply {
-                    text: reply.unwrap_or_default(),
+                    text: text_beside(reply.unwrap_or_default(), &entry.tool_calls),
+                    tool_calls: entry.tool_calls,
+                    reasoning: entry.reasoning,
+                    logprobs: entry.logprobs,
                     stop_reason: entry.stop_reason,
                     model: entry.model,
                     usage: entry.usage,
@@ -248,6 +265,14 @@ impl Replay {
             };
             Err(CallError::new(ErrorKind::NotFound, message))
         })
+    }
+}
+
+/// The text of a reply; one that only calls tools was written down as its calls.
+fn text_beside(reply: String, calls: &[ToolCall]) -> String {
+    match !calls.is_empty() && reply == ToolCall::to_json(calls) {
+        true => String::new(),
+        false => reply,
     }
 }
 

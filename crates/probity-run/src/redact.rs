@@ -169,7 +169,7 @@ impl Redactor {
 
     /// The same for a call of a tool.
     pub(crate) fn clean_call(&self, call: ToolCall) -> ToolCall {
-        let ToolCall { id, name, arguments } = call;
+        let ToolCall { id, name, arguments, opaque } = call;
         let written = arguments.to_string();
         let arguments = match self.clean(&written) {
             Cow::Borrowed(_) => arguments,
@@ -177,7 +177,7 @@ impl Redactor {
                 serde_json::from_str(&clean).unwrap_or(serde_json::Value::String(clean))
             }
         };
-        ToolCall { id, name: self.cleaned(name), arguments }
+        ToolCall { id, name: self.cleaned(name), arguments, opaque }
     }
 
     /// An error's text: without the keys in use, without what looks like one, of bounded size.

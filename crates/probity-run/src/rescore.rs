@@ -5,6 +5,7 @@ use std::sync::Arc;
 use probity_core::{
     case::TestCase,
     classification::{Classification, Verdict},
+    conversation::exchanges,
     record::CaseRecord,
     run_result::{RunError, RunResult},
 };
@@ -17,6 +18,17 @@ use crate::{
     plan::ScannedRunner,
     source::{Reread, Stopped},
 };
+
+/// A lane whose results are judged again.
+#[derive(Clone, Copy, Debug)]
+pub struct Judging<'a> {
+    /// Its cases, as they are now.
+    pub scanned: &'a ScannedRunner,
+    /// The name of the backend that answered.
+    pub backend: &'a str,
+    /// By what is judged.
+    pub rules: &'static Rules,
+}
 
 /// What became of the results of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,11 +55,11 @@ pub enum RescoreError<E> {
 /// `find` gives the stored results of a case, and `each` takes them as they are judged now. No more
 /// than the results of one case are in memory.
 pub fn rescore<E>(
-    scanned: &ScannedRunner,
-    rules: &'static Rules,
+    judging: Judging<'_>,
     mut find: impl FnMut(&str) -> Result<Vec<CaseRecord>, E>,
     mut each: impl FnMut(CaseRecord) -> Result<(), E>,
 ) -> Result<Rescored, RescoreError<E>> {
+    let Judging { scanned, backend, rules } = judging;
     let mut compiler = Compiler::new(rules);
     let mut rescored = Rescored::default();
     let mut failed = None;
@@ -68,7 +80,7 @@ pub fn rescore<E>(
             let case = Arc::new(case);
             for record in stored {
                 rescored.results += 1;
-                each(again(record, &case, |result, known| {
+                each(again(record, &case, backend, |result, known| {
                     classify_again(&expectation, result, known)
                 }))?;
             }
@@ -90,11 +102,14 @@ pub fn rescore<E>(
 fn again(
     record: CaseRecord,
     case: &Arc<TestCase>,
+    backend: &str,
     classify: impl FnOnce(&RunResult<'_>, Known<'_>) -> (Classification, Verdict),
 ) -> CaseRecord {
+    let exchanges = exchanges(&record.asked);
     let limit = record.classification.details.limit_seconds.as_ref().map(ToString::to_string);
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
+        backend: Some(backend),
         raw_response: record.reply.as_deref(),
         error: record.error.as_ref().map(|error| RunError {
             message: &error.message,
@@ -109,6 +124,7 @@ fn again(
         latency_ms: Some(record.latency_ms as f64),
         ttft_ms: record.ttft_ms.map(|it| it as f64),
         cost_usd: record.cost_usd,
+        exchanges: &exchanges,
         ..RunResult::default()
     };
     let known = Known {

@@ -293,9 +293,7 @@ impl Cases {
                 problems.extend(similar::refused(case));
             }
             if !self.allow_code {
-                let all = &case.criteria.assertions;
-                let own = all.len().saturating_sub(self.defaults.assertions());
-                consent::refuse(&all[..own], &mut problems);
+                consent::refuse(case, self.defaults.assertions(), &mut problems);
             }
             for (at, way) in ways().enumerate() {
                 if let Some(problem) = way.check_ask(case) {

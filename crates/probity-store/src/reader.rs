@@ -73,11 +73,6 @@ impl LaneView {
     pub fn is_complete(&self) -> bool {
         self.status.as_ref().is_some_and(LaneStatus::is_complete)
     }
-
-    /// Whether all its cases may ask more than one question.
-    pub(crate) fn asks_several(&self) -> bool {
-        self.lane.kind.spec().asks_several || self.lane.judge.is_some()
-    }
 }
 
 /// Counts of a lane, made from its records.
@@ -313,7 +308,7 @@ impl Reader {
         let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query([lane.row]).map_err(StoreError::Read)?;
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            each(self.record(row, lane.asks_several())?)?;
+            each(self.record(row)?)?;
         }
         Ok(())
     }
@@ -325,19 +320,19 @@ impl Reader {
         let mut rows = statement.query(params![lane.row, case_id]).map_err(StoreError::Read)?;
         let mut cases = Vec::new();
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            cases.push(self.record(row, true)?);
+            cases.push(self.record(row)?);
         }
         Ok(cases)
     }
 
-    /// The record in a row, with its scores, and with its questions where there may be several.
-    fn record(&self, row: &Row<'_>, asks_several: bool) -> Result<CaseRecord, StoreError> {
+    /// The record in a row, with its scores and its questions.
+    fn record(&self, row: &Row<'_>) -> Result<CaseRecord, StoreError> {
         let read = || {
             let mut record = result::read(row)?;
             let result = result::row_id(row)?;
             record.classification.scores = self.scores(result)?;
             result::check_facts(row, &record)?;
-            if asks_several || result::has_asked(row)? {
+            if result::may_have_asked(row)? {
                 let mut summed = Summed::default();
                 record.asked = self.asked(result, &mut summed)?;
                 result::check_asked(row, &summed, &record)?;

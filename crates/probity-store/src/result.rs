@@ -389,10 +389,10 @@ pub(crate) fn check_facts(row: &Row<'_>, record: &CaseRecord) -> rusqlite::Resul
     facts.check(get(row, Column::FactsSum)?, &record.case_id, "figures or scores")
 }
 
-/// Whether a row of [`select`] says that it has questions. Earlier versions did not say so.
-pub(crate) fn has_asked(row: &Row<'_>) -> rusqlite::Result<bool> {
+/// Whether a row of [`select`] has questions, or was written by a version that did not say so.
+pub(crate) fn may_have_asked(row: &Row<'_>) -> rusqlite::Result<bool> {
     let sum: Option<i64> = get(row, Column::AskedSum)?;
-    Ok(sum.is_some_and(|it| it != Summed::default().sum()))
+    Ok(sum.is_none_or(|it| it != Summed::default().sum()))
 }
 
 /// Says so if the questions of a row of [`select`] are not what was written.

@@ -171,6 +171,13 @@ const MIGRATIONS: &[&str] = &[
         SELECT id, run, runner, backend, info, status, calls, retired FROM lanes;
     DROP TABLE lanes;
     ALTER TABLE lanes_of_6 RENAME TO lanes;
+    -- What a conversation is made of.
+    ALTER TABLE asked ADD COLUMN turn INTEGER;
+    ALTER TABLE asked ADD COLUMN tool_calls TEXT;
+    ALTER TABLE asked ADD COLUMN reasoning TEXT;
+    ALTER TABLE asked ADD COLUMN stop_reason TEXT;
+    ALTER TABLE asked ADD COLUMN logprobs TEXT;
+    UPDATE results SET asked_sum = NULL;
     ",
 ];
 

@@ -18,7 +18,8 @@ use probity_core::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus,
         RunInfo, RunStatus, Source, Spent, Usage,
     },
-    request::Request,
+    reply::{Logprobs, TokenLogprob},
+    request::{Request, ToolCall},
     score::Score,
 };
 use probity_store::{NewRun, Reader, Recorder, StoreError};
@@ -185,7 +186,12 @@ fn full() -> CaseRecord {
         role: "judge".to_owned(),
         backend: "j".to_owned(),
         request: Request::new(Some("be fair".into()), "which?"),
+        turn: Some(2),
         reply: Some("this".to_owned()),
+        tool_calls: vec![ToolCall::new(Some("c".to_owned()), "f".to_owned(), 1.into())],
+        reasoning: Some("hm".to_owned()),
+        stop_reason: Some("stop".to_owned()),
+        logprobs: Some(Logprobs(vec![TokenLogprob { token: "t".to_owned(), logprob: -0.5 }])),
         error: None,
         model: Some("j-1".to_owned()),
         source: Source::Backend,
@@ -262,6 +268,9 @@ fn a_store_of_format_4_is_read_without_its_sums() {
     connection
         .execute_batch(
             "ALTER TABLE results DROP COLUMN asked_sum;
+             ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
+             ALTER TABLE asked DROP COLUMN reasoning; ALTER TABLE asked DROP COLUMN stop_reason;
+             ALTER TABLE asked DROP COLUMN logprobs;
              ALTER TABLE results DROP COLUMN ttft_ms;
              ALTER TABLE results DROP COLUMN tokens_per_second;
              UPDATE results SET facts_sum = 1, texts_sum = 2; PRAGMA user_version = 4;",
@@ -270,8 +279,12 @@ fn a_store_of_format_4_is_read_without_its_sums() {
     drop(connection);
     let reader = Reader::open(&path).unwrap();
     let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
-    let old = CaseRecord { ttft_ms: None, tokens_per_second: None, ..full() };
-    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [old]);
+    // It had no columns for times, and none for what a conversation is made of.
+    let mut expected = CaseRecord { ttft_ms: None, tokens_per_second: None, ..full() };
+    let asked = &mut expected.asked[0];
+    (asked.turn, asked.tool_calls, asked.logprobs) = (None, Vec::new(), None);
+    (asked.reasoning, asked.stop_reason) = (None, None);
+    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [expected]);
     assert!(reader.metrics(&lanes[0]).is_ok());
 }
 

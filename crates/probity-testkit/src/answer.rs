@@ -63,6 +63,12 @@ impl Answer {
         Self::Reply(Reply { text: Text::Fixed(text.to_owned()), ..Reply::default() })
     }
 
+    /// A proper answer that calls a tool.
+    pub fn call(name: &str, arguments: Value) -> Self {
+        let call = Call { name: name.to_owned(), arguments };
+        Self::Reply(Reply { finish: Finish::ToolUse, call, ..Reply::default() })
+    }
+
     /// A vendor's error without any advice when to come back.
     pub fn fault(trouble: Trouble) -> Self {
         Self::Fault(Fault::new(trouble))
@@ -96,10 +102,27 @@ pub struct Reply {
     pub text: Text,
     /// Why it stopped.
     pub finish: Finish,
+    /// What it calls, if it stops for that.
+    pub call: Call,
     /// The model that claims to have answered; the one that was asked, if not set.
     pub model: Option<String>,
     /// `system_fingerprint`, which only `OpenAI`'s dialect has.
     pub fingerprint: Option<String>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The tool.
+    pub name: String,
+    /// What it is called with.
+    pub arguments: Value,
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        Self { name: "lookup".to_owned(), arguments: serde_json::json!({}) }
+    }
 }
 
 /// What the model says.
@@ -142,7 +165,7 @@ pub enum Finish {
     Length,
     /// A filter cut it off.
     ContentFilter,
-    /// It calls a tool, `lookup`, instead of saying anything.
+    /// It calls a tool instead of saying anything.
     ToolUse,
     /// It refuses. `OpenAI` then has the text in `refusal` and no content.
     Refusal,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    answer::{Fault, Finish, Reply, Trouble},
+    answer::{Call, Fault, Finish, Reply, Trouble},
     question::{Complaint, Question, key},
     reply::{Said, json_response},
     route::Dialect,
@@ -121,7 +121,11 @@ pub(crate) fn answer(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
         Finish::Other(word) => (text, word.as_str()),
         Finish::ToolUse => {
             let id = format!("tooluse_{:012}", said.number);
-            (json!([{ "toolUse": { "toolUseId": id, "name": "lookup", "input": {} } }]), "tool_use")
+            let Call { name, arguments } = &reply.call;
+            (
+                json!([{ "toolUse": { "toolUseId": id, "name": name, "input": arguments } }]),
+                "tool_use",
+            )
         }
     };
     let body = json!({

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    answer::{Fault, Finish, Reply, Trouble},
+    answer::{Call, Fault, Finish, Reply, Trouble},
     question::{Complaint, Question, key},
     reply::{Said, json_response},
     route::Dialect,
@@ -20,6 +20,10 @@ struct Request {
     system_instruction: Option<Content>,
     #[serde(default, rename = "generationConfig")]
     _generation_config: Value,
+    #[serde(default, rename = "tools")]
+    _tools: Value,
+    #[serde(default, rename = "toolConfig")]
+    _tool_config: Value,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +92,11 @@ pub(crate) fn answer(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
         }
         Finish::Refusal => (json!([]), "SAFETY"),
         Finish::Other(word) => (text, word.as_str()),
-        Finish::ToolUse => (json!([{ "functionCall": { "name": "lookup", "args": {} } }]), "STOP"),
+        Finish::ToolUse => {
+            let Call { name, arguments } = &reply.call;
+            let call = json!({ "functionCall": { "name": name, "args": arguments } });
+            (json!([call]), "STOP")
+        }
     };
     let body = json!({
         "candidates": [{

@@ -42,7 +42,7 @@ mod state;
 mod stream;
 mod wire;
 
-pub use answer::{Answer, Fault, Finish, Reply, RetryAfter, Text, Trouble};
+pub use answer::{Answer, Call, Fault, Finish, Reply, RetryAfter, Text, Trouble};
 pub use route::Dialect;
 pub use script::{Latency, Limits, Rate, Record, Rule, Script, When};
 pub use seen::{Received, Seen};

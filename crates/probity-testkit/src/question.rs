@@ -78,6 +78,10 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Value,
+    #[serde(default)]
+    tool_calls: Vec<Value>,
+    #[serde(default)]
+    tool_call_id: Value,
 }
 
 fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {
@@ -117,6 +121,17 @@ fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> 
             message: format!("Invalid value: '{}'. Supported values are: {roles:?}.", message.role),
             param: Some("messages[0].role"),
             code: Some("invalid_value"),
+        });
+    }
+    if let Some(id) = unanswered_openai(&messages) {
+        return Err(Complaint {
+            message: format!(
+                "An assistant message with 'tool_calls' must be followed by tool messages responding \
+                 to each 'tool_call_id'. The following tool_call_ids did not have response \
+                 messages: {id}"
+            ),
+            param: Some("messages"),
+            code: None,
         });
     }
     let stream = request.stream == Some(true);
@@ -160,6 +175,11 @@ fn read_anthropic(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complain
             "messages: Unexpected role \"{}\". The Messages API accepts a top-level `system` \
              parameter, not \"system\" as an input message role.",
             message.role
+        )));
+    }
+    if let Some(id) = unanswered_anthropic(&messages) {
+        return Err(Complaint::plain(&format!(
+            "messages: `tool_use` ids were found without `tool_result` blocks immediately after: {id}"
         )));
     }
     let stream = request.stream == Some(true);
@@ -211,6 +231,30 @@ impl Complaint {
 
 fn text_of(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// A call that the messages after it do not answer, by its id.
+fn unanswered_openai(messages: &[Message]) -> Option<&Value> {
+    messages.iter().enumerate().find_map(|(at, message)| {
+        let answers: Vec<&Value> = messages[at + 1..]
+            .iter()
+            .take_while(|it| it.role == "tool")
+            .map(|it| &it.tool_call_id)
+            .collect();
+        let ids = message.tool_calls.iter().map(|it| &it["id"]);
+        ids.into_iter().find(|id| !id.is_string() || !answers.contains(id))
+    })
+}
+
+fn unanswered_anthropic(messages: &[Message]) -> Option<&Value> {
+    let blocks = |at: usize| {
+        messages.get(at).and_then(|it| it.content.as_array()).map(Vec::as_slice).unwrap_or_default()
+    };
+    (0..messages.len()).find_map(|at| {
+        let answers: Vec<&Value> = blocks(at + 1).iter().map(|it| &it["tool_use_id"]).collect();
+        let calls = blocks(at).iter().filter(|it| it["type"] == "tool_use");
+        calls.map(|it| &it["id"]).find(|id| !id.is_string() || !answers.contains(id))
+    })
 }
 
 fn prompt(messages: &[Message]) -> String {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    answer::{Finish, Reply},
+    answer::{Call, Finish, Reply},
     bedrock, embeddings, gemini,
     question::Question,
     responses,
@@ -146,7 +146,9 @@ fn openai(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
             let call = json!([{
                 "id": format!("call_{:012}", said.number),
                 "type": "function",
-                "function": { "name": "lookup", "arguments": "{}" },
+                "function": {
+                    "name": reply.call.name, "arguments": reply.call.arguments.to_string(),
+                },
             }]);
             ("tool_calls", None, None, Some(call))
         }
@@ -203,7 +205,8 @@ fn anthropic(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
     let content = match reply.finish {
         Finish::ToolUse => {
             let id = format!("toolu_{:012}", said.number);
-            vec![json!({ "type": "tool_use", "id": id, "name": "lookup", "input": {} })]
+            let Call { name, arguments } = &reply.call;
+            vec![json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })]
         }
         // A model that says nothing leaves no block.
         Finish::Stop
@@ -275,7 +278,8 @@ fn ollama(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
     };
     let (content, tool_calls) = match reply.finish {
         Finish::ToolUse => {
-            ("", Some(json!([{ "function": { "name": "lookup", "arguments": {} } }])))
+            let Call { name, arguments } = &reply.call;
+            ("", Some(json!([{ "function": { "name": name, "arguments": arguments } }])))
         }
         Finish::Stop
         | Finish::Length

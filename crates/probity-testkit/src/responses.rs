@@ -84,8 +84,8 @@ pub(crate) fn answer(said: &Said<'_>, reply: &Reply) -> Vec<u8> {
         Finish::ToolUse => {
             let call = json!({
                 "type": "function_call", "id": format!("fc_{:012}", said.number),
-                "call_id": format!("call_{:012}", said.number), "name": "lookup",
-                "arguments": "{}", "status": "completed",
+                "call_id": format!("call_{:012}", said.number), "name": reply.call.name,
+                "arguments": reply.call.arguments.to_string(), "status": "completed",
             });
             (call, "completed", None)
         }

@@ -16,7 +16,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     keys: &["dataset", "skills"],
     rates: &[Rate::Tpr, Rate::Fpr, Rate::Accuracy],
     choice: Some(ChoiceRule { is_single: false, evidence: Evidence::Activation }),
-    asks_several: true,
     ..KindSpec::PLAIN
 };
 

@@ -16,7 +16,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     keys: &["dataset", "skills"],
     rates: &[Rate::Fpr, Rate::Accuracy, Rate::Cross, Rate::Multi, Rate::None, Rate::Outside],
     choice: Some(ChoiceRule { is_single: true, evidence: Evidence::Confusion }),
-    asks_several: true,
     ..KindSpec::PLAIN
 };
 

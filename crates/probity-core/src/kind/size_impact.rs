@@ -17,7 +17,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     keys: &["dataset", "skills", "judge", "swap", "companion_bytes"],
     rates: &[Rate::Win],
     compares: true,
-    asks_several: true,
     ..KindSpec::PLAIN
 };
 

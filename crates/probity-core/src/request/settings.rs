@@ -24,6 +24,9 @@ pub struct Sampling {
     /// Texts that end a reply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
+    /// Whether to tell how likely each token of the reply was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<bool>,
 }
 
 impl Sampling {
@@ -34,13 +37,14 @@ impl Sampling {
 
     /// The names of those that are set.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        let Self { temperature, top_p, max_tokens, seed, stop } = self;
+        let Self { temperature, top_p, max_tokens, seed, stop, logprobs } = self;
         [
             ("temperature", temperature.is_some()),
             ("top_p", top_p.is_some()),
             ("max_tokens", max_tokens.is_some()),
             ("seed", seed.is_some()),
             ("stop", !stop.is_empty()),
+            ("logprobs", *logprobs == Some(true)),
         ]
         .into_iter()
         .filter_map(|(name, is_set)| is_set.then_some(name))
@@ -54,6 +58,7 @@ impl Sampling {
             top_p: self.top_p.or(other.top_p),
             max_tokens: self.max_tokens.or(other.max_tokens),
             seed: self.seed.or(other.seed),
+            logprobs: self.logprobs.or(other.logprobs),
             stop: if self.stop.is_empty() { &other.stop } else { &self.stop }.clone(),
         }
     }

@@ -48,20 +48,41 @@ pub struct ToolCall {
     pub name: String,
     /// What it is called with. Arguments that are not JSON are kept as text.
     pub arguments: Value,
+    /// What the vendor wants to get back with the call, in a form that only its dialect knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Value>,
 }
 
 impl ToolCall {
+    /// A call.
+    pub fn new(id: Option<String>, name: String, arguments: Value) -> Self {
+        Self { id, name, arguments, opaque: None }
+    }
+
     /// A call whose arguments a vendor sends as text.
     pub fn with_text(id: Option<String>, name: String, arguments: &str) -> Self {
         let read = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
-        Self { id, name, arguments: read }
+        Self::new(id, name, read)
+    }
+
+    /// A call as we write it, or as OpenAI or Anthropic does; none if it has no name.
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let function = value.get("function").unwrap_or(value);
+        let name = function.get("name")?.as_str()?.to_owned();
+        let id = value.get("id").and_then(Value::as_str).map(ToOwned::to_owned);
+        let arguments = function.get("arguments").or_else(|| function.get("input"));
+        Some(match arguments {
+            Some(Value::String(text)) => Self::with_text(id, name, text),
+            Some(arguments) => Self::new(id, name, arguments.clone()),
+            None => Self::new(id, name, Value::Object(serde_json::Map::new())),
+        })
     }
 
     /// Calls as JSON: what is shown and graded of a reply that does nothing else. Ids are
     /// left out, since they differ from call to call.
     pub fn to_json(calls: &[Self]) -> String {
         let shown = |call: &Self| {
-            let Self { id: _, name, arguments } = call;
+            let Self { id: _, name, arguments, opaque: _ } = call;
             serde_json::json!({ "name": name, "arguments": arguments })
         };
         Value::Array(calls.iter().map(shown).collect()).to_string()

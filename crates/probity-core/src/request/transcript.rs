@@ -19,8 +19,13 @@ impl Request {
 
 impl Message {
     fn shown(&self) -> String {
+        format!("{}: {}", self.role.as_str(), self.said())
+    }
+
+    /// What is said, for people.
+    pub fn said(&self) -> String {
         let parts: Vec<Cow<'_, str>> = self.content.iter().map(Part::shown).collect();
-        format!("{}: {}", self.role.as_str(), parts.join("\n"))
+        parts.join("\n")
     }
 }
 

@@ -71,6 +71,7 @@ impl Site<'_> {
         };
         let JudgeOptions { query, rubric_prompt, .. } = &self.assertion.judging;
         let inquiry = Inquiry {
+            turn: compiler.turn(),
             form,
             query: query.clone().or_else(|| compiler.query().map(ToOwned::to_owned)),
             context,

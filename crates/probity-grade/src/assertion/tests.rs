@@ -124,6 +124,40 @@ fn each_assertion_holds_and_fails_and_its_negation_does_the_opposite() {
 }
 
 #[test]
+fn calls_of_tools_are_looked_for_and_counted() {
+    for (assertion, holds, fails) in [
+        (
+            json!({ "type": "tool-called", "value": ["f", { "name": "g", "arguments": { "a": 1 } }] }),
+            r#"[{"name":"g","arguments":{"a":1.0,"b":2}},{"function":{"name":"f","arguments":"{}"}}]"#,
+            r#"[{"name":"g","arguments":{"a":2}},{"name":"f"}]"#,
+        ),
+        (
+            json!({ "type": "tool-called", "value": { "name": "f", "schema": { "required": ["a"] } } }),
+            r#"{"type":"tool_use","name":"f","input":{"a":1}}"#,
+            r#"{"type":"tool_use","name":"f","input":{}}"#,
+        ),
+        (
+            json!({ "type": "tools-in-order", "value": ["f", "g"] }),
+            r#"[{"name":"f"},{"name":"h"},{"name":"g"}]"#,
+            r#"[{"name":"g"},{"name":"f"}]"#,
+        ),
+        (
+            json!({ "type": "tools-in-order", "value": { "calls": ["f", "g"], "exact": true } }),
+            r#"[{"name":"f"},{"name":"g"}]"#,
+            r#"[{"name":"f"},{"name":"g"},{"name":"g"}]"#,
+        ),
+        (json!({ "type": "tool-count", "value": 0 }), "I call nothing.", r#"[{"name":"f"}]"#),
+    ] {
+        assert_eq!(asserted(assertion.clone(), holds), Ok(()), "{assertion}");
+        assert!(asserted(assertion.clone(), fails).is_err(), "{assertion}");
+        let mut negated = assertion.clone();
+        negated["type"] = json!(format!("not-{}", assertion["type"].as_str().unwrap()));
+        assert!(asserted(negated.clone(), holds).is_err(), "{negated}");
+        assert_eq!(asserted(negated.clone(), fails), Ok(()), "{negated}");
+    }
+}
+
+#[test]
 fn measurements_are_compared_with_a_threshold() {
     let latency = json!({ "type": "latency", "threshold": 100 });
     assert_eq!(asserted_with(latency.clone(), "x", json!({ "latency_ms": 100 })), Ok(()));

@@ -12,6 +12,8 @@ use crate::script::Script;
 /// What one assertion asks judges.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
+    /// The turn whose answer it is about, from 1; none: the last answer.
+    pub(crate) turn: Option<u32>,
     pub(crate) form: Form,
     /// What was asked, where that is not the prompt.
     pub(crate) query: Option<String>,

@@ -47,7 +47,7 @@ pub(crate) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> AskSpec {
 
 /// How words are chosen.
 pub(crate) fn settings_of(fields: &mut Fields<'_, '_>) -> Sampling {
-    const KNOWN: &[&str] = &["temperature", "top_p", "max_tokens", "seed", "stop"];
+    const KNOWN: &[&str] = &["temperature", "top_p", "max_tokens", "seed", "stop", "logprobs"];
     let inner = fields.get("settings").and_then(|node| {
         let mut inner = Fields::new(node, "`settings`", KNOWN, fields.findings())?;
         Some(decode_sampling(&mut inner))
@@ -94,15 +94,9 @@ fn message_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Mes
             })]
         }
         Some(NodeValue::String(text)) => vec![Part::Text(text.as_str().into())],
-        Some(NodeValue::Array(items)) => {
-            items.iter().filter_map(|item| part_of(item, folder, fields.findings())).collect()
-        }
-        Some(_) => {
-            let span = fields.span("content");
-            let message = "`content` must be a text or a list of parts".to_owned();
-            fields.findings().error("wrong-type", &span, message);
-            Vec::new()
-        }
+        Some(_) => content
+            .and_then(|it| parts_of(it, "content", folder, fields.findings()))
+            .unwrap_or_default(),
     };
     parts.extend(calls.iter().filter_map(|it| call_of(it, fields.findings())).map(Part::ToolCall));
     // Parts that could not be read were reported.
@@ -112,6 +106,21 @@ fn message_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Mes
         fields.findings().error("missing-field", &node.span, message);
     }
     Some(Message { role, content: parts })
+}
+
+/// The parts of what is said in a field that is not a text.
+pub(super) fn parts_of(
+    node: &Node,
+    key: &str,
+    folder: &Path,
+    findings: &mut Findings,
+) -> Option<Vec<Part>> {
+    let NodeValue::Array(items) = &node.value else {
+        let message = format!("`{key}` must be a text or a list of parts");
+        findings.error("wrong-type", &node.span, message);
+        return None;
+    };
+    Some(items.iter().filter_map(|item| part_of(item, folder, findings)).collect())
 }
 
 /// A part as we write it, or as OpenAI and Anthropic do.
@@ -192,20 +201,13 @@ pub(crate) fn file_value(name: &str, folder: &Path) -> Result<Value, String> {
     }
 }
 
-/// A call as we write it, or as OpenAI does.
+/// A call as we write it, or as a vendor does.
 fn call_of(node: &Node, findings: &mut Findings) -> Option<ToolCall> {
-    let function = node.get("function").unwrap_or(node);
-    let Some(name) = function.get("name").and_then(Node::as_str) else {
+    let call = ToolCall::from_json(&node.to_json());
+    if call.is_none() {
         findings.error("missing-field", &node.span, "a tool call has no `name`".to_owned());
-        return None;
-    };
-    let id = node.get("id").and_then(Node::as_str).map(ToOwned::to_owned);
-    let arguments = match function.get("arguments").map(|it| (it.as_str(), it)) {
-        Some((Some(text), _)) => return Some(ToolCall::with_text(id, name.to_owned(), text)),
-        Some((None, node)) => node.to_json(),
-        None => json!({}),
-    };
-    Some(ToolCall { id, name: name.to_owned(), arguments })
+    }
+    call
 }
 
 /// A list of tools, or the file that holds it.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use probity_core::{
-    case::{Category, Routing, RubricCriterion, TestCase},
+    case::{AskSpec, Category, Routing, RubricCriterion, TestCase},
     classification::Class,
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
@@ -12,7 +12,7 @@ use probity_core::{
 };
 
 use super::{
-    Fields, Findings, ask, id,
+    Fields, Findings, ask, conversation, id,
     judging::judge_options,
     reading::{READING_FIELDS, reading},
 };
@@ -40,6 +40,9 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "tool_choice",
     "response_format",
     "settings",
+    "turns",
+    "tool_results",
+    "max_steps",
     "prompt_vars",
     "expected_response",
     "match",
@@ -66,6 +69,24 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "group",
     "rubric",
     "license",
+];
+
+/// The fields that say when an answer is right, of a case or of a turn.
+pub(super) const CRITERIA_FIELDS: &[&str] = &[
+    "expected_response",
+    "match",
+    "extract",
+    "normalize",
+    "ignore",
+    "choices",
+    "tolerance",
+    "expected_format",
+    "json_level",
+    "schema",
+    "expected_classification",
+    "assert",
+    "threshold",
+    "transform",
 ];
 
 /// Other names of fields, which datasets of skill routers use.
@@ -130,14 +151,18 @@ fn with_usual_names(node: &Node) -> Cow<'_, Node> {
 fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
     let prompt_vars = prompt_vars(fields, folder);
     let ask = ask::decode(fields, folder);
-    let prompt = match fields.get("messages") {
+    let conversation = conversation::decode(fields, folder);
+    let prompt = match ["turns", "messages"].into_iter().find(|key| fields.get(key).is_some()) {
         None => fields.required_text("prompt"),
-        Some(_) => {
+        Some(key) => {
             if fields.get("prompt").is_some() {
                 let span = fields.span("prompt");
-                let message = "a case has a `prompt` or `messages`, not both".to_owned();
-                let help = "make it the last of the messages".to_owned();
-                fields.findings().error_with_help("contradiction", &span, message, help);
+                let message = format!("a case has a `prompt` or `{key}`, not both");
+                let help = match key {
+                    "turns" => "make it the first of the turns",
+                    _ => "make it the last of the messages",
+                };
+                fields.findings().error_with_help("contradiction", &span, message, help.to_owned());
             }
             None
         }
@@ -157,6 +182,7 @@ fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
         notes: fields.str("notes").map(ToOwned::to_owned),
         system,
         ask,
+        conversation,
         prompt_vars,
         tags,
         difficulty: fields.text("difficulty"),
@@ -191,7 +217,11 @@ pub(crate) fn of_result(fields: &mut Fields<'_, '_>) -> TestCase {
     let command_keys = ["expected_command", "expected_commands", "safe", "posix_compliant"];
     let is_command = command_keys.iter().any(|key| fields.get(key).is_some());
     let category = is_command.then(|| category(fields)).flatten();
-    TestCase { category, ..judged_fields(fields) }
+    // Only `valid-tool-calls` looks at them.
+    let tools = fields.get("tools");
+    let tools = tools.and_then(|it| ask::tools_of(it, Path::new(""), fields.findings()));
+    let ask = AskSpec { tools, ..AskSpec::default() };
+    TestCase { category, ask, ..judged_fields(fields) }
 }
 
 fn category(fields: &mut Fields<'_, '_>) -> Option<Category> {

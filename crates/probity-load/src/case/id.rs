@@ -43,7 +43,9 @@ pub(super) fn stated(fields: &mut Fields<'_, '_>) -> Option<String> {
 ///
 /// Stores, caches and baselines know cases by it, so it must never change for the same content.
 pub(super) fn made(case: &TestCase) -> Option<String> {
-    if case.prompt.is_empty() && case.ask.messages.is_empty() {
+    let turns = case.conversation.turns.iter().map(|it| Message::user(it.user.clone()));
+    let turns: Vec<Message> = turns.collect();
+    if case.prompt.is_empty() && case.ask.messages.is_empty() && turns.is_empty() {
         return None;
     }
     let mut content = json!({
@@ -52,17 +54,21 @@ pub(super) fn made(case: &TestCase) -> Option<String> {
         "messages": case.ask.messages,
         "prompt_vars": case.prompt_vars,
     });
+    if !turns.is_empty() {
+        content["turns"] = json!(turns);
+    }
     content.sort_all_objects();
     let digest = blake3::hash(content.to_string().as_bytes()).to_hex();
-    let mut id = slug(&asked(case));
+    let mut id = slug(&asked(case, &turns));
     id.push_str(&digest[..DIGITS]);
     Some(id)
 }
 
 /// What is asked, as far as its words are known.
-fn asked(case: &TestCase) -> Cow<'_, str> {
+fn asked<'a>(case: &'a TestCase, turns: &[Message]) -> Cow<'a, str> {
     if case.prompt.is_empty() {
-        let of_user = case.ask.messages.iter().rfind(|it| it.role == Role::User);
+        let of_user = || case.ask.messages.iter().rfind(|it| it.role == Role::User);
+        let of_user = turns.first().or_else(of_user);
         return Cow::Owned(of_user.map(Message::joined).unwrap_or_default());
     }
     if !template::is_template(&case.prompt) {

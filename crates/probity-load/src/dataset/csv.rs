@@ -95,8 +95,10 @@ fn cell_node(name: &str, cell: &Cell) -> Node {
     let text = || NodeValue::String(cell.text.clone());
     let value = match name {
         "safe" | "posix_compliant" | "should_activate" | "strict" => boolean(cell.text.trim()),
-        "threshold" | "prompt_vars" | "messages" | "settings" | "schema" | "assert"
-        | "execution" | "rubric" | "extract" | "tolerance" => json(),
+        "threshold" | "prompt_vars" | "messages" | "turns" | "tool_results" | "max_steps"
+        | "settings" | "schema" | "assert" | "execution" | "rubric" | "extract" | "tolerance" => {
+            json()
+        }
         "tools" | "tool_choice" | "response_format" if cell.text.starts_with(['{', '[']) => json(),
         "expected_response" if cell.text.starts_with(['{', '[', '"']) => json(),
         "expected_commands" | "tags" | "platform" | "expected_skills" | "acceptable_skills"

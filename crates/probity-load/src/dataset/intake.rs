@@ -14,15 +14,16 @@ use super::{
 };
 use crate::{
     bounded,
-    case::{Decoded, Fields, Finding, Findings, criteria_of_rubric, decode},
+    case::{Decoded, Fields, Finding, Findings, check_results, criteria_of_rubric, decode},
     template::{self, BadMessage, TemplateError},
 };
 use probity_core::{
     case::TestCase,
-    criteria::CriteriaProblem,
+    criteria::{Criteria, CriteriaProblem},
     json,
     located::{Entry, Node, NodeValue},
     problem::{Problem, Severity, Source},
+    request::Message,
 };
 
 /// How many problems of one file are handed on; the others are counted.
@@ -253,8 +254,9 @@ impl<'a> Intake<'a> {
             if case.license.is_none() {
                 case.license.clone_from(&self.license);
             }
-            self.load_schema(case, node, &mut findings);
+            self.load_schemas(case, node, &mut findings);
             (self.complete)(case);
+            check_results(case, node, &mut findings);
             if self.ids.is_some() {
                 check_templates(case, node, source, &mut findings);
             }
@@ -291,20 +293,28 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Replaces a schema that is named by its file.
-    fn load_schema(&mut self, case: &mut TestCase, node: &Node, findings: &mut Findings) {
-        let Some(Value::String(name)) = &case.criteria.schema else { return };
+    /// Replaces schemas that are named by their files.
+    fn load_schemas(&mut self, case: &mut TestCase, node: &Node, findings: &mut Findings) {
+        self.load_schema(&mut case.criteria, node, findings);
+        let places = node.get("turns").map(Node::items).unwrap_or_default();
+        for (turn, place) in case.conversation.turns.iter_mut().zip(places) {
+            self.load_schema(&mut turn.criteria, place, findings);
+        }
+    }
+
+    fn load_schema(&mut self, criteria: &mut Criteria, node: &Node, findings: &mut Findings) {
+        let Some(Value::String(name)) = &criteria.schema else { return };
         let folder = self.folder.as_path();
         let loaded = self.schemas.entry(folder.join(name));
         let loaded = loaded.or_insert_with(|| read_schema(folder, name));
         match loaded {
-            Ok(schema) => case.criteria.schema = Some(schema.clone()),
+            Ok(schema) => criteria.schema = Some(schema.clone()),
             Err(why) => {
                 let span =
                     node.get("schema").map_or_else(|| node.span.clone(), |it| it.span.clone());
                 let message = format!("failed to load schema `{name}`: {why}");
                 findings.error("bad-schema", &span, message);
-                case.criteria.schema = None;
+                criteria.schema = None;
             }
         }
     }
@@ -436,12 +446,27 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
             findings.error("undefined-variable", whole, message);
         }
     }
-    if let Err(BadMessage { message, text, error }) =
-        template::fill_messages(&case.ask.messages, &vars)
-    {
-        let at = node.get("messages").and_then(|it| it.items().get(message)).unwrap_or(node);
-        let span = error.place_in(&text, source.text(), &at.span);
-        bad_template("messages", &span, &error, findings);
+    let turns = case.conversation.turns.iter();
+    let turns: Vec<Message> = turns.map(|it| Message::user(it.user.clone())).collect();
+    for (key, messages) in [("messages", &case.ask.messages), ("turns", &turns)] {
+        if let Err(BadMessage { message, text, error }) = template::fill_messages(messages, &vars) {
+            let at = node.get(key).and_then(|it| it.items().get(message)).unwrap_or(node);
+            let span = error.place_in(&text, source.text(), &at.span);
+            bad_template(key, &span, &error, findings);
+        }
+    }
+    let known = |name: &str| name == template::ARGUMENTS || vars.contains_key(name);
+    for result in case.conversation.tool_results.iter().flatten() {
+        let Some(text) = result.content.as_str() else { continue };
+        let whole = &node.get("tool_results").unwrap_or(node).span;
+        let missing = template::undefined_variables(text, known).map(|it| it.into_iter().next());
+        let error = match missing {
+            Ok(None) => continue,
+            Ok(Some(name)) => TemplateError::undefined(text, &name),
+            Err(error) => error,
+        };
+        let span = error.place_in(text, source.text(), whole);
+        bad_template("tool_results", &span, &error, findings);
     }
 }
 

@@ -277,6 +277,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "max_tokens",
         "seed",
         "stop",
+        "logprobs",
         "response_format",
         "extra_body",
         "stream",
@@ -384,6 +385,7 @@ pub(crate) fn decode_sampling(fields: &mut Fields<'_, '_>) -> Sampling {
         max_tokens: fields.count("max_tokens", 1..=u64::MAX),
         seed: fields.count("seed", 0..=u64::from(u32::MAX)),
         stop: fields.texts("stop"),
+        logprobs: fields.boolean("logprobs"),
     }
 }
 
@@ -433,6 +435,7 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "max_tokens" => ("max_tokens", true),
         "seed" => ("seed", has_seed),
         "stop" => ("stop", true),
+        "logprobs" => ("logprobs", config.sampling.logprobs.is_some()),
         // Other names, which a server may need for want of the usual one.
         "max_completion_tokens"
         | "num_predict"

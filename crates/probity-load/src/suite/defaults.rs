@@ -7,6 +7,7 @@ use probity_core::{
     criteria::{Criteria, CriteriaProblem},
     located::{Node, Step},
     problem::Problem,
+    request::Tool,
 };
 use serde_json::Value;
 
@@ -95,11 +96,17 @@ impl CaseDefaults {
         self.criteria.assertions.len()
     }
 
-    /// What can be checked without a case: assertions and transform.
+    /// What can be checked without a case: assertions and transform. What they may need of a case
+    /// is there.
     pub fn alone(&self) -> TestCase {
         let Criteria { assertions, transform, .. } = self.criteria.clone();
         let criteria = Criteria { assertions, transform, ..Criteria::default() };
-        TestCase { criteria, ..TestCase::default() }
+        let parameters = Value::Object(serde_json::Map::new());
+        let tool = Tool { name: "any".to_owned(), description: None, parameters };
+        let tools = self.ask.tools.clone().or_else(|| Some([tool].into()));
+        let ask = AskSpec { tools, ..AskSpec::default() };
+        let prompt_vars = BTreeMap::from([("context".to_owned(), Value::from("any"))]);
+        TestCase { criteria, ask, prompt_vars, ..TestCase::default() }
     }
 
     /// Where a problem with [`CaseDefaults::alone`] stands in the suite.

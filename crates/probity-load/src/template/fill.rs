@@ -43,6 +43,24 @@ pub fn fill_values(
     Ok(Cow::Owned(filled))
 }
 
+/// The variable that holds the arguments of a call.
+pub const ARGUMENTS: &str = "arguments";
+
+/// What a tool says to a call.
+pub fn fill_result(
+    content: &Value,
+    arguments: &Value,
+    vars: &BTreeMap<String, Value>,
+) -> Result<String, TemplateError> {
+    let Some(text) = content.as_str() else { return Ok(content.to_string()) };
+    if !is_template(text) {
+        return Ok(text.to_owned());
+    }
+    let mut vars = vars.clone();
+    vars.insert(ARGUMENTS.to_owned(), arguments.clone());
+    render(text, &vars)
+}
+
 /// JSON with the templates in its texts filled in. A text that is one expression and nothing
 /// else becomes the value of it, and is left out of its object if that is null.
 pub fn fill_json(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value, TemplateError> {

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, io};
 
 use probity_core::{
     classification::{Classification, Verdict},
+    conversation::Utterance,
     record::{Asked, CaseRecord},
+    request::Role,
     view::{Cases, LaneReport, RunView},
 };
 use serde_json::{Map, Value, json};
@@ -153,6 +155,11 @@ impl Island {
         put("model", case.model.as_deref().map_or(Value::Null, text));
         put("stop", case.stop_reason.as_deref().map_or(Value::Null, text));
         put("prompt", text(&case.request.shown()));
+        if case.is_conversation() {
+            let said = case.utterances();
+            let said = said.iter().filter(|it| it.message.role != Role::System);
+            put("conversation", said.map(|it| spoken(it, cap)).collect());
+        }
         put("expected", case.expected().as_deref().map_or(Value::Null, text));
         put("reply", case.reply.as_deref().map_or(Value::Null, text));
         if case.verdict != Verdict::Pass {
@@ -171,8 +178,10 @@ impl Island {
             let value = self.shared(system);
             map.insert("system".to_owned(), value);
         }
-        if !case.asked.is_empty() {
-            let asked: Vec<Value> = case.asked.iter().map(|it| self.asked(it)).collect();
+        // What belongs to the conversation stands there.
+        let asked = case.asked.iter().filter(|it| it.turn.is_none());
+        let asked: Vec<Value> = asked.map(|it| self.asked(it)).collect();
+        if !asked.is_empty() {
             map.insert("asked".to_owned(), asked.into());
         }
         Value::Object(map)
@@ -206,6 +215,16 @@ impl Island {
             None => capped(system, self.cap).into(),
         }
     }
+}
+
+/// What somebody said in a conversation.
+fn spoken(said: &Utterance<'_>, cap: usize) -> Value {
+    let text = |text: &str| capped(text, cap).into_owned();
+    json!({
+        "role": said.message.role.as_str(),
+        "text": text(&said.message.said()),
+        "reasoning": said.reasoning.map(text),
+    })
 }
 
 fn lane_value(report: &LaneReport) -> Value {

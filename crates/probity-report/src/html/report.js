@@ -252,6 +252,22 @@
     }
     body.append(make("h3", "", it.failures.length === 1 ? "1 failed try" : `${it.failures.length} failed tries`), table);
   };
+  const talk = (body, said) => {
+    body.append(make("h3", "", "Conversation"));
+    const list = make("div", "talk");
+    for (const it of said) {
+      const turn = make("div", it.role);
+      turn.append(make("b", "", it.role));
+      if (it.reasoning) {
+        const fold = make("details");
+        fold.append(make("summary", "", "Reasoning"), fill(make("pre"), it.reasoning));
+        turn.append(fold);
+      }
+      turn.append(fill(make("pre"), it.text));
+      list.append(turn);
+    }
+    body.append(list);
+  };
   const showCase = () => {
     const panel = $("detail");
     const it = state.open;
@@ -293,7 +309,8 @@
     const body = make("div", "d-body");
     body.append(facts(it));
     if (it.reason && it.reason !== it.reply) section(body, "Why", it.reason, "bad");
-    section(body, "Prompt", it.prompt);
+    if (it.conversation) talk(body, it.conversation);
+    else section(body, "Prompt", it.prompt);
     const pair = make("div", it.expected !== undefined && it.reply !== undefined ? "pair" : "");
     const left = make("div");
     const right = make("div");

@@ -208,7 +208,7 @@ impl Custom {
     fn vars(&self, ask: &Ask<'_>, reader: Reader) -> Vars {
         let request = ask.request;
         let mut vars = ask.about.map(|it| case_vars(&it.case)).unwrap_or_default();
-        let Sampling { temperature, top_p, max_tokens, seed, stop } =
+        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } =
             request.sampling.or(&self.sampling);
         let session = match reader {
             Reader::Person => Some(HIDDEN.to_owned()),
@@ -229,6 +229,7 @@ impl Custom {
             ("max_tokens", json!(max_tokens)),
             ("seed", json!(seed)),
             ("stop", if stop.is_empty() { Value::Null } else { json!(stop) }),
+            ("logprobs", json!(logprobs)),
             ("session", json!(session)),
             ("env", Value::Object(env.collect())),
         ];

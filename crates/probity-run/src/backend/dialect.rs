@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use data_encoding::BASE64;
 use probity_core::{
-    reply::Reply,
+    reply::{Reply, TokenLogprob},
     request::{
         Image, ImageFile, Message, Need, Request, ResponseFormat, Role, Sampling, ToolCall,
         ToolChoice, ToolResult,
@@ -425,6 +425,17 @@ pub(super) fn count(value: Option<Value>) -> Option<u64> {
     let number = value?.as_f64()?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
     (0.0..MOST).contains(&number).then_some(number as u64)
+}
+
+/// How likely tokens were, as OpenAI and others list it. What is no such list is left out, and the
+/// reply is kept.
+fn tokens(list: &Value) -> Vec<TokenLogprob> {
+    let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let token = |it: &Value| {
+        let token = it.get("token")?.as_str()?.to_owned();
+        Some(TokenLogprob { token, logprob: it.get("logprob")?.as_f64()? })
+    };
+    items.iter().filter_map(token).collect()
 }
 
 /// Puts what is set into a body.

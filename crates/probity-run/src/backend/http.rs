@@ -358,7 +358,11 @@ impl Http {
     fn presented(&self, reply: Reply, headers: &HeaderMap) -> Reply {
         let clean = |text: Option<String>| text.map(|text| self.redactor.cleaned(text));
         let wait = with_headers(headers, exhausted_for);
+        // A key in pieces is not known by any of them.
+        let has_key = matches!(self.redactor.clean(&reply.text), Cow::Owned(_));
+        let logprobs = reply.logprobs.map(|it| if has_key { it.without_tokens() } else { it });
         Reply {
+            logprobs,
             text: self.redactor.cleaned(reply.text),
             tool_calls: reply
                 .tool_calls

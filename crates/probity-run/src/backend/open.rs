@@ -247,7 +247,7 @@ impl BackendFactory<'_> {
     /// Values of variables are in it as a digest only: they may be secrets. What is not
     /// set is left out, so that a new field here changes nothing for those without it.
     fn parameters(&self, config: &BackendConfig) -> String {
-        let Sampling { temperature, top_p, max_tokens, seed, stop } = &config.sampling;
+        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } = &config.sampling;
         let mut parameters = json!({
             "kind": config.kind.as_str(),
             "model": config.model,
@@ -270,6 +270,9 @@ impl BackendFactory<'_> {
                 Output::Json(pointer) => json!(["json", pointer]),
                 Output::Jsonl(pointer) => json!(["jsonl", pointer]),
             };
+        }
+        if let Some(logprobs) = logprobs {
+            parameters["logprobs"] = json!(logprobs);
         }
         // Only a reply that is read while it is written has the time of its first token.
         if config.stream {

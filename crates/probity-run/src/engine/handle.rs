@@ -115,6 +115,8 @@ pub(crate) struct Query<'a> {
     pub(crate) target: Target,
     /// What it is asked for, as it is recorded.
     pub(crate) role: &'a str,
+    /// The turn of the conversation that it belongs to, from 1.
+    pub(crate) turn: Option<u32>,
     /// Where its answer is kept.
     pub(crate) kept: CacheKind,
     pub(crate) request: &'a Request,
@@ -154,6 +156,24 @@ impl Handle {
         &self.spent
     }
 
+    /// Every question so far.
+    pub(crate) fn asked(&self) -> &[Asked] {
+        &self.asked
+    }
+
+    /// Changes the record of the last question.
+    pub(crate) fn amend(&mut self, change: impl FnOnce(&mut Asked)) {
+        if let Some(last) = self.asked.last_mut() {
+            change(last);
+        }
+    }
+
+    /// Takes the time of a conversation for that of all its answers.
+    pub(crate) fn sum_latencies(&mut self) {
+        let answers = self.asked.iter().filter(|it| it.turn.is_some());
+        self.spent.latency = Duration::from_millis(answers.map(|it| it.latency_ms).sum());
+    }
+
     /// Ends the work on the case.
     pub(super) fn finish(self) -> Account {
         let spent = Spent { elapsed: self.began.elapsed(), ..self.spent };
@@ -174,9 +194,14 @@ impl Handle {
         let latency = reply.and_then(|it| it.latency).unwrap_or_else(|| began.elapsed());
         self.asked.push(Asked {
             role: query.role.to_owned(),
+            turn: query.turn,
             backend: party.backend.name.clone(),
             request: query.request.clone(),
             reply: reply.map(|it| it.answer().into_owned()),
+            tool_calls: reply.map(|it| it.tool_calls.clone()).unwrap_or_default(),
+            reasoning: reply.and_then(|it| it.reasoning.clone()),
+            stop_reason: reply.and_then(|it| it.stop_reason.clone()),
+            logprobs: reply.and_then(|it| it.logprobs.clone()),
             error,
             model: reply.and_then(|it| it.model.clone()),
             source: reply.map_or(Source::Backend, |it| it.source),
@@ -217,9 +242,14 @@ impl Handle {
         let scored = self.shared.scorers.score(call, input, self.deadline).await;
         self.asked.push(Asked {
             role: scorer_role(number),
+            turn: None,
             backend: call.scorer.to_string(),
             request: Request::new(None, call.question()),
             reply: scored.as_ref().ok().map(ToString::to_string),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
             error: scored.as_ref().err().cloned(),
             model: None,
             source: Source::Backend,

@@ -138,7 +138,14 @@ pub(crate) async fn ask_judge<I: Interview>(
             sampling: Sampling { seed, ..Sampling::default() },
             ..interview.request(&dialogue)
         };
-        let query = Query { target, role, kept: CacheKind::Judgement, request: &request, repeat };
+        let query = Query {
+            target,
+            role,
+            turn: None,
+            kept: CacheKind::Judgement,
+            request: &request,
+            repeat,
+        };
         let reply = match handle.query(query).await {
             Ok(reply) => reply,
             // A judge that declines says nothing about the answer, nor about other answers.
@@ -187,8 +194,7 @@ pub(crate) fn failed_with(
         Unanswered::Aborted(reason) => return Err(reason),
     };
     let received = Received { reply: reply.as_ref(), error: Some(&error), ..Received::default() };
-    let mut classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let mut classification = grade::classify_reply(&case, &handle, received);
     if let Some(evidence) = evidence {
         classification = classification.with_evidence(evidence);
     }
@@ -213,10 +219,12 @@ fn finish_with(
     classification: Classification,
 ) -> Ended {
     let mut account = handle.finish();
-    // The one question of a case stands in its record.
+    // The one question of a case stands in its record, unless there is more to its answer.
     if let [only] = account.asked.as_slice()
         && only.request == case.request
-        && only.error.is_none()
+        && (only.error.is_none() || only.turn.is_some())
+        && only.tool_calls.is_empty()
+        && only.logprobs.is_none()
     {
         account.asked.clear();
     }

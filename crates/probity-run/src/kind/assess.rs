@@ -33,7 +33,7 @@ pub(super) async fn assess(
 ) -> Result<Assessment, Unanswered> {
     let inquiry = &case.expectation.inquiries()[at];
     let combine = case.panel.combine;
-    let shown = grade::shown(case, &handle.subject.backend, handle.spent(), reply, inquiry);
+    let shown = grade::shown(case, handle, reply, inquiry);
     let panel = handle.judges.len().max(1);
     let mut opinions = Vec::new();
     let mut first_failure: Option<(CallError, usize)> = None;
@@ -103,7 +103,9 @@ const PROMPT_NAMES: [&str; 3] = ["output", "rubric", "prompt"];
 /// What is wrong with the users' prompts that a case asks judges with.
 pub(crate) fn check_prompts(case: &TestCase, panel: &PanelConfig) -> Vec<CriteriaProblem> {
     let mut problems = Vec::new();
-    check_within(&case.criteria.assertions, &[], case, panel, &mut problems);
+    for (path, assertions) in case.asserted() {
+        check_within(assertions, &path, case, panel, &mut problems);
+    }
     problems
 }
 

@@ -237,6 +237,7 @@ async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<End
     let query = Query {
         target: Target::Subject,
         role: "choose",
+        turn: None,
         kept: CacheKind::Answer,
         request: &case.request,
         repeat: case.repeat,
@@ -246,8 +247,7 @@ async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<End
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
     let received = Received { reply: Some(&reply), ..Received::default() };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let classification = grade::classify_reply(&case, &handle, received);
     if !(work.asks_again && is_unreadable(&classification)) {
         return Ok(finish(case, handle, Some(reply), classification));
     }
@@ -264,8 +264,7 @@ async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<End
         }
     }
     let received = Received { reply: Some(&reply), chosen: Some(&chosen), ..Received::default() };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let classification = grade::classify_reply(&case, &handle, received);
     Ok(finish(case, handle, Some(reply), classification))
 }
 
@@ -293,6 +292,7 @@ async fn is_of_use(
     let query = Query {
         target: Target::Subject,
         role: &role,
+        turn: None,
         kept: CacheKind::Answer,
         request: &request,
         repeat: case.repeat,

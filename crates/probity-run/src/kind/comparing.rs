@@ -251,6 +251,7 @@ async fn compare(work: &Comparison, case: Prepared, mut handle: Handle) -> Resul
         let query = Query {
             target: Target::Subject,
             role: condition.as_str(),
+            turn: None,
             kept: CacheKind::Generation,
             request: &request,
             repeat: case.repeat,

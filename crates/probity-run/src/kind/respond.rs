@@ -1,20 +1,24 @@
-//! Any prompt, any expectation: one question, one answer.
+//! Any prompt, any expectation: one question, or a conversation.
 
-use std::sync::Arc;
+mod talk;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::TestCase,
     criteria::{Assertion, AssertionTest},
     details::Trouble,
     kind::{KindSpec, RunnerKind},
-    record::{Aborted, CacheKind, InputDigest},
+    record::{Aborted, InputDigest},
+    request::{Message, Request},
 };
+use probity_load::template;
 use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Running, Work, assess::assess, similar};
+use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, similar};
 use crate::{
     backend::Reply,
-    engine::{Ended, Handle, Query, Target, Unanswered, failed, finish},
+    engine::{Ended, Handle, Unanswered, failed, finish},
     grade::{self, Received},
     source::Prepared,
 };
@@ -28,14 +32,16 @@ impl Kind for Respond {
     }
 }
 
-/// One answer, one judgement for each rubric, and the texts that are compared.
+/// One answer for each turn, one judgement for each rubric, and the texts that are compared.
 pub(super) fn calls(case: &TestCase) -> Calls {
-    let assertions = &case.criteria.assertions;
+    let spec = &case.conversation;
+    let in_all = |count: fn(&[Assertion]) -> u64| case.asserted().map(|it| count(it.1)).sum();
     Calls {
-        answers: 1,
-        judgements: rubrics_in(assertions),
-        embeddings: similar::texts_in(assertions),
-        fallbacks: 0,
+        answers: spec.turn_count() as u64,
+        judgements: in_all(rubrics_in),
+        embeddings: in_all(similar::texts_in),
+        steps: spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
+        ..Calls::default()
     }
 }
 
@@ -58,53 +64,72 @@ fn asks_others(assertions: &[Assertion]) -> bool {
     })
 }
 
-/// Asks once; scorers and a judge about the answer where the case wants them.
+/// What a case asks; none if it cannot be filled in, which the scan would have noticed.
+pub(super) fn questions(case: &TestCase, filled: Request) -> Option<Questions> {
+    let given = case.vars();
+    let vars = template::fill_values(&given).ok()?;
+    let further = case.conversation.turns.iter().skip(1);
+    let further: Vec<Message> = further.map(|it| Message::user(it.user.clone())).collect();
+    let further = template::fill_messages(&further, &vars).ok()?;
+    // Only what tools say is filled in later.
+    let vars = match case.conversation.tool_results {
+        Some(_) => vars.into_owned(),
+        None => BTreeMap::new(),
+    };
+    Some(Questions { request: filled, work: Arc::new(Answer { further, vars }) })
+}
+
+/// Asks until the user and the tools have nothing more to say, and then scorers and a judge about
+/// the answers where the case wants them.
 #[derive(Debug)]
-pub(super) struct Answer;
+struct Answer {
+    /// What the user says after the first question.
+    further: Vec<Message>,
+    /// Values for what tools say.
+    vars: BTreeMap<String, Value>,
+}
 
 impl Work for Answer {
     fn input(&self, asking: &Asking<'_>) -> InputDigest {
-        let plain = asking.plain();
-        let assertions = &asking.case.criteria.assertions;
-        if !asks_others(assertions) {
-            return plain;
+        let mut input = asking.plain();
+        let spec = &asking.case.conversation;
+        if !spec.is_one_question() {
+            let said = (&self.further, &spec.tool_results, spec.steps(), &self.vars);
+            let said = serde_json::to_string(&said).unwrap_or_default();
+            input = InputDigest::of([&input.0[..], b"conversation", said.as_bytes()]);
         }
-        let asserted = serde_json::to_string(assertions).unwrap_or_default();
+        let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
+        if !asserted.iter().any(|it| asks_others(it)) {
+            return input;
+        }
+        let asserted = match asserted.as_slice() {
+            [only] => serde_json::to_string(only),
+            several => serde_json::to_string(several),
+        };
+        let asserted = asserted.unwrap_or_default();
         let embedder = Some(asking.embedder.as_bytes()).filter(|it| !it.is_empty());
-        let parts = [&plain.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
+        let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
         InputDigest::of(parts.into_iter().chain(embedder))
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
-        Box::pin(answer(case, handle))
+        Box::pin(async move { answer(&self, case, handle).await })
     }
 }
 
-async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let rubrics = case.expectation.inquiries().len();
-    let judged = rubrics > 0 || !case.expectation.scorers().is_empty();
-    let query = Query {
-        target: Target::Subject,
-        role: "answer",
-        kept: CacheKind::Answer,
-        request: &case.request,
-        repeat: case.repeat,
-    };
-    let answered = match judged {
-        true => handle.query(query).await,
-        false => handle.ask(&query).await,
-    };
-    let reply = match answered {
+async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+    let talk = talk::Talk { case: &case, further: &work.further, vars: &work.vars };
+    let reply = match talk.hold(&mut handle).await {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
+    let rubrics = case.expectation.inquiries().len();
     let scored = match score(&case, &reply, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
     };
     let received = Received { reply: Some(&reply), scored: &scored, ..Received::default() };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let classification = grade::classify_reply(&case, &handle, received);
     // A reply that fails without the judge is not worth a call.
     if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
         return Ok(finish(case, handle, Some(reply), classification));
@@ -122,8 +147,7 @@ async fn answer(case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
         scored: &scored,
         ..Received::default()
     };
-    let classification =
-        grade::classify_reply(&case, &handle.subject.backend, handle.spent(), received);
+    let classification = grade::classify_reply(&case, &handle, received);
     Ok(finish(case, handle, Some(reply), classification))
 }
 
@@ -137,7 +161,7 @@ async fn score(
     if calls.is_empty() {
         return Ok(Vec::new());
     }
-    let inputs = grade::scorer_inputs(case, &handle.subject.backend, handle.spent(), reply);
+    let inputs = grade::scorer_inputs(case, handle, reply);
     let mut scored = Vec::with_capacity(calls.len());
     for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {
         scored.push(match input {

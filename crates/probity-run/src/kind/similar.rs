@@ -20,7 +20,9 @@ pub(super) fn texts_in(assertions: &[Assertion]) -> u64 {
 /// What is wrong with a case where nobody embeds texts.
 pub(crate) fn refused(case: &TestCase) -> Vec<CriteriaProblem> {
     let mut problems = Vec::new();
-    refuse(&case.criteria.assertions, &[], &mut problems);
+    for (path, assertions) in case.asserted() {
+        refuse(assertions, &path, &mut problems);
+    }
     problems
 }
 

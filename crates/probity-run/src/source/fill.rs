@@ -71,7 +71,7 @@ impl Cases {
         let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
         let said = if !self.prompt.messages.is_empty() {
             self.fill_messages(case, &vars)?
-        } else if messages.is_empty() {
+        } else if messages.is_empty() && case.conversation.turns.is_empty() {
             self.fill_prompt(case, &vars)?
         } else {
             self.fill_conversation(case, &vars)?
@@ -87,7 +87,9 @@ impl Cases {
 
     /// The conversation of a case. Instructions go before it if it does not begin with some.
     fn fill_conversation(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let messages = template::fill_messages(&case.ask.messages, vars);
+        let first = case.conversation.turns.first().map(|it| Message::user(it.user.clone()));
+        let messages: Vec<Message> = case.ask.messages.iter().cloned().chain(first).collect();
+        let messages = template::fill_messages(&messages, vars);
         self.instructed(messages.map_err(|_| Unfilled::Case)?, case, vars, "")
     }
 
@@ -156,23 +158,35 @@ impl Cases {
     /// What keeps this runner from asking a case, whatever the case is about.
     pub(super) fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
         let PromptConfig { variant, template, messages, .. } = &*self.prompt;
-        let has_messages = !case.ask.messages.is_empty();
-        let (key, message) = match variant {
-            None if has_messages && template.is_some() => {
-                let message =
-                    "the runner has a `prompt`, which a case with `messages` has no place for";
-                ("messages", message.to_owned())
+        let spec = self.kind.spec();
+        let beyond = [
+            ("turns", !case.conversation.turns.is_empty()),
+            ("messages", !case.ask.messages.is_empty()),
+            ("tool_results", case.conversation.tool_results.is_some()),
+        ];
+        let beyond = beyond.into_iter().find(|it| it.1).map(|it| it.0);
+        // What tools say goes with any prompt.
+        let talk = beyond.filter(|key| *key != "tool_results");
+        let (key, message) = match (variant, talk, beyond) {
+            (None, Some(key), _) if template.is_some() => {
+                let message = format!(
+                    "the runner has a `prompt`, which a case with `{key}` has no place for"
+                );
+                (key, message)
             }
-            Some(name) if has_messages && (template.is_some() || !messages.is_empty()) => {
-                ("messages", format!("variant `{name}` has no place for a case with `messages`"))
+            (Some(name), Some(key), _) if template.is_some() || !messages.is_empty() => {
+                (key, format!("variant `{name}` has no place for a case with `{key}`"))
             }
-            Some(name) if case.system.is_some() && self.prompt.begins_with_system() => {
+            (Some(name), _, _) if case.system.is_some() && self.prompt.begins_with_system() => {
                 ("system", format!("variant `{name}` has no place for a case with `system`"))
             }
-            None if has_messages && self.kind.spec().keys.contains(&"skills") => {
-                ("messages", "a case about skills has a `prompt`, and no `messages`".to_owned())
+            (None, _, Some(key)) if spec.keys.contains(&"skills") => {
+                (key, format!("a case about skills has a `prompt`, and no `{key}`"))
             }
-            None | Some(_) => return None,
+            (None, _, Some(key)) if spec.is_external => {
+                (key, format!("a program is given a `prompt`, and no `{key}`"))
+            }
+            (_, _, _) => return None,
         };
         let path = vec![Step::Key(key)];
         Some(CriteriaProblem { path, code: "bad-case", message, help: None })

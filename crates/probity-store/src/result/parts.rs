@@ -3,7 +3,8 @@
 use probity_core::{
     named_enum,
     record::{Asked, Source, Usage},
-    request::Request,
+    reply::Logprobs,
+    request::{Request, ToolCall},
     score::Score,
 };
 use rusqlite::{
@@ -98,6 +99,11 @@ named_enum! {
         Calls = "calls",
         Request = "request",
         UsageEstimated = "usage_estimated",
+        Turn = "turn",
+        ToolCalls = "tool_calls",
+        Reasoning = "reasoning",
+        StopReason = "stop_reason",
+        Logprobs = "logprobs",
     }
 }
 
@@ -155,6 +161,14 @@ fn asked_value<'a>(
         AskedColumn::Calls => asked.calls.to_sql(),
         AskedColumn::Request => Ok(request.map_or(NULL, |it| ToSqlOutput::from(it.as_str()))),
         AskedColumn::UsageEstimated => asked.usage.estimated.to_sql(),
+        AskedColumn::Turn => asked.turn.to_sql(),
+        AskedColumn::ToolCalls => Ok(match asked.tool_calls.is_empty() {
+            true => NULL,
+            false => json(&asked.tool_calls).into(),
+        }),
+        AskedColumn::Reasoning => asked.reasoning.to_sql(),
+        AskedColumn::StopReason => asked.stop_reason.to_sql(),
+        AskedColumn::Logprobs => Ok(asked.logprobs.as_ref().map_or(NULL, |it| json(it).into())),
     }
 }
 
@@ -179,6 +193,8 @@ pub(crate) fn read_asked(row: &Row<'_>, summed: &mut Summed) -> rusqlite::Result
     let system: Option<String> = row.get(at(AskedColumn::System))?;
     let prompt: String = row.get(at(AskedColumn::Prompt))?;
     let request: Option<Json<Request>> = row.get(at(AskedColumn::Request))?;
+    let tool_calls: Option<Json<Vec<ToolCall>>> = row.get(at(AskedColumn::ToolCalls))?;
+    let logprobs: Option<Json<Logprobs>> = row.get(at(AskedColumn::Logprobs))?;
     let Name::<Source>(source) = row.get(at(AskedColumn::Source))?;
     Ok(Asked {
         role: row.get(at(AskedColumn::Role))?,
@@ -187,7 +203,12 @@ pub(crate) fn read_asked(row: &Row<'_>, summed: &mut Summed) -> rusqlite::Result
             Some(Json(request)) => request,
             None => Request::new(system.map(Into::into), prompt),
         },
+        turn: row.get(at(AskedColumn::Turn))?,
         reply: row.get(at(AskedColumn::Reply))?,
+        tool_calls: tool_calls.map(|it| it.0).unwrap_or_default(),
+        reasoning: row.get(at(AskedColumn::Reasoning))?,
+        stop_reason: row.get(at(AskedColumn::StopReason))?,
+        logprobs: logprobs.map(|it| it.0),
         error: row.get(at(AskedColumn::Error))?,
         model: row.get(at(AskedColumn::Model))?,
         source,

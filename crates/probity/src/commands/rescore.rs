@@ -13,7 +13,7 @@ use probity_load::{settings::Layer, suite::RunnerConfig};
 use probity_report::{plain::one_line, text::Extent};
 use probity_run::{
     plan::{Choice, ScannedRunner, scan},
-    rescore::{RescoreError, rescore},
+    rescore::{Judging, RescoreError, rescore},
 };
 use probity_store::{LaneView, NewRun, Reader, Recorder, RunRow, StoreError, new_run_id};
 
@@ -148,9 +148,9 @@ impl Context<'_> {
         let mut progress = self.printer.progress();
         for (at, again) in lanes.iter().enumerate() {
             let Again { before, scanned, .. } = again;
+            let backend = &before.lane.backend;
             let rescored = rescore(
-                scanned,
-                self.project.rules,
+                Judging { scanned, backend, rules: self.project.rules },
                 |case_id| self.reader.case(before, case_id),
                 |record| {
                     progress.update(|| format!("{} results judged again", writer.results));

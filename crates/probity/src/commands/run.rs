@@ -115,7 +115,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let scanned = context.scan(&runners, &selection)?;
-    if earlier.is_none() {
+    if earlier.is_none() && args.touched.is_empty() {
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
@@ -236,7 +236,8 @@ impl Context<'_> {
     /// anything is asked.
     fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {
         let Some(name) = &self.args.baseline else { return Ok(None) };
-        let against = Against::load(name, &self.project.settings, self.args.force)?;
+        let mut against = Against::load(name, &self.project.settings, self.args.force)?;
+        against.keep_runners(&self.args.touched);
         against.refuse_unlike(lanes.iter().map(|lane| &lane.info))?;
         Ok(Some(against))
     }
@@ -486,6 +487,8 @@ fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),
+        // It was checked when everything was run that it is about.
+        Some(_) if !args.touched.is_empty() => Ok(()),
         Some((flag, _, why)) => Err(Failure::new(format!("`{flag}` does nothing here: {why}"))),
     }
 }

@@ -104,7 +104,9 @@ fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Object(parts) => {
             let own = parts.get("$ref").and_then(Value::as_str);
-            let own = own.and_then(|it| it.strip_prefix(LOCAL)).map(ToOwned::to_owned);
+            // It may be to a part of a definition.
+            let own = own.and_then(|it| it.strip_prefix(LOCAL)?.split('/').next());
+            let own = own.map(ToOwned::to_owned);
             own.into_iter().chain(parts.values().flat_map(references)).collect()
         }
         Value::Array(items) => items.iter().flat_map(references).collect(),

@@ -45,6 +45,7 @@ mod skill_changes;
 mod skills;
 mod streams;
 mod suites;
+mod talk;
 mod unkind;
 mod variants;
 mod watch;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
+    rescore::check_export,
     run::{run, stored, suite},
 };
 
@@ -94,6 +95,8 @@ fn javascript_judges_replies() {
         ("file", "pass"),
     ];
     verdicts(&found, &expected);
+    assert_eq!(of(&found, "body")["reason"], "the score is 0");
+    assert_eq!(of(&found, "number")["reason"], "`0.4` gives 0.4");
     let table = of(&found, "table");
     assert_eq!(table["reason"], "too loud");
     let scores = &table["classification"]["scores"];
@@ -103,8 +106,7 @@ fn javascript_judges_replies() {
         (&json!("calm"), &json!(0.1), &json!(0.0))
     );
     // The same rules judge what is stored.
-    let again = project.shown(&["rescore", "latest"]);
-    assert!(again.starts_with("exit"), "{again}");
+    check_export(&project);
     verdicts(&stored(&project), &expected);
 }
 
@@ -295,7 +297,7 @@ fn a_program_stays_up_and_its_death_is_no_verdict() {
     assert!(reason("flood").contains("MiB"), "{}", reason("flood"));
     // Nobody is asked again.
     let calls = server.seen().asked;
-    project.shown(&["rescore", "latest"]);
+    check_export(&project);
     assert_eq!(of(&stored(&project), "case-3")["verdict"], "pass");
     assert_eq!(of(&stored(&project), "crash")["verdict"], "error");
     assert_eq!(server.seen().asked, calls);

@@ -50,8 +50,13 @@ impl Drop for Watch {
 }
 
 pub(crate) fn watch(project: &Project) -> Watch {
+    watch_with(project, &[])
+}
+
+fn watch_with(project: &Project, options: &[&str]) -> Watch {
     let told = |name: &str| File::create(project.path(name)).unwrap();
     let mut command = project.command(&["run", "--watch"]);
+    command.args(options);
     command.stdin(Stdio::null()).stdout(told("out.txt")).stderr(told("err.txt"));
     Watch(command.spawn().unwrap())
 }
@@ -92,6 +97,32 @@ fn a_changed_dataset_is_run_again_alone_and_from_the_cache() {
     assert_eq!(runs.lines().count(), 3, "{runs}");
     assert!(runs.lines().zip(cases).all(|(run, cases)| run.contains(cases)), "{runs}");
     assert_eq!(server.seen().asked, 4);
+}
+
+#[test]
+fn options_may_be_about_runners_that_no_change_touched() {
+    let server = FakeServer::start(Script::default());
+    let variant = |name: &str| {
+        format!("[[runners.prompts]]\nname = \"{name}\"\ntemplate = \"{{{{ prompt }}}}\"\n")
+    };
+    let suite = SUITE.replace("URL", &server.url());
+    let (first, second) = suite.split_at(suite.rfind("[[runners]]").unwrap());
+    let suite = format!("{first}{}{second}{}", variant("x"), variant("y"));
+    let project = project(&server).file("probity.toml", suite);
+    let blessed = project.run(&["run", "--cache"]);
+    assert_eq!(blessed.status.code(), Some(0));
+    assert_eq!(project.run(&["bless", "latest", "--as", "main"]).status.code(), Some(0));
+
+    let options = "--cache --variant x,y --case a,c --baseline main --force";
+    let child = watch_with(&project, &options.split(' ').collect::<Vec<_>>());
+    wait_for_runs(&project, 1);
+    fs::write(project.path("first.jsonl"), case("a", "say another")).unwrap();
+    wait_for_runs(&project, 2);
+    let (code, told) = end(&project, child);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(told.matches("first.jsonl changed").count(), 1, "{told}");
+    assert!(!told.contains("error"), "{told}");
+    assert_eq!(server.seen().asked, 4, "three cases, and the one that was changed");
 }
 
 #[test]

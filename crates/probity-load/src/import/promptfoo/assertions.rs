@@ -31,6 +31,10 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
             imported.note(id, format!("assertion `{name}` is not supported: left out"));
             continue;
         };
+        if let Some(why) = incomplete(kind.test, node) {
+            imported.note(id, format!("assertion `{name}` is left out: {why}"));
+            continue;
+        }
         for entry in node.entries() {
             if !CARRIED.contains(&entry.key.as_str()) {
                 imported.note(id, format!("`{}` of an assertion is left out", entry.key));
@@ -65,6 +69,18 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
         });
     }
     assertions
+}
+
+/// What an assertion lacks that stands elsewhere in promptfoo, or that it can do without there.
+fn incomplete(test: AssertionTest, node: &Node) -> Option<&'static str> {
+    let is_perplexity = matches!(test, AssertionTest::Perplexity | AssertionTest::PerplexityScore);
+    if test == AssertionTest::ValidToolCalls {
+        Some("the tools of the provider are not read")
+    } else if is_perplexity && node.get("threshold").is_none() {
+        Some("without a threshold it says nothing")
+    } else {
+        None
+    }
 }
 
 /// The value of an assertion about XML, HTML or SQL: of all that promptfoo takes, only the dialect of SQL.

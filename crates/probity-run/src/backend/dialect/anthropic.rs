@@ -50,8 +50,11 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     put(&mut fields, "temperature", sampling.temperature);
     put(&mut fields, "top_p", sampling.top_p);
     put(&mut fields, "stop_sequences", some_list(&sampling.stop));
-    let unknown =
-        [("seed", sampling.seed.is_some()), ("response_format", response_format.is_some())];
+    let unknown = [
+        ("seed", sampling.seed.is_some()),
+        ("response_format", response_format.is_some()),
+        ("logprobs", sampling.logprobs == Some(true)),
+    ];
     (fields, not_applied(&unknown))
 }
 
@@ -89,9 +92,12 @@ fn message(said: &Message) -> Value {
     if let [Part::Text(text)] = said.content.as_slice() {
         return json!({ "role": role, "content": &**text });
     }
+    // What it thought before a call has to stand before all that it said then.
+    let calls = said.tool_calls().filter_map(|it| it.opaque.as_ref()?.as_array());
+    let mut blocks: Vec<Value> = calls.flatten().cloned().collect();
     let block = |part: &Part| match part {
         Part::Text(text) => json!({ "type": "text", "text": &**text }),
-        Part::ToolCall(ToolCall { id, name, arguments }) => {
+        Part::ToolCall(ToolCall { id, name, arguments, opaque: _ }) => {
             json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
         }
         Part::ToolResult(ToolResult { id, name: _, content }) => {
@@ -104,7 +110,8 @@ fn message(said: &Message) -> Value {
             "type": "base64", "media_type": file.kind, "data": base64(file),
         }}),
     };
-    json!({ "role": role, "content": said.content.iter().map(block).collect::<Vec<_>>() })
+    blocks.extend(said.content.iter().map(block));
+    json!({ "role": role, "content": blocks })
 }
 
 #[derive(Deserialize)]
@@ -123,6 +130,10 @@ struct Block {
     r#type: String,
     text: Option<String>,
     thinking: Option<String>,
+    /// What it wants to get back with its thoughts.
+    signature: Option<Value>,
+    /// Thoughts that nobody is to read.
+    data: Option<Value>,
     id: Option<String>,
     name: Option<String>,
     input: Option<Value>,
@@ -151,13 +162,24 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
         return Err(Undecoded::Shape("it has no `content`"));
     }
     let (mut text, mut thoughts, mut tool_calls) = (String::new(), String::new(), Vec::new());
+    let mut signed = Vec::new();
     for block in content {
-        let Block { r#type, text: said, thinking, id, name, input } = block;
+        let Block { r#type, text: said, thinking, signature, data, id, name, input } = block;
+        match (&thinking, signature, data) {
+            (Some(thinking), Some(signature), _) => signed
+                .push(json!({ "type": "thinking", "thinking": thinking, "signature": signature })),
+            (None, _, Some(data)) if r#type == "redacted_thinking" => {
+                signed.push(json!({ "type": "redacted_thinking", "data": data }));
+            }
+            (_, _, _) => {}
+        }
         text.extend(said);
         thoughts.extend(thinking);
         if r#type == "tool_use" {
             let (name, arguments) = (name.unwrap_or_default(), input.unwrap_or_default());
-            tool_calls.push(ToolCall { id, name, arguments });
+            let before = std::mem::take(&mut signed);
+            let opaque = (!before.is_empty()).then_some(Value::Array(before));
+            tool_calls.push(ToolCall { id, name, arguments, opaque });
         }
     }
     let reasoning = Some(thoughts).filter(|it| !it.is_empty());
@@ -186,6 +208,25 @@ mod tests {
         let expected =
             json!({ "system": "be brief", "messages": [{ "role": "user", "content": "hi" }] });
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn thoughts_go_back_before_the_call_that_they_led_to() {
+        let blocks = json!([
+            { "type": "thinking", "thinking": "hm", "signature": "sig" },
+            { "type": "redacted_thinking", "data": "xx" },
+            { "type": "text", "text": "I look." },
+            { "type": "tool_use", "id": "t1", "name": "f", "input": { "a": 1 } },
+        ]);
+        let body = json!({ "content": blocks, "stop_reason": "tool_use" }).to_string();
+        let reply = decode(body.as_bytes()).unwrap();
+        let call = reply.tool_calls[0].clone();
+        let content = vec![Part::Text("I look.".into()), Part::ToolCall(call)];
+        let said = Message { role: probity_core::request::Role::Assistant, content };
+        assert_eq!(message(&said)["content"], blocks);
+        // Without a signature there is nothing to give back.
+        let plain = br#"{"content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"t","name":"f","input":{}}]}"#;
+        assert_eq!(decode(plain).unwrap().tool_calls[0].opaque, None);
     }
 
     #[test]

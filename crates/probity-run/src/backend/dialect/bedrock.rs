@@ -11,7 +11,7 @@ use probity_core::{
         ToolResult,
     },
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -77,7 +77,9 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     let mut fields = Map::new();
     put(&mut fields, "inferenceConfig", (!inference.is_empty()).then_some(inference));
     put(&mut fields, "outputConfig", response_format.map(output_config));
-    (fields, not_applied(&[("seed", sampling.seed.is_some())]))
+    let unknown =
+        [("seed", sampling.seed.is_some()), ("logprobs", sampling.logprobs == Some(true))];
+    (fields, not_applied(&unknown))
 }
 
 /// The form of an answer. It knows schemas alone, as text.
@@ -110,16 +112,23 @@ fn messages(said: &[Message]) -> Vec<Value> {
     let turns = said.chunk_by(|one, next| is_model(one.role) == is_model(next.role));
     let turn = |turn: &[Message]| {
         let role = if turn.iter().any(|it| is_model(it.role)) { "assistant" } else { "user" };
-        let content: Vec<Value> = turn.iter().flat_map(|it| &it.content).map(block).collect();
+        let content: Vec<Value> = turn.iter().flat_map(blocks).collect();
         json!({ "role": role, "content": content })
     };
     turns.map(turn).collect()
 }
 
+/// What the model thought before a call has to stand before all that it said then.
+fn blocks(said: &Message) -> Vec<Value> {
+    let thoughts = said.tool_calls().filter_map(|it| it.opaque.as_ref()?.as_array());
+    let thoughts = thoughts.flatten().cloned();
+    thoughts.chain(said.content.iter().map(block)).collect()
+}
+
 fn block(part: &Part) -> Value {
     match part {
         Part::Text(text) => json!({ "text": &**text }),
-        Part::ToolCall(ToolCall { id, name, arguments }) => {
+        Part::ToolCall(ToolCall { id, name, arguments, opaque: _ }) => {
             json!({ "toolUse": { "toolUseId": id, "name": name, "input": arguments } })
         }
         Part::ToolResult(ToolResult { id, name: _, content }) => {
@@ -197,15 +206,30 @@ struct ToolUse {
     input: Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_text: Option<ReasoningText>,
+    /// Thoughts that nobody is to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted_content: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct ReasoningText {
-    text: Option<String>,
+    text: String,
+    /// What it wants to get back with its thoughts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+}
+
+impl Reasoning {
+    /// Whether it wants to get it back.
+    fn is_signed(&self) -> bool {
+        let signed = self.reasoning_text.as_ref().is_some_and(|it| it.signature.is_some());
+        signed || self.redacted_content.is_some()
+    }
 }
 
 #[derive(Deserialize)]
@@ -230,12 +254,19 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
         return Err(Undecoded::Shape("it has no `output`"));
     }
     let (mut text, mut thoughts, mut tool_calls) = (String::new(), String::new(), Vec::new());
+    let mut signed = Vec::new();
     for block in message.map(|it| it.content).unwrap_or_default() {
         let Block { text: said, tool_use, reasoning_content } = block;
         text.extend(said);
-        thoughts.extend(reasoning_content.and_then(|it| it.reasoning_text?.text));
-        let call = |ToolUse { id, name, input: arguments }| ToolCall { id, name, arguments };
-        tool_calls.extend(tool_use.map(call));
+        if let Some(thought) = reasoning_content.as_ref().filter(|it| it.is_signed()) {
+            signed.push(json!({ "reasoningContent": thought }));
+        }
+        thoughts.extend(reasoning_content.and_then(|it| Some(it.reasoning_text?.text)));
+        if let Some(ToolUse { id, name, input: arguments }) = tool_use {
+            let before = std::mem::take(&mut signed);
+            let opaque = (!before.is_empty()).then_some(Value::Array(before));
+            tool_calls.push(ToolCall { id, name, arguments, opaque });
+        }
     }
     let reasoning = Some(thoughts).filter(|it| !it.is_empty());
     let usage = usage.map_or_else(Usage::default, token_usage);
@@ -315,6 +346,21 @@ mod tests {
         let reply = decode(body).unwrap();
         assert_eq!(reply.answer(), r#"[{"name":"add","arguments":{"a":1}}]"#);
         assert_eq!(reply.tool_calls[0].id.as_deref(), Some("t1"));
+    }
+
+    #[test]
+    fn thoughts_go_back_before_the_call_that_they_led_to() {
+        let content = json!([
+            { "reasoningContent": { "reasoningText": { "text": "hm", "signature": "sig" } } },
+            { "reasoningContent": { "redactedContent": "eHg=" } },
+            { "text": "I look." },
+            { "toolUse": { "toolUseId": "t1", "name": "f", "input": { "a": 1 } } },
+        ]);
+        let body = json!({ "output": { "message": { "content": content } } }).to_string();
+        let call = decode(body.as_bytes()).unwrap().tool_calls[0].clone();
+        let parts = vec![Part::Text("I look.".into()), Part::ToolCall(call)];
+        let said = Message { role: probity_core::request::Role::Assistant, content: parts };
+        assert_eq!(Value::Array(blocks(&said)), content);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, is_model, put, some_list,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, is_model, not_applied, put,
+    some_list,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -62,7 +63,7 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     }
     let mut fields = Map::new();
     put(&mut fields, "generationConfig", (!generation.is_empty()).then_some(generation));
-    (fields, Vec::new())
+    (fields, not_applied(&[("logprobs", sampling.logprobs == Some(true))]))
 }
 
 fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
@@ -100,8 +101,12 @@ fn tool_config(choice: &ToolChoice) -> Value {
 fn content(said: &Message) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": &**text }),
-        Part::ToolCall(ToolCall { id: _, name, arguments }) => {
-            json!({ "functionCall": { "name": name, "args": arguments } })
+        Part::ToolCall(ToolCall { id: _, name, arguments, opaque }) => {
+            let mut part = json!({ "functionCall": { "name": name, "args": arguments } });
+            if let Some(signature) = opaque {
+                part["thoughtSignature"] = signature.clone();
+            }
+            part
         }
         Part::ToolResult(ToolResult { id: _, name, content }) => json!({
             "functionResponse": { "name": name, "response": { "result": &**content } },
@@ -147,6 +152,8 @@ struct Block {
     #[serde(default)]
     thought: bool,
     function_call: Option<Call>,
+    /// What it wants to get back with the call.
+    thought_signature: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -198,7 +205,8 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
             true => thoughts.extend(part.text),
             false => text.extend(part.text),
         }
-        let call = |Call { id, name, args }| ToolCall { id, name, arguments: args };
+        let opaque = part.thought_signature;
+        let call = |Call { id, name, args }| ToolCall { id, name, arguments: args, opaque };
         tool_calls.extend(part.function_call.map(call));
     }
     // It says "STOP" then.
@@ -235,7 +243,19 @@ fn usage(usage: TokenUsage) -> Usage {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::request::Role;
+
     use super::*;
+
+    #[test]
+    fn a_signature_goes_back_with_its_call() {
+        let part = r#"{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}"#;
+        let body = format!(r#"{{"candidates":[{{"content":{{"parts":[{part}]}}}}]}}"#);
+        let call = decode(body.as_bytes()).unwrap().tool_calls.remove(0);
+        let said = Message { role: Role::Assistant, content: vec![Part::ToolCall(call)] };
+        let expected: Value = serde_json::from_str(part).unwrap();
+        assert_eq!(content(&said)["parts"][0], expected);
+    }
 
     #[test]
     fn system_stands_beside_the_contents() {

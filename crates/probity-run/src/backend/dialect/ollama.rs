@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, may_call, openai, put,
-    some_list, without_tail,
+    Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, base64, count, may_call, not_applied,
+    openai, put, some_list, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -79,13 +79,13 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     put(&mut fields, "stream", Some(false));
     put(&mut fields, "format", response_format.map(|it| json!(it)));
     put(&mut fields, "options", (!options.is_empty()).then_some(options));
-    (fields, Vec::new())
+    (fields, not_applied(&[("logprobs", sampling.logprobs == Some(true))]))
 }
 
 fn encode(fields: &Map<String, Value>, request: &Request) -> Value {
     let chat = Chat {
         message,
-        call: |ToolCall { id: _, name, arguments }| json!({ "function": { "name": name, "arguments": arguments } }),
+        call: |ToolCall { name, arguments, .. }| json!({ "function": { "name": name, "arguments": arguments } }),
         result: |ToolResult { id: _, name, content }| json!({ "role": "tool", "tool_name": name, "content": &**content }),
     };
     let mut body = chat.body(fields, request);
@@ -168,7 +168,7 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     };
     let Message { content: text, thinking, tool_calls } = message;
     let call =
-        |Call { function: Function { name, arguments } }| ToolCall { id: None, name, arguments };
+        |Call { function: Function { name, arguments } }| ToolCall::new(None, name, arguments);
     let tool_calls: Vec<ToolCall> = tool_calls.into_iter().map(call).collect();
     let reasoning = thinking.filter(|it| !it.trim().is_empty());
     // It says "stop" then.

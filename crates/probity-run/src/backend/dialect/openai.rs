@@ -4,7 +4,7 @@ mod stream;
 
 use probity_core::{
     record::Usage,
-    reply::Reply,
+    reply::{Logprobs, Reply},
     request::{
         Message as Said, Part as Uttered, Request, ResponseFormat, Tool, ToolCall, ToolChoice,
         ToolResult,
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Chat, DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put,
-    same, some_list, without_tail,
+    same, some_list, tokens, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -47,6 +47,7 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
         put(&mut fields, name, sampling.seed);
     }
     put(&mut fields, "stop", some_list(&sampling.stop));
+    put(&mut fields, "logprobs", sampling.logprobs);
     let format = response_format.map(|format| match format {
         ResponseFormat::Json => json!({ "type": "json_object" }),
         ResponseFormat::Schema(format) => match format.get("type") {
@@ -128,6 +129,7 @@ struct Answer {
 struct Choice {
     message: Option<Message>,
     finish_reason: Option<String>,
+    logprobs: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -210,6 +212,8 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
         return Err(Undecoded::Error);
     }
     let choice = choices.into_iter().next().ok_or(Undecoded::Shape("it has no `choices`"))?;
+    let logprobs = choice.logprobs.as_ref().and_then(|it| it.get("content"));
+    let logprobs = Logprobs::of(logprobs.map(tokens).unwrap_or_default());
     let message = choice.message.ok_or(Undecoded::Shape("its choice has no `message`"))?;
     let Message { content, refusal, tool_calls, function_call, reasoning_content, reasoning } =
         message;
@@ -237,6 +241,7 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
         text,
         tool_calls,
         reasoning,
+        logprobs,
         stop_reason,
         model,
         usage,
@@ -279,7 +284,7 @@ fn tool_call(call: Call) -> ToolCall {
     let Call { id, function: Function { name, arguments } } = call;
     match arguments {
         Some(Value::String(text)) => ToolCall::with_text(id, name, &text),
-        arguments => ToolCall { id, name, arguments: arguments.unwrap_or_default() },
+        arguments => ToolCall::new(id, name, arguments.unwrap_or_default()),
     }
 }
 
@@ -339,6 +344,32 @@ mod tests {
         assert_eq!(reply.stop_reason.as_deref(), Some("tool_calls"));
         let older = br#"{"choices":[{"message":{"content":"","function_call":{"name":"f","arguments":"x"}}}]}"#;
         assert_eq!(decode(older).unwrap().answer(), r#"[{"name":"f","arguments":"x"}]"#);
+    }
+
+    #[test]
+    fn what_is_no_list_of_tokens_does_not_spoil_a_reply() {
+        let read = |logprobs: &str| {
+            let body = format!(
+                r#"{{"choices":[{{"message":{{"content":"ab"}},"logprobs":{logprobs}}}]}}"#
+            );
+            decode(body.as_bytes()).unwrap().logprobs.map_or(0, |it| it.0.len())
+        };
+        assert_eq!(
+            read(
+                r#"{"content":[{"token":"a","logprob":-0.1},{"token":"b","logprob":-9999.0,"bytes":null}]}"#
+            ),
+            2
+        );
+        for other in [
+            "null",
+            "{}",
+            r#"{"content":null}"#,
+            r#"{"content":[{"token":1}, "x"]}"#,
+            "3",
+            r#"{"tokens":["a"]}"#,
+        ] {
+            assert_eq!(read(other), 0, "{other}");
+        }
     }
 
     #[test]

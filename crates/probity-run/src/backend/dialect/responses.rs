@@ -4,15 +4,15 @@ mod stream;
 
 use probity_core::{
     record::Usage,
-    reply::Reply,
+    reply::{Logprobs, Reply},
     request::{Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolResult},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, not_applied, put, same,
-    without_tail,
+    DialectSpec, Fields, KeyHeader, Undecoded, Wanted, count, image_url, is_model, not_applied,
+    put, same, tokens, without_tail,
 };
 
 pub(super) const SPEC: DialectSpec = DialectSpec {
@@ -47,6 +47,9 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
         }),
     });
     put(&mut fields, "text", format);
+    if sampling.logprobs == Some(true) {
+        put(&mut fields, "include", Some(json!(["message.output_text.logprobs"])));
+    }
     // Every case stands alone, and nobody looks at it again.
     put(&mut fields, "store", Some(false));
     let unknown = [("seed", sampling.seed.is_some()), ("stop", !sampling.stop.is_empty())];
@@ -99,12 +102,16 @@ fn items(said: &Message) -> Vec<Value> {
         return vec![json!({ "role": role, "content": content })];
     }
     let item = |part: &Part| match part {
+        // Some servers take what the model said only with its type.
+        Part::Text(text) if is_model(said.role) => {
+            json!({ "type": "message", "role": role, "content": &**text })
+        }
         Part::Text(text) => json!({ "role": role, "content": &**text }),
         Part::Image(image) => json!({ "role": role, "content": image_url(image) }),
         Part::ToolResult(ToolResult { id, name: _, content }) => {
             json!({ "type": "function_call_output", "call_id": id, "output": &**content })
         }
-        Part::ToolCall(ToolCall { id, name, arguments }) => json!({
+        Part::ToolCall(ToolCall { id, name, arguments, .. }) => json!({
             "type": "function_call", "call_id": id, "name": name,
             "arguments": arguments.to_string(),
         }),
@@ -145,6 +152,7 @@ struct Item {
 struct Block {
     text: Option<String>,
     refusal: Option<String>,
+    logprobs: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -174,7 +182,7 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
         return Err(Undecoded::Shape("it is not at its end"));
     }
     let (mut text, mut refusal, mut thoughts) = (String::new(), String::new(), String::new());
-    let mut tool_calls = Vec::new();
+    let (mut tool_calls, mut said) = (Vec::new(), Vec::new());
     for item in output {
         let Item { r#type, content, summary, call_id, name, arguments } = item;
         let blocks = content.unwrap_or_default();
@@ -183,6 +191,7 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
                 for block in blocks {
                     text.extend(block.text);
                     refusal.extend(block.refusal);
+                    said.extend(block.logprobs.iter().flat_map(tokens));
                 }
             }
             // What it thought, or a summary of that.
@@ -212,7 +221,17 @@ fn reply(answer: Answer) -> Result<Reply, Undecoded> {
     });
     let reasoning = Some(thoughts).filter(|it| !it.is_empty());
     let stop_reason = Some(stop_reason);
-    Ok(Reply { text, tool_calls, reasoning, stop_reason, model, usage, ..Reply::default() })
+    let logprobs = Logprobs::of(said);
+    Ok(Reply {
+        text,
+        tool_calls,
+        reasoning,
+        logprobs,
+        stop_reason,
+        model,
+        usage,
+        ..Reply::default()
+    })
 }
 
 #[cfg(test)]

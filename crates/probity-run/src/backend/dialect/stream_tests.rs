@@ -150,6 +150,23 @@ fn every_stream_comes_to_the_same_reply() {
 }
 
 #[test]
+fn signatures_and_probabilities_are_heard_too() {
+    let reply = whole(BackendKind::Anthropic, MESSAGES).unwrap();
+    let thoughts = json!([{ "type": "thinking", "thinking": "hm", "signature": "xyz" }]);
+    assert_eq!(reply.tool_calls[0].opaque, Some(thoughts));
+    let chunk = |token: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{token}\"}},\
+             \"logprobs\":{{\"content\":[{{\"token\":\"{token}\",\"logprob\":-0.5}}]}}}}]}}\n\n"
+        )
+    };
+    let stream = format!("{}{}data: [DONE]\n\n", chunk("a"), chunk("b"));
+    let reply = whole(BackendKind::Openai, &stream).unwrap();
+    let tokens: Vec<String> = reply.logprobs.unwrap().0.into_iter().map(|it| it.token).collect();
+    assert_eq!(tokens, ["a", "b"]);
+}
+
+#[test]
 fn a_stream_that_is_cut_is_never_a_short_answer() {
     for (kind, stream) in STREAMS {
         let reply = whole(kind, stream).unwrap();

@@ -73,9 +73,14 @@ impl Handle {
         };
         self.asked.push(Asked {
             role: scorer_role(number),
+            turn: None,
             backend: embedder.backend.name.clone(),
             request: Request::new(None, call.question()),
             reply: compared.as_ref().ok().map(ToString::to_string),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
             error,
             model: embedder.backend.model.clone(),
             source: Source::Backend,
@@ -140,6 +145,7 @@ impl Handle {
         let query = Query {
             target: Target::Embedder,
             role: "embedding",
+            turn: None,
             kept: CacheKind::Embedding,
             request: &request,
             // The same text has the same vector each time.

@@ -3,9 +3,13 @@
 use probity_core::{
     case::TestCase,
     classification::{Classification, Verdict},
+    conversation::{Exchange, exchanges},
     json::{Limits, parse_located},
     kind::RunnerKind,
     located::Node,
+    record::Asked,
+    request::ToolCall,
+    run_result::RunResult,
 };
 use probity_grade::{
     Compiler,
@@ -39,7 +43,8 @@ pub(super) fn classify_line(
     let Some(record) = probity_load::run_result::decode(&node, &mut findings) else {
         return Err(findings);
     };
-    let RunRecord { case_id: _, suite_id, kind, result, case, asked, classified } = record;
+    let RunRecord { case_id: _, suite_id, kind, result, case, tool_calls, asked, classified } =
+        record;
     let expectation = compiler.compile(&case).map_err(|problems| {
         let mut findings = Findings::default();
         for problem in problems {
@@ -52,6 +57,8 @@ pub(super) fn classify_line(
         Some(routing) => expectation.with_routing(routing),
         None => expectation,
     };
+    let said = Said::new(&result, &tool_calls, &asked);
+    let result = said.result(result);
     let known = Known { prompt: &case.prompt, asked: &asked, classified: classified.as_ref() };
     let (classification, verdict) = classify_again(&expectation, &result, known);
     if !expectation.has_criteria() {
@@ -65,6 +72,39 @@ pub(super) fn classify_line(
     tally.add(suite_id.unwrap_or(""), &classification, verdict);
     write_line(text, &node, &classification, verdict, output);
     Ok(())
+}
+
+/// What a line says of a conversation.
+struct Said<'a> {
+    exchanges: Vec<Exchange<'a>>,
+    /// The calls of a reply that does nothing else.
+    calls: Option<String>,
+}
+
+impl<'a> Said<'a> {
+    fn new(result: &RunResult<'a>, tool_calls: &'a [ToolCall], asked: &'a [Asked]) -> Self {
+        let mut said = Self { exchanges: exchanges(asked), calls: None };
+        if said.exchanges.is_empty() && !tool_calls.is_empty() {
+            let text = result.raw_response.filter(|it| !it.trim().is_empty());
+            said.calls = text.is_none().then(|| ToolCall::to_json(tool_calls));
+            said.exchanges.push(Exchange {
+                turn: 1,
+                before: None,
+                reply: text.unwrap_or_default(),
+                tool_calls,
+                stop_reason: result.stop_reason,
+                logprobs: None,
+                latency_ms: 0,
+                cost_usd: None,
+            });
+        }
+        said
+    }
+
+    fn result<'s>(&'s self, result: RunResult<'s>) -> RunResult<'s> {
+        let raw_response = self.calls.as_deref().or(result.raw_response);
+        RunResult { raw_response, exchanges: &self.exchanges, ..result }
+    }
 }
 
 /// What a case expects to be chosen, if it is about the choice of skills.

@@ -77,7 +77,7 @@ impl Plan<'_> {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, embeddings, fallbacks } = lane.calls;
+        let Calls { answers, judgements, embeddings, fallbacks, steps } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
@@ -97,7 +97,7 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * judgements).saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -123,6 +123,9 @@ impl Plan<'_> {
             let model = embedder.model.as_deref().unwrap_or("its default model");
             let name = &embedder.name;
             let _ = writeln!(text, "  at most {embeddings} embeddings by {name} ({model})");
+        }
+        if steps > 0 {
+            let _ = writeln!(text, "  up to {steps} more where tools are called");
         }
         if fallbacks > 0 {
             let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");

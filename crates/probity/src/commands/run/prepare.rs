@@ -54,7 +54,9 @@ impl Context<'_> {
         let asked = |runner: &&RunnerConfig| {
             selection.runners.is_empty() || selection.runners.contains(&runner.name)
         };
-        refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
+        if self.args.touched.is_empty() {
+            refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
+        }
         let runners: Vec<RunnerConfig> = all
             .iter()
             .filter(asked)

@@ -17,9 +17,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     for lane in reader.lanes(run)? {
         let mut written = Ok(());
         reader.cases(&lane, |case| {
-            // A case that asked others about its one answer has all that is known of that itself.
-            let answers = case.asked.iter().filter(|it| !is_of_scorer(it)).count();
-            if written.is_ok() && answers > 1 {
+            if written.is_ok() && !is_one_answer(&case) {
                 written = add_all(&mut writer, &case);
             } else if written.is_ok() {
                 written = writer.add(&Answer {
@@ -28,6 +26,9 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
                     repeat: case.repeat,
                     request: &case.request,
                     reply: case.reply.as_deref(),
+                    tool_calls: &[],
+                    reasoning: case.reasoning.as_deref(),
+                    logprobs: None,
                     error: case.error.as_ref().filter(|_| case.reply.is_none()),
                     stop_reason: case.stop_reason.as_deref(),
                     model: case.model.as_deref(),
@@ -43,18 +44,33 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     writer.finish().map_err(failed)?.finish()
 }
 
+/// Whether a case has one answer, of which its record has all that is known.
+fn is_one_answer(case: &CaseRecord) -> bool {
+    let mut answers = case.asked.iter().filter(|it| !is_of_scorer(it));
+    let first = answers.next();
+    answers.next().is_none()
+        && first.is_none_or(|it| it.tool_calls.is_empty() && it.logprobs.is_none())
+}
+
 /// Every answer of a case that asked for several. Scorers are asked again by a replay.
 fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
-    let answers = case.asked.iter().filter(|it| it.reply.is_some() && !is_of_scorer(it));
-    for asked in answers {
+    for asked in case.asked.iter().filter(|it| !is_of_scorer(it)) {
+        // The error that the case ended in is that of its last question.
+        let error = case.error.as_ref().filter(|_| asked.error.is_some());
+        if asked.reply.is_none() && error.is_none() {
+            continue;
+        }
         writer.add(&Answer {
             backend: &asked.backend,
             case_id: &format!("{}/{}", case.case_id, asked.role),
             repeat: case.repeat,
             request: &asked.request,
             reply: asked.reply.as_deref(),
-            error: None,
-            stop_reason: None,
+            tool_calls: &asked.tool_calls,
+            reasoning: asked.reasoning.as_deref(),
+            logprobs: asked.logprobs.as_ref(),
+            error,
+            stop_reason: asked.stop_reason.as_deref(),
             model: asked.model.as_deref(),
             latency_ms: asked.latency_ms,
             ttft_ms: None,

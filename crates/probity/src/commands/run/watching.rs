@@ -52,6 +52,8 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
         let Some(changed) = change(&known, &stopped) else { return Ok(exit_of(status)) };
         printer.note(&format!("{} changed", named(&changed)));
         touched = known.touched_by(&changed);
+        // A run that fails before it reads them is not repeated until they change again.
+        known.look_again(&changed);
     }
 }
 
@@ -84,7 +86,7 @@ fn arguments(args: &RunArgs, list: &Path, touched: &BTreeSet<String>) -> Vec<OsS
     let mut all: Vec<OsString> = env::args_os().skip(1).filter(|it| it != "--watch").collect();
     let options = all.iter().position(|it| it == "--").unwrap_or(all.len());
     let mut ours: Vec<OsString> = vec!["--inputs".into(), list.into()];
-    if !args.no_cache {
+    if !args.no_cache && !args.cache {
         ours.push("--cache".into());
     }
     ours.extend(touched.iter().flat_map(|it| ["--touched".into(), it.into()]));

@@ -8,7 +8,9 @@ use probity_core::{
     case::Category,
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
-    criteria::{AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher},
+    criteria::{
+        AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher, OTHER_NAMES,
+    },
     details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
     failure::ErrorKind,
@@ -124,11 +126,14 @@ fn assertion_pattern(text: &str) -> Option<String> {
     let chosen = text.strip_prefix(MARK)?.strip_prefix("assertion")?;
     let chosen = chosen.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
     let all = AssertionTest::ALL.map(AssertionTest::as_str);
-    let tests = match chosen {
+    let mut tests = match chosen {
         Some(chosen) => chosen.split('|').collect(),
         None => all.to_vec(),
     };
     assert!(tests.iter().all(|it| all.contains(it)), "`{text}` names an unknown assertion");
+    let others = OTHER_NAMES.iter().filter(|(_, test)| tests.contains(&test.as_str()));
+    let others: Vec<&str> = others.map(|(other, _)| *other).collect();
+    tests.extend(others);
     Some(format!("^(not[-_])?({})$", tests.join("|").replace('-', "[-_]")))
 }
 

@@ -158,7 +158,7 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
         let object = sound.pointer_mut(place).unwrap().as_object_mut().unwrap();
         object.retain(|key, _| !keys.contains(&key.as_str()));
     };
-    forget("", &["normalize", "ignore", "messages"]);
+    forget("", &["normalize", "ignore", "messages", "turns"]);
     let of_text =
         ["extract", "normalize", "ignore", "choices", "tolerance", "stemmer", "word_order"];
     forget("/assert/0", &of_text);
@@ -186,7 +186,17 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
                              { "name": "n", "weight": 1, "description": "d" }] });
     let talk = json!({ "id": "c", "expected_response": "r", "messages": [
         { "role": "assistant", "content": "x", "tool_calls": [{ "name": "f" }] },
-        { "role": "tool", "tool_call_id": "c", "name": "f", "content": "r" }] });
+        { "role": "tool", "tool_call_id": "c", "name": "f", "content": "r" }],
+        "turns": ["hi", { "user": "u", "expected_response": "4", "match": "number", "tolerance": 1,
+            "extract": "boxed", "expected_format": "text", "strict": true, "json_level": "strict",
+            "expected_classification": "pass", "threshold": 0.5, "assert": [
+                { "type": "tool-called", "value": { "name": "f", "arguments": {}, "schema": {} } },
+                { "type": "tools-in-order", "value": { "calls": ["f"], "exact": true } },
+                { "type": "tool-count", "value": { "name": "f", "min": 1, "max": 2 } },
+            ] },
+            { "user": [{ "text": "v" }], "expected_response": "r", "normalize": ["case"], "ignore": [","] },
+            { "user": "w", "schema": {}, "transform": "output" },
+            { "user": "x", "expected_response": "A", "choices": ["a", "b"] }] });
     check_whole("case", &[sound.clone(), other.clone(), talk.clone(), rubric.clone()]);
     let project = Project::new()
         .file("all.jsonl", format!("{sound}\n{other}\n{talk}\n"))
@@ -236,6 +246,7 @@ top_p = 0.5
 max_tokens = 1
 seed = 1
 stop = ["END"]
+logprobs = true
 response_format = { type = "object" }
 extra_body = { cache = false }
 stream = true
@@ -299,7 +310,7 @@ dataset = ["d.jsonl"]
 name = "terse"
 template = "{{ prompt }}"
 system = "s"
-settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"] }
+settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"], logprobs = true }
 [[runners.prompts]]
 name = "talk"
 messages = [
@@ -481,9 +492,14 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
                     AssertionTest::ContextRelevance,
                     AssertionTest::ContextFaithfulness,
                     AssertionTest::AnswerRelevance,
+                    AssertionTest::ValidToolCalls,
                 ])
             {
                 Value::Null
+            } else if is(&[AssertionTest::ToolsInOrder]) {
+                json!(["v"])
+            } else if is(&[AssertionTest::ToolCount]) {
+                json!(1)
             } else {
                 json!("v")
             };

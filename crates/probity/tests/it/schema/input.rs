@@ -495,7 +495,7 @@ fn check_cases(cases: &[Value], least: usize) {
     let mut text = String::new();
     let mut verdicts = Vec::new();
     for (at, fields) in cases.iter().enumerate() {
-        let mut case = match fields.get("user_prompt") {
+        let mut case = match fields.get("user_prompt").or(fields.get("turns")) {
             Some(_) => json!({ "id": format!("case-{at}") }),
             None => json!({ "id": format!("case-{at}"), "prompt": "p" }),
         };
@@ -627,6 +627,84 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         assert(json!({ "type": "assert-set", "assert": [{ "type": "equals" }] })),
     ];
     check_cases(&cases, 20);
+}
+
+#[test]
+fn a_conversation_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
+    let tools = json!([{ "name": "f", "parameters": { "type": "object" } }]);
+    let with = |more: Value| {
+        let mut case = json!({ "tools": tools });
+        case.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        case
+    };
+    let assert = |assertion: Value| with(json!({ "assert": [assertion] }));
+    let wants = |value: Value| assert(json!({ "type": "tool-called", "value": value }));
+    let order = |value: Value| assert(json!({ "type": "tools_in_order", "value": value }));
+    let count = |value: Value| assert(json!({ "type": "not-tool-count", "value": value }));
+    let expected = |more: Value| {
+        let mut case = with(more);
+        case["expected_response"] = json!("a");
+        case
+    };
+    let cases = [
+        expected(json!({ "tool_results": {}, "max_steps": 100 })),
+        expected(json!({ "tool_results": { "f": { "a": 1 } }, "max_steps": 101 })),
+        expected(json!({ "tool_results": [{ "name": "f", "content": "x", "arguments": {} }] })),
+        expected(json!({ "tool_results": [{ "name": "f", "content": [1], "arguments": null }] })),
+        expected(json!({ "tool_results": [{ "name": "f", "content": "x", "arguments": [] }] })),
+        expected(json!({ "tool_results": [{ "name": "f" }] })),
+        expected(json!({ "tool_results": [{ "content": "x" }] })),
+        expected(json!({ "tool_results": [{ "name": "f", "content": "x", "more": 1 }] })),
+        expected(json!({ "tool_results": "f" })),
+        expected(json!({ "settings": { "logprobs": "yes" } })),
+        expected(json!({ "settings": { "logprobs": true } })),
+        wants(json!("f")),
+        wants(json!(["f", { "name": "f", "arguments": { "a": 1 }, "schema": true }])),
+        wants(json!([])),
+        wants(json!(1)),
+        wants(json!({ "arguments": {} })),
+        wants(json!({ "name": "f", "arguments": [] })),
+        wants(json!({ "name": "f", "schema": 1 })),
+        wants(json!({ "name": "f", "args": {} })),
+        order(json!(["f"])),
+        order(json!([])),
+        order(json!("f")),
+        order(json!({ "calls": [], "exact": true })),
+        order(json!({ "calls": [], "exact": false })),
+        order(json!({ "calls": ["f"], "exact": 1 })),
+        order(json!({ "exact": true })),
+        order(json!({ "calls": ["f"], "mode": "exact" })),
+        count(json!(0)),
+        count(json!("2")),
+        count(json!("two")),
+        count(json!(-1)),
+        count(json!({ "name": "f", "min": 1 })),
+        count(json!({ "name": 1 })),
+        count(json!({ "most": 1 })),
+        assert(json!({ "type": "valid-tool-calls" })),
+        assert(json!({ "type": "valid_tool_calls", "value": "f" })),
+        assert(json!({ "type": "is-valid-openai-tools-call" })),
+        assert(json!({ "type": "not-rouge-n", "value": "a" })),
+        assert(json!({ "type": "perplexity" })),
+        assert(json!({ "type": "perplexity-score", "threshold": 0.5 })),
+    ];
+    check_cases(&cases, 15);
+    let turns = |turns: Value| json!({ "turns": turns, "expected_response": "a" });
+    let cases = [
+        turns(json!(["a", { "user": "b", "expected_response": "c" }])),
+        turns(
+            json!([{ "user": [{ "text": "b" }], "assert": [{ "type": "equals", "value": "c" }] }]),
+        ),
+        turns(json!([{ "user": "b", "match": "exact" }])),
+        turns(json!([{ "user": "b", "assert": [{ "type": "equals" }] }])),
+        turns(json!([])),
+        turns(json!([" "])),
+        turns(json!([{ "user": "" }])),
+        turns(json!([{ "expected_response": "c" }])),
+        turns(json!([1])),
+        turns(json!("a")),
+    ];
+    check_cases(&cases, 2);
 }
 
 #[test]

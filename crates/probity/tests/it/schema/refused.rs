@@ -91,6 +91,17 @@ fn check_values(name: &str, document: &Value, wrong: &[(&str, Value)]) {
 }
 
 const EVIDENCE: &[&str] = &[
+    "/details/turn",
+    "logprobs",
+    "opaque",
+    "tool_calls",
+    "/asked/0/turn",
+    "/asked/1/turn",
+    "/asked/0/reasoning",
+    "/asked/1/reasoning",
+    "/asked/0/stop_reason",
+    "/asked/1/stop_reason",
+    "/tool_calls/0/id",
     "tools",
     "tool_choice",
     "response_format",
@@ -342,7 +353,7 @@ fn events_that_are_not_whole_are_refused() {
     ];
     let optional = [EVIDENCE, &more].concat();
     let loose = Loose {
-        anything: &["/arguments", "/parameters", "/response_format"],
+        anything: &["/arguments", "/opaque", "/parameters", "/response_format"],
         named: &["/digests"],
         optional: &optional,
     };
@@ -456,6 +467,12 @@ fn results_that_are_not_whole_are_refused() {
         "value",
         "/assert/0/weight",
         "/assert/0/metric",
+        "turns",
+        "tool_results",
+        "max_steps",
+        "/tool_results/0/arguments",
+        "/turns/0/assert/0/weight",
+        "/turns/0/assert/0/metric",
         "config",
     ];
     let optional = [EVIDENCE, &of_case].concat();
@@ -467,6 +484,8 @@ fn results_that_are_not_whole_are_refused() {
         "/assert/0/value",
         "/assert/0/config",
         "/arguments",
+        "/tool_results/0/content",
+        "/opaque",
         "/parameters",
         "/response_format",
     ];

@@ -8,6 +8,7 @@ use probity_core::{
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
     },
+    conversation::{ConversationSpec, ScriptedResult, Turn},
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
         JudgeOptions, Matcher, PromptMessage, RubricPrompt,
@@ -41,6 +42,7 @@ use probity_core::{
         Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Judging, Lane,
         LaneStatus, SkillsInfo, Source, Spent, Usage,
     },
+    reply::{Logprobs, TokenLogprob},
     request::{
         Image, Message, Part, Request, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
         ToolResult,
@@ -281,6 +283,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         judged: vec![judged_check()],
         diff: Some(diff),
         criteria: Some(Criterion::None),
+        turn: Some(2),
         matched_index: Some(1),
         command: Some(Box::new(CommandDetails {
             command: Some(text("ls")),
@@ -509,7 +512,7 @@ fn records() -> Vec<CaseRecord> {
 
 /// A conversation of everybody. A new role does not compile here until it is in the list.
 fn conversation() -> Request {
-    let call = ToolCall { id: Some(text("c")), name: text("f"), arguments: json!({ "a": 1 }) };
+    let call = tool_call();
     let said = |role| match role {
         Role::System => Message::text(role, "t"),
         Role::User => Message {
@@ -540,6 +543,11 @@ fn conversation() -> Request {
     }
 }
 
+fn tool_call() -> ToolCall {
+    let opaque = Some(json!("o"));
+    ToolCall { id: Some(text("c")), name: text("f"), arguments: json!({ "a": 1 }), opaque }
+}
+
 fn image() -> Image {
     Image::from_bytes("a.gif", b"GIF89a.".to_vec()).unwrap()
 }
@@ -555,6 +563,7 @@ fn sampling() -> Sampling {
         max_tokens: Some(1),
         seed: Some(1),
         stop: vec![text("x")],
+        logprobs: Some(true),
     }
 }
 
@@ -565,9 +574,14 @@ fn judged_by() -> JudgedBy {
 fn asked() -> Asked {
     Asked {
         role: text("full"),
+        turn: Some(1),
         backend: text("b"),
         request: Request::new(Some("s".into()), "p"),
         reply: Some(text("r")),
+        tool_calls: vec![tool_call()],
+        reasoning: Some(text("h")),
+        stop_reason: Some(text("s")),
+        logprobs: Some(Logprobs(vec![TokenLogprob { token: text("r"), logprob: -0.5 }])),
         error: Some(text("e")),
         model: Some(text("m")),
         source: Source::Backend,
@@ -748,6 +762,18 @@ pub(super) fn case() -> TestCase {
         },
         members,
     };
+    let criteria = Criteria {
+        expected_response: Some(json!("r")),
+        matcher: Some(Matcher::Exact),
+        reading: reading(),
+        expected_format: Some(ExpectedFormat::Text),
+        json_level: Some(JsonLevel::Strict),
+        schema: Some(json!({})),
+        expected_classification: Some(Class::Pass),
+        assertions: vec![assertion(vec![assertion(Vec::new())])],
+        threshold: Some(0.5),
+        transform: Some(text("output")),
+    };
     TestCase {
         license: Some(text("MIT")),
         id: text("a"),
@@ -767,18 +793,16 @@ pub(super) fn case() -> TestCase {
             sampling: sampling(),
         },
         prompt_vars: [(text("v"), json!(1))].into_iter().collect(),
-        criteria: Criteria {
-            expected_response: Some(json!("r")),
-            matcher: Some(Matcher::Exact),
-            reading: reading(),
-            expected_format: Some(ExpectedFormat::Text),
-            json_level: Some(JsonLevel::Strict),
-            schema: Some(json!({})),
-            expected_classification: Some(Class::Pass),
-            assertions: vec![assertion(vec![assertion(Vec::new())])],
-            threshold: Some(0.5),
-            transform: Some(text("output")),
+        conversation: ConversationSpec {
+            turns: vec![Turn { user: vec![Part::Text("u".into())], criteria: criteria.clone() }],
+            tool_results: Some(vec![ScriptedResult {
+                name: text("f"),
+                arguments: Some(json!({ "a": 1 })),
+                content: json!("c"),
+            }]),
+            max_steps: Some(2),
         },
+        criteria,
         tags: vec![text("t")],
         difficulty: Some(text("easy")),
         platform: vec![text("linux")],

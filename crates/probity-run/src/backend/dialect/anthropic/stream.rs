@@ -54,12 +54,13 @@ struct Delta {
     text: Option<String>,
     thinking: Option<String>,
     partial_json: Option<String>,
+    signature: Option<String>,
     stop_reason: Option<String>,
 }
 
 impl Pieces {
     fn add(&mut self, index: u64, delta: Delta) -> Heard {
-        let Delta { text, thinking, partial_json, stop_reason: _ } = delta;
+        let Delta { text, thinking, partial_json, signature, stop_reason: _ } = delta;
         let pieces = [&text, &thinking, &partial_json];
         let is_token = pieces.into_iter().flatten().any(|it| !it.is_empty());
         if let Some(PartialBlock { block, input, .. }) =
@@ -67,6 +68,8 @@ impl Pieces {
         {
             append(&mut block.text, text);
             append(&mut block.thinking, thinking);
+            // The block begins with an empty one.
+            block.signature = signature.map(Value::String).or(block.signature.take());
             input.extend(partial_json);
         }
         Heard::any(is_token)

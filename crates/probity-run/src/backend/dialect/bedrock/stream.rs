@@ -33,7 +33,8 @@ struct Pieces {
 #[derive(Default)]
 struct PartialBlock {
     text: String,
-    thoughts: String,
+    thoughts: ReasoningText,
+    redacted: Option<String>,
     tool_use: Option<ToolUse>,
     /// The input of a tool, as text.
     input: String,
@@ -64,7 +65,15 @@ struct Continued {
 struct Delta {
     text: Option<String>,
     tool_use: Option<ToolDelta>,
-    reasoning_content: Option<ReasoningText>,
+    reasoning_content: Option<Thought>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Thought {
+    text: Option<String>,
+    signature: Option<String>,
+    redacted_content: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -93,11 +102,16 @@ impl Pieces {
     fn add(&mut self, Continued { content_block_index, delta }: Continued) -> Heard {
         let block = self.blocks.entry(content_block_index).or_default();
         let Delta { text, tool_use, reasoning_content } = delta;
-        let thought = reasoning_content.and_then(|it| it.text);
+        let mut thought = None;
+        if let Some(Thought { text, signature, redacted_content }) = reasoning_content {
+            thought = text;
+            block.thoughts.signature = signature.or(block.thoughts.signature.take());
+            block.redacted = redacted_content.or(block.redacted.take());
+        }
         let input = tool_use.map(|it| it.input);
         let is_token = [&text, &thought, &input].into_iter().flatten().any(|it| !it.is_empty());
         block.text.extend(text);
-        block.thoughts.extend(thought);
+        block.thoughts.text.extend(thought);
         block.input.extend(input);
         Heard::any(is_token)
     }
@@ -141,16 +155,16 @@ impl Assembly for Pieces {
     }
 }
 
-fn whole(PartialBlock { text, thoughts, tool_use, input }: PartialBlock) -> Block {
+fn whole(PartialBlock { text, thoughts, redacted, tool_use, input }: PartialBlock) -> Block {
     let arguments = match input.is_empty() {
         true => Value::Object(serde_json::Map::new()),
         false => serde_json::from_str(&input).unwrap_or(Value::String(input)),
     };
-    let reasoning_text = Some(ReasoningText { text: Some(thoughts) });
+    let reasoning_text = redacted.is_none().then_some(thoughts);
     Block {
         text: Some(text),
         tool_use: tool_use.map(|it| ToolUse { input: arguments, ..it }),
-        reasoning_content: Some(Reasoning { reasoning_text }),
+        reasoning_content: Some(Reasoning { reasoning_text, redacted_content: redacted }),
     }
 }
 
@@ -215,6 +229,11 @@ mod tests {
                 .map(|it| (&*it.name, it.arguments.to_string()))
                 .collect::<Vec<_>>(),
             [("add", r#"{"a":1}"#.to_owned()), ("sub", "{}".to_owned())]
+        );
+        let signed = r#"[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"xyz"}}}]"#;
+        assert_eq!(
+            reply.tool_calls[0].opaque.as_ref().map(Value::to_string).as_deref(),
+            Some(signed)
         );
         assert_eq!(reply.stop_reason.as_deref(), Some("tool_use"));
         assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (Some(5), Some(7)));

@@ -32,6 +32,8 @@ struct Pieces {
     reasoning: String,
     calls: Vec<PartialCall>,
     function_call: Option<PartialCall>,
+    /// How likely its tokens were.
+    tokens: Vec<Value>,
     finish_reason: Option<String>,
     model: Option<String>,
     usage: Option<TokenUsage>,
@@ -61,6 +63,7 @@ struct ChunkChoice {
     index: Option<u64>,
     delta: Option<Delta>,
     finish_reason: Option<String>,
+    logprobs: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +161,8 @@ impl Assembly for Pieces {
         self.usage = chunk.usage.or(self.usage.take());
         let mut is_token = false;
         for choice in chunk.choices.into_iter().filter(|it| it.index.unwrap_or(0) == 0) {
+            let tokens = choice.logprobs.as_ref().and_then(|it| it.get("content")?.as_array());
+            self.tokens.extend(tokens.into_iter().flatten().cloned());
             is_token |= choice.delta.is_some_and(|it| self.add(it));
             self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
         }
@@ -177,7 +182,11 @@ impl Assembly for Pieces {
             reasoning_content: Some(self.reasoning),
             reasoning: None,
         };
-        let choice = Choice { message: Some(message), finish_reason: self.finish_reason };
+        let choice = Choice {
+            message: Some(message),
+            finish_reason: self.finish_reason,
+            logprobs: Some(json!({ "content": self.tokens })),
+        };
         reply(Answer { choices: vec![choice], model: self.model, usage: self.usage, error: None })
     }
 }

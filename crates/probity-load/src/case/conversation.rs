@@ -1,0 +1,139 @@
+//! What a case has beyond its first question: turns of the user, and what tools say.
+
+use std::path::Path;
+
+use probity_core::{
+    case::TestCase,
+    conversation::{ConversationSpec, MOST_STEPS, ScriptedResult, Turn},
+    located::{Node, NodeValue},
+    request::Part,
+};
+
+use super::{
+    Fields, Findings,
+    ask::parts_of,
+    decode::{CRITERIA_FIELDS, criteria},
+};
+
+/// Most turns of a case.
+const MOST_TURNS: usize = 200;
+
+/// Reads what a case has beyond its first question. Files are looked for in `folder`.
+pub(super) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> ConversationSpec {
+    let turns = fields.get("turns");
+    let turns = turns.map(|node| turns_of(node, folder, fields.findings()));
+    let results = fields.get("tool_results");
+    let tool_results = results.map(|node| results_of(node, fields.findings()));
+    let max_steps = fields.count("max_steps", 1..=u64::from(MOST_STEPS));
+    let spec = ConversationSpec {
+        turns: turns.unwrap_or_default(),
+        tool_results,
+        max_steps: max_steps.and_then(|it| u32::try_from(it).ok()),
+    };
+    if max_steps.is_some() && spec.answered_turns() == 0 {
+        let span = fields.span("max_steps");
+        let message = "`max_steps` goes with `tool_results`, and there are none".to_owned();
+        fields.findings().error("missing-field", &span, message);
+    }
+    spec
+}
+
+fn turns_of(node: &Node, folder: &Path, findings: &mut Findings) -> Vec<Turn> {
+    let NodeValue::Array(items) = &node.value else {
+        let message = format!("field `turns` must be a list of turns, not {}", node.kind());
+        findings.error("wrong-type", &node.span, message);
+        return Vec::new();
+    };
+    if items.is_empty() || items.len() > MOST_TURNS {
+        let message = format!("field `turns` must have 1 to {MOST_TURNS} turns");
+        findings.error("out-of-range", &node.span, message);
+        return Vec::new();
+    }
+    // One that cannot be read leaves its place behind, so that those after it keep theirs.
+    let turn = |it: &Node| turn_of(it, folder, findings).unwrap_or_default();
+    items.iter().map(turn).collect()
+}
+
+/// What the user says, or a table with that and with what is asked of the answer.
+fn turn_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Turn> {
+    if let Some(text) = node.as_str() {
+        return Some(Turn { user: said(text, node, findings)?, ..Turn::default() });
+    }
+    let known: Vec<&str> = CRITERIA_FIELDS.iter().copied().chain(["user", "strict"]).collect();
+    let mut fields = Fields::new(node, "a turn", &known, findings)?;
+    let user = match fields.get("user") {
+        None => {
+            fields.required_text("user");
+            return None;
+        }
+        Some(user) => match user.as_str() {
+            Some(text) => said(text, user, fields.findings())?,
+            None => parts_of(user, "user", folder, fields.findings())?,
+        },
+    };
+    Some(Turn { user, criteria: criteria(&mut fields) })
+}
+
+fn said(text: &str, node: &Node, findings: &mut Findings) -> Option<Vec<Part>> {
+    if text.trim().is_empty() {
+        findings.error("blank-field", &node.span, "the user says nothing".to_owned());
+        return None;
+    }
+    Some(vec![Part::Text(text.into())])
+}
+
+/// A list of results, or a table of them by the names of tools.
+fn results_of(node: &Node, findings: &mut Findings) -> Vec<ScriptedResult> {
+    match &node.value {
+        NodeValue::Object(entries) => entries
+            .iter()
+            .map(|entry| {
+                let (name, content) = (entry.key.clone(), entry.node.to_json());
+                ScriptedResult { name, arguments: None, content }
+            })
+            .collect(),
+        NodeValue::Array(items) => {
+            items.iter().filter_map(|item| result_of(item, findings)).collect()
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+            let message = format!(
+                "field `tool_results` must be a list of results, or a table by the names of tools, not {}",
+                node.kind()
+            );
+            findings.error("wrong-type", &node.span, message);
+            Vec::new()
+        }
+    }
+}
+
+/// Refuses results of tools that the case does not have, of its own or of its runner.
+pub(crate) fn check_results(case: &TestCase, node: &Node, findings: &mut Findings) {
+    let Some(results) = node.get("tool_results") else { return };
+    let tools = case.ask.tools.as_deref().unwrap_or_default();
+    let of_list = results.items().iter().filter_map(|it| Some((it.get("name")?.as_str()?, it)));
+    let of_table = results.entries().iter().map(|it| (it.key.as_str(), &it.node));
+    for (name, place) in of_list.chain(of_table) {
+        if !tools.iter().any(|it| it.name == name) {
+            let message = format!("there is no tool `{name}` in `tools`");
+            findings.error("unknown-tool", &place.span, message);
+        }
+    }
+}
+
+fn result_of(node: &Node, findings: &mut Findings) -> Option<ScriptedResult> {
+    const KNOWN: &[&str] = &["name", "arguments", "content"];
+    let mut fields = Fields::new(node, "a result of a tool", KNOWN, findings)?;
+    let name = fields.required_text("name");
+    let arguments = fields.json("arguments");
+    if arguments.as_ref().is_some_and(|it| !it.is_object()) {
+        let span = fields.span("arguments");
+        let message = "`arguments` of a result must be a table".to_owned();
+        fields.findings().error("wrong-type", &span, message);
+    }
+    let content = fields.json("content");
+    if content.is_none() {
+        let message = "field `content` is missing".to_owned();
+        fields.findings().error("missing-field", &node.span, message);
+    }
+    Some(ScriptedResult { name: name?, arguments, content: content? })
+}
