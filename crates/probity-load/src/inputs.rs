@@ -122,6 +122,15 @@ pub fn note(path: &Path) {
     });
 }
 
+/// Notes the files among the words of a command that is run in a folder: programs are written as well.
+pub fn note_files<'a>(folder: &Path, words: impl IntoIterator<Item = &'a String>) {
+    if HEARD.with_borrow(Option::is_none) {
+        return;
+    }
+    let paths = words.into_iter().map(|word| folder.join(word));
+    paths.filter(|path| path.is_file()).for_each(|path| note(&path));
+}
+
 /// The files that were read since [`listen`].
 pub fn take() -> Option<Inputs> {
     HEARD.take().map(|it| it.inputs)

@@ -263,6 +263,7 @@ fn decode(
         .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
+    let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
         allow_code,
         only_helpers: runner::only_helpers(
@@ -276,9 +277,10 @@ fn decode(
         embeddings: embeddings.as_ref(),
         folder,
         file: name,
-        source: &Arc::from(text),
+        source: &source,
     };
     let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
+    let scorers = scorers.map(|node| scorer::decode(node, &surroundings, findings));
     Suite {
         rules: RuleConfig {
             policies: policies
@@ -296,7 +298,7 @@ fn decode(
         backends,
         runners: runners.unwrap_or_default(),
         judge,
-        scorers: scorers.map(|node| scorer::decode(node, findings)).unwrap_or_default(),
+        scorers: scorers.unwrap_or_default(),
         parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),

@@ -126,6 +126,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
+    let scorers = context.scorers(&scanned)?;
     let access = answers::access(args, &project);
     let kept = answers::Kept {
         generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
@@ -167,7 +168,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         ledger: None,
         cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
-        scorers: context.scorers(),
+        scorers,
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;

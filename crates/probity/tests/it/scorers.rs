@@ -194,6 +194,28 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
 }
 
 #[test]
+fn a_scorer_that_is_not_there_is_told_before_the_first_call() {
+    let server = server("Paris");
+    let scorer = |name: &str| asserting(&json!({ "type": "scorer", "value": name }));
+    let dataset = [("a", scorer("program")), ("b", scorer("file")), ("c", scorer("script"))];
+    let suite = "[scorers.program]\ncommand = [\"./none.sh\"]\n\n[scorers.file]\npython = \"none.py:score\"\n\n\
+                 [scorers.script]\nnode = \"none.mjs\"\n\n[scorers.unused]\ncommand = [\"no-such-program\"]\n";
+    let shown = project(&server, suite, &dataset).shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    for expected in [
+        "scorer `program` cannot be used: there is no program",
+        "scorer `file` cannot be used: there is no file",
+        "none.mjs`",
+        "probity.toml:",
+        "a scorer cannot be started, so nothing was run",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert!(!shown.contains("unused"), "nobody asks it: {shown}");
+    assert_eq!(server.seen().asked, 0);
+}
+
+#[test]
 fn a_transform_makes_what_is_checked() {
     let server = server("Answer: {\"city\": \"Paris\", \"n\": [1, 2]}");
     let parse = "JSON.parse(output.slice(output.indexOf('{')))";

@@ -14,7 +14,11 @@ use std::{
     time::Duration,
 };
 
-use probity_load::inputs::{self, Files, Inputs, Stamp};
+use probity_load::{
+    function::split_name,
+    inputs::{self, Files, Inputs, Stamp},
+    suite::{Start, Suite},
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch::Receiver;
 
@@ -72,13 +76,24 @@ pub(super) fn listing_inputs(
     outcome
 }
 
-/// The files among the words of commands are inputs, too: programs are written as well.
+/// Programs and functions are inputs, too.
 pub(super) fn note_programs(project: &Project) {
-    let suite = &project.suite;
-    let of_backends = suite.backends.iter().flat_map(|it| &it.command);
-    let of_runners = suite.runners.iter().flat_map(|it| &it.command);
-    let paths = of_backends.chain(of_runners).map(|word| suite.folder.join(word));
-    paths.filter(|path| path.is_file()).for_each(|path| inputs::note(&path));
+    let Suite { backends, runners, scorers, folder, .. } = &project.suite;
+    inputs::note_files(folder, backends.iter().flat_map(|it| &it.command));
+    inputs::note_files(folder, runners.iter().flat_map(|it| &it.command));
+    for scorer in scorers {
+        match &scorer.start {
+            Start::Command(words) => inputs::note_files(folder, words),
+            Start::Python(named) | Start::Node(named) => inputs::note(&file_of(named, folder)),
+        }
+    }
+    let functions = backends.iter().filter(|it| it.kind.is_function());
+    let files = functions.filter_map(|it| it.file.as_deref());
+    files.for_each(|named| inputs::note(&file_of(named, folder)));
+}
+
+fn file_of(named: &str, folder: &Path) -> PathBuf {
+    folder.join(split_name(named).0)
 }
 
 /// The command line of one run.
