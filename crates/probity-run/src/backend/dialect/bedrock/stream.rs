@@ -28,6 +28,7 @@ struct Pieces {
     blocks: BTreeMap<u64, PartialBlock>,
     stop_reason: Option<String>,
     usage: Option<TokenUsage>,
+    is_done: bool,
 }
 
 #[derive(Default)]
@@ -136,7 +137,7 @@ impl Assembly for Pieces {
             // It comes last, with the counts of tokens.
             "metadata" => {
                 let Metadata { usage } = read(event)?;
-                self.usage = usage;
+                (self.usage, self.is_done) = (usage, true);
                 Ok(Heard::End)
             }
             // Beginnings, ends of blocks, and what there may be one day.
@@ -145,8 +146,8 @@ impl Assembly for Pieces {
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, Undecoded> {
-        let Self { blocks, stop_reason, usage } = *self;
-        if stop_reason.is_none() || usage.is_none() {
+        let Self { blocks, stop_reason, usage, is_done } = *self;
+        if !is_done {
             return Err(Undecoded::Cut);
         }
         let content = blocks.into_values().map(whole).collect();
