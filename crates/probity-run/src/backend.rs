@@ -254,7 +254,9 @@ impl Backend {
     /// Whether it is known to keep to a JSON Schema that is sent along, whatever the model.
     pub fn keeps_to_schemas(&self) -> bool {
         let local = [BackendKind::Ollama, BackendKind::Vllm, BackendKind::Llamacpp];
-        let kinds = [&local[..], &[BackendKind::OpenaiResponses, BackendKind::Gemini]].concat();
+        let kinds =
+            [&local[..], &[BackendKind::OpenaiResponses, BackendKind::Gemini, BackendKind::Vertex]]
+                .concat();
         matches!(self.wire, Wire::Http(_)) && self.kind.is_some_and(|it| kinds.contains(&it))
     }
 

@@ -29,7 +29,7 @@ use crate::{
     answer::{Answer, Fault, Reply, Text, Trouble},
     bedrock,
     body::{AnswerBody, Content},
-    embeddings, fault,
+    embeddings, fault, gemini,
     question::{self, Complaint, Question},
     reply::{self, json_response},
     route::{Dialect, Endpoint, route},
@@ -174,6 +174,7 @@ async fn respond(
         Endpoint::Generate
         | Endpoint::Embed
         | Endpoint::Models
+        | Endpoint::PublisherModels
         | Endpoint::Version
         | Endpoint::WrongMethod
         | Endpoint::Unknown => {}
@@ -196,6 +197,10 @@ async fn respond(
             Ok(()) => ("listed", reply::models(dialect, &shared.script.models)),
             Err(complaint) => ("invalid", fault::refuse(dialect, &complaint)),
         }),
+        Endpoint::PublisherModels => {
+            let list = gemini::publisher_models(&shared.script.models).to_string();
+            Err(("listed", json_response(200, list.into_bytes())))
+        }
         Endpoint::Version => Err(("listed", reply::version())),
         Endpoint::WrongMethod => Err(("invalid", fault::wrong_method(dialect, &head.method, path))),
         Endpoint::Unknown | Endpoint::Seen | Endpoint::Reset => {

@@ -64,6 +64,10 @@ backend_kinds! {
     Anthropic => "anthropic", Server, Some("model");
     /// Google's Gemini.
     Gemini => "gemini", Server, Some("model");
+    /// Gemini at Vertex AI.
+    Vertex => "vertex", Server, Some("model");
+    /// Anthropic's messages at Vertex AI.
+    VertexAnthropic => "vertex-anthropic", Server, Some("model");
     /// Amazon Bedrock's `Converse`.
     Bedrock => "bedrock", Server, Some("model");
     /// Ollama's own interface.
@@ -149,7 +153,14 @@ impl BackendKind {
     /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
     pub const fn embeds(self) -> bool {
         matches!(self.way(), Way::Server)
-            && !matches!(self, Self::Anthropic | Self::Gemini | Self::Bedrock)
+            && !matches!(
+                self,
+                Self::Anthropic
+                    | Self::Gemini
+                    | Self::Vertex
+                    | Self::VertexAnthropic
+                    | Self::Bedrock
+            )
     }
 }
 
@@ -441,7 +452,8 @@ fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Finding
 
 /// The field of a suite that says what a key of a body says.
 fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
-    let has_seed = !matches!(config.kind, BackendKind::Anthropic | BackendKind::Bedrock);
+    let seedless = [BackendKind::Anthropic, BackendKind::VertexAnthropic, BackendKind::Bedrock];
+    let has_seed = !seedless.contains(&config.kind);
     let (field, is_taken) = match key {
         "model" => ("model", true),
         "temperature" => ("temperature", true),

@@ -11,6 +11,7 @@ mod gemini;
 mod ollama;
 mod openai;
 mod responses;
+mod vertex;
 
 use std::borrow::Cow;
 
@@ -148,8 +149,8 @@ pub(super) struct Service {
     pub(super) base_url: &'static str,
     /// The variables that may say where else it is, the usual one first.
     pub(super) base_variables: &'static [&'static str],
-    /// What a value of such a variable stands for.
-    pub(super) address: fn(&str) -> String,
+    /// The address that the values of these variables stand for.
+    pub(super) address: fn(&[Option<String>]) -> Option<String>,
     /// The variables that may hold its key, the usual one first.
     pub(super) key_variables: &'static [&'static str],
     /// How requests are signed, if there is no key.
@@ -194,6 +195,17 @@ const COMPATIBLE: Service = Service {
     prices: "",
     reports_cost: false,
     stream_usage: true,
+};
+
+/// What the services of Vertex AI have in common.
+const VERTEX: Service = Service {
+    embeddings: None,
+    base_variables: &["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"],
+    address: vertex::address,
+    key_variables: &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"],
+    hosts: &["aiplatform.googleapis.com", "*-aiplatform.googleapis.com"],
+    prices: "vertex",
+    ..COMPATIBLE
 };
 
 /// Every service, by its kind.
@@ -252,12 +264,19 @@ const SERVICES: &[Service] = &[
         prices: "gemini",
         ..COMPATIBLE
     },
+    Service { kind: BackendKind::Vertex, dialect: &vertex::GEMINI, ..VERTEX },
+    Service {
+        kind: BackendKind::VertexAnthropic,
+        dialect: &vertex::ANTHROPIC,
+        seed: None,
+        ..VERTEX
+    },
     Service {
         kind: BackendKind::Bedrock,
         dialect: &bedrock::SPEC,
         embeddings: None,
         base_variables: &["AWS_REGION", "AWS_DEFAULT_REGION"],
-        address: bedrock::address,
+        address: |stated| first(stated).map(bedrock::address),
         key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
         aws: Some(AwsService { name: "bedrock", region: bedrock::region }),
         hosts: &["bedrock-runtime.*.amazonaws.com", "bedrock-runtime-fips.*.amazonaws.com"],
@@ -271,7 +290,7 @@ const SERVICES: &[Service] = &[
         embeddings: Some(&embeddings::OLLAMA),
         base_url: "http://127.0.0.1:11434",
         base_variables: &["OLLAMA_HOST"],
-        address: ollama::address,
+        address: |stated| first(stated).map(ollama::address),
         ..COMPATIBLE
     },
     Service { kind: BackendKind::Vllm, base_url: "http://127.0.0.1:8000/v1", ..COMPATIBLE },
@@ -407,11 +426,17 @@ fn without_tail<'a>(base: &'a str, tail: &str) -> &'a str {
 }
 
 /// An address as people put it into variables, with or without a scheme.
-fn with_scheme(value: &str) -> String {
-    match value.contains("://") {
+fn with_scheme(stated: &[Option<String>]) -> Option<String> {
+    let value = first(stated)?;
+    Some(match value.contains("://") {
         true => value.to_owned(),
         false => format!("http://{value}"),
-    }
+    })
+}
+
+/// The first value that is stated.
+fn first(stated: &[Option<String>]) -> Option<&str> {
+    stated.iter().flatten().next().map(String::as_str)
 }
 
 /// The name of a model as it is.

@@ -189,7 +189,7 @@ impl Http {
         }
         let body = body.map_err(|error| self.broken_off(error, LARGEST_BODY))?;
         let list: Value = serde_json::from_slice(without_mark(&body)).unwrap_or_default();
-        let lists = ["data", "models", "modelSummaries"];
+        let lists = ["data", "models", "modelSummaries", "publisherModels"];
         let entries = lists.iter().find_map(|key| list.get(key)?.as_array());
         let Some(entries) = entries else {
             let text = String::from_utf8_lossy(&body);

@@ -400,12 +400,11 @@ impl BackendFactory<'_> {
     /// Where a server is: what the suite says, else the vendor's own variable, else the
     /// place where it usually is.
     fn base_url(&self, config: &BackendConfig, service: &Service) -> String {
-        let from_variable = || {
-            let values = service.base_variables.iter().filter_map(|name| self.variable(name));
-            let value = values.into_iter().find(|value| !value.is_empty())?;
-            Some((service.address)(&value))
+        let from_variables = || {
+            let value = |name: &&str| self.variable(name).filter(|value| !value.is_empty());
+            (service.address)(&service.base_variables.iter().map(value).collect::<Vec<_>>())
         };
-        let given = config.base_url.clone().or_else(from_variable);
+        let given = config.base_url.clone().or_else(from_variables);
         given.unwrap_or_else(|| service.base_url.to_owned())
     }
 

@@ -29,8 +29,9 @@ impl Spoken {
 /// A suite of one case at a server of a kind.
 pub(crate) fn project(spoken: Spoken, server: &FakeServer) -> Project {
     let Spoken { kind, more } = spoken;
+    let path = if kind.starts_with("vertex") { "/v1/projects/p/locations/l" } else { "" };
     let suite = format!(
-        "[backends.b]\nkind = \"{kind}\"\nbase_url = \"{}\"\nmodel = \"m-1\"\nmax_tokens = 9\n\
+        "[backends.b]\nkind = \"{kind}\"\nbase_url = \"{}{path}\"\nmodel = \"m-1\"\nmax_tokens = 9\n\
          temperature = 0.5\napi_key_env = \"A_KEY\"\n{more}\n\
          [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\nsystem = \"be brief\"\n\
          [retry]\nbackoff_base = 0.01\n",
@@ -105,6 +106,13 @@ pub(crate) fn check_doctor(kind: Spoken) {
     }
 }
 
+/// What `doctor` says of a server whose list has other names than the model's.
+fn check_doctor_of_any(kind: Spoken) {
+    let server = FakeServer::start(Script::default());
+    let ran = project(kind, &server).run(&["doctor"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
 #[test]
 fn gemini() {
     let server = FakeServer::start(Script::default());
@@ -121,6 +129,44 @@ fn gemini() {
     assert_eq!(body, expected);
     check_common(Spoken::plain("gemini"));
     check_doctor(Spoken::plain("gemini"));
+}
+
+#[test]
+fn vertex() {
+    for (kind, tail) in [
+        ("vertex", "google/models/m-1:generateContent"),
+        ("vertex-anthropic", "anthropic/models/m-1:rawPredict"),
+    ] {
+        let server = FakeServer::start(Script::default());
+        run(&project(Spoken::plain(kind), &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+        let (received, body) = sent(&server);
+        let home = "/v1/projects/p/locations/l/publishers";
+        assert_eq!(received.path, format!("{home}/{tail}"));
+        assert_eq!(received.headers["authorization"], format!("Bearer {KEY}"));
+        assert!(body.get("model").is_none(), "{body}");
+        let version = body.get("anthropic_version").and_then(Value::as_str);
+        assert_eq!(version, (kind != "vertex").then_some("vertex-2023-10-16"));
+        check_doctor_of_any(Spoken::plain(kind));
+    }
+    check_common(Spoken::plain("vertex"));
+    check_common(Spoken::plain("vertex-anthropic"));
+}
+
+#[test]
+fn where_a_project_is_comes_from_its_variables() {
+    let suite = "[backends.b]\nkind = \"vertex\"\nmodel = \"m\"\n\
+                 [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n";
+    for (variables, expected) in [
+        ("", "needs a `base_url`, or the variable `GOOGLE_CLOUD_PROJECT`"),
+        ("GOOGLE_CLOUD_PROJECT=p\n", "a key in the variable `GOOGLE_OAUTH_ACCESS_TOKEN`"),
+    ] {
+        let project = Project::new()
+            .file("cases.jsonl", dataset(1))
+            .file(".env", variables)
+            .file("probity.toml", suite);
+        let shown = project.shown(&["run"]);
+        assert!(shown.starts_with("exit 2") && shown.contains(expected), "{shown}");
+    }
 }
 
 #[test]
@@ -156,6 +202,5 @@ fn azure() {
         outcome(Spoken::plain("azure"), Answer::fault(Trouble::AzureContentFilter));
     assert_eq!((class.as_str(), error.as_deref()), ("refusal", Some("content_filter")));
     // It lists models and not deployments, so that any list will do.
-    let ran = project(Spoken::plain("azure"), &server).run(&["doctor"]);
-    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+    check_doctor_of_any(Spoken::plain("azure"));
 }
