@@ -5,12 +5,13 @@ use libfuzzer_sys::fuzz_target;
 use probity_load::suite::BackendKind;
 use probity_run::backend::streamed;
 
-const KINDS: [BackendKind; 5] = [
+const KINDS: [BackendKind; 6] = [
     BackendKind::Openai,
     BackendKind::OpenaiResponses,
     BackendKind::Anthropic,
     BackendKind::Gemini,
     BackendKind::Ollama,
+    BackendKind::Bedrock,
 ];
 
 // The first byte is the kind, the second where the stream is cut in two.

@@ -9,6 +9,7 @@ mod address;
 mod custom;
 mod dialect;
 mod language;
+mod sigv4;
 mod silence;
 mod stream;
 

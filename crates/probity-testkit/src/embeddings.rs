@@ -33,9 +33,11 @@ pub(crate) fn read(
     let model = model.ok_or_else(|| {
         Complaint::plain(match dialect {
             Dialect::Ollama => "model is required",
-            Dialect::OpenAi | Dialect::Responses | Dialect::Anthropic | Dialect::Gemini => {
-                "you must provide a model parameter"
-            }
+            Dialect::OpenAi
+            | Dialect::Responses
+            | Dialect::Anthropic
+            | Dialect::Gemini
+            | Dialect::Bedrock => "you must provide a model parameter",
         })
     })?;
     let text = match request.input.as_array().map(Vec::as_slice) {
@@ -72,7 +74,11 @@ pub(crate) fn answer(question: &Question, reply: &Reply) -> Vec<u8> {
             "model": model, "embeddings": [vector], "total_duration": 14_143_917,
             "load_duration": 1_019_500, "prompt_eval_count": tokens,
         }),
-        Dialect::OpenAi | Dialect::Responses | Dialect::Anthropic | Dialect::Gemini => json!({
+        Dialect::OpenAi
+        | Dialect::Responses
+        | Dialect::Anthropic
+        | Dialect::Gemini
+        | Dialect::Bedrock => json!({
             "object": "list",
             "data": [{ "object": "embedding", "index": 0, "embedding": vector }],
             "model": model,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Fault, RetryAfter, Trouble},
-    gemini,
+    bedrock, gemini,
     question::{Complaint, Question},
     reply::json_response,
     route::Dialect,
@@ -33,6 +33,7 @@ pub(crate) fn respond(fault: &Fault, question: &Question) -> Response<Bytes> {
         Dialect::Anthropic => anthropic(*trouble, &question.model),
         Dialect::Ollama => ollama(*trouble, &question.model),
         Dialect::Gemini => gemini::fault(fault, &question.model),
+        Dialect::Bedrock => bedrock::fault(fault),
     };
     if *echo_key && !contains(response.body(), key) {
         append_to_message(&mut response, &format!(" (the key was {key})"));
@@ -61,6 +62,7 @@ pub(crate) fn refuse(dialect: Dialect, complaint: &Complaint) -> Response<Bytes>
         Dialect::Anthropic => anthropic_error(400, "invalid_request_error", message),
         Dialect::Ollama => ollama_error(400, message),
         Dialect::Gemini => gemini::error(400, "INVALID_ARGUMENT", message),
+        Dialect::Bedrock => bedrock::refuse(complaint),
     }
 }
 
@@ -74,6 +76,7 @@ pub(crate) fn unknown_path(dialect: Dialect, method: &Method, path: &str) -> Res
         Dialect::Anthropic => anthropic_error(404, "not_found_error", "Not found"),
         Dialect::Ollama => text(404, "404 page not found"),
         Dialect::Gemini => gemini::error(404, "NOT_FOUND", "Requested entity was not found."),
+        Dialect::Bedrock => bedrock::error(404, "UnknownOperationException", "Unknown operation."),
     }
 }
 
@@ -90,6 +93,7 @@ pub(crate) fn wrong_method(dialect: Dialect, method: &Method, path: &str) -> Res
         Dialect::Anthropic => anthropic_error(405, "invalid_request_error", "Method Not Allowed"),
         Dialect::Ollama => text(405, "405 method not allowed"),
         Dialect::Gemini => gemini::error(405, "UNIMPLEMENTED", "Method not allowed"),
+        Dialect::Bedrock => bedrock::error(405, "UnknownOperationException", "Unknown operation."),
     }
 }
 
@@ -387,7 +391,7 @@ fn retry_headers(dialect: Dialect, retry: RetryAfter) -> Vec<(&'static str, Stri
                 Dialect::Anthropic => {
                     ("anthropic-ratelimit-requests-reset", from_now(after).to_string())
                 }
-                Dialect::Ollama | Dialect::Gemini => {
+                Dialect::Ollama | Dialect::Gemini | Dialect::Bedrock => {
                     ("ratelimit-reset", after.as_millis().div_ceil(1000).to_string())
                 }
             });
@@ -404,7 +408,9 @@ fn remaining(dialect: Dialect) -> Vec<(&'static str, String)> {
         Dialect::Anthropic => {
             ("anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining", 50)
         }
-        Dialect::Ollama | Dialect::Gemini => ("ratelimit-limit", "ratelimit-remaining", 50),
+        Dialect::Ollama | Dialect::Gemini | Dialect::Bedrock => {
+            ("ratelimit-limit", "ratelimit-remaining", 50)
+        }
     };
     vec![(limit, most.to_string()), (remaining, "0".to_owned())]
 }

@@ -123,6 +123,12 @@ pub(crate) fn models(names: &[String]) -> Value {
     json!({ "models": names.iter().map(each).collect::<Vec<_>>() })
 }
 
+/// The same as Vertex AI lists them.
+pub(crate) fn publisher_models(names: &[String]) -> Value {
+    let each = |name: &String| json!({ "name": format!("publishers/google/models/{name}"), "versionId": "001" });
+    json!({ "publisherModels": names.iter().map(each).collect::<Vec<_>>() })
+}
+
 pub(crate) fn fault(fault: &Fault, model: &str) -> Response<Bytes> {
     match fault.trouble {
         Trouble::BadRequest | Trouble::ContentPolicy | Trouble::AzureContentFilter => error(

@@ -19,11 +19,13 @@
 //! ```
 //!
 //! Which API it speaks follows from the path: `OpenAI` (`/v1/chat/completions`),
-//! `OpenAI`'s responses (`/v1/responses`), Anthropic (`/v1/messages`), Ollama (`/api/chat`) or Gemini (`:generateContent`).
+//! `OpenAI`'s responses (`/v1/responses`), Anthropic (`/v1/messages`), Ollama (`/api/chat`), Gemini (`:generateContent`)
+//! or Bedrock (`/model/MODEL/converse`), whose signatures it checks.
 //! It makes embeddings as `OpenAI` (`/v1/embeddings`) and Ollama (`/api/embed`) do. Nothing it answers depends on the
 //! clock, except times to retry at.
 
 mod answer;
+mod bedrock;
 mod body;
 mod embeddings;
 mod fault;
@@ -35,6 +37,7 @@ mod route;
 mod script;
 mod seen;
 mod server;
+mod sigv4;
 mod state;
 mod stream;
 mod wire;
@@ -44,3 +47,4 @@ pub use route::Dialect;
 pub use script::{Latency, Limits, Rate, Record, Rule, Script, When};
 pub use seen::{Received, Seen};
 pub use server::FakeServer;
+pub use sigv4::{AWS_ACCESS_KEY, AWS_SECRET_KEY};

@@ -4,7 +4,10 @@ use hyper::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{gemini, responses, route::Dialect};
+use crate::{
+    bedrock, gemini, responses,
+    route::{Dialect, is_raw_predict},
+};
 
 /// What is asked, whatever the dialect.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,10 +51,12 @@ pub(crate) fn read(
 ) -> Result<Question, Complaint> {
     match dialect {
         Dialect::OpenAi => read_openai(headers, body),
+        Dialect::Anthropic if is_raw_predict(path) => read_vertex(headers, path, body),
         Dialect::Anthropic => read_anthropic(headers, body),
         Dialect::Ollama => read_ollama(headers, body),
         Dialect::Responses => responses::read(headers, body),
         Dialect::Gemini => gemini::read(headers, path, body),
+        Dialect::Bedrock => bedrock::read(headers, path, body),
     }
 }
 
@@ -62,6 +67,8 @@ struct Request {
     messages: Option<Vec<Message>>,
     #[serde(default)]
     max_tokens: Value,
+    #[serde(default)]
+    anthropic_version: Value,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
 }
@@ -145,6 +152,30 @@ fn read_openai(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> 
     let stream_usage = request.stream_options.is_some_and(|it| it.include_usage);
     let question = Question::new(Dialect::OpenAi, model, &messages, headers);
     Ok(Question { stream, stream_usage, ..question })
+}
+
+/// Anthropic's messages at Vertex AI: the model stands in the path, the version in the body.
+fn read_vertex(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Question, Complaint> {
+    let request: Request = serde_json::from_slice(body).map_err(|error| {
+        Complaint::plain(&format!("The request body is not valid JSON: {error}"))
+    })?;
+    if !request.model.is_null() {
+        return Err(Complaint::plain("model: Extra inputs are not permitted"));
+    }
+    if request.anthropic_version != "vertex-2023-10-16" {
+        return Err(Complaint::plain("anthropic_version: Field required"));
+    }
+    let model = path.rsplit('/').next().and_then(|it| it.split(':').next()).unwrap_or_default();
+    let stream = request.stream == Some(true);
+    if stream != path.ends_with(":streamRawPredict") {
+        return Err(Complaint::plain("stream: the path says something else"));
+    }
+    let messages = request.messages.unwrap_or_default();
+    if messages.is_empty() || request.max_tokens.is_null() {
+        return Err(Complaint::plain("messages, max_tokens: Field required"));
+    }
+    let model = model.to_owned();
+    Ok(Question { stream, ..Question::new(Dialect::Anthropic, model, &messages, headers) })
 }
 
 fn read_anthropic(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complaint> {

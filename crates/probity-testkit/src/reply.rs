@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Call, Finish, Reply},
-    embeddings, gemini,
+    bedrock, embeddings, gemini,
     question::Question,
     responses,
     route::Dialect,
@@ -34,6 +34,7 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
         Dialect::Ollama => (ollama(&said, reply), "x-request-id"),
         Dialect::Responses => (responses::answer(&said, reply), "x-request-id"),
         Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
+        Dialect::Bedrock => (bedrock::answer(&said, reply), "x-amzn-requestid"),
     };
     let body = if question.embeds { embeddings::answer(question, reply) } else { body };
     let body = if question.stream { stream::body(question, &body) } else { body };
@@ -63,6 +64,7 @@ pub(crate) fn models(dialect: Dialect, models: &[String]) -> Response<Bytes> {
             "last_id": models.last(),
         }),
         Dialect::Gemini => gemini::models(models),
+        Dialect::Bedrock => bedrock::models(models),
         Dialect::Ollama => json!({ "models": each(|name| json!({
             "name": name, "model": name, "modified_at": CREATED_AT, "size": 98_362_432,
             "digest": "9077fe9d2ae1a4a41a868836b56b8163731a8fe16621397028c2c76f838c6907",

@@ -2,7 +2,7 @@
 
 use hyper::{HeaderMap, Method};
 
-use crate::gemini;
+use crate::{bedrock, gemini};
 
 /// An API's way to write requests, answers and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Dialect {
     Ollama,
     /// `POST /v1beta/models/MODEL:generateContent`.
     Gemini,
+    /// `POST /model/MODEL/converse`.
+    Bedrock,
 }
 
 /// Where a request goes.
@@ -28,6 +30,8 @@ pub(crate) enum Endpoint {
     Embed,
     /// It wants the list of models.
     Models,
+    /// It wants the list of a publisher's models, as Vertex AI writes it.
+    PublisherModels,
     /// It wants Ollama's version.
     Version,
     /// The path is known, the method is not.
@@ -52,12 +56,18 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/api/embed" => (Dialect::Ollama, Method::POST, Endpoint::Embed),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
         "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),
+        "/foundation-models" => (Dialect::Bedrock, Method::GET, Endpoint::Models),
+        "/v1beta1/publishers/google/models" | "/v1beta1/publishers/anthropic/models" => {
+            (Dialect::Gemini, Method::GET, Endpoint::PublisherModels)
+        }
         "/openai/models" => (Dialect::OpenAi, Method::GET, Endpoint::Models),
         _ if is_deployment(path, "/chat/completions") => {
             (Dialect::OpenAi, Method::POST, Endpoint::Generate)
         }
         _ if is_deployment(path, "/embeddings") => (Dialect::OpenAi, Method::POST, Endpoint::Embed),
         _ if gemini::is_generate(path) => (Dialect::Gemini, Method::POST, Endpoint::Generate),
+        _ if is_raw_predict(path) => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
+        _ if bedrock::is_converse(path) => (Dialect::Bedrock, Method::POST, Endpoint::Generate),
         "/api/tags" => (Dialect::Ollama, Method::GET, Endpoint::Models),
         "/api/version" => (Dialect::Ollama, Method::GET, Endpoint::Version),
         "/__seen" => (Dialect::OpenAi, Method::GET, Endpoint::Seen),
@@ -71,6 +81,12 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
 /// Whether a path is that of a deployment at Azure, and ends like this.
 fn is_deployment(path: &str, tail: &str) -> bool {
     path.starts_with("/openai/deployments/") && path.ends_with(tail)
+}
+
+/// Whether a path is that of a model of Anthropic at Vertex AI.
+pub(crate) fn is_raw_predict(path: &str) -> bool {
+    path.contains("/publishers/anthropic/models/")
+        && (path.ends_with(":rawPredict") || path.ends_with(":streamRawPredict"))
 }
 
 fn by_header(headers: &HeaderMap) -> Dialect {

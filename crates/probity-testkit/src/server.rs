@@ -10,7 +10,10 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::{Request, Response, body::Incoming, header::HeaderValue, service::service_fn};
+use hyper::{
+    Request, Response, body::Incoming, header::HeaderValue, http::request::Parts,
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -24,11 +27,12 @@ use tokio::{
 
 use crate::{
     answer::{Answer, Fault, Reply, Text, Trouble},
+    bedrock,
     body::{AnswerBody, Content},
-    embeddings, fault,
-    question::{self, Question},
+    embeddings, fault, gemini,
+    question::{self, Complaint, Question},
     reply::{self, json_response},
-    route::{Endpoint, route},
+    route::{Dialect, Endpoint, route},
     script::Script,
     seen::{Received, Seen},
     state::{Decision, Shared, Ticket},
@@ -170,6 +174,7 @@ async fn respond(
         Endpoint::Generate
         | Endpoint::Embed
         | Endpoint::Models
+        | Endpoint::PublisherModels
         | Endpoint::Version
         | Endpoint::WrongMethod
         | Endpoint::Unknown => {}
@@ -188,7 +193,14 @@ async fn respond(
             embeddings::read(dialect, &head.headers, &body)
                 .map_err(|complaint| ("invalid", fault::refuse(dialect, &complaint)))
         }
-        Endpoint::Models => Err(("listed", reply::models(dialect, &shared.script.models))),
+        Endpoint::Models => Err(match listing(dialect, &head, path) {
+            Ok(()) => ("listed", reply::models(dialect, &shared.script.models)),
+            Err(complaint) => ("invalid", fault::refuse(dialect, &complaint)),
+        }),
+        Endpoint::PublisherModels => {
+            let list = gemini::publisher_models(&shared.script.models).to_string();
+            Err(("listed", json_response(200, list.into_bytes())))
+        }
         Endpoint::Version => Err(("listed", reply::version())),
         Endpoint::WrongMethod => Err(("invalid", fault::wrong_method(dialect, &head.method, path))),
         Endpoint::Unknown | Endpoint::Seen | Endpoint::Reset => {
@@ -207,6 +219,18 @@ async fn respond(
             shared.outcome(outcome);
             Ok(whole(response, Some(ticket)))
         }
+    }
+}
+
+/// Whether the models may be listed.
+fn listing(dialect: Dialect, head: &Parts, path: &str) -> Result<(), Complaint> {
+    match dialect {
+        Dialect::Bedrock => bedrock::authorize(&head.headers, head.method.as_str(), path, &[]),
+        Dialect::OpenAi
+        | Dialect::Responses
+        | Dialect::Anthropic
+        | Dialect::Ollama
+        | Dialect::Gemini => Ok(()),
     }
 }
 

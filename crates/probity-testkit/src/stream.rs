@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::{question::Question, route::Dialect};
+use crate::{bedrock, question::Question, route::Dialect};
 
 /// The type of a stream's content.
 pub(crate) const fn content_type(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Ollama => "application/x-ndjson",
+        Dialect::Bedrock => "application/vnd.amazon.eventstream",
         Dialect::OpenAi | Dialect::Responses | Dialect::Anthropic | Dialect::Gemini => {
             "text/event-stream"
         }
@@ -23,6 +24,7 @@ pub(crate) fn body(question: &Question, whole: &[u8]) -> Vec<u8> {
         Dialect::Anthropic => anthropic(whole),
         Dialect::Gemini => gemini(whole),
         Dialect::Ollama => ollama(whole),
+        Dialect::Bedrock => return bedrock::stream(&whole, pieces),
     };
     text.into_bytes()
 }

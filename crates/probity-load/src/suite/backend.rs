@@ -67,6 +67,12 @@ backend_kinds! {
     Anthropic => "anthropic", Server, Some("model");
     /// Google's Gemini.
     Gemini => "gemini", Server, Some("model");
+    /// Gemini at Vertex AI.
+    Vertex => "vertex", Server, Some("model");
+    /// Anthropic's messages at Vertex AI.
+    VertexAnthropic => "vertex-anthropic", Server, Some("model");
+    /// Amazon Bedrock's `Converse`.
+    Bedrock => "bedrock", Server, Some("model");
     /// Ollama's own interface.
     Ollama => "ollama", Server, Some("model");
     /// `openai`, where vLLM listens.
@@ -149,7 +155,15 @@ impl BackendKind {
 
     /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
     pub const fn embeds(self) -> bool {
-        matches!(self.way(), Way::Server) && !matches!(self, Self::Anthropic | Self::Gemini)
+        matches!(self.way(), Way::Server)
+            && !matches!(
+                self,
+                Self::Anthropic
+                    | Self::Gemini
+                    | Self::Vertex
+                    | Self::VertexAnthropic
+                    | Self::Bedrock
+            )
     }
 }
 
@@ -428,7 +442,8 @@ fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Finding
         return findings.error("wrong-type", &extra.span, message);
     }
     // Some dialects have these fields in an object of their own.
-    let inner = ["options", "generationConfig"].iter().find_map(|key| extra.get(key));
+    let inner =
+        ["options", "generationConfig", "inferenceConfig"].iter().find_map(|key| extra.get(key));
     for entry in extra.entries() {
         let key = entry.key.as_str();
         if ["messages", "contents", "input", "stream"].contains(&key) {
@@ -446,7 +461,8 @@ fn check_extra_body(config: &BackendConfig, extra: &Node, findings: &mut Finding
 
 /// The field of a suite that says what a key of a body says.
 fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
-    let has_seed = config.kind != BackendKind::Anthropic;
+    let seedless = [BackendKind::Anthropic, BackendKind::VertexAnthropic, BackendKind::Bedrock];
+    let has_seed = !seedless.contains(&config.kind);
     let (field, is_taken) = match key {
         "model" => ("model", true),
         "temperature" => ("temperature", true),
@@ -456,15 +472,16 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "stop" => ("stop", true),
         "logprobs" => ("logprobs", config.sampling.logprobs.is_some()),
         // Other names, which a server may need for want of the usual one.
-        "max_completion_tokens" | "num_predict" | "maxOutputTokens" | "max_output_tokens" => {
-            ("max_tokens", config.sampling.max_tokens.is_some())
-        }
+        "max_completion_tokens"
+        | "num_predict"
+        | "maxOutputTokens"
+        | "max_output_tokens"
+        | "maxTokens" => ("max_tokens", config.sampling.max_tokens.is_some()),
         "topP" => ("top_p", config.sampling.top_p.is_some()),
         "random_seed" => ("seed", config.sampling.seed.is_some()),
         "stop_sequences" | "stopSequences" => ("stop", !config.sampling.stop.is_empty()),
-        "response_format" | "format" | "responseMimeType" | "responseJsonSchema" => {
-            ("response_format", config.response_format.is_some())
-        }
+        "response_format" | "format" | "responseMimeType" | "responseJsonSchema"
+        | "outputConfig" => ("response_format", config.response_format.is_some()),
         _ => return None,
     };
     is_taken.then_some(field)

@@ -14,11 +14,14 @@ pub(super) fn parse(address: &str) -> Option<Url> {
 }
 
 /// Whether an address is one of a vendor's own: encrypted, on its usual port, and on exactly
-/// such a host. `*.` at the beginning of a host stands for one or more labels.
+/// such a host. `*.` at the beginning of a host stands for one or more labels, `.*.` for one.
 pub(super) fn is_official(url: &Url, hosts: &[&str]) -> bool {
     let Some(host) = url.host_str() else { return false };
-    let is_host = |known: &&str| match known.strip_prefix('*') {
-        Some(end) => host.len() > end.len() && host.ends_with(end),
+    let is_host = |known: &&str| match known.split_once('*') {
+        Some((start, end)) => {
+            let label = host.strip_prefix(start).and_then(|it| it.strip_suffix(end));
+            label.is_some_and(|it| !it.is_empty() && (start.is_empty() || !it.contains('.')))
+        }
         None => host == *known,
     };
     url.scheme() == "https" && url.port().is_none() && hosts.iter().any(is_host)
@@ -103,12 +106,13 @@ mod tests {
 
     #[test]
     fn only_the_vendors_own_host_is_the_vendor() {
-        let hosts = &["api.openai.com", "*.openai.azure.com"];
+        let hosts = &["api.openai.com", "*.openai.azure.com", "bedrock-runtime.*.amazonaws.com"];
         let check = |address: &str| is_official(&parse(address).expect(address), hosts);
         for address in [
             "https://api.openai.com/v1",
             "https://API.OpenAI.com:443/v1",
             "https://me.openai.azure.com",
+            "https://bedrock-runtime.us-east-1.amazonaws.com",
         ] {
             assert!(check(address), "{address}");
         }
@@ -122,6 +126,10 @@ mod tests {
             "https://xapi.openai.com/v1",
             "https://.openai.azure.com",
             "https://evilopenai.azure.com",
+            "https://bedrock-runtime..amazonaws.com",
+            "https://bedrock-runtime.x.execute-api.us-east-1.amazonaws.com",
+            "https://me.bedrock-runtime.us-east-1.amazonaws.com",
+            "https://bedrock-runtime.amazonaws.com",
         ] {
             assert!(!parse(address).is_some_and(|it| is_official(&it, hosts)), "{address}");
         }

@@ -5,11 +5,13 @@
 
 mod anthropic;
 mod azure;
+mod bedrock;
 mod embeddings;
 mod gemini;
 mod ollama;
 mod openai;
 mod responses;
+mod vertex;
 
 use std::borrow::Cow;
 
@@ -43,6 +45,8 @@ pub(super) struct DialectSpec {
     pub(super) models: fn(&str) -> String,
     /// The name of a model without what a server adds or leaves out.
     pub(super) bare_model: fn(&str) -> &str,
+    /// A header that says which error an answer has, if the body does not.
+    pub(super) error_header: Option<&'static str>,
     /// The longest reply where nothing is set, for those who want a number.
     pub(super) max_tokens: Option<u64>,
     /// The fields that are the same in every body, and the settings that have no place there.
@@ -150,14 +154,16 @@ pub(super) struct Service {
     pub(super) embeddings: Option<&'static DialectSpec>,
     /// Where it usually is; empty where each user has an address of their own.
     pub(super) base_url: &'static str,
-    /// The variable that says where else it is.
-    pub(super) base_variable: Option<&'static str>,
-    /// What a value of that variable stands for.
-    pub(super) address: fn(&str) -> String,
+    /// The variables that may say where else it is, the usual one first.
+    pub(super) base_variables: &'static [&'static str],
+    /// The address that the values of these variables stand for.
+    pub(super) address: fn(&[Option<String>]) -> Option<String>,
     /// The variables that may hold its key, the usual one first.
     pub(super) key_variables: &'static [&'static str],
+    /// How requests are signed, if there is no key.
+    pub(super) aws: Option<AwsService>,
     /// The hosts that are the vendor's own: only they get the key without being told so.
-    /// `*.` stands for one or more labels.
+    /// `*.` stands for one or more labels, `.*.` for one.
     pub(super) hosts: &'static [&'static str],
     /// What the vendor itself calls the longest reply.
     pub(super) limit: &'static str,
@@ -173,15 +179,25 @@ pub(super) struct Service {
     pub(super) keeps_schemas: bool,
 }
 
+/// A service of AWS, which takes signatures of version 4.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AwsService {
+    /// What signatures call it.
+    pub(super) name: &'static str,
+    /// The region that a host of AWS itself is in.
+    pub(super) region: fn(&str) -> Option<&str>,
+}
+
 /// What services have in common that speak OpenAI's chat completions.
 const COMPATIBLE: Service = Service {
     kind: BackendKind::Openai,
     dialect: &openai::SPEC,
     embeddings: Some(&embeddings::OPENAI),
     base_url: "",
-    base_variable: None,
+    base_variables: &[],
     address: with_scheme,
     key_variables: &[],
+    aws: None,
     hosts: &[],
     limit: "max_tokens",
     seed: Some("seed"),
@@ -191,11 +207,22 @@ const COMPATIBLE: Service = Service {
     keeps_schemas: false,
 };
 
+/// What the services of Vertex AI have in common.
+const VERTEX: Service = Service {
+    embeddings: None,
+    base_variables: &["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"],
+    address: vertex::address,
+    key_variables: &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"],
+    hosts: &["aiplatform.googleapis.com", "*-aiplatform.googleapis.com"],
+    prices: "vertex",
+    ..COMPATIBLE
+};
+
 /// Every service, by its kind.
 const SERVICES: &[Service] = &[
     Service {
         base_url: "https://api.openai.com/v1",
-        base_variable: Some("OPENAI_BASE_URL"),
+        base_variables: &["OPENAI_BASE_URL"],
         key_variables: &["OPENAI_API_KEY"],
         hosts: &["api.openai.com"],
         // Its newer models refuse the older name, and other servers ignore the newer one.
@@ -208,7 +235,7 @@ const SERVICES: &[Service] = &[
         keeps_schemas: true,
         dialect: &responses::SPEC,
         base_url: "https://api.openai.com/v1",
-        base_variable: Some("OPENAI_BASE_URL"),
+        base_variables: &["OPENAI_BASE_URL"],
         key_variables: &["OPENAI_API_KEY"],
         hosts: &["api.openai.com"],
         prices: "openai",
@@ -218,7 +245,7 @@ const SERVICES: &[Service] = &[
         kind: BackendKind::Azure,
         dialect: &azure::SPEC,
         embeddings: Some(&embeddings::AZURE),
-        base_variable: Some("AZURE_OPENAI_ENDPOINT"),
+        base_variables: &["AZURE_OPENAI_ENDPOINT"],
         key_variables: &["AZURE_OPENAI_API_KEY"],
         hosts: &["*.openai.azure.com", "*.cognitiveservices.azure.com"],
         limit: "max_completion_tokens",
@@ -230,7 +257,7 @@ const SERVICES: &[Service] = &[
         dialect: &anthropic::SPEC,
         embeddings: None,
         base_url: "https://api.anthropic.com",
-        base_variable: Some("ANTHROPIC_BASE_URL"),
+        base_variables: &["ANTHROPIC_BASE_URL"],
         key_variables: &["ANTHROPIC_API_KEY"],
         hosts: &["api.anthropic.com"],
         seed: None,
@@ -243,10 +270,30 @@ const SERVICES: &[Service] = &[
         dialect: &gemini::SPEC,
         embeddings: None,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
-        base_variable: Some("GOOGLE_GEMINI_BASE_URL"),
+        base_variables: &["GOOGLE_GEMINI_BASE_URL"],
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         hosts: &["generativelanguage.googleapis.com"],
         prices: "gemini",
+        ..COMPATIBLE
+    },
+    Service { kind: BackendKind::Vertex, dialect: &vertex::GEMINI, ..VERTEX },
+    Service {
+        kind: BackendKind::VertexAnthropic,
+        dialect: &vertex::ANTHROPIC,
+        seed: None,
+        ..VERTEX
+    },
+    Service {
+        kind: BackendKind::Bedrock,
+        dialect: &bedrock::SPEC,
+        embeddings: None,
+        base_variables: &["AWS_REGION", "AWS_DEFAULT_REGION"],
+        address: |stated| first(stated).map(bedrock::address),
+        key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
+        aws: Some(AwsService { name: "bedrock", region: bedrock::region }),
+        hosts: &["bedrock-runtime.*.amazonaws.com", "bedrock-runtime-fips.*.amazonaws.com"],
+        seed: None,
+        prices: "bedrock",
         ..COMPATIBLE
     },
     Service {
@@ -255,8 +302,8 @@ const SERVICES: &[Service] = &[
         dialect: &ollama::SPEC,
         embeddings: Some(&embeddings::OLLAMA),
         base_url: "http://127.0.0.1:11434",
-        base_variable: Some("OLLAMA_HOST"),
-        address: ollama::address,
+        base_variables: &["OLLAMA_HOST"],
+        address: |stated| first(stated).map(ollama::address),
         ..COMPATIBLE
     },
     Service {
@@ -402,11 +449,17 @@ fn without_tail<'a>(base: &'a str, tail: &str) -> &'a str {
 }
 
 /// An address as people put it into variables, with or without a scheme.
-fn with_scheme(value: &str) -> String {
-    match value.contains("://") {
+fn with_scheme(stated: &[Option<String>]) -> Option<String> {
+    let value = first(stated)?;
+    Some(match value.contains("://") {
         true => value.to_owned(),
         false => format!("http://{value}"),
-    }
+    })
+}
+
+/// The first value that is stated.
+fn first(stated: &[Option<String>]) -> Option<&str> {
+    stated.iter().flatten().next().map(String::as_str)
 }
 
 /// The name of a model as it is.

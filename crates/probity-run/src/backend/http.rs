@@ -34,6 +34,7 @@ use super::{
     address::{self, shown, shown_target},
     dialect::{StreamSpec, Undecoded},
     language::{Language, Outgoing, Spoken},
+    sigv4::{Signer, Unsigned},
     silence::{is_silent, silence},
     stream::{Listener, Misheard},
 };
@@ -51,6 +52,7 @@ pub struct Http {
     language: Language,
     kind: &'static str,
     headers: HeaderMap,
+    signer: Option<Signer>,
     redactor: Redactor,
     rules: &'static Rules,
     /// Whether the server did not take a JSON Schema.
@@ -66,6 +68,8 @@ pub(super) struct HttpConfig {
     pub(super) kind: &'static str,
     /// Keys and whatever else it wants.
     pub(super) headers: HeaderMap,
+    /// Who signs requests, if they are signed.
+    pub(super) signer: Option<Signer>,
     /// What must not be kept.
     pub(super) redactor: Redactor,
 }
@@ -119,10 +123,10 @@ fn builder() -> reqwest::ClientBuilder {
 impl Http {
     /// A server that is asked through a client.
     pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
-        let HttpConfig { language, kind, mut headers, redactor } = config;
+        let HttpConfig { language, kind, mut headers, signer, redactor } = config;
         headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
         let refuses_schemas = AtomicBool::new(false);
-        Self { client, language, kind, headers, redactor, rules, refuses_schemas }
+        Self { client, language, kind, headers, signer, redactor, rules, refuses_schemas }
     }
 
     /// Where it is.
@@ -180,7 +184,9 @@ impl Http {
     }
 
     async fn list_models(&self, spoken: &Spoken) -> Result<Vec<String>, CallError> {
-        let request = self.client.get(&spoken.models_url).headers(self.headers.clone());
+        let url = &spoken.models_url;
+        let headers = self.request_headers(&Method::GET, url, HeaderMap::new(), &[])?;
+        let request = self.client.get(url).headers(headers);
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         // Some servers list hundreds of models, each at length.
@@ -192,7 +198,8 @@ impl Http {
         }
         let body = body.map_err(|error| self.broken_off(error, LARGEST_BODY))?;
         let list: Value = serde_json::from_slice(without_mark(&body)).unwrap_or_default();
-        let entries = ["data", "models"].iter().find_map(|key| list.get(key)?.as_array());
+        let lists = ["data", "models", "modelSummaries", "publisherModels"];
+        let entries = lists.iter().find_map(|key| list.get(key)?.as_array());
         let Some(entries) = entries else {
             let text = String::from_utf8_lossy(&body);
             return Err(match list.get("error").is_some_and(|error| !error.is_null()) {
@@ -201,7 +208,8 @@ impl Http {
             });
         };
         let name = |entry: &Value| {
-            let name = ["id", "name", "model"].iter().find_map(|key| entry.get(key)?.as_str());
+            let names = ["id", "name", "model", "modelId"];
+            let name = names.iter().find_map(|key| entry.get(key)?.as_str());
             name.map(|name| self.redactor.clean(name).into_owned())
         };
         Ok(entries.iter().filter_map(name).collect())
@@ -255,8 +263,9 @@ impl Http {
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, Failed> {
         let Outgoing { method, url, headers, body } = self.language.outgoing(ask)?;
-        let request = self.client.request(method, &*url).headers(self.headers.clone());
-        let request = request.headers(headers);
+        let sent = body.as_deref().unwrap_or_default();
+        let headers = self.request_headers(&method, &url, headers, sent)?;
+        let request = self.client.request(method, &*url).headers(headers);
         let request = match body {
             Some(body) => request.body(body),
             None => request,
@@ -283,6 +292,27 @@ impl Http {
         let body = body.map_err(|error| self.broken_off(error, most))?;
         let decoded = self.language.decode(without_mark(&body), ask);
         self.answered(decoded, &response, &body)
+    }
+
+    /// The headers of a request: those of every request, its own, and its signature.
+    fn request_headers(
+        &self,
+        method: &Method,
+        url: &str,
+        own: HeaderMap,
+        body: &[u8],
+    ) -> Result<HeaderMap, CallError> {
+        let mut headers = self.headers.clone();
+        headers.extend(own);
+        if let (Some(signer), Some(url)) = (&self.signer, address::parse(url)) {
+            let request = Unsigned { method, url: &url, headers: &headers, body };
+            let now = Timestamp::from_millisecond(wall_ms()).unwrap_or_default();
+            let signed = signer.sign(&request, now).map_err(|error| {
+                CallError::new(ErrorKind::Auth, format!("the request cannot be signed: {error}"))
+            })?;
+            headers.extend(signed);
+        }
+        Ok(headers)
     }
 
     /// Reads a reply while it is written.
@@ -385,6 +415,10 @@ impl Http {
 
     /// The server answered, and the answer is an error.
     fn refused(&self, status: StatusCode, headers: &HeaderMap, text: &str) -> CallError {
+        let text = match self.language.error_kind(headers) {
+            Some(kind) => &with_kind(text, kind),
+            None => text,
+        };
         let verdict = with_headers(headers, |headers| {
             let input = ErrorInput {
                 backend: Some(self.kind),
@@ -496,6 +530,17 @@ fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
     None
 }
 
+/// The body of an error, with the kind of it that the headers name.
+fn with_kind(text: &str, kind: &str) -> String {
+    match serde_json::from_str::<serde_json::Map<String, Value>>(text) {
+        Ok(mut body) => {
+            body.insert("type".to_owned(), kind.into());
+            Value::Object(body).to_string()
+        }
+        Err(_) => format!("{kind}: {text}"),
+    }
+}
+
 /// The sentence in an error's body, or all of it.
 fn message_of(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
@@ -595,6 +640,8 @@ mod tests {
             (r#"{"detail":"Not Found"}"#, "Not Found"),
             (r#"{"response":"","error":"model not loaded"}"#, "model not loaded"),
             (r#"{"response":{"error":{"message":"no","code":"bad"}}}"#, "no (bad)"),
+            (&with_kind(r#"{"message":"slow down"}"#, "Throttling"), "slow down (Throttling)"),
+            (&with_kind("slow down", "Throttling"), "Throttling: slow down"),
             ("<html>Bad gateway</html>", "<html>Bad gateway</html>"),
             ("[1]", "[1]"),
         ];

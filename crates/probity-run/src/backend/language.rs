@@ -149,6 +149,16 @@ impl Language {
         }
     }
 
+    /// What the headers of an answer call the error in its body.
+    pub(super) fn error_kind<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+        let name = match self {
+            Self::Dialect(spoken) => spoken.settings.dialect.error_header?,
+            Self::Custom(_) => return None,
+        };
+        // An address may stand behind the name.
+        headers.get(name)?.to_str().ok()?.split(':').next()
+    }
+
     /// How replies are read while they are written, if they are.
     pub(super) fn stream(&self) -> Option<&'static StreamSpec> {
         match self {

@@ -1,5 +1,6 @@
 //! From the description of a backend to one that can be asked.
 
+mod aws;
 mod custom;
 
 use std::{
@@ -80,7 +81,7 @@ pub enum BackendError {
         header: String,
     },
     /// It has no usual address, and none is given.
-    #[error("backend `{backend}` needs a `base_url`, or an address in the variable `{variable}`")]
+    #[error("backend `{backend}` needs a `base_url`, or the variable `{variable}`")]
     NoUrl {
         /// The backend.
         backend: String,
@@ -90,6 +91,23 @@ pub enum BackendError {
     /// It is described by its address, and has none.
     #[error("backend `{backend}` needs a `url`")]
     NoAddress {
+        /// The backend.
+        backend: String,
+    },
+    /// Nothing is there that requests to AWS could be signed with.
+    #[error(
+        "backend `{backend}` needs a key in `{variable}`, or credentials in `AWS_ACCESS_KEY_ID` and \
+         `AWS_SECRET_ACCESS_KEY`"
+    )]
+    NoCredentials {
+        /// The backend.
+        backend: String,
+        /// The variable of the key.
+        variable: &'static str,
+    },
+    /// It is not known which region of AWS requests are signed for.
+    #[error("backend `{backend}` needs a region in the variable `AWS_REGION`")]
+    NoRegion {
         /// The backend.
         backend: String,
     },
@@ -126,9 +144,15 @@ impl BackendError {
             Self::NoKey { variable, .. } => {
                 Some(format!("export {variable}=..., or name another with `api_key_env`"))
             }
+            Self::NoCredentials { .. } => {
+                let hint =
+                    "`aws configure export-credentials --format env` prints those of a profile";
+                Some(hint.to_owned())
+            }
             Self::Program(_)
             | Self::NoUrl { .. }
             | Self::NoAddress { .. }
+            | Self::NoRegion { .. }
             | Self::NoFile { .. }
             | Self::BadHeaderName { .. }
             | Self::NoEmbeddings { .. } => None,
@@ -323,7 +347,8 @@ impl BackendFactory<'_> {
         let base_url = self.base_url(config, service);
         let model = config.model.as_deref().unwrap_or("");
         if base_url.is_empty() {
-            let (backend, variable) = (config.name.clone(), service.base_variable.unwrap_or(""));
+            let backend = config.name.clone();
+            let variable = service.base_variables.first().copied().unwrap_or_default();
             return Err(BackendError::NoUrl { backend, variable });
         }
         let (url, models_url) = dialect::addresses(dialect, &base_url, model);
@@ -336,7 +361,12 @@ impl BackendFactory<'_> {
         address::add_secrets(&parsed, &mut redactor);
         self.hide_proxies(&mut redactor);
         let is_official = address::is_official(&parsed, service.hosts);
-        let headers = self.headers(config, service, is_official, &mut redactor)?;
+        let signer = self.signer(config, service, (&parsed, is_official), &mut redactor)?;
+        let key = match signer {
+            Some(_) => None,
+            None => self.key(config, service, is_official)?,
+        };
+        let headers = self.headers(config, service, key, &mut redactor)?;
         let limit = if is_official { service.limit } else { "max_tokens" };
         let settings = BodySettings {
             dialect,
@@ -354,7 +384,7 @@ impl BackendFactory<'_> {
         let kind = config.kind.as_str();
         let url = if config.stream { (dialect.stream.endpoint)(&url) } else { url };
         let language = Language::Dialect(Box::new(Spoken { settings, fields, url, models_url }));
-        let http = HttpConfig { language, kind, headers, redactor };
+        let http = HttpConfig { language, kind, headers, signer, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let vendor = is_official.then_some(service.prices);
         let backend = self.backend(config, wire, vendor, not_applied);
@@ -378,11 +408,11 @@ impl BackendFactory<'_> {
     /// Where a server is: what the suite says, else the vendor's own variable, else the
     /// place where it usually is.
     fn base_url(&self, config: &BackendConfig, service: &Service) -> String {
-        let from_variable = || {
-            let value = self.variable(service.base_variable?).filter(|value| !value.is_empty())?;
-            Some((service.address)(&value))
+        let from_variables = || {
+            let value = |name: &&str| self.variable(name).filter(|value| !value.is_empty());
+            (service.address)(&service.base_variables.iter().map(value).collect::<Vec<_>>())
         };
-        let given = config.base_url.clone().or_else(from_variable);
+        let given = config.base_url.clone().or_else(from_variables);
         given.unwrap_or_else(|| service.base_url.to_owned())
     }
 
@@ -390,11 +420,11 @@ impl BackendFactory<'_> {
         &self,
         config: &BackendConfig,
         service: &Service,
-        is_official: bool,
+        key: Option<(String, String)>,
         redactor: &mut Redactor,
     ) -> Result<HeaderMap, BackendError> {
         let mut headers = HeaderMap::new();
-        if let Some((variable, key)) = self.key(config, service, is_official)? {
+        if let Some((variable, key)) = key {
             redactor.add_key(&key);
             let (name, text) = match service.dialect.key_header {
                 KeyHeader::Named(name) => (HeaderName::from_static(name), key.trim().to_owned()),
@@ -480,187 +510,4 @@ fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::LazyLock;
-
-    use probity_load::settings::Resolved;
-
-    use super::*;
-
-    static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
-
-    fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, String> {
-        let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let factory = BackendFactory {
-            client: &super::super::http::client().unwrap(),
-            variables: &variables,
-            settings: &Resolved::of([]).settings(),
-            rules: &RULES,
-            prices: &Prices::with(None).unwrap(),
-            folder: Path::new("."),
-        };
-        factory.open(config).map_err(|error| error.to_string())
-    }
-
-    fn config(kind: BackendKind) -> BackendConfig {
-        BackendConfig { model: Some("gpt-4o-mini".to_owned()), ..BackendConfig::new("b", kind) }
-    }
-
-    #[test]
-    fn a_server_without_an_address_cannot_be_opened() {
-        let error = open(&config(BackendKind::Http), &[]).unwrap_err();
-        assert_eq!(error, "backend `b` needs a `url`");
-    }
-
-    fn url(backend: &Backend) -> &str {
-        match &backend.wire {
-            Wire::Http(http) => http.url(),
-            Wire::Echo
-            | Wire::Program(_)
-            | Wire::Function(_)
-            | Wire::Replay(_)
-            | Wire::Scripted(_) => {
-                unreachable!("asked over HTTP")
-            }
-        }
-    }
-
-    #[test]
-    fn a_missing_key_is_named() {
-        let error = open(&config(BackendKind::Openai), &[]).unwrap_err();
-        assert_eq!(
-            error,
-            "backend `b` needs a key in the variable `OPENAI_API_KEY`, which is not set"
-        );
-    }
-
-    #[test]
-    fn a_server_of_ones_own_gets_no_key_and_has_no_list_price() {
-        let local = BackendConfig {
-            base_url: Some("http://127.0.0.1:1/v1".to_owned()),
-            ..config(BackendKind::Openai)
-        };
-        let backend = open(&local, &[("OPENAI_API_KEY", "sk-secret-key")]).unwrap();
-        assert_eq!(
-            (url(&backend), backend.price),
-            ("http://127.0.0.1:1/v1/chat/completions", None)
-        );
-        let vendor =
-            open(&config(BackendKind::Openai), &[("OPENAI_API_KEY", "sk-secret-key")]).unwrap();
-        assert_eq!(vendor.price.map(|price| price.input), Some(0.15));
-        assert!(!format!("{vendor:?}").contains("sk-secret-key"));
-    }
-
-    #[test]
-    fn a_key_goes_to_nobody_who_only_looks_like_the_vendor() {
-        for url in [
-            "http://127.0.0.1:1/proxy/https://api.openai.com/v1",
-            "http://127.0.0.1:1/v1?x=://api.openai.com",
-            "http://api.openai.com@127.0.0.1:1/v1",
-            "http://api.openai.com/v1",
-            "https://api.openai.com.example/v1",
-        ] {
-            let config =
-                BackendConfig { base_url: Some(url.to_owned()), ..config(BackendKind::Openai) };
-            // Whoever is to get the key cannot be asked without one.
-            let backend = open(&config, &[]).unwrap();
-            assert_eq!(backend.price, None, "{url}");
-        }
-    }
-
-    #[test]
-    fn every_service_wants_the_key_that_its_vendor_names() {
-        let services = [
-            (BackendKind::Anthropic, "ANTHROPIC_API_KEY"),
-            (BackendKind::Openrouter, "OPENROUTER_API_KEY"),
-            (BackendKind::Groq, "GROQ_API_KEY"),
-            (BackendKind::Mistral, "MISTRAL_API_KEY"),
-            (BackendKind::Deepseek, "DEEPSEEK_API_KEY"),
-            (BackendKind::Together, "TOGETHER_API_KEY"),
-            (BackendKind::Fireworks, "FIREWORKS_API_KEY"),
-            (BackendKind::Xai, "XAI_API_KEY"),
-            (BackendKind::Cerebras, "CEREBRAS_API_KEY"),
-            (BackendKind::Perplexity, "PERPLEXITY_API_KEY"),
-            (BackendKind::Nvidia, "NVIDIA_API_KEY"),
-            (BackendKind::GithubModels, "GITHUB_TOKEN"),
-        ];
-        for (kind, variable) in services {
-            let missing = open(&config(kind), &[]).unwrap_err();
-            assert!(missing.contains(&format!("`{variable}`")), "{missing}");
-            let opened = open(&config(kind), &[(variable, "sk-secret-key")]).unwrap();
-            assert!(url(&opened).starts_with("https://"), "{}", url(&opened));
-            assert!(!format!("{opened:?}").contains("sk-secret-key"));
-        }
-        let azure = open(&config(BackendKind::Azure), &[]).unwrap_err();
-        assert!(azure.contains("`AZURE_OPENAI_ENDPOINT`"), "{azure}");
-        let azure = [
-            ("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/"),
-            ("AZURE_OPENAI_API_KEY", "secret-key"),
-        ];
-        assert!(open(&config(BackendKind::Azure), &azure[..1]).is_err(), "it wants a key");
-        assert!(open(&config(BackendKind::Azure), &azure).is_ok());
-        let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
-        assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
-    }
-
-    #[test]
-    fn every_kind_that_embeds_has_a_dialect_for_it() {
-        for kind in BackendKind::ALL.into_iter().filter(|it| it.way() == Way::Server) {
-            assert_eq!(kind.embeds(), Service::of(kind).embeddings.is_some(), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn addresses_come_from_where_people_put_them() {
-        let at = |kind, variables: &[(&str, &str)]| {
-            url(&open(&config(kind), variables).unwrap()).to_owned()
-        };
-        assert_eq!(at(BackendKind::Ollama, &[]), "http://127.0.0.1:11434/api/chat");
-        assert_eq!(at(BackendKind::Ollama, &[("OLLAMA_HOST", "h:1")]), "http://h:1/api/chat");
-        let anywhere = at(BackendKind::Ollama, &[("OLLAMA_HOST", "0.0.0.0")]);
-        assert_eq!(anywhere, "http://127.0.0.1:11434/api/chat");
-        assert_eq!(at(BackendKind::Vllm, &[]), "http://127.0.0.1:8000/v1/chat/completions");
-        let bad = BackendConfig {
-            base_url: Some("ftp://u:p@h".to_owned()),
-            ..config(BackendKind::Openai)
-        };
-        let error = open(&bad, &[]).unwrap_err();
-        assert_eq!(error, "`ftp://[redacted]@h` of backend `b` is not the URL of a server");
-    }
-
-    #[test]
-    fn what_is_read_and_handed_over_makes_another_call() {
-        let program = BackendConfig {
-            command: vec!["cat".to_owned()],
-            env: vec!["MODE".to_owned()],
-            ..BackendConfig::new("b", BackendKind::Command)
-        };
-        let pointed = |pointer: &str| BackendConfig {
-            output: Some(Output::Json(pointer.to_owned())),
-            ..program.clone()
-        };
-        let lines =
-            BackendConfig { output: Some(Output::Jsonl("/a".to_owned())), ..program.clone() };
-        let server = BackendConfig {
-            base_url: Some("http://h/v1".to_owned()),
-            headers_env: [("x-beta".to_owned(), "BETA".to_owned())].into(),
-            ..config(BackendKind::Openai)
-        };
-        let of = |config: &BackendConfig, variables: &[(&str, &str)]| {
-            open(config, variables).unwrap().parameters
-        };
-        let all = [
-            of(&program, &[]),
-            of(&program, &[("MODE", "")]),
-            of(&program, &[("MODE", "fast-mode")]),
-            of(&pointed("/a"), &[]),
-            of(&pointed("/b"), &[]),
-            of(&lines, &[]),
-            of(&server, &[("BETA", "beta-one")]),
-            of(&server, &[("BETA", "beta-two")]),
-        ];
-        let different: std::collections::BTreeSet<_> = all.iter().collect();
-        assert_eq!(different.len(), all.len(), "{all:#?}");
-        assert!(all.iter().all(|it| !it.contains("beta-") && !it.contains("fast")), "{all:#?}");
-    }
-}
+mod tests;

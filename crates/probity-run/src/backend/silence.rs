@@ -20,6 +20,7 @@ const SPEECHLESS: &[&str] = &[
     "max_tokens",
     "max_output_tokens",
     "length",
+    "context_window_exceeded",
     "tool_use",
     "tool_calls",
     "function_call",

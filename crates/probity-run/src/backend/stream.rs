@@ -3,11 +3,17 @@
 //! Bytes come in pieces of any size: a character, a line break or an event may be cut in two.
 //! Nothing here is bounded by itself, so whoever hands over bytes counts them.
 
+mod binary;
+
 use std::collections::VecDeque;
 
 use probity_core::reply::Reply;
 
+use self::binary::BinaryFrames;
 use super::dialect::{Assembly, Heard, StreamSpec, Undecoded};
+
+#[cfg(test)]
+pub(super) use binary::frame;
 
 /// How events are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +22,8 @@ pub(super) enum Framing {
     Events,
     /// One event a line.
     Lines,
+    /// Frames of AWS.
+    Binary,
 }
 
 /// One event.
@@ -124,6 +132,7 @@ pub(super) struct Frames {
     name: String,
     data: Option<String>,
     ready: VecDeque<Event>,
+    binary: BinaryFrames,
 }
 
 impl Frames {
@@ -137,11 +146,19 @@ impl Frames {
             name: String::new(),
             data: None,
             ready: VecDeque::new(),
+            binary: BinaryFrames::default(),
         }
     }
 
     /// Takes in the next bytes.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        match self.framing {
+            Framing::Binary => self.binary.push(bytes),
+            Framing::Events | Framing::Lines => self.push_text(bytes),
+        }
+    }
+
+    fn push_text(&mut self, mut bytes: &[u8]) {
         if !bytes.is_empty() && std::mem::take(&mut self.is_returned) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
@@ -178,6 +195,8 @@ impl Frames {
             }
             Framing::Events if line.is_empty() => self.end_event(),
             Framing::Events => self.field(&line),
+            // It has no lines.
+            Framing::Binary => {}
         }
     }
 
@@ -208,7 +227,7 @@ impl Iterator for Frames {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {
-        self.ready.pop_front()
+        self.ready.pop_front().or_else(|| self.binary.next())
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Spoken {
 }
 
 impl Spoken {
-    fn plain(kind: &'static str) -> Self {
+    pub(crate) fn plain(kind: &'static str) -> Self {
         Self { kind, more: "" }
     }
 }
@@ -29,8 +29,9 @@ impl Spoken {
 /// A suite of one case at a server of a kind.
 pub(crate) fn project(spoken: Spoken, server: &FakeServer) -> Project {
     let Spoken { kind, more } = spoken;
+    let path = if kind.starts_with("vertex") { "/v1/projects/p/locations/l" } else { "" };
     let suite = format!(
-        "[backends.b]\nkind = \"{kind}\"\nbase_url = \"{}\"\nmodel = \"m-1\"\nmax_tokens = 9\n\
+        "[backends.b]\nkind = \"{kind}\"\nbase_url = \"{}{path}\"\nmodel = \"m-1\"\nmax_tokens = 9\n\
          temperature = 0.5\napi_key_env = \"A_KEY\"\n{more}\n\
          [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\nsystem = \"be brief\"\n\
          [retry]\nbackoff_base = 0.01\n",
@@ -90,17 +91,26 @@ pub(crate) fn check_common(kind: Spoken) {
         "{kind:?}"
     );
     assert_eq!(case["usage"]["input_tokens"], 5, "{case}");
-    assert_eq!(case["model"], "m-1", "{case}");
+    // Bedrock does not say who answered.
+    let model = if kind.kind == "bedrock" { Value::Null } else { "m-1".into() };
+    assert_eq!(case["model"], model, "{case}");
 }
 
 /// What `doctor` says of a server that lists the model, and of one that does not.
-fn check_doctor(kind: Spoken) {
+pub(crate) fn check_doctor(kind: Spoken) {
     for (models, code) in [(vec!["m-1".to_owned()], 0), (vec!["m-2".to_owned()], 3)] {
         let server = FakeServer::start(Script { models, ..Script::default() });
         let ran = project(kind, &server).run(&["doctor"]);
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert_eq!(ran.status.code(), Some(code), "{kind:?}: {text}");
     }
+}
+
+/// What `doctor` says of a server whose list has other names than the model's.
+fn check_doctor_of_any(kind: Spoken) {
+    let server = FakeServer::start(Script::default());
+    let ran = project(kind, &server).run(&["doctor"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
 #[test]
@@ -119,6 +129,44 @@ fn gemini() {
     assert_eq!(body, expected);
     check_common(Spoken::plain("gemini"));
     check_doctor(Spoken::plain("gemini"));
+}
+
+#[test]
+fn vertex() {
+    for (kind, tail) in [
+        ("vertex", "google/models/m-1:generateContent"),
+        ("vertex-anthropic", "anthropic/models/m-1:rawPredict"),
+    ] {
+        let server = FakeServer::start(Script::default());
+        run(&project(Spoken::plain(kind), &server), &[]).expect(0, &[("TOTAL_CALLS", "1")]);
+        let (received, body) = sent(&server);
+        let home = "/v1/projects/p/locations/l/publishers";
+        assert_eq!(received.path, format!("{home}/{tail}"));
+        assert_eq!(received.headers["authorization"], format!("Bearer {KEY}"));
+        assert!(body.get("model").is_none(), "{body}");
+        let version = body.get("anthropic_version").and_then(Value::as_str);
+        assert_eq!(version, (kind != "vertex").then_some("vertex-2023-10-16"));
+        check_doctor_of_any(Spoken::plain(kind));
+    }
+    check_common(Spoken::plain("vertex"));
+    check_common(Spoken::plain("vertex-anthropic"));
+}
+
+#[test]
+fn where_a_project_is_comes_from_its_variables() {
+    let suite = "[backends.b]\nkind = \"vertex\"\nmodel = \"m\"\n\
+                 [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n";
+    for (variables, expected) in [
+        ("", "needs a `base_url`, or the variable `GOOGLE_CLOUD_PROJECT`"),
+        ("GOOGLE_CLOUD_PROJECT=p\n", "a key in the variable `GOOGLE_OAUTH_ACCESS_TOKEN`"),
+    ] {
+        let project = Project::new()
+            .file("cases.jsonl", dataset(1))
+            .file(".env", variables)
+            .file("probity.toml", suite);
+        let shown = project.shown(&["run"]);
+        assert!(shown.starts_with("exit 2") && shown.contains(expected), "{shown}");
+    }
 }
 
 #[test]
@@ -154,6 +202,5 @@ fn azure() {
         outcome(Spoken::plain("azure"), Answer::fault(Trouble::AzureContentFilter));
     assert_eq!((class.as_str(), error.as_deref()), ("refusal", Some("content_filter")));
     // It lists models and not deployments, so that any list will do.
-    let ran = project(Spoken::plain("azure"), &server).run(&["doctor"]);
-    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+    check_doctor_of_any(Spoken::plain("azure"));
 }

@@ -6,6 +6,7 @@ mod acceptance;
 mod around;
 mod backends;
 mod baseline;
+mod bedrock;
 mod builtin;
 mod categories;
 mod check;

@@ -45,6 +45,7 @@ fn a_stream_is_asked_for_in_the_words_of_the_server() {
 #[test]
 fn gemini_in_pieces_behaves_as_a_whole() {
     check_common(streamed("gemini"));
+    check_common(streamed("vertex"));
 }
 
 #[test]
@@ -55,6 +56,7 @@ fn responses_in_pieces_behave_as_a_whole() {
 #[test]
 fn messages_in_pieces_behave_as_a_whole() {
     check_common(streamed("anthropic"));
+    check_common(streamed("vertex-anthropic"));
 }
 
 #[test]

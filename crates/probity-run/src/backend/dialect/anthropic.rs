@@ -22,6 +22,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     endpoint: |base, _| format!("{}{TAIL}", stem(base)),
     models: |base| format!("{}/models", stem(base)),
     bare_model: same,
+    error_header: None,
     max_tokens: Some(1024),
     fields,
     lacks: &[Need::ResponseFormat],

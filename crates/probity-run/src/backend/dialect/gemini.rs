@@ -23,6 +23,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     // It lists fifty unless told otherwise.
     models: |base| format!("{}/models?pageSize=1000", stem(base)),
     bare_model: |name| name.strip_prefix("models/").unwrap_or(name),
+    error_header: None,
     max_tokens: None,
     fields,
     lacks: &[],

@@ -23,6 +23,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     models: |base| format!("{}/api/tags", without_tail(base, TAIL)),
     // The tag that it takes if none is given.
     bare_model: |name| name.strip_suffix(":latest").unwrap_or(name),
+    error_header: None,
     max_tokens: None,
     fields,
     lacks: &[Need::ForcedCall, Need::ImageUrl],

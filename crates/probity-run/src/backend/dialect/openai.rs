@@ -25,6 +25,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     endpoint: |base, _| format!("{}{TAIL}", without_tail(base, TAIL)),
     models: |base| format!("{}/models", without_tail(base, TAIL)),
     bare_model: same,
+    error_header: None,
     max_tokens: None,
     fields,
     lacks: &[],

@@ -158,6 +158,9 @@ fn each_dialect_gets_its_own_names() {
         "options": { "num_predict": 9, "seed": 1, "stop": ["x"] },
     });
     assert_eq!(of(BackendKind::Ollama), (ollama, vec![]));
+    let (bedrock, not_applied) = of(BackendKind::Bedrock);
+    assert_eq!(bedrock["inferenceConfig"], json!({ "maxTokens": 9, "stopSequences": ["x"] }));
+    assert_eq!((bedrock.get("model"), not_applied), (None, vec!["seed"]));
 }
 
 /// A conversation with everything in it: an image, a call and what the tool came to.
@@ -259,6 +262,34 @@ fn gemini_gets_tools_images_and_results() {
         "toolConfig": { "functionCallingConfig": { "mode": "ANY", "allowedFunctionNames": ["add"] } },
     });
     assert_eq!(body(BackendKind::Gemini), expected);
+}
+
+#[test]
+fn bedrock_gets_tools_images_and_results() {
+    let expected = json!({
+        "system": [{ "text": "be brief" }],
+        "messages": [
+            { "role": "user", "content": [
+                { "text": "see" },
+                { "image": { "format": "gif", "source": { "bytes": GIF } } },
+            ]},
+            { "role": "assistant", "content": [
+                { "toolUse": { "toolUseId": "c1", "name": "add", "input": { "a": 1 } } },
+            ]},
+            { "role": "user", "content": [
+                { "toolResult": { "toolUseId": "c1", "content": [{ "text": "2" }] } },
+                { "text": "so?" },
+            ]},
+        ],
+        "toolConfig": {
+            "tools": [{ "toolSpec": {
+                "name": "add", "inputSchema": { "json": { "type": "object" } },
+                "description": "adds",
+            }}],
+            "toolChoice": { "tool": { "name": "add" } },
+        },
+    });
+    assert_eq!(body(BackendKind::Bedrock), expected);
 }
 
 #[test]

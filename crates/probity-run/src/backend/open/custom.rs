@@ -68,7 +68,8 @@ impl BackendFactory<'_> {
         let custom = Custom::new(spec, parts);
         let not_applied = custom.not_applied();
         let language = Language::Custom(Box::new(custom));
-        let http = HttpConfig { language, kind: config.kind.as_str(), headers, redactor };
+        let kind = config.kind.as_str();
+        let http = HttpConfig { language, kind, headers, signer: None, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let backend = self.backend(config, wire, None, not_applied);
         Ok(Backend { reports_cost: has_cost, ..backend })

@@ -1,0 +1,81 @@
+//! Credentials of AWS.
+
+use probity_load::suite::BackendConfig;
+use reqwest::Url;
+
+use super::{BackendError, BackendFactory, secret_header};
+use crate::{
+    backend::{
+        dialect::{AwsService, Service},
+        sigv4::Signer,
+    },
+    redact::Redactor,
+};
+
+const ACCESS_KEY: &str = "AWS_ACCESS_KEY_ID";
+const SECRET_KEY: &str = "AWS_SECRET_ACCESS_KEY";
+const SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
+const REGIONS: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
+
+impl BackendFactory<'_> {
+    /// Who signs requests; none where a key is sent instead, or nothing at all.
+    ///
+    /// As with keys, signatures are for the vendor's own hosts, and for others only if the suite names
+    /// the variable of the secret key.
+    pub(super) fn signer(
+        &self,
+        config: &BackendConfig,
+        service: &Service,
+        (url, is_official): (&Url, bool),
+        redactor: &mut Redactor,
+    ) -> Result<Option<Signer>, BackendError> {
+        let Some(AwsService { name, region }) = service.aws else { return Ok(None) };
+        match config.api_key_env.as_deref() {
+            Some(SECRET_KEY) => {}
+            Some(_) => return Ok(None),
+            None if !is_official => return Ok(None),
+            None if service.key_variables.iter().any(|it| self.stated(it).is_some()) => {
+                return Ok(None);
+            }
+            None if self.stated(SECRET_KEY).is_none() => {
+                let backend = config.name.clone();
+                let variable = service.key_variables.first().copied().unwrap_or_default();
+                return Err(BackendError::NoCredentials { backend, variable });
+            }
+            None => {}
+        }
+        let of_host = url.host_str().filter(|_| is_official).and_then(region);
+        let of_variable = || REGIONS.iter().find_map(|it| self.stated(it));
+        let region = of_host.map(ToOwned::to_owned).or_else(of_variable);
+        let region =
+            region.ok_or_else(|| BackendError::NoRegion { backend: config.name.clone() })?;
+        let signer = Signer {
+            access_key: self.credential(config, ACCESS_KEY, redactor)?,
+            secret_key: self.credential(config, SECRET_KEY, redactor)?,
+            session_token: match self.stated(SESSION_TOKEN) {
+                Some(_) => Some(self.credential(config, SESSION_TOKEN, redactor)?),
+                None => None,
+            },
+            region,
+            service: name,
+        };
+        Ok(Some(signer))
+    }
+
+    fn credential(
+        &self,
+        config: &BackendConfig,
+        variable: &str,
+        redactor: &mut Redactor,
+    ) -> Result<String, BackendError> {
+        let value = self.required(config, variable)?.trim().to_owned();
+        redactor.add_key(&value);
+        secret_header(&value, variable)?;
+        Ok(value)
+    }
+
+    /// The value of a variable that says something.
+    fn stated(&self, name: &str) -> Option<String> {
+        self.variable(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
+    }
+}

@@ -1,0 +1,197 @@
+use std::sync::LazyLock;
+
+use probity_load::settings::Resolved;
+
+use super::*;
+
+static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
+
+fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, String> {
+    let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let factory = BackendFactory {
+        client: &super::super::http::client().unwrap(),
+        variables: &variables,
+        settings: &Resolved::of([]).settings(),
+        rules: &RULES,
+        prices: &Prices::with(None).unwrap(),
+        folder: Path::new("."),
+    };
+    factory.open(config).map_err(|error| error.to_string())
+}
+
+fn config(kind: BackendKind) -> BackendConfig {
+    BackendConfig { model: Some("gpt-4o-mini".to_owned()), ..BackendConfig::new("b", kind) }
+}
+
+fn url(backend: &Backend) -> &str {
+    match &backend.wire {
+        Wire::Http(http) => http.url(),
+        Wire::Echo | Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Scripted(_) => {
+            unreachable!("asked over HTTP")
+        }
+    }
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    let error = open(&config(BackendKind::Openai), &[]).unwrap_err();
+    assert_eq!(error, "backend `b` needs a key in the variable `OPENAI_API_KEY`, which is not set");
+}
+
+#[test]
+fn a_server_of_ones_own_gets_no_key_and_has_no_list_price() {
+    let local = BackendConfig {
+        base_url: Some("http://127.0.0.1:1/v1".to_owned()),
+        ..config(BackendKind::Openai)
+    };
+    let backend = open(&local, &[("OPENAI_API_KEY", "sk-secret-key")]).unwrap();
+    assert_eq!((url(&backend), backend.price), ("http://127.0.0.1:1/v1/chat/completions", None));
+    let vendor =
+        open(&config(BackendKind::Openai), &[("OPENAI_API_KEY", "sk-secret-key")]).unwrap();
+    assert_eq!(vendor.price.map(|price| price.input), Some(0.15));
+    assert!(!format!("{vendor:?}").contains("sk-secret-key"));
+}
+
+#[test]
+fn a_key_goes_to_nobody_who_only_looks_like_the_vendor() {
+    for url in [
+        "http://127.0.0.1:1/proxy/https://api.openai.com/v1",
+        "http://127.0.0.1:1/v1?x=://api.openai.com",
+        "http://api.openai.com@127.0.0.1:1/v1",
+        "http://api.openai.com/v1",
+        "https://api.openai.com.example/v1",
+    ] {
+        let config =
+            BackendConfig { base_url: Some(url.to_owned()), ..config(BackendKind::Openai) };
+        // Whoever is to get the key cannot be asked without one.
+        let backend = open(&config, &[]).unwrap();
+        assert_eq!(backend.price, None, "{url}");
+    }
+}
+
+#[test]
+fn every_service_wants_the_key_that_its_vendor_names() {
+    let services = [
+        (BackendKind::Anthropic, "ANTHROPIC_API_KEY"),
+        (BackendKind::Openrouter, "OPENROUTER_API_KEY"),
+        (BackendKind::Groq, "GROQ_API_KEY"),
+        (BackendKind::Mistral, "MISTRAL_API_KEY"),
+        (BackendKind::Deepseek, "DEEPSEEK_API_KEY"),
+        (BackendKind::Together, "TOGETHER_API_KEY"),
+        (BackendKind::Fireworks, "FIREWORKS_API_KEY"),
+        (BackendKind::Xai, "XAI_API_KEY"),
+        (BackendKind::Cerebras, "CEREBRAS_API_KEY"),
+        (BackendKind::Perplexity, "PERPLEXITY_API_KEY"),
+        (BackendKind::Nvidia, "NVIDIA_API_KEY"),
+        (BackendKind::GithubModels, "GITHUB_TOKEN"),
+    ];
+    for (kind, variable) in services {
+        let missing = open(&config(kind), &[]).unwrap_err();
+        assert!(missing.contains(&format!("`{variable}`")), "{missing}");
+        let opened = open(&config(kind), &[(variable, "sk-secret-key")]).unwrap();
+        assert!(url(&opened).starts_with("https://"), "{}", url(&opened));
+        assert!(!format!("{opened:?}").contains("sk-secret-key"));
+    }
+    let azure = open(&config(BackendKind::Azure), &[]).unwrap_err();
+    assert!(azure.contains("`AZURE_OPENAI_ENDPOINT`"), "{azure}");
+    let azure = [
+        ("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/"),
+        ("AZURE_OPENAI_API_KEY", "secret-key"),
+    ];
+    assert!(open(&config(BackendKind::Azure), &azure[..1]).is_err(), "it wants a key");
+    assert!(open(&config(BackendKind::Azure), &azure).is_ok());
+    let other = open(&config(BackendKind::GithubModels), &[("GH_TOKEN", "gh-secret")]);
+    assert_eq!(url(&other.unwrap()), "https://models.github.ai/inference/chat/completions");
+}
+
+#[test]
+fn aws_takes_a_key_before_credentials_and_only_at_home() {
+    let bedrock = config(BackendKind::Bedrock);
+    let all = [
+        ("AWS_REGION", "eu-west-1"),
+        ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", "a-secret-key"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "a-bearer-token"),
+    ];
+    let shown = |config: &BackendConfig, variables: &[(&str, &str)]| {
+        let shown = format!("{:?}", open(config, variables).unwrap());
+        let secrets = ["AKIDEXAMPLE", "a-secret-key", "a-bearer-token"];
+        assert!(!secrets.iter().any(|it| shown.contains(it)), "{shown}");
+        (shown.contains("Signer(bedrock in "), shown.contains("\"authorization\""))
+    };
+    assert_eq!(shown(&bedrock, &all), (false, true));
+    assert_eq!(shown(&bedrock, &all[..3]), (true, false));
+    let named =
+        BackendConfig { api_key_env: Some("AWS_SECRET_ACCESS_KEY".to_owned()), ..bedrock.clone() };
+    assert_eq!(shown(&named, &all), (true, false));
+    let elsewhere =
+        BackendConfig { base_url: Some("https://h.example".to_owned()), ..bedrock.clone() };
+    assert_eq!(shown(&elsewhere, &all), (false, false));
+    let paris = "https://bedrock-runtime.eu-west-3.amazonaws.com";
+    let there = BackendConfig { base_url: Some(paris.to_owned()), ..bedrock };
+    let opened = format!("{:?}", open(&there, &all[..3]).unwrap());
+    assert!(opened.contains("Signer(bedrock in eu-west-3)"), "{opened}");
+}
+
+#[test]
+fn every_kind_that_embeds_has_a_dialect_for_it() {
+    for kind in BackendKind::ALL.into_iter().filter(|it| it.way() == Way::Server) {
+        assert_eq!(kind.embeds(), Service::of(kind).embeddings.is_some(), "{kind:?}");
+    }
+}
+
+#[test]
+fn addresses_come_from_where_people_put_them() {
+    let at =
+        |kind, variables: &[(&str, &str)]| url(&open(&config(kind), variables).unwrap()).to_owned();
+    assert_eq!(at(BackendKind::Ollama, &[]), "http://127.0.0.1:11434/api/chat");
+    assert_eq!(at(BackendKind::Ollama, &[("OLLAMA_HOST", "h:1")]), "http://h:1/api/chat");
+    let anywhere = at(BackendKind::Ollama, &[("OLLAMA_HOST", "0.0.0.0")]);
+    assert_eq!(anywhere, "http://127.0.0.1:11434/api/chat");
+    assert_eq!(at(BackendKind::Vllm, &[]), "http://127.0.0.1:8000/v1/chat/completions");
+    let bad =
+        BackendConfig { base_url: Some("ftp://u:p@h".to_owned()), ..config(BackendKind::Openai) };
+    let error = open(&bad, &[]).unwrap_err();
+    assert_eq!(error, "`ftp://[redacted]@h` of backend `b` is not the URL of a server");
+}
+
+#[test]
+fn what_is_read_and_handed_over_makes_another_call() {
+    let program = BackendConfig {
+        command: vec!["cat".to_owned()],
+        env: vec!["MODE".to_owned()],
+        ..BackendConfig::new("b", BackendKind::Command)
+    };
+    let pointed = |pointer: &str| BackendConfig {
+        output: Some(Output::Json(pointer.to_owned())),
+        ..program.clone()
+    };
+    let lines = BackendConfig { output: Some(Output::Jsonl("/a".to_owned())), ..program.clone() };
+    let server = BackendConfig {
+        base_url: Some("http://h/v1".to_owned()),
+        headers_env: [("x-beta".to_owned(), "BETA".to_owned())].into(),
+        ..config(BackendKind::Openai)
+    };
+    let of = |config: &BackendConfig, variables: &[(&str, &str)]| {
+        open(config, variables).unwrap().parameters
+    };
+    let all = [
+        of(&program, &[]),
+        of(&program, &[("MODE", "")]),
+        of(&program, &[("MODE", "fast-mode")]),
+        of(&pointed("/a"), &[]),
+        of(&pointed("/b"), &[]),
+        of(&lines, &[]),
+        of(&server, &[("BETA", "beta-one")]),
+        of(&server, &[("BETA", "beta-two")]),
+    ];
+    let different: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:#?}");
+    assert!(all.iter().all(|it| !it.contains("beta-") && !it.contains("fast")), "{all:#?}");
+}
+
+#[test]
+fn a_server_without_an_address_cannot_be_opened() {
+    let error = open(&config(BackendKind::Http), &[]).unwrap_err();
+    assert_eq!(error, "backend `b` needs a `url`");
+}
