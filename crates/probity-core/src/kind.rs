@@ -66,6 +66,7 @@ impl KindSpec {
             "structured",
             "rubric_prompt",
             "embeddings",
+            "user",
             "assert",
         ],
         gates: Vec::new,

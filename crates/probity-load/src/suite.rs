@@ -7,6 +7,7 @@ mod panel;
 mod prompt;
 mod runner;
 mod scorer;
+mod user;
 
 use std::{
     collections::BTreeSet,
@@ -232,6 +233,7 @@ fn decode(
         "gates",
         "judge",
         "embeddings",
+        "user",
         "parallel",
         "scorers",
         "allow_code",
@@ -261,19 +263,22 @@ fn decode(
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
     let embeddings = Fields::open(root, "a suite", findings)
         .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
+    let user = Fields::open(root, "a suite", findings)
+        .and_then(|mut fields| user::decode_name("user", &backends, &mut fields));
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
     let surroundings = runner::Surroundings {
         allow_code,
         only_helpers: runner::only_helpers(
             runners,
-            judge.panel.judges.iter().chain(&embeddings),
+            judge.panel.judges.iter().chain(&embeddings).chain(&user),
             &backends,
         ),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
         embeddings: embeddings.as_ref(),
+        user: user.as_ref(),
         folder,
         file: name,
         source: &Arc::from(text),

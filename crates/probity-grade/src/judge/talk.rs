@@ -12,7 +12,7 @@ use super::{
     Dialogue, Interview, Question,
     form::{self, Part, WORDS},
     inquiry::{Form, Inquiry, Shown},
-    judged, marker, read,
+    judged, marked, marker, read,
 };
 
 /// An inquiry about one reply.
@@ -42,8 +42,7 @@ impl<'a> Talk<'a> {
 
     /// Data between marked lines.
     pub fn marked(&self, name: &str, content: &str) -> String {
-        let marker = &self.marker;
-        format!("<<<{name} {marker}>>>\n{content}\n<<<END {name} {marker}>>>")
+        marked(name, &self.marker, content)
     }
 
     /// Reads an answer that was stored, whoever worded the question.

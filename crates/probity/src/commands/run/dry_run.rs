@@ -77,7 +77,7 @@ impl Plan<'_> {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, embeddings, fallbacks, steps } = lane.calls;
+        let Calls { answers, judgements, embeddings, fallbacks, steps, user_turns } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
@@ -97,7 +97,7 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + steps + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * user_turns + 2 * judgements).saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -123,6 +123,13 @@ impl Plan<'_> {
             let model = embedder.model.as_deref().unwrap_or("its default model");
             let name = &embedder.name;
             let _ = writeln!(text, "  at most {embeddings} embeddings by {name} ({model})");
+        }
+        let user = lane.user.map(|place| &self.backends[place]);
+        if let Some(user) = user {
+            let model = user.model.as_deref().unwrap_or("its default model");
+            let name = &user.name;
+            let _ =
+                writeln!(text, "  up to {user_turns} more turns with {name} ({model}) as the user");
         }
         if steps > 0 {
             let _ = writeln!(text, "  up to {steps} more where tools are called");
@@ -153,6 +160,16 @@ impl Plan<'_> {
             let read = output.saturating_mul(embeddings);
             let _ = write!(text, ", and up to {read} for embeddings");
             dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
+        }
+        if let Some(user) = user {
+            // As if each text were read once by each side.
+            let said = user.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
+            let answers = output.saturating_mul(user_turns);
+            let read = input.saturating_add(said).saturating_add(answers);
+            let all = read.saturating_mul(2).saturating_add(said).saturating_add(answers);
+            let _ = write!(text, ", and up to {all} with the user");
+            dollars = dollars.zip(price(user, read, said)).map(|(a, b)| a + b);
+            dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
         }
         match dollars {
             Some(dollars) => {

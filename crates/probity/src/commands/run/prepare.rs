@@ -224,7 +224,9 @@ impl Context<'_> {
                 let embedder = runner.embeddings.as_deref();
                 let embedder = embedder.filter(|_| scanned.needs_embeddings());
                 let embedder = embedder.map(|name| bench.embedder(name)).transpose()?;
-                let helpers = Helpers { judges, embedder };
+                let user = runner.user.as_deref().filter(|_| scanned.needs_user());
+                let user = user.map(|name| bench.user(name)).transpose()?;
+                let helpers = Helpers { judges, embedder, user };
                 self.warn_of_settings(runner, &bench.all[place]);
                 lanes.extend(scanned.lanes(at, place, &bench.all[place], &helpers));
             }
@@ -330,6 +332,12 @@ impl<'c> Bench<'c> {
                 self.add(key, opened.map_err(unusable)?)
             }
         };
+        Ok(Seat { place, backend: self.all[place].clone() })
+    }
+
+    /// The place of the one who plays the user.
+    fn user(&mut self, name: &str) -> Result<Seat, Failure> {
+        let place = self.seat(name, None)?;
         Ok(Seat { place, backend: self.all[place].clone() })
     }
 

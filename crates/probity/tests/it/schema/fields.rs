@@ -231,6 +231,7 @@ version = "1"
 prices = "prices.toml"
 parallel = true
 embeddings = "server"
+user = "server"
 allow_code = true
 [judge]
 backend = "server"
@@ -288,6 +289,7 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 embeddings = "server"
+user = { backend = "server", instructions = "i", stop = "s", max_turns = 2 }
 transform = "output"
 assert = [{ type = "contains", value = "a" }]
 match = "exact"
