@@ -119,24 +119,8 @@ impl Plan<'_> {
             );
         }
         let embedder = lane.embedder.map(|place| &self.backends[place]);
-        if let Some(embedder) = embedder {
-            let model = embedder.model.as_deref().unwrap_or("its default model");
-            let name = &embedder.name;
-            let _ = writeln!(text, "  at most {embeddings} embeddings by {name} ({model})");
-        }
         let user = lane.user.map(|place| &self.backends[place]);
-        if let Some(user) = user {
-            let model = user.model.as_deref().unwrap_or("its default model");
-            let name = &user.name;
-            let _ =
-                writeln!(text, "  up to {user_turns} more turns with {name} ({model}) as the user");
-        }
-        if steps > 0 {
-            let _ = writeln!(text, "  up to {steps} more where tools are called");
-        }
-        if fallbacks > 0 {
-            let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
-        }
+        beyond_answers(text, lane.calls, embedder, user);
         // Each answer is read again by the judge, at its full length.
         let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
         let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
@@ -162,12 +146,11 @@ impl Plan<'_> {
             dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
         }
         if let Some(user) = user {
-            // As if each text were read once by each side.
             let said = user.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
             let answers = output.saturating_mul(user_turns);
+            // As if each text were read once by each side.
             let read = input.saturating_add(said).saturating_add(answers);
-            let all = read.saturating_mul(2).saturating_add(said).saturating_add(answers);
-            let _ = write!(text, ", and up to {all} with the user");
+            let _ = write!(text, ", and up to {} with the user", read.saturating_mul(3));
             dollars = dollars.zip(price(user, read, said)).map(|(a, b)| a + b);
             dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
         }
@@ -248,6 +231,31 @@ pub(super) fn write_requests(
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+/// What may be asked beside the answers and their judgements.
+fn beyond_answers(
+    text: &mut String,
+    calls: Calls,
+    embedder: Option<&Arc<Backend>>,
+    user: Option<&Arc<Backend>>,
+) {
+    let Calls { embeddings, fallbacks, steps, user_turns, .. } = calls;
+    let called = |it: &Backend| {
+        format!("{} ({})", it.name, it.model.as_deref().unwrap_or("its default model"))
+    };
+    if let Some(embedder) = embedder {
+        let _ = writeln!(text, "  at most {embeddings} embeddings by {}", called(embedder));
+    }
+    if let Some(user) = user {
+        let _ = writeln!(text, "  up to {user_turns} more turns with {} as the user", called(user));
+    }
+    if steps > 0 {
+        let _ = writeln!(text, "  up to {steps} more where tools are called");
+    }
+    if fallbacks > 0 {
+        let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
+    }
+}
+
 fn price(backend: &Backend, input: u64, output: u64) -> Option<f64> {
     let price = backend.price?;
     Some((price.input * input as f64 + price.output * output as f64) / 1e6)

@@ -224,9 +224,9 @@ impl Context<'_> {
                 let embedder = runner.embeddings.as_deref();
                 let embedder = embedder.filter(|_| scanned.needs_embeddings());
                 let embedder = embedder.map(|name| bench.embedder(name)).transpose()?;
-                let user = runner.user.as_deref().filter(|_| scanned.needs_user());
-                let user = user.map(|name| bench.user(name)).transpose()?;
-                let helpers = Helpers { judges, embedder, user };
+                let player = runner.user.as_deref().filter(|_| scanned.needs_user());
+                let player = player.map(|name| bench.player(name)).transpose()?;
+                let helpers = Helpers { judges, embedder, user: player };
                 self.warn_of_settings(runner, &bench.all[place]);
                 lanes.extend(scanned.lanes(at, place, &bench.all[place], &helpers));
             }
@@ -336,7 +336,7 @@ impl<'c> Bench<'c> {
     }
 
     /// The place of the one who plays the user.
-    fn user(&mut self, name: &str) -> Result<Seat, Failure> {
+    fn player(&mut self, name: &str) -> Result<Seat, Failure> {
         let place = self.seat(name, None)?;
         Ok(Seat { place, backend: self.all[place].clone() })
     }

@@ -133,7 +133,7 @@ fn a_runner_says_who_the_user_is_for_cases_that_do_not() {
                        "assert": [{ "type": "equals", "value": "Hello" }] });
     let runner =
         "user = { backend = \"sim\", instructions = \"You are {{ name }}.\", stop = \"bye\" }";
-    let plain = project(&model, &user, runner, &[case.clone()]);
+    let plain = project(&model, &user, runner, std::slice::from_ref(&case));
     run(&plain, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
     let told = bodies(&user).remove(0)["messages"][0]["content"].to_string();
     assert!(told.contains("write bye and nothing else") && told.contains("You are Ada."), "{told}");
