@@ -14,6 +14,7 @@ mod engine;
 mod hostile;
 mod measure;
 mod rescore;
+mod scorer;
 mod script;
 mod shell;
 mod startup;
@@ -33,6 +34,8 @@ usage: probity-bench WHAT [N]
   rescore [N]   `probity rescore` on N stored results (100,000) and on a fifth of them: results per
                 CPU-minute and peak memory
   script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
+  scorer [N]    `probity run` of N cases (20,000) that a Python function in one process judges: cases
+                per second
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         "decide" => return decide::run(count.unwrap_or(3000)),
         "rescore" => rescore::run(&probity, count.unwrap_or(100_000)),
         "script" => script::run_all(count.unwrap_or(100_000)),
+        "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "cost" => cost::run(env::args_os().skip(2)),

@@ -386,6 +386,7 @@ impl Context<'_> {
         let Assertion { config, threshold, .. } = self.assertion;
         match compiler.script(&source) {
             Ok(script) => Some(Test::Script(Scripted {
+                source,
                 script,
                 config: config.clone(),
                 threshold: *threshold,

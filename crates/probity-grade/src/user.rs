@@ -75,7 +75,7 @@ fn heard(message: &Message) -> Option<String> {
 
 /// Models like to begin with the name of who speaks, as the conversation does.
 fn without_name(said: &str) -> &str {
-    const NAMES: [&str; 2] = ["person:", "user:"];
+    const NAMES: [&str; 3] = ["person:", "the person:", "user:"];
     let after = NAMES.iter().find_map(|name| {
         let start = said.get(..name.len())?;
         start.eq_ignore_ascii_case(name).then(|| &said[name.len()..])
@@ -116,6 +116,7 @@ mod tests {
             (" Tea, please.\n", Next::Says("Tea, please.".to_owned())),
             ("User: Tea!", Next::Says("Tea!".to_owned())),
             ("Person:", Next::Silent),
+            ("The person: Tea", Next::Says("Tea".to_owned())),
             ("  ", Next::Silent),
             ("Thank you! [end]", Next::Stops),
             ("ü: no name", Next::Says("ü: no name".to_owned())),

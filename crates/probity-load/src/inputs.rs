@@ -69,6 +69,14 @@ impl Inputs {
         touched.map(|(name, _)| name.clone()).collect()
     }
 
+    /// Takes files to be known as they are now.
+    pub fn look_again(&mut self, files: &BTreeSet<PathBuf>) {
+        let all = std::iter::once(&mut self.shared).chain(self.runners.values_mut()).flatten();
+        for (path, stamp) in all.filter(|(path, _)| files.contains(*path)) {
+            *stamp = Stamp::of(path);
+        }
+    }
+
     /// Takes over what a later run has read; runners that it left out stay as they were.
     pub fn renew(&mut self, later: Self) {
         self.shared = later.shared;
@@ -114,6 +122,15 @@ pub fn note(path: &Path) {
     });
 }
 
+/// Notes the files among the words of a command that is run in a folder: programs are written as well.
+pub fn note_files<'a>(folder: &Path, words: impl IntoIterator<Item = &'a String>) {
+    if HEARD.with_borrow(Option::is_none) {
+        return;
+    }
+    let paths = words.into_iter().map(|word| folder.join(word));
+    paths.filter(|path| path.is_file()).for_each(|path| note(&path));
+}
+
 /// The files that were read since [`listen`].
 pub fn take() -> Option<Inputs> {
     HEARD.take().map(|it| it.inputs)
@@ -144,5 +161,18 @@ mod tests {
         assert!(inputs.shared[&suite].is_some());
         assert_eq!(inputs.runners["r"], Files::from([(dataset, None)]));
         assert_eq!(take(), None);
+    }
+
+    #[test]
+    fn a_change_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cases.csv");
+        let files = Files::from([(path.clone(), Stamp::of(&path))]);
+        let mut inputs = Inputs { runners: [("r".to_owned(), files)].into(), ..Inputs::default() };
+        assert_eq!(inputs.changed().count(), 0);
+        fs::write(&path, "id").unwrap();
+        assert_eq!(inputs.changed().collect::<Vec<_>>(), [path.as_path()]);
+        inputs.look_again(&[path].into());
+        assert_eq!(inputs.changed().count(), 0);
     }
 }

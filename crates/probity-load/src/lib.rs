@@ -6,6 +6,7 @@
 pub mod bounded;
 pub mod case;
 pub mod dataset;
+pub mod function;
 mod gates;
 pub mod import;
 pub mod inputs;

@@ -42,6 +42,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("errors_as_failures", Kind::Flag),
     ("max_undecided", Kind::Share),
     ("seed", Kind::Count(0)),
+    ("scorer_memory_mib", Kind::Count(0)),
     ("cache.enabled", Kind::Flag),
     ("cache.path", Kind::Text),
     ("cache.generations", Kind::Flag),
@@ -53,6 +54,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("timeouts.attempt", Kind::Limit),
     ("timeouts.case", Kind::Limit),
     ("timeouts.probe", Kind::Limit),
+    ("timeouts.scorer", Kind::Limit),
     ("timeouts.kill_grace", Kind::Duration),
     ("budget.max_cost_usd", Kind::Amount),
     ("budget.max_calls", Kind::Count(0)),
@@ -341,6 +343,9 @@ impl Resolved {
             errors_as_failures: self.flag("errors_as_failures"),
             max_undecided: self.decimal("max_undecided"),
             seed: count("seed"),
+            scorer_memory: Some(count("scorer_memory_mib"))
+                .filter(|it| *it > 0)
+                .map(|it| it.saturating_mul(1 << 20)),
             cache: self.flag("cache.enabled").then(|| self.text("cache.path")),
             cache_path: self.text("cache.path"),
             cache_generations: self.flag("cache.generations"),
@@ -355,6 +360,7 @@ impl Resolved {
                 attempt: duration("timeouts.attempt"),
                 case: duration("timeouts.case"),
                 probe: duration("timeouts.probe"),
+                scorer: duration("timeouts.scorer"),
                 kill_grace: duration("timeouts.kill_grace"),
             },
             budget: Budget {
@@ -428,6 +434,8 @@ pub struct Settings {
     pub max_undecided: Decimal,
     /// Chooses the cases of a sample.
     pub seed: u64,
+    /// Bytes of memory that a process of a scorer may have; none for no limit.
+    pub scorer_memory: Option<u64>,
     /// Where answers of earlier runs are, if they may be used.
     pub cache: Option<String>,
     /// The same, whether they may be used or not.
@@ -486,6 +494,8 @@ pub struct Timeouts {
     pub case: Duration,
     /// Finding out what a program can do.
     pub probe: Duration,
+    /// What a scorer says of one reply.
+    pub scorer: Duration,
     /// From asking a program to end to ending it.
     pub kill_grace: Duration,
 }

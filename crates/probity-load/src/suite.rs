@@ -267,6 +267,7 @@ fn decode(
         .and_then(|mut fields| user::decode_name("user", &backends, &mut fields));
     let judge = root.get("judge").map(|node| decode_judge(node, &backends, findings));
     let judge = judge.unwrap_or_default();
+    let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
         allow_code,
         only_helpers: runner::only_helpers(
@@ -281,9 +282,10 @@ fn decode(
         user: user.as_ref(),
         folder,
         file: name,
-        source: &Arc::from(text),
+        source: &source,
     };
     let runners = runners.map(|node| runner::decode(node, &surroundings, findings));
+    let scorers = scorers.map(|node| scorer::decode(node, &surroundings, findings));
     Suite {
         rules: RuleConfig {
             policies: policies
@@ -301,7 +303,7 @@ fn decode(
         backends,
         runners: runners.unwrap_or_default(),
         judge,
-        scorers: scorers.map(|node| scorer::decode(node, findings)).unwrap_or_default(),
+        scorers: scorers.unwrap_or_default(),
         parallel,
         prices,
         settings: Layer::from_file(root, origin, findings),

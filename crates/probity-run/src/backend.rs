@@ -1,5 +1,6 @@
 //! What can be asked: servers, programs, recordings.
 
+pub mod function;
 pub mod http;
 pub mod open;
 pub mod program;
@@ -27,7 +28,9 @@ use probity_core::{
     span::Span,
 };
 use probity_load::suite::{BackendKind, Price, Way};
+use serde_json::{Value, json};
 
+use function::Function;
 use http::Http;
 use program::Program;
 
@@ -190,6 +193,8 @@ pub enum Wire {
     Replay(Replay),
     /// By starting a program.
     Program(Program),
+    /// By calling a function.
+    Function(Function),
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -206,6 +211,7 @@ impl Backend {
             // It says what was recorded, and asks nobody.
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
             Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
+            Wire::Function(function) => function.ask(ask, limit).await?,
             Wire::Echo => echo(ask),
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await?,
@@ -223,7 +229,8 @@ impl Backend {
     pub fn ignored(&self, sampling: &Sampling) -> Vec<&'static str> {
         match &self.wire {
             Wire::Http(http) => http.ignored(sampling),
-            Wire::Program(_) => sampling.names().collect(),
+            // What a function is told of them is up to its `config`.
+            Wire::Program(_) | Wire::Function(_) => sampling.names().collect(),
             Wire::Replay(_) | Wire::Echo => Vec::new(),
             #[cfg(test)]
             Wire::Scripted(_) => Vec::new(),
@@ -236,6 +243,7 @@ impl Backend {
             Wire::Http(http) => http.lacks(),
             // A program gets one text.
             Wire::Program(_) => Cow::Borrowed(&Need::ALL),
+            Wire::Function(_) => Cow::Borrowed(Function::LACKS),
             Wire::Replay(_) | Wire::Echo => Cow::Borrowed(&[]),
             #[cfg(test)]
             Wire::Scripted(_) => Cow::Borrowed(&[]),
@@ -253,7 +261,7 @@ impl Backend {
     pub fn recorded_repeats(&self) -> Option<u32> {
         match &self.wire {
             Wire::Replay(replay) => Some(replay.repeats()),
-            Wire::Http(_) | Wire::Program(_) | Wire::Echo => None,
+            Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }
@@ -263,7 +271,7 @@ impl Backend {
     pub fn is_replay(&self) -> bool {
         match &self.wire {
             Wire::Replay(_) => true,
-            Wire::Http(_) | Wire::Program(_) | Wire::Echo => false,
+            Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
         }
@@ -305,7 +313,7 @@ impl Backend {
     pub fn http(&self) -> Option<&Http> {
         match &self.wire {
             Wire::Http(http) => Some(http),
-            Wire::Program(_) | Wire::Replay(_) | Wire::Echo => None,
+            Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }
@@ -319,9 +327,20 @@ impl Backend {
     /// What is asked with which parameters, for a case.
     pub fn digest(&self, case: Option<&TestCase>, request: &Request) -> InputDigest {
         let plain = request.digest(&self.parameters);
-        match self.http().zip(case).and_then(|(http, case)| http.own_values(case)) {
+        match case.and_then(|case| self.own_values(case)) {
             None => plain,
             Some(values) => InputDigest::of([&plain.0[..], values.to_string().as_bytes()]),
+        }
+    }
+
+    /// What a case brings along beside what it asks, if it is told of that.
+    fn own_values(&self, case: &TestCase) -> Option<Value> {
+        match &self.wire {
+            Wire::Http(http) => http.own_values(case),
+            Wire::Function(_) => Some(json!(case.prompt_vars)),
+            Wire::Program(_) | Wire::Replay(_) | Wire::Echo => None,
+            #[cfg(test)]
+            Wire::Scripted(_) => None,
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Site<'a> {
     pub redactor: Redactor,
     /// How long a program has to end after it was asked to.
     pub kill_grace: Duration,
+    /// How long a function that makes prompts or cases may take for one of its calls.
+    pub function_timeout: Duration,
 }
 
 /// Makes a runner ready. Every problem goes to `report`; with an error there is none.

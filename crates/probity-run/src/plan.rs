@@ -26,8 +26,8 @@ use crate::{
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     gated::GatedScores,
     kind::{self, Groups, Kind},
-    scorer::Scorers,
-    source::{Cases, Done, Helper, Judge},
+    scorer::{Scorers, UsedScorers},
+    source::{Cases, Done, Helper, Judge, Notes},
 };
 pub use crate::{
     budget::{Ledger, Used},
@@ -160,6 +160,8 @@ pub struct ScannedRunner {
     pub undecided: Undecided,
     /// What those that are asked need of a backend.
     pub needs: BTreeSet<Need>,
+    /// The scorers that cases of the dataset ask.
+    pub scorers: UsedScorers,
     /// Cases that would be asked if the run were not a part of several.
     pub of_all_shards: u64,
     /// Ids among the known failures that no case of the dataset has.
@@ -256,7 +258,8 @@ pub fn scan(
     let Choice { filter, sample, seed, unknown_keys } = choice;
     let of_all = Filter { shard: None, ..filter.clone() };
     let kind = kind::open(runner, site, report)?;
-    let mut cases = Cases::of(runner, kind.clone(), site.folder, filter.clone());
+    let cases = Cases::of(runner, kind.clone(), site, filter.clone());
+    let mut cases = cases.map_err(|problem| report(*problem)).ok()?;
     let others: Vec<Cases> = runner.prompts.iter().skip(1).map(|it| cases.asked_by(it)).collect();
     if let Some(case) = kind.own_case() {
         return Some(scan_own(runner, cases, &case));
@@ -273,7 +276,9 @@ pub fn scan(
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut groups = Groups::new();
     let mut scores = GatedScores::new(runner);
-    let summary = cases.scan(&others, site.rules, &mut scores, |item| match item {
+    let mut asked = UsedScorers::new(site.folder);
+    let mut notes = Notes { scores: &mut scores, scorers: &mut asked };
+    let summary = cases.scan(&others, site.rules, &mut notes, |item| match item {
         Item::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
@@ -315,26 +320,7 @@ pub fn scan(
     if errors > 0 {
         return None;
     }
-    if let Some(SampleSize { size, seed }) = *sample {
-        // The cases with the smallest numbers are the sample, whatever order they are in.
-        candidates.sort_unstable_by_key(|it| it.number);
-        candidates.truncate(size);
-        let highest = candidates.last().map_or(0, |it| it.number);
-        cases.filter.sample = Some(Sample { seed, highest });
-        candidates.iter().for_each(|it| chosen.add(&it.sums));
-        chosen.cases = chosen.cases.min(filter.limit.unwrap_or(u64::MAX));
-    } else if let (Some(_), Some(limit)) = (strata, filter.limit) {
-        let mut strata: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
-        for Candidate { number, in_stratum, .. } in &candidates {
-            let (stratum, id) = in_stratum.clone().unwrap_or_default();
-            strata.entry(stratum).or_default().push((*number, id));
-        }
-        let only = stratified(strata, limit);
-        let is_chosen =
-            |it: &&Candidate| it.in_stratum.as_ref().is_some_and(|(_, id)| only.contains(id));
-        candidates.iter().filter(is_chosen).for_each(|it| chosen.add(&it.sums));
-        cases.filter = Filter { limit: None, only: Some(only), ..cases.filter };
-    }
+    choose(candidates, choice, strata.is_some(), &mut cases, &mut chosen);
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
     let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
@@ -349,12 +335,44 @@ pub fn scan(
         unmet,
         undecided,
         needs,
+        scorers: asked,
         of_all_shards,
         unknown_failures,
         warning: kind.warning(),
         skills: kind.skills(),
         cases,
     })
+}
+
+/// Chooses among candidates: a sample of a size, or some of each group.
+fn choose(
+    mut candidates: Vec<Candidate>,
+    choice: &Choice,
+    in_strata: bool,
+    cases: &mut Cases,
+    chosen: &mut Sums,
+) {
+    let Choice { filter, sample, .. } = choice;
+    if let Some(SampleSize { size, seed }) = *sample {
+        // The cases with the smallest numbers are the sample, whatever order they are in.
+        candidates.sort_unstable_by_key(|it| it.number);
+        candidates.truncate(size);
+        let highest = candidates.last().map_or(0, |it| it.number);
+        cases.filter.sample = Some(Sample { seed, highest });
+        candidates.iter().for_each(|it| chosen.add(&it.sums));
+        chosen.cases = chosen.cases.min(filter.limit.unwrap_or(u64::MAX));
+    } else if let Some(limit) = filter.limit.filter(|_| in_strata) {
+        let mut strata: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+        for Candidate { number, in_stratum, .. } in &candidates {
+            let (stratum, id) = in_stratum.clone().unwrap_or_default();
+            strata.entry(stratum).or_default().push((*number, id));
+        }
+        let only = stratified(strata, limit);
+        let is_chosen =
+            |it: &&Candidate| it.in_stratum.as_ref().is_some_and(|(_, id)| only.contains(id));
+        candidates.iter().filter(is_chosen).for_each(|it| chosen.add(&it.sums));
+        cases.filter = Filter { limit: None, only: Some(only), ..cases.filter.clone() };
+    }
 }
 
 /// The calls, where every judge is asked as often as the suite wants. Pairs have one judge, asked once.
@@ -383,6 +401,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         unmet: Unmet::default(),
         undecided: Undecided::default(),
         needs: BTreeSet::new(),
+        scorers: UsedScorers::default(),
         of_all_shards: of_all.matches(case).into(),
         unknown_failures: Vec::new(),
         warning: cases.kind.warning(),
@@ -533,6 +552,7 @@ impl ScannedRunner {
         };
         let panel: Vec<JudgedBy> = judges.iter().map(by).collect();
         let mut cases = self.cases.asked_by(prompt);
+        cases.provider.clone_from(&asked.name);
         let backends = judges.iter().map(|it| it.backend.clone()).collect();
         cases.judge = panel.first().cloned().map(|by| Judge { backends, by });
         if let Some(seat) = embedder {

@@ -84,12 +84,14 @@ pub struct Limits {
     pub stdout: usize,
     /// Bytes of standard error; of more, the beginning and the end are kept.
     pub stderr: usize,
+    /// Bytes of memory that each of its processes may have; none for no limit.
+    pub memory: Option<u64>,
 }
 
 impl Limits {
-    /// The usual caps: 8 MiB of standard output, 1 MiB of standard error.
+    /// The usual caps: 8 MiB of standard output, 1 MiB of standard error, no limit of memory.
     pub fn new(time: Duration, kill_grace: Duration) -> Self {
-        Self { time, kill_grace, stdout: 8 << 20, stderr: 1 << 20 }
+        Self { time, kill_grace, stdout: 8 << 20, stderr: 1 << 20, memory: None }
     }
 }
 
@@ -147,6 +149,7 @@ pub async fn run(command: Command, limits: Limits) -> Result<Finished, NoProgram
     let ends = signal(SignalKind::child()).map_err(NoProgram::Signals)?;
     let mut child = launch.spawn()?;
     let group = Group::of(&child);
+    group.limit_memory(limits.memory);
     let pipes = Pipes::of(&mut child, bytes);
     let (_keep, dropped) = oneshot::channel::<()>();
     let held = Held { group, child, ends, limits, room };
@@ -178,7 +181,7 @@ struct Held {
 
 impl Held {
     async fn see_through(mut self, pipes: Pipes, dropped: oneshot::Receiver<()>) -> Finished {
-        let Limits { time, kill_grace, stdout, stderr } = self.limits;
+        let Limits { time, kill_grace, stdout, stderr, memory: _ } = self.limits;
         let (mut out, mut err) = (Captured::new(stdout), Captured::new(stderr));
         let end = {
             let mut talk = pin!(pipes.exchange(&mut out, &mut err));
@@ -248,6 +251,20 @@ impl Group {
         Self { leader }
     }
 
+    /// Bounds the memory of the leader and of what it starts from now on, where the system can. What
+    /// is reserved and not used does not count.
+    fn limit_memory(&self, bytes: Option<u64>) {
+        #[cfg(target_os = "linux")]
+        if let (Some(leader), Some(_)) = (self.leader, bytes) {
+            use rustix::process::{Resource, Rlimit, prlimit};
+            // Fails if it has ended, or has a lower limit already.
+            let _ =
+                prlimit(Some(leader), Resource::Data, Rlimit { current: bytes, maximum: bytes });
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = bytes;
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
             // Fails if nobody is left, which is as well.
@@ -257,18 +274,19 @@ impl Group {
 
     /// Waits until the leader has ended, and leaves it to be reaped. Cancel-safe.
     async fn ended(&self, ends: &mut tokio::signal::unix::Signal) {
-        let Some(leader) = self.leader else { return };
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        loop {
-            match waitid(WaitId::Pid(leader), look) {
-                Ok(None) => {}
-                // An error says that there is nothing to wait for.
-                Ok(Some(_)) | Err(_) => return,
-            }
+        while !self.has_ended() {
             if ends.recv().await.is_none() {
                 return;
             }
         }
+    }
+
+    /// Whether the leader has ended; it is left to be reaped.
+    fn has_ended(&self) -> bool {
+        let Some(leader) = self.leader else { return true };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // An error says that there is nothing to wait for.
+        !matches!(waitid(WaitId::Pid(leader), look), Ok(None))
     }
 
     /// The leader is reaped: the number may mean somebody else from now on.

@@ -3,86 +3,148 @@
 //! Whatever goes wrong with one is an error of the scorer, never a verdict on the model.
 
 use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
     time::Duration,
 };
 
-use probity_core::{span::Span, visible::safe};
+use probity_core::{
+    problem::{Problem, Severity},
+    span::Span,
+};
 use probity_grade::script::{Scorer, ScorerCall, ScorerInput};
-use probity_load::suite::{ScorerConfig, Start};
-use serde::{Deserialize, Serialize};
+use probity_load::{
+    inputs,
+    settings::Settings,
+    suite::{ScorerConfig, Start},
+};
+use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use tokio::{
     sync::Semaphore,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, timeout_at},
 };
 
 use crate::{
     backend::program::environment::plain as program_environment,
     kind::Site,
-    process::{self, Command, End, Finished, Limits, Room, Stdin, service::Service},
+    process::{self, Command, End, Finished, Limits, Room, Stdin},
     redact::Redactor,
-    scripts::split_name,
+    worker::{Call, Function, Place, Pool, PoolConfig, Trouble, shown},
 };
 
-const PYTHON_HELPER: &str = include_str!("scorer/helper.py");
-const NODE_HELPER: &str = include_str!("scorer/helper.cjs");
-/// How long a program that is run for one reply may take.
-const EXEC_TIMEOUT: Duration = Duration::from_mins(1);
+/// Processes that run the Python of assertions.
+const PYTHON_WORKERS: usize = 2;
 /// Programs that are run for one reply at the same time.
 const EXEC_AT_ONCE: usize = 4;
 /// Exit codes of shells for a program that could not be run.
 const NOT_RUN: [i32; 2] = [126, 127];
-/// Characters of what a program printed that are shown.
-const SHOWN: usize = 500;
+/// The function that scores, in Python.
+const PYTHON_FUNCTION: &str = "get_assert";
 
-/// Where scorers find things.
-#[derive(Debug, Default)]
-struct Surroundings {
-    /// The suite's folder: where they run, and where paths start from.
-    folder: PathBuf,
-    /// All variables that there are.
-    variables: BTreeMap<OsString, OsString>,
-    kill_grace: Duration,
-    redactor: Redactor,
-}
+/// The problem of a program or file that is not there.
+const NOT_THERE: &str = "missing-program";
 
 /// The scorers of a run.
 #[derive(Debug)]
 pub struct Scorers {
-    surroundings: Surroundings,
-    pools: BTreeMap<String, Pool>,
+    place: Place,
+    redactor: Redactor,
+    limits: Limits,
+    named: BTreeMap<String, (ScorerConfig, Pool)>,
     python: Pool,
     exec: Semaphore,
 }
 
-impl Default for Scorers {
-    fn default() -> Self {
-        Self::within(&[], Surroundings::default())
+/// Which scorers the cases of a runner ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsedScorers {
+    /// The suite's folder.
+    folder: PathBuf,
+    named: BTreeSet<String>,
+    python: bool,
+}
+
+impl UsedScorers {
+    /// None so far.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn see(&mut self, calls: &[ScorerCall]) {
+        for call in calls {
+            match &call.scorer {
+                Scorer::Named(name) if self.named.contains(name) => {}
+                Scorer::Named(name) => {
+                    self.named.insert(name.clone());
+                }
+                Scorer::Python(_) => self.python = true,
+                Scorer::Exec(command) => inputs::note_files(&self.folder, command),
+                // A backend is asked.
+                Scorer::Similar(_) => {}
+            }
+        }
     }
 }
 
 impl Scorers {
     /// Those of a suite. None is started before it is needed.
-    pub fn new(configs: &[ScorerConfig], site: Site<'_>) -> Self {
-        let Site { folder, rules: _, env: variables, redactor, kill_grace } = site;
-        let folder = absolute(folder);
-        Self::within(configs, Surroundings { folder, variables, kill_grace, redactor })
-    }
-
-    fn within(configs: &[ScorerConfig], surroundings: Surroundings) -> Self {
+    pub fn new(configs: &[ScorerConfig], site: Site<'_>, settings: &Settings) -> Self {
+        let Site { folder, rules: _, env: variables, redactor, kill_grace, function_timeout: _ } =
+            site;
+        let memory = settings.scorer_memory;
+        let limits = Limits { memory, ..Limits::new(settings.timeouts.scorer, kill_grace) };
+        let config = |start: Start| PoolConfig {
+            start,
+            workers: PYTHON_WORKERS,
+            timeout: limits.time,
+            env: Vec::new(),
+            memory,
+            may_repeat: true,
+        };
+        let pool = |it: &ScorerConfig| PoolConfig {
+            workers: it.workers,
+            timeout: it.timeout.unwrap_or(limits.time),
+            env: it.env.clone(),
+            ..config(it.start.clone())
+        };
         Self {
-            surroundings,
-            pools: configs.iter().map(|it| (it.name.clone(), Pool::new(it.clone()))).collect(),
-            python: Pool::new(ScorerConfig::python()),
+            place: Place::new(folder, variables),
+            redactor,
+            limits,
+            named: configs
+                .iter()
+                .map(|it| (it.name.clone(), (it.clone(), Pool::new(pool(it)))))
+                .collect(),
+            python: Pool::new(config(Start::Python(String::new()))),
             exec: Semaphore::new(EXEC_AT_ONCE),
         }
+    }
+
+    /// What keeps scorers that are going to be asked from being started. `file` is the suite's.
+    pub fn check(&self, used: &UsedScorers, file: &str) -> Vec<Problem> {
+        let of_suite = used.named.iter().filter_map(|name| self.named.get(name));
+        let mut problems: Vec<Problem> = of_suite
+            .filter_map(|(config, pool)| {
+                let why = pool.check(&self.place).err()?;
+                Some(config.at.unusable(NOT_THERE, &why))
+            })
+            .collect();
+        if used.python
+            && let Err(why) = self.python.check(&self.place)
+        {
+            problems.push(Problem {
+                severity: Severity::Error,
+                code: NOT_THERE,
+                message: format!("assertions of type `python` cannot be run: {why}"),
+                file: file.into(),
+                place: None,
+                case_id: None,
+                help: None,
+            });
+        }
+        problems
     }
 
     /// What a scorer returns for a reply, before `deadline`.
@@ -93,18 +155,48 @@ impl Scorers {
         deadline: Instant,
     ) -> Result<Value, String> {
         let scored = match &call.scorer {
-            Scorer::Named(name) => match self.pools.get(name) {
-                Some(pool) => pool.score(&self.surroundings, None, input, deadline).await,
+            Scorer::Named(name) => match self.named.get(name) {
+                Some((_, pool)) => self.ask(pool, None, input, deadline).await,
                 None => Err("the suite does not have it".to_owned()),
             },
-            Scorer::Python(source) => {
-                self.python.score(&self.surroundings, Some(source), input, deadline).await
-            }
+            Scorer::Python(source) => self.ask(&self.python, Some(source), input, deadline).await,
             Scorer::Exec(command) => self.exec(command, input, deadline).await,
             Scorer::Similar(_) => Err("no program says how near texts are".to_owned()),
         };
-        let redactor = &self.surroundings.redactor;
-        scored.map_err(|why| redactor.cleaned(format!("{}: {why}", call.scorer)))
+        scored.map_err(|why| self.redactor.cleaned(format!("{}: {why}", call.scorer)))
+    }
+
+    /// Asks a process that stays up. `source` is what it is to run, where that is not fixed.
+    async fn ask(
+        &self,
+        pool: &Pool,
+        source: Option<&str>,
+        input: &ScorerInput,
+        deadline: Instant,
+    ) -> Result<Value, String> {
+        let folder = &self.place.folder;
+        let context = RawValue::from_string(input.context.clone()).map_err(|it| it.to_string())?;
+        let (output, context) = (&input.output, &*context);
+        let in_python = |named: &str| Function::file(named, Some(PYTHON_FUNCTION), folder);
+        let run = match (pool.start(), source) {
+            (_, Some(source)) => Some(match source.trim().strip_prefix("file://") {
+                Some(named) => in_python(named),
+                None => Function::code(source),
+            }),
+            (Start::Python(file), None) => Some(in_python(file)),
+            (Start::Node(file), None) => Some(Function::file(file, None, folder)),
+            (Start::Command(_), None) => None,
+        };
+        let request = |id| match &run {
+            Some(run) => serde_json::to_vec(&Call { id, run, args: Some((output, context)) }),
+            None => serde_json::to_vec(&Request { id, output, context }),
+        };
+        let returned = pool.ask(&self.place, request, deadline).await;
+        let returned = returned.map_err(|trouble| trouble.to_string())?;
+        Ok(match (pool.start(), returned) {
+            (Start::Python(_), Value::String(text)) => read_text(text),
+            (_, returned) => returned,
+        })
     }
 
     /// Runs a program for one reply: the output on standard input, the context in a file.
@@ -114,25 +206,42 @@ impl Scorers {
         input: &ScorerInput,
         deadline: Instant,
     ) -> Result<Value, String> {
-        let Surroundings { folder, variables, kill_grace, .. } = &self.surroundings;
-        let _permit = timeout_at(deadline, self.exec.acquire()).await.map_err(|_| no_time())?;
+        let permit = timeout_at(deadline, self.exec.acquire()).await;
+        let _permit = permit.map_err(|_| Trouble::NoTime.to_string())?;
         let (name, args) = command.split_first().ok_or("there is no program to start")?;
-        let mut env = program_environment(variables, &[]);
+        let mut env = program_environment(&self.place.variables, &[]);
         let room = Room::new().map_err(|error| error.to_string())?;
         let context = room.write("context.json", &input.context).map_err(|it| it.to_string())?;
         env.insert("PROBITY_CONTEXT".into(), context.into());
         let output = &input.output;
         let output = output.as_str().map_or_else(|| output.to_string(), ToOwned::to_owned);
-        let left = deadline.saturating_duration_since(Instant::now()).min(EXEC_TIMEOUT);
+        let time = deadline.saturating_duration_since(Instant::now()).min(self.limits.time);
         let command = Command {
-            program: find(name, &env, folder)?,
+            program: self.place.find(name).map_err(|error| error.to_string())?,
             args: args.iter().map(OsString::from).collect(),
             env,
             stdin: Stdin::Bytes(output.into_bytes()),
-            room: room.but_working_in(folder.clone()),
+            room: room.but_working_in(self.place.folder.clone()),
         };
-        let finished = process::run(command, Limits::new(left, *kill_grace)).await;
-        read_exec(&finished.map_err(|error| error.to_string())?, left)
+        let finished = process::run(command, Limits { time, ..self.limits }).await;
+        read_exec(&finished.map_err(|error| error.to_string())?, time)
+    }
+}
+
+/// A request to a program that speaks the protocol itself.
+#[derive(Serialize)]
+struct Request<'a> {
+    id: u64,
+    output: &'a Value,
+    context: &'a RawValue,
+}
+
+/// Answers as text are in use in Python: `True`, `0.5`, or a table as JSON.
+fn read_text(text: String) -> Value {
+    match text.trim() {
+        "True" => Value::Bool(true),
+        "False" => Value::Bool(false),
+        other => serde_json::from_str(other).unwrap_or(Value::String(text)),
     }
 }
 
@@ -164,185 +273,4 @@ fn read_exec(finished: &Finished, limit: Duration) -> Result<Value, String> {
         }
         Some(_) | None => serde_json::json!({ "pass": pass, "reason": shown(&stdout) }),
     })
-}
-
-/// Tells requests apart, over all scorers.
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
-/// The processes of one scorer.
-#[derive(Debug)]
-struct Pool {
-    config: ScorerConfig,
-    permits: Semaphore,
-    /// Those that wait for work. Held for no longer than it takes to put one in or out.
-    idle: Mutex<Vec<Service>>,
-}
-
-#[derive(Serialize)]
-struct Request<'a> {
-    id: u64,
-    output: &'a Value,
-    context: &'a RawValue,
-    /// What one of our helpers is to run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<Run>,
-}
-
-/// A function for a helper: code, or a file and maybe the name of the function in it.
-#[derive(Serialize)]
-struct Run {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    function: Option<String>,
-}
-
-impl Run {
-    fn of(source: &str, folder: &Path) -> Self {
-        match source.trim().strip_prefix("file://") {
-            Some(named) => Self::file(named, folder),
-            None => Self { code: Some(source.to_owned()), file: None, function: None },
-        }
-    }
-
-    fn file(named: &str, folder: &Path) -> Self {
-        let (path, function) = split_name(named);
-        let file = Some(absolute(&folder.join(path)));
-        Self { code: None, file, function: function.map(ToOwned::to_owned) }
-    }
-}
-
-/// What of a line says whose answer it is.
-#[derive(Deserialize)]
-struct Answer {
-    id: u64,
-    /// Why there is no score.
-    #[serde(default)]
-    error: Option<String>,
-    /// What a function returned, from one of our helpers.
-    #[serde(default)]
-    returned: Option<Value>,
-}
-
-impl Pool {
-    fn new(config: ScorerConfig) -> Self {
-        let permits = Semaphore::new(config.workers);
-        Self { config, permits, idle: Mutex::default() }
-    }
-
-    async fn score(
-        &self,
-        surroundings: &Surroundings,
-        source: Option<&str>,
-        input: &ScorerInput,
-        deadline: Instant,
-    ) -> Result<Value, String> {
-        let _permit = timeout_at(deadline, self.permits.acquire()).await.map_err(|_| no_time())?;
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let folder = &surroundings.folder;
-        let run = match (&self.config.start, source) {
-            (_, Some(source)) => Some(Run::of(source, folder)),
-            (Start::Python(file) | Start::Node(file), None) => Some(Run::file(file, folder)),
-            (Start::Command(_), None) => None,
-        };
-        let context = RawValue::from_string(input.context.clone()).map_err(|it| it.to_string())?;
-        let request = Request { id, output: &input.output, context: &context, run };
-        let mut line = serde_json::to_vec(&request).map_err(|it| it.to_string())?;
-        line.push(b'\n');
-        loop {
-            let waiting = self.idle().pop();
-            let is_fresh = waiting.is_none();
-            let mut service = match waiting {
-                Some(service) => service,
-                None => self.start(surroundings)?,
-            };
-            let left = deadline.saturating_duration_since(Instant::now());
-            let limit = self.config.timeout.min(left);
-            match timeout(limit, service.ask(&line, |it| answer_in(it, id))).await {
-                Ok(Ok(answer)) => {
-                    self.idle().push(service);
-                    return answer;
-                }
-                // It had ended before it was asked: that is no answer to this reply.
-                Ok(Err(process::service::NoAnswer::Ended)) if !is_fresh => {}
-                Ok(Err(why)) => {
-                    let words = service.last_words().await;
-                    return Err(format!("{why} without an answer{}", said(&words)));
-                }
-                Err(_) => {
-                    let words = service.last_words().await;
-                    return Err(format!("no answer within {}{}", Span(limit), said(&words)));
-                }
-            }
-        }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Service>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn start(&self, surroundings: &Surroundings) -> Result<Service, String> {
-        let Surroundings { folder, variables, .. } = surroundings;
-        let env = program_environment(variables, &self.config.env);
-        let room = Room::new().map_err(|error| error.to_string())?;
-        let helper = |name: &str, text: &str| room.write(name, text).map_err(|it| it.to_string());
-        let (program, args) = match &self.config.start {
-            Start::Command(words) => {
-                let (name, args) = words.split_first().ok_or("there is no program to start")?;
-                (find(name, &env, folder)?, args.iter().map(OsString::from).collect())
-            }
-            Start::Python(_) => {
-                let helper = helper("probity_helper.py", PYTHON_HELPER)?;
-                (find("python3", &env, folder)?, vec!["-u".into(), helper.into()])
-            }
-            Start::Node(_) => {
-                let helper = helper("probity_helper.cjs", NODE_HELPER)?;
-                (find("node", &env, folder)?, vec![helper.into()])
-            }
-        };
-        let room = room.but_working_in(folder.clone());
-        let command = Command { program, args, env, stdin: Stdin::Null, room };
-        Service::start(command).map_err(|error| error.to_string())
-    }
-}
-
-/// The answer to a request, if the line is one. Other lines are what a program prints.
-fn answer_in(line: &[u8], id: u64) -> Option<Result<Value, String>> {
-    let value: Value = serde_json::from_slice(line).ok()?;
-    let answer = Answer::deserialize(&value).ok().filter(|it| it.id == id)?;
-    Some(match answer {
-        Answer { error: Some(error), .. } => Err(error),
-        Answer { returned: Some(returned), .. } => Ok(returned),
-        Answer { .. } => Ok(value),
-    })
-}
-
-fn find(name: &str, env: &BTreeMap<OsString, OsString>, folder: &Path) -> Result<PathBuf, String> {
-    let path = env.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    process::find(name, path, folder).map_err(|error| error.to_string())
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path.join("."))
-        .map_or_else(|_| path.to_owned(), |it| it.components().collect())
-}
-
-fn no_time() -> String {
-    "no time was left for it".to_owned()
-}
-
-fn said(words: &str) -> String {
-    match words.is_empty() {
-        true => String::new(),
-        false => format!("; it said: {}", shown(words)),
-    }
-}
-
-/// The end of what a program printed, where errors stand.
-fn shown(text: &str) -> String {
-    let text = text.trim();
-    let from = text.char_indices().nth_back(SHOWN - 1).map_or(0, |it| it.0);
-    safe(&text[from..]).into_owned()
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use probity_grade::script::{Script, Scripts};
-use probity_load::bounded;
+use probity_load::{bounded, function::split_name, inputs};
 use probity_script::{Limits, required, run};
 use serde_json::Value;
 
@@ -50,6 +50,8 @@ impl Scripts for JavaScript {
     fn check_file(&self, named: &str) -> Result<(), String> {
         let (path, _) = split_name(named);
         let found = bounded::find_named(&self.folder, path);
+        // Who is asked reads it, in another process.
+        let found = found.inspect(|it| inputs::note(it));
         found.map(drop).map_err(|error| format!("`{path}` cannot be used: {error}"))
     }
 }
@@ -60,14 +62,6 @@ struct Compiled(probity_script::Script);
 impl Script for Compiled {
     fn run(&self, output: &Value, context: &str) -> Result<Value, String> {
         run(&self.0, output, context, &Limits::default()).map_err(|error| error.to_string())
-    }
-}
-
-/// A path, and the function that is meant where the file exports several: `file.js:name`.
-pub(crate) fn split_name(named: &str) -> (&str, Option<&str>) {
-    match named.rsplit_once(':') {
-        Some((path, name)) if path.contains('.') && !name.contains('/') => (path, Some(name)),
-        Some(_) | None => (named, None),
     }
 }
 
@@ -137,12 +131,6 @@ fn resolve(folder: &Path, from: &str, wanted: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_may_name_its_function() {
-        assert_eq!(split_name("a/b.js:f"), ("a/b.js", Some("f")));
-        assert_eq!(split_name("a/b.js"), ("a/b.js", None));
-    }
 
     #[test]
     fn files_of_the_same_folder_can_be_required_and_no_others() {

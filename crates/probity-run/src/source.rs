@@ -19,6 +19,7 @@ use probity_core::{
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     located::Step,
+    problem::Problem,
     record::InputDigest,
     request::Request,
 };
@@ -37,7 +38,9 @@ use crate::{
     decide::Seen,
     filter::{Chooser, Filter},
     gated::GatedScores,
-    kind::{Asking, Kind, Questions, Respond, Work, assess::check_prompts, similar},
+    kind::{Asking, Kind, Questions, Respond, Site, Work, assess::check_prompts, similar},
+    loading::{DatasetFiles, PromptFunctions},
+    scorer::UsedScorers,
 };
 
 /// A case that is ready to be asked.
@@ -150,10 +153,14 @@ impl Helper {
 /// Where the cases of a runner come from, and how they are asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Cases {
-    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) files: DatasetFiles,
     pub(crate) kind: Arc<dyn Kind>,
     /// How they are asked.
     pub(crate) prompt: Arc<PromptConfig>,
+    /// What makes prompts, where `prompt` names a function.
+    pub(crate) functions: Arc<PromptFunctions>,
+    /// The backend that prompts are made for.
+    pub(crate) provider: String,
     /// What they have in common.
     pub(crate) defaults: Arc<CaseDefaults>,
     /// Whether they may bring code that runs outside of the sandbox of scripts.
@@ -184,9 +191,11 @@ impl Default for Cases {
     /// No cases at all.
     fn default() -> Self {
         Self {
-            paths: Vec::new(),
+            files: DatasetFiles::default(),
             kind: Arc::new(Respond),
             prompt: Arc::default(),
+            functions: Arc::default(),
+            provider: String::new(),
             defaults: Arc::default(),
             allow_code: false,
             repeat: 0,
@@ -227,19 +236,36 @@ impl Judge {
     }
 }
 
+/// What is noted of the cases of a dataset while it is read.
+pub(crate) struct Notes<'a> {
+    /// The scores that gates may be about.
+    pub(crate) scores: &'a mut GatedScores,
+    /// The scorers that are asked.
+    pub(crate) scorers: &'a mut UsedScorers,
+}
+
+impl Notes<'_> {
+    fn see(&mut self, case: &TestCase, expectation: &Expectation<'_>) {
+        self.scores.see(case, expectation);
+        self.scorers.see(expectation.scorers());
+    }
+}
+
 impl Cases {
     /// The cases of a runner as its first variant asks them; the digest is not known before they are
     /// read.
     pub(crate) fn of(
         runner: &RunnerConfig,
         kind: Arc<dyn Kind>,
-        folder: &Path,
+        site: &Site<'_>,
         filter: Filter,
-    ) -> Self {
-        Self {
-            paths: runner.dataset.iter().map(|name| folder.join(name)).collect(),
+    ) -> Result<Self, Box<Problem>> {
+        Ok(Self {
+            files: DatasetFiles::of(runner, site)?,
             kind,
             prompt: runner.prompts.first().cloned().unwrap_or_default(),
+            functions: Arc::new(PromptFunctions::of(runner, site)?),
+            provider: runner.backends.first().cloned().unwrap_or_default(),
             defaults: runner.defaults.clone(),
             allow_code: runner.allow_code,
             repeat: runner.repeat,
@@ -254,7 +280,7 @@ impl Cases {
             has_undecided: false,
             #[cfg(test)]
             given: Vec::new(),
-        }
+        })
     }
 
     /// The same cases, asked in another way.
@@ -268,7 +294,7 @@ impl Cases {
         &self,
         others: &[Self],
         rules: &Rules,
-        scores: &mut GatedScores,
+        notes: &mut Notes<'_>,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
         let mut compiler = Compiler::new(rules);
@@ -284,13 +310,19 @@ impl Cases {
             return dataset::Summary { errors, ..dataset::Summary::default() };
         }
         let ways = || std::iter::once(self).chain(others);
-        let scores = RefCell::new(scores);
+        let mut each = |item| {
+            each(match item {
+                Item::Problem(problem) => Item::Problem(self.files.named(problem)),
+                Item::Case(case) => Item::Case(case),
+            });
+        };
+        let notes = RefCell::new(notes);
         let compiler = RefCell::new(compiler);
         let templates = RefCell::new(BTreeMap::new());
         let check = |case: &TestCase| -> Vec<CriteriaProblem> {
             let mut problems = match compiler.borrow_mut().compile(case) {
                 Ok(expectation) => {
-                    scores.borrow_mut().see(case, &expectation);
+                    notes.borrow_mut().see(case, &expectation);
                     Vec::new()
                 }
                 Err(problems) => problems,
@@ -301,6 +333,7 @@ impl Cases {
             if self.embedder.is_nobody() {
                 problems.extend(similar::refused(case));
             }
+            problems.extend(without_tools(case));
             if self.user.is_nobody() {
                 problems.extend(nobody_plays(case));
             }
@@ -319,9 +352,10 @@ impl Cases {
             }
             problems
         };
-        let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+        let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
         let complete = |case: &mut TestCase| self.defaults.apply(case);
         let mut summary = dataset::read_completed(&paths, &complete, &check, &mut each);
+        self.functions.rest();
         // A template of the runner is the same for every case, so it is told of once.
         let templates = templates.into_inner();
         let mut told = Vec::new();
@@ -443,7 +477,7 @@ impl Cases {
         }
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
-        let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
+        let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
         let complete = |case: &mut TestCase| self.defaults.apply(case);
         let summary = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
             let Item::Case(at) = item else { return };
@@ -451,12 +485,28 @@ impl Cases {
                 unwanted.set(each(&at.case).is_err());
             }
         });
+        self.functions.rest();
         match unwanted.get() {
             true => Err(Reread::Unwanted),
             false if summary.digest.to_string() != self.digest => Err(Reread::Changed),
             false => Ok(()),
         }
     }
+}
+
+/// What is wrong with a case that has results of tools, and neither it nor its runner has tools.
+fn without_tools(case: &TestCase) -> Option<CriteriaProblem> {
+    let results = case.conversation.tool_results.as_deref().unwrap_or_default();
+    let first = results.first().filter(|_| case.ask.tools.is_none())?;
+    Some(CriteriaProblem {
+        path: vec![Step::Key("tool_results")],
+        code: "unknown-tool",
+        message: format!(
+            "there is no tool `{}`: neither the case nor its runner has `tools`",
+            first.name
+        ),
+        help: None,
+    })
 }
 
 /// What is wrong with a case whose user nobody plays.

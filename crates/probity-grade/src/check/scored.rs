@@ -18,9 +18,14 @@ use crate::{
 /// Characters of a scorer's reason that are kept.
 const LONGEST_REASON: usize = 1000;
 
+/// Longest code that a reason repeats, in characters.
+const LONGEST_CODE: usize = 80;
+
 /// A script that scores replies.
 #[derive(Clone, Debug)]
 pub(crate) struct Scripted {
+    /// The code, or the file with it.
+    pub(crate) source: String,
     pub(crate) script: Arc<dyn Script>,
     pub(crate) config: Option<Value>,
     pub(crate) threshold: Option<f64>,
@@ -28,7 +33,22 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(super) fn check(&self, reply: &Reply<'_, '_>) -> Checked {
-        checked(script::score(&*self.script, self.config.as_ref(), self.threshold, reply))
+        let scored = script::score(&*self.script, self.config.as_ref(), self.threshold, reply);
+        checked(scored.map(|mut it| {
+            it.reason = it.reason.take().or_else(|| self.why(&it));
+            it
+        }))
+    }
+
+    /// Why a reply fails: code that gives no reason is one itself if it is short.
+    fn why(&self, scored: &Scored) -> Option<String> {
+        let code = self.source.trim();
+        let is_short = code.chars().take(LONGEST_CODE + 1).count() <= LONGEST_CODE;
+        let is_shown = !scored.pass && is_short && !code.contains('\n');
+        is_shown.then(|| match scored.score {
+            0.0 => format!("`{code}` does not hold"),
+            score => format!("`{code}` gives {score}"),
+        })
     }
 }
 

@@ -134,10 +134,10 @@ fn results_of(node: &Node, findings: &mut Findings) -> Vec<ScriptedResult> {
     }
 }
 
-/// Refuses results of tools that the case does not have, of its own or of its runner.
+/// Refuses results of tools that the case does not have. Where it has none, they may be those of a
+/// runner.
 pub(crate) fn check_results(case: &TestCase, node: &Node, findings: &mut Findings) {
-    let Some(results) = node.get("tool_results") else { return };
-    let tools = case.ask.tools.as_deref().unwrap_or_default();
+    let (Some(results), Some(tools)) = (node.get("tool_results"), &case.ask.tools) else { return };
     let of_list = results.items().iter().filter_map(|it| Some((it.get("name")?.as_str()?, it)));
     let of_table = results.entries().iter().map(|it| (it.key.as_str(), &it.node));
     for (name, place) in of_list.chain(of_table) {

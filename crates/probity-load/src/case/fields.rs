@@ -303,11 +303,17 @@ fn repeated(entries: &[Entry]) -> Vec<&Entry> {
     entries.iter().filter(|entry| !seen.insert(&entry.key)).collect()
 }
 
+/// How many names an object may have to be told all of them.
+const FEW_NAMES: usize = 12;
+
 fn warn_of_unknown(entry: &Entry, known: &[&str], findings: &mut Findings) {
     let message = format!("unknown field `{}`", shortened(&entry.key));
     // Suggestions for more than anybody is shown would take most of the time.
     let is_shown = findings.0.len() < MOST_PROBLEMS;
-    let help = is_shown.then(|| did_you_mean(&entry.key, known)).flatten();
+    let few = (1..=FEW_NAMES).contains(&known.len()).then_some(known);
+    let all = || few.map(|it| format!("{}; a name of your own begins with `x-`", one_of_list(it)));
+    let names = || did_you_mean(&entry.key, known).or_else(all);
+    let help = is_shown.then(names).flatten();
     findings.push(Severity::Warning, UNKNOWN_FIELD, &entry.key_span, message, help);
 }
 

@@ -100,7 +100,7 @@ prompt = "x"
 expected_command = "ls"
 category = "safety"
 "#), @r#"
-    2:1 `colour` unknown-field: unknown field `colour`
+    2:1 `colour` unknown-field: unknown field `colour`; it is one of `version`, `test_cases`, `name`, `description`, `license`, `source`, `safety_level`; a name of your own begins with `x-`
     1:11 `"2.1.0"` newer-version: dataset version 2.1.0 is newer than this program; it reads versions up to 1.x: update it
     6:10 `"   "` blank-field: field `prompt` is blank (a)
     8:12 `"corectness"` unknown-value: unknown category `corectness` (a); did you mean `correctness`?
@@ -196,7 +196,7 @@ test_cases:
     safe: True
     posix_compliant: 1
 "#), @"
-    3:1 `base` unknown-field: unknown field `base`
+    3:1 `base` unknown-field: unknown field `base`; it is one of `version`, `test_cases`, `name`, `description`, `license`, `source`, `safety_level`; a name of your own begins with `x-`
     15:22 `1` wrong-type: field `posix_compliant` must be true or false, not a number (b)
     1 cases
     ");

@@ -106,6 +106,10 @@ backend_kinds! {
     Copilot => "copilot", Program, None;
     /// Any program.
     Command => "command", Program, Some("command");
+    /// A function in Python.
+    Python => "python", Function, Some("file");
+    /// A function in JavaScript, for Node.
+    Node => "node", Function, Some("file");
     /// Answers from a file.
     Replay => "replay", File, Some("file");
     /// The prompt itself.
@@ -121,6 +125,8 @@ pub enum Way {
     Custom,
     /// By starting a program for each call.
     Program,
+    /// By calling a function in a process that stays up.
+    Function,
     /// By looking into a file.
     File,
     /// Not at all.
@@ -131,6 +137,11 @@ impl BackendKind {
     /// Whether a program is started for each call.
     pub const fn is_program(self) -> bool {
         matches!(self.way(), Way::Program)
+    }
+
+    /// Whether a function of the user answers.
+    pub const fn is_function(self) -> bool {
+        matches!(self.way(), Way::Function)
     }
 
     /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
@@ -223,8 +234,10 @@ pub struct BackendConfig {
     pub output: Option<Output>,
     /// Variables that the program may see beside the usual ones.
     pub env: Vec<String>,
-    /// The file that answers are replayed from.
+    /// The file that answers are replayed from, or that has the function.
     pub file: Option<String>,
+    /// What the function is told.
+    pub config: Option<serde_json::Map<String, Value>>,
 }
 
 impl BackendConfig {
@@ -250,6 +263,7 @@ impl BackendConfig {
             output: None,
             env: Vec::new(),
             file: None,
+            config: None,
         }
     }
 }
@@ -287,6 +301,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         "output_pointer",
         "env",
         "file",
+        "config",
     ];
     refuse_keys(node, findings);
     let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).chain(KEYS).copied().collect();
@@ -333,6 +348,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         output: decode_output(&mut fields),
         env: fields.texts("env"),
         file: fields.text("file"),
+        config: decode_config(&mut fields),
         ..BackendConfig::new(name, kind)
     };
     require(&config, node, &mut fields);
@@ -353,11 +369,9 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         let message = format!("backend `{name}` of kind `{kind}` needs `{key}`");
         fields.findings().error("missing-field", &node.span, message);
     }
-    let of_programs = OF_PROGRAMS.iter().filter(|_| !config.kind.is_program());
-    let of_replays = ["file"].iter().filter(|_| config.kind != BackendKind::Replay);
-    let of_servers = ["stream"].iter().filter(|_| config.kind.way() != Way::Server);
-    for key in of_programs.chain(of_replays).chain(of_servers).filter(|key| node.get(key).is_some())
-    {
+    let kind = config.kind;
+    let foreign = FOREIGN.iter().filter(|(_, is_own)| !is_own(kind)).flat_map(|(keys, _)| *keys);
+    for key in foreign.filter(|key| node.get(key).is_some()) {
         let (span, kind) = (fields.span(key), config.kind.as_str());
         let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
         fields.findings().error("foreign-field", &span, message);
@@ -447,8 +461,17 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
     is_taken.then_some(field)
 }
 
-/// Fields that only a program can use.
-const OF_PROGRAMS: &[&str] = &["command", "transport", "output", "output_pointer", "env"];
+/// Whether fields are those of a kind.
+type OfKind = fn(BackendKind) -> bool;
+
+/// Fields that only some kinds can use.
+const FOREIGN: &[(&[&str], OfKind)] = &[
+    (&["command", "transport", "output", "output_pointer"], BackendKind::is_program),
+    (&["env"], |kind| kind.is_program() || kind.is_function()),
+    (&["file"], |kind| kind == BackendKind::Replay || kind.is_function()),
+    (&["config"], BackendKind::is_function),
+    (&["stream"], |kind| matches!(kind.way(), Way::Server)),
+];
 
 /// Names under which people put keys.
 const KEYS: &[&str] = &["api_key", "apikey", "key", "token"];
@@ -526,6 +549,18 @@ fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
         }
     }
     headers
+}
+
+fn decode_config(fields: &mut Fields<'_, '_>) -> Option<serde_json::Map<String, Value>> {
+    match fields.json("config")? {
+        Value::Object(config) => Some(config),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            let span = fields.span("config");
+            let message = "`config` must be a table".to_owned();
+            fields.findings().error("wrong-type", &span, message);
+            None
+        }
+    }
 }
 
 fn decode_price(fields: &mut Fields<'_, '_>) -> Option<Price> {

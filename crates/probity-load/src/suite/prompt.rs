@@ -17,6 +17,7 @@ use super::runner::Surroundings;
 use crate::{
     bounded,
     case::{Fields, Findings, messages_of, settings_of},
+    function,
     template::{self, TemplateError},
 };
 
@@ -27,6 +28,8 @@ pub struct PromptConfig {
     pub variant: Option<String>,
     /// What is around the case's own prompt; none for nothing.
     pub template: Option<Template>,
+    /// A function instead of a template, as `FILE` or `FILE:FUNCTION`.
+    pub function: Option<Template>,
     /// A conversation instead of a template, and where each of its messages stands.
     pub messages: Vec<(Message, WrittenAt)>,
     /// Instructions for cases that bring none.
@@ -46,8 +49,8 @@ pub struct Template {
     pub at: WrittenAt,
 }
 
-/// Where a template or a script stands.
-#[derive(Clone, Debug, PartialEq)]
+/// Where something stands, such as a template or a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAt {
     /// What it is, such as "`prompt` of the runner".
     what: String,
@@ -60,14 +63,19 @@ impl WrittenAt {
     /// What is wrong with the criterion that stands there.
     pub(super) fn criteria_problem(&self, problem: CriteriaProblem) -> Problem {
         let CriteriaProblem { path: _, code, message, help } = problem;
+        Problem { help, ..self.unusable(code, &message) }
+    }
+
+    /// Why what stands there cannot be used.
+    pub fn unusable(&self, code: &'static str, why: &str) -> Problem {
         Problem {
             severity: Severity::Error,
             code,
-            message: format!("{} cannot be used: {message}", self.what),
+            message: format!("{} cannot be used: {why}", self.what),
             file: self.file.clone(),
             place: Some(Source::file(&self.source).place(&self.span)),
             case_id: None,
-            help,
+            help: None,
         }
     }
 
@@ -113,8 +121,8 @@ pub(super) fn decode(
     };
     let (system, prompt) = (of_runner("system"), of_runner("prompt"));
     let Some(node) = fields.get("prompts") else {
-        let template = prompt.filter(|it| !is_plain_prompt(&it.text));
-        return vec![Arc::new(PromptConfig { template, system, ..PromptConfig::default() })];
+        let asked = prompt.map(told_apart).unwrap_or_default();
+        return vec![Arc::new(PromptConfig { system, ..asked })];
     };
     if prompt.is_some() {
         let span = fields.span("prompt");
@@ -175,20 +183,25 @@ fn decode_variant(
     };
     let template = written("template", &mut fields);
     let system = written("system", &mut fields);
-    let file = fields.text("file").map(|it| surroundings.folder.join(it));
+    let (function, file) = match written("file", &mut fields) {
+        Some(named) if function::is_code(&named.text) => (Some(named), None),
+        named => (None, named.map(|it| surroundings.folder.join(&*it.text))),
+    };
     let read = file.as_deref().and_then(|path| read_template(path, &name, &mut fields));
     let messages = fields.get("messages").map(|list| {
         let said = messages_of(list, surroundings.folder, fields.findings());
         // A message that cannot be read is reported, and the suite is not used.
         said.into_iter().zip(list.items()).map(|(it, node)| (it, at(node, "messages"))).collect()
     });
+    let asked = template.or(read).map(told_apart).unwrap_or_default();
     let variant = PromptConfig {
-        template: template.or(read).filter(|it| !is_plain_prompt(&it.text)),
+        function: asked.function.or(function),
         messages: messages.unwrap_or_default(),
         system,
         sampling: settings_of(&mut fields),
         file,
         variant: Some(name),
+        ..asked
     };
     check_parts(&variant, node, &mut fields);
     check_templates(&variant, surroundings.source, &mut fields);
@@ -296,6 +309,18 @@ fn read_template(path: &Path, variant: &str, fields: &mut Fields<'_, '_>) -> Opt
         span: 0..text.len(),
     };
     Some(Template { text, at })
+}
+
+/// A template, or the function that it names. What asks as the case does is neither.
+fn told_apart(Template { text, at }: Template) -> PromptConfig {
+    let nothing = PromptConfig::default();
+    match function::in_file(&text) {
+        Some(named) => {
+            PromptConfig { function: Some(Template { text: named.into(), at }), ..nothing }
+        }
+        None if is_plain_prompt(&text) => nothing,
+        None => PromptConfig { template: Some(Template { text, at }), ..nothing },
+    }
 }
 
 /// Whether a template is the case's own prompt and nothing else.

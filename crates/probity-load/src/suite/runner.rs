@@ -3,14 +3,14 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig,
+    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
     defaults, panel, prompt, user,
 };
 use crate::{
     bounded,
     case::{Fields, Findings, did_you_mean},
-    gates,
+    function, gates,
     settings::Budget,
     skill,
     template::{self, TemplateError},
@@ -34,6 +34,8 @@ pub struct RunnerConfig {
     pub kind: RunnerKind,
     /// The files of its dataset, as written.
     pub dataset: Vec<String>,
+    /// Where that stands in the suite.
+    pub dataset_at: Option<WrittenAt>,
     /// The names of its backends.
     pub backends: Vec<String>,
     /// Instructions for cases that bring none.
@@ -109,8 +111,6 @@ impl RunnerConfig {
 
 /// What runners are read with.
 pub(super) struct Surroundings<'a> {
-    /// Whether cases may bring code, for runners that do not say so.
-    pub(super) allow_code: bool,
     pub(super) backends: &'a [BackendConfig],
     /// Those of them that are named to help, as judges for example, and nowhere else.
     pub(super) only_helpers: Vec<&'a str>,
@@ -118,6 +118,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) gates: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
     pub(super) judge: &'a JudgeConfig,
+    /// Whether cases may bring code, for runners that do not say so.
+    pub(super) allow_code: bool,
     /// Who embeds texts, for runners that do not say so.
     pub(super) embeddings: Option<&'a String>,
     /// Who plays the user, for runners that do not say so.
@@ -163,40 +165,42 @@ pub(super) fn decode(
     runners
 }
 
+/// The keys of a runner that are not about its cases.
+const KNOWN: &[&str] = &[
+    "name",
+    "kind",
+    "dataset",
+    "backends",
+    "system",
+    "prompt",
+    "prompts",
+    "repeat",
+    "min_pass",
+    "budget",
+    "gates",
+    "known_failures",
+    "tool_version",
+    "timeout",
+    "skills",
+    "companion_bytes",
+    "judge",
+    "judges",
+    "combine",
+    "judge_repeats",
+    "structured",
+    "rubric_prompt",
+    "embeddings",
+    "user",
+    "swap",
+    "command",
+    "allow_code",
+];
+
 fn decode_runner(
     node: &Node,
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Option<RunnerConfig> {
-    const KNOWN: &[&str] = &[
-        "name",
-        "kind",
-        "dataset",
-        "backends",
-        "system",
-        "prompt",
-        "prompts",
-        "repeat",
-        "min_pass",
-        "budget",
-        "gates",
-        "known_failures",
-        "tool_version",
-        "timeout",
-        "skills",
-        "companion_bytes",
-        "judge",
-        "judges",
-        "combine",
-        "judge_repeats",
-        "structured",
-        "rubric_prompt",
-        "embeddings",
-        "user",
-        "swap",
-        "command",
-        "allow_code",
-    ];
     let known: Vec<&str> = KNOWN.iter().chain(defaults::KEYS).copied().collect();
     let mut fields = Fields::new(node, "a runner", &known, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
@@ -239,6 +243,9 @@ fn decode_runner(
         name,
         kind,
         dataset: fields.texts("dataset"),
+        dataset_at: fields
+            .get("dataset")
+            .map(|node| surroundings.place(node, "`dataset` of the runner".to_owned())),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
         defaults: defaults::decode(&mut fields, user.part, surroundings),
         allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
@@ -302,6 +309,9 @@ fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, 
     let has_index = runner.kind.spec().choice.is_some();
     for key in ["system", "prompt"] {
         let Some(text) = fields.get(key).and_then(Node::as_str) else { continue };
+        if key == "prompt" && function::in_file(text).is_some() {
+            continue;
+        }
         let whole = fields.span(key);
         if let Err(error) = template::check(text) {
             let span = error.place_in(text, source, &whole);

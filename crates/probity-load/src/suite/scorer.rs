@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use super::backend::decode_timeout;
+use super::{WrittenAt, backend::decode_timeout, runner::Surroundings};
 use crate::case::{Fields, Findings};
 use probity_core::located::Node;
 
 /// Most processes of one scorer.
 const MOST_WORKERS: u64 = 256;
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A scorer as the file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +18,12 @@ pub struct ScorerConfig {
     pub start: Start,
     /// How many of it run at the same time.
     pub workers: usize,
-    /// How long it may take for one reply.
-    pub timeout: Duration,
+    /// How long it may take for one reply, if not as long as any scorer.
+    pub timeout: Option<Duration>,
     /// Variables that it sees beside the usual ones.
     pub env: Vec<String>,
+    /// Where it stands in the suite.
+    pub at: WrittenAt,
 }
 
 /// What a scorer is.
@@ -36,28 +37,25 @@ pub enum Start {
     Node(String),
 }
 
-impl ScorerConfig {
-    /// The scorer that runs Python of assertions.
-    pub fn python() -> Self {
-        Self {
-            name: "python".to_owned(),
-            start: Start::Python(String::new()),
-            workers: 2,
-            timeout: DEFAULT_TIMEOUT,
-            env: Vec::new(),
-        }
-    }
-}
-
-pub(super) fn decode(node: &Node, findings: &mut Findings) -> Vec<ScorerConfig> {
+pub(super) fn decode(
+    node: &Node,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) -> Vec<ScorerConfig> {
     let Some(_) = Fields::open(node, "`scorers`", findings) else { return Vec::new() };
     let one = |entry: &probity_core::located::Entry, findings: &mut Findings| {
-        decode_scorer(&entry.key, &entry.node, findings)
+        let at = surroundings.place(&entry.node, format!("scorer `{}`", entry.key));
+        decode_scorer(&entry.key, &entry.node, at, findings)
     };
     node.entries().iter().filter_map(|entry| one(entry, findings)).collect()
 }
 
-fn decode_scorer(name: &str, node: &Node, findings: &mut Findings) -> Option<ScorerConfig> {
+fn decode_scorer(
+    name: &str,
+    node: &Node,
+    at: WrittenAt,
+    findings: &mut Findings,
+) -> Option<ScorerConfig> {
     const KNOWN: &[&str] = &["command", "python", "node", "workers", "timeout", "env"];
     let mut fields = Fields::new(node, "a scorer", KNOWN, findings)?;
     let command = Some(fields.texts("command")).filter(|it| !it.is_empty()).map(Start::Command);
@@ -76,7 +74,8 @@ fn decode_scorer(name: &str, node: &Node, findings: &mut Findings) -> Option<Sco
         name: name.to_owned(),
         start: start?,
         workers: usize::try_from(fields.count("workers", 1..=MOST_WORKERS).unwrap_or(1)).ok()?,
-        timeout: decode_timeout(&mut fields).unwrap_or(DEFAULT_TIMEOUT),
+        timeout: decode_timeout(&mut fields),
         env: fields.texts("env"),
+        at,
     })
 }

@@ -161,5 +161,19 @@ fn answer(case: &CaseRecord, is_one_of_several: bool) -> Markup {
 }
 
 fn block(text: &str) -> Markup {
-    html! { pre dir="auto" tabindex="0" { (safe(&capped(text, MOST_TEXT))) } }
+    let block = html! { pre dir="auto" tabindex="0" { (safe(&capped(text, MOST_TEXT))) } };
+    // GitHub obeys lines of a job's output that begin with two colons.
+    PreEscaped(block.0.replace("::", "&#58;:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_an_answer_is_a_command_to_github() {
+        let block = block("a::b\n  ::error::boo\n::set-output::<x>").into_string();
+        assert!(!block.contains("::"), "{block}");
+        assert!(block.contains("\n  &#58;:error&#58;:boo\n&#58;:set-output"), "{block}");
+    }
 }

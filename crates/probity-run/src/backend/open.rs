@@ -5,12 +5,13 @@ mod custom;
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use probity_core::{record::InputDigest, request::Sampling};
 use probity_grade::Rules;
 use probity_load::{
+    function::split_name,
     settings::Settings,
     suite::{BackendConfig, BackendKind, Output, Way},
 };
@@ -20,6 +21,7 @@ use serde_json::json;
 use super::{
     Backend, Wire, address,
     dialect::{self, DialectSpec, KeyHeader, Service},
+    function::{self, Function},
     http::{Client, Http, HttpConfig},
     language::{BodySettings, Language, Spoken},
     program::{Program, ProgramError, Surroundings},
@@ -85,6 +87,14 @@ pub enum BackendError {
         /// The variable.
         variable: &'static str,
     },
+    /// The file with its function is not there.
+    #[error("backend `{backend}` has its function in `{path}`, which is not there")]
+    NoFile {
+        /// The backend.
+        backend: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// It makes no embeddings.
     #[error("backend `{backend}` of kind `{kind}` cannot embed texts")]
     NoEmbeddings {
@@ -112,6 +122,7 @@ impl BackendError {
             }
             Self::Program(_)
             | Self::NoUrl { .. }
+            | Self::NoFile { .. }
             | Self::BadHeaderName { .. }
             | Self::NoEmbeddings { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
@@ -147,6 +158,7 @@ impl BackendFactory<'_> {
                 self.open_replay(config, &file)
             }
             Way::Program => self.open_program(config),
+            Way::Function => self.open_function(config),
         }
     }
 
@@ -180,6 +192,28 @@ impl BackendFactory<'_> {
         Ok(Backend { reports_cost, ..backend })
     }
 
+    fn open_function(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        let file = config.file.as_deref().unwrap_or_default();
+        let path = self.folder.join(split_name(file).0);
+        if !path.is_file() {
+            return Err(BackendError::NoFile { backend: config.name.clone(), path });
+        }
+        let function = Function::new(
+            config,
+            self.folder,
+            self.variables,
+            self.rules,
+            self.concurrency(config),
+        );
+        let not_applied = function::not_applied(config);
+        Ok(self.backend(config, Wire::Function(function), None, not_applied))
+    }
+
+    fn concurrency(&self, config: &BackendConfig) -> u64 {
+        let usual = || default_concurrency(config.kind, self.settings);
+        config.max_concurrency.unwrap_or_else(usual)
+    }
+
     /// A backend whose answers come from a recording, whatever it is otherwise.
     pub fn open_replay(
         &self,
@@ -206,9 +240,7 @@ impl BackendFactory<'_> {
             kind: Some(config.kind),
             model: config.model.clone(),
             price: config.price.or_else(listed),
-            max_concurrency: config
-                .max_concurrency
-                .unwrap_or_else(|| default_concurrency(config.kind, self.settings)),
+            max_concurrency: self.concurrency(config),
             timeout: config.timeout.unwrap_or(self.settings.timeouts.attempt),
             max_tokens: config.sampling.max_tokens.filter(|_| !not_applied.contains(&"max_tokens")),
             parameters: self.parameters(config),
@@ -246,6 +278,12 @@ impl BackendFactory<'_> {
                 Output::Json(pointer) => json!(["json", pointer]),
                 Output::Jsonl(pointer) => json!(["jsonl", pointer]),
             };
+        }
+        // What a function does is in its file.
+        if let Some(file) = config.file.as_deref().filter(|_| config.kind.is_function()) {
+            let text = std::fs::read(self.folder.join(split_name(file).0)).unwrap_or_default();
+            parameters["function"] = json!([file, InputDigest::of([&text[..]]).to_string()]);
+            parameters["config"] = json!(config.config);
         }
         if let Some(logprobs) = logprobs {
             parameters["logprobs"] = json!(logprobs);
@@ -426,7 +464,7 @@ fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError
 /// Servers take what the run allows; a program for each call is another matter.
 fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     const PROGRAMS: u64 = 4;
-    if kind.is_program() {
+    if kind.is_program() || kind.is_function() {
         PROGRAMS.min(settings.max_concurrency)
     } else {
         settings.max_concurrency
@@ -463,7 +501,11 @@ mod tests {
     fn url(backend: &Backend) -> &str {
         match &backend.wire {
             Wire::Http(http) => http.url(),
-            Wire::Echo | Wire::Program(_) | Wire::Replay(_) | Wire::Scripted(_) => {
+            Wire::Echo
+            | Wire::Program(_)
+            | Wire::Function(_)
+            | Wire::Replay(_)
+            | Wire::Scripted(_) => {
                 unreachable!("asked over HTTP")
             }
         }

@@ -6,6 +6,7 @@ mod giving_up;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     sync::{
         LazyLock, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -26,7 +27,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     backend::{Ask, Failed, Reply, Wire},
+    kind::Site,
     plan::{PlannedLane, Used},
+    redact::Redactor,
+    scorer::Scorers,
     source::{Cases, Done},
 };
 
@@ -124,7 +128,7 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
 fn script(backend: &Backend) -> &Scripted {
     match &backend.wire {
         Wire::Scripted(script) => script,
-        Wire::Http(_) | Wire::Program(_) | Wire::Replay(_) | Wire::Echo => {
+        Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => {
             unreachable!("these tests make scripted backends only")
         }
     }
@@ -134,6 +138,18 @@ fn settings() -> Settings {
     let settings = Resolved::of([]).settings();
     let retry = Retry { backoff_jitter: 0.0, ..settings.retry };
     Settings { retry, ..settings }
+}
+
+fn no_scorers(settings: &Settings) -> Scorers {
+    let site = Site {
+        folder: Path::new(""),
+        rules: &RULES,
+        env: BTreeMap::new(),
+        redactor: Redactor::default(),
+        kill_grace: Duration::ZERO,
+        function_timeout: Duration::ZERO,
+    };
+    Scorers::new(&[], site, settings)
 }
 
 /// A plan that asks each backend every case it has acts for.
@@ -183,6 +199,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
     Plan {
         run_id: "test".to_owned(),
         resumed: false,
+        scorers: no_scorers(&settings),
         settings,
         backends: backends.to_vec(),
         lanes: lanes.collect(),
@@ -193,7 +210,6 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         ledger: None,
         cache: None,
         access: crate::backend::CacheAccess::default(),
-        scorers: crate::scorer::Scorers::default(),
     }
 }
 

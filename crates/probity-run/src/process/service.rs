@@ -41,8 +41,9 @@ pub(crate) enum NoAnswer {
 }
 
 impl Service {
-    /// Starts a program. Its standard input is ours, whatever the command says.
-    pub(crate) fn start(command: Command) -> Result<Self, NoProgram> {
+    /// Starts a program that may have so many bytes. Its standard input is ours, whatever the command
+    /// says.
+    pub(crate) fn start(command: Command, memory: Option<u64>) -> Result<Self, NoProgram> {
         signals::heed_ignored();
         guard::ready();
         let Command { program, args, env, stdin: _, room } = command;
@@ -50,6 +51,7 @@ impl Service {
         let ends = signal(SignalKind::child()).map_err(NoProgram::Signals)?;
         let mut child = launch.spawn()?;
         let group = Group::of(&child);
+        group.limit_memory(memory);
         let missing = || NoProgram::Lost(io::Error::other("it has no pipes"));
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = BufReader::new(child.stdout.take().ok_or_else(missing)?);
@@ -63,6 +65,11 @@ impl Service {
             kept.into_bytes()
         });
         Ok(Self { group, child, stdin, stdout, ends, errors, _room: room })
+    }
+
+    /// Whether it has ended, so that there is nobody to ask.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.group.has_ended()
     }
 
     /// Writes a line and reads lines until one of them is the answer.

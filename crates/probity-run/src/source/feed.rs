@@ -36,12 +36,14 @@ pub(crate) fn feed(
         feeder.given();
         return receivers;
     }
+    let functions = feeder.cases.functions.clone();
     thread::spawn(move || {
         // Whoever stopped wanting cases knows why.
         let _ = match feeder.cases.shuffle {
             None => feeder.in_order(),
             Some(seed) => feeder.in_random_order(seed),
         };
+        functions.rest();
     });
     receivers
 }
@@ -152,6 +154,12 @@ impl Taker {
     ) -> Result<(), Stopped> {
         let Self { cases, done, sender, place } = self;
         let Some(mut prepared) = cases.prepare(case, repeat, backend, stated) else {
+            // It worked when the dataset was checked, so it has to be told of.
+            if cases.prompt.function.is_some() {
+                let why = "the function that makes prompts has failed".to_owned();
+                let _ = sender.blocking_send(Fed::Broken(why));
+                return Err(Stopped);
+            }
             return Ok(());
         };
         prepared.place = *place;
@@ -179,6 +187,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::loading::DatasetFiles;
 
     /// The lanes of two variants of a runner that asks a thousand cases.
     fn fed(folder: &std::path::Path) -> Vec<mpsc::Receiver<Fed>> {
@@ -188,8 +197,10 @@ mod tests {
         let read = dataset::read(&[&path], &|_| Vec::new(), &mut |_: Item| {});
         let lane = |temperature: f64| {
             let sampling = Sampling { temperature: Some(temperature), ..Sampling::default() };
+            let mut files = DatasetFiles::default();
+            files.paths.push(path.clone());
             let cases = Cases {
-                paths: vec![path.clone()],
+                files,
                 prompt: Arc::new(PromptConfig { sampling, ..PromptConfig::default() }),
                 repeat: 1,
                 digest: read.digest.to_string(),

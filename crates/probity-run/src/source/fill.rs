@@ -16,6 +16,7 @@ use probity_load::{
 use serde_json::Value;
 
 use super::Cases;
+use crate::loading;
 
 /// Values for the variables of templates.
 type Vars = BTreeMap<String, Value>;
@@ -31,15 +32,24 @@ pub(crate) enum Unfilled {
 /// A template of a runner that cannot be filled in.
 pub(crate) struct BadTemplate {
     pub(super) part: PromptPart,
-    text: Arc<str>,
-    error: TemplateError,
+    why: Why,
 }
 
-/// The templates of a runner, or of one of its variants.
+enum Why {
+    Template {
+        text: Arc<str>,
+        error: TemplateError,
+    },
+    /// What went wrong with a function.
+    Function(String),
+}
+
+/// What makes the prompts of a runner, or of one of its variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PromptPart {
     System,
     Template,
+    Function,
     /// One of the messages.
     Message(usize),
 }
@@ -50,9 +60,13 @@ impl BadTemplate {
         let at = match self.part {
             PromptPart::System => &prompt.system.as_ref()?.at,
             PromptPart::Template => &prompt.template.as_ref()?.at,
+            PromptPart::Function => &prompt.function.as_ref()?.at,
             PromptPart::Message(at) => &prompt.messages.get(at)?.1,
         };
-        let problem = at.problem(&self.text, &self.error);
+        let problem = match &self.why {
+            Why::Template { text, error } => at.problem(text, error),
+            Why::Function(why) => at.unusable(loading::BAD, why),
+        };
         Some(Problem { case_id: Some(case_id.to_owned()), ..problem })
     }
 }
@@ -99,11 +113,8 @@ impl Cases {
         let seen = seen_by_runner(case, vars, &own);
         let messages = template::fill_messages(self.prompt.conversation(), &seen);
         let messages = messages.map_err(|BadMessage { message, text, error }| {
-            Unfilled::Runner(Box::new(BadTemplate {
-                part: PromptPart::Message(message),
-                text,
-                error,
-            }))
+            let why = Why::Template { text, error };
+            Unfilled::Runner(Box::new(BadTemplate { part: PromptPart::Message(message), why }))
         })?;
         self.instructed(messages, case, vars, &own)
     }
@@ -126,12 +137,26 @@ impl Cases {
 
     fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
         let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        if let Some(function) = &self.prompt.function {
+            let made = self.call(&function.text, &seen_by_runner(case, vars, &own));
+            let made = made.map_err(|why| {
+                let (part, why) = (PromptPart::Function, Why::Function(why));
+                Unfilled::Runner(Box::new(BadTemplate { part, why }))
+            })?;
+            return self.instructed(made, case, vars, &own);
+        }
         let prompt = match &self.prompt.template {
             Some(outer) => Some(of_runner(PromptPart::Template, &outer.text, case, vars, &own)?),
             None => None,
         };
         let system = self.fill_system(case, vars, &own)?;
         Ok(Request::new(system, prompt.unwrap_or(own)))
+    }
+
+    /// What a function makes of the variables of a case.
+    fn call(&self, named: &str, seen: &Vars) -> Result<Vec<Message>, String> {
+        let function = self.functions.get(named).ok_or("it is not there")?;
+        function.make(seen, &self.provider)
     }
 
     /// The instructions of the case, else those of the runner.
@@ -157,7 +182,8 @@ impl Cases {
 
     /// What keeps this runner from asking a case, whatever the case is about.
     pub(super) fn check_ask(&self, case: &TestCase) -> Option<CriteriaProblem> {
-        let PromptConfig { variant, template, messages, .. } = &*self.prompt;
+        let PromptConfig { variant, template, function, messages, .. } = &*self.prompt;
+        let has_outer = template.is_some() || function.is_some() || !messages.is_empty();
         let spec = self.kind.spec();
         let beyond = [
             ("turns", !case.conversation.turns.is_empty()),
@@ -169,13 +195,13 @@ impl Cases {
         // What comes after the first question goes with any prompt.
         let talk = beyond.filter(|key| !["tool_results", "user"].contains(key));
         let (key, message) = match (variant, talk, beyond) {
-            (None, Some(key), _) if template.is_some() => {
+            (None, Some(key), _) if has_outer => {
                 let message = format!(
                     "the runner has a `prompt`, which a case with `{key}` has no place for"
                 );
                 (key, message)
             }
-            (Some(name), Some(key), _) if template.is_some() || !messages.is_empty() => {
+            (Some(name), Some(key), _) if has_outer => {
                 (key, format!("variant `{name}` has no place for a case with `{key}`"))
             }
             (Some(name), _, _) if case.system.is_some() && self.prompt.begins_with_system() => {
@@ -203,7 +229,8 @@ fn of_runner(
     prompt: &str,
 ) -> Result<String, Unfilled> {
     template::render(text, &seen_by_runner(case, vars, prompt)).map_err(|error| {
-        Unfilled::Runner(Box::new(BadTemplate { part, text: text.clone(), error }))
+        let why = Why::Template { text: text.clone(), error };
+        Unfilled::Runner(Box::new(BadTemplate { part, why }))
     })
 }
 

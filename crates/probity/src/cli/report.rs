@@ -146,6 +146,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     pub(crate) format: CompareFormat,
 
+    /// Write the comparison to a file; the suffix selects the format (.txt, .md, .json, .html)
+    #[arg(short, long, value_name = "FILE", conflicts_with = "format")]
+    pub(crate) output: Option<PathBuf>,
+
     /// Difference of rates to detect, for the estimate of how many cases that takes
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     pub(crate) difference: f64,

@@ -193,6 +193,13 @@ impl Against {
         Ok(Self { name: name.to_owned(), baseline, settings: settings.baseline.clone(), force })
     }
 
+    /// Leaves out all other runners, if any are named.
+    pub(super) fn keep_runners(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            self.baseline.lanes.retain(|it| names.contains(&it.runner));
+        }
+    }
+
     /// Refuses lanes that are not about the same cases.
     pub(super) fn refuse_unlike<'l>(
         &self,

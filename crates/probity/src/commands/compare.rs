@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeSet,
-    io::{self, Write as _},
+    ffi::OsStr,
+    io::{self, Write},
+    path::Path,
 };
 
 use probity_core::{
@@ -17,13 +19,14 @@ use probity_report::{
     json::sorted,
 };
 use probity_stats::{multiple::holm, sample_size};
-use probity_store::{LaneView, Reader, RunRow};
+use probity_store::{LaneView, Reader, RunRow, StoreError};
 
 use super::{baseline::reasons, project::settings_alone, runs::open};
 use crate::{
     cli::report::{CompareArgs, CompareFormat},
     exit::Exit,
     failure::Failure,
+    output::OutputFile,
     printer::Printer,
 };
 
@@ -41,28 +44,64 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
     if !args.force {
         chosen.iter().try_for_each(Chosen::refuse_unfit)?;
     }
-    let comparison = compare(&reader, &chosen, args)?;
-    match args.format {
-        CompareFormat::Text => printer.show(&compare::text(&comparison))?,
-        CompareFormat::Md => Printer::emit(&compare::markdown(&comparison))?,
-        CompareFormat::Html => write_page(&reader, &chosen, &comparison)?,
+    let format = args.output.as_deref().map_or(Ok(args.format), format_of)?;
+    let file = args.output.as_deref().map(OutputFile::create).transpose()?;
+    let comparison = compare(&reader, &chosen, args, format)?;
+    let page = |out: &mut dyn Write| write_page(&reader, &chosen, &comparison, out);
+    let text = || match format {
+        CompareFormat::Md => compare::markdown(&comparison),
         CompareFormat::Json => {
             let value = sorted(compare::json(&comparison));
-            let text = serde_json::to_string_pretty(&value).unwrap_or_default();
-            Printer::emit(&format!("{text}\n"))?;
+            format!("{}\n", serde_json::to_string_pretty(&value).unwrap_or_default())
+        }
+        CompareFormat::Text | CompareFormat::Html => compare::text(&comparison),
+    };
+    match (file, format) {
+        (None, CompareFormat::Text) => printer.show(&text())?,
+        (None, CompareFormat::Html) => page(&mut Printer::data())?,
+        (None, CompareFormat::Md | CompareFormat::Json) => Printer::emit(&text())?,
+        (Some(mut file), format) => {
+            match format {
+                CompareFormat::Html => page(&mut file)?,
+                CompareFormat::Text | CompareFormat::Md | CompareFormat::Json => {
+                    file.write_all(text().as_bytes()).map_err(Failure::output)?;
+                }
+            }
+            file.finish()?;
         }
     }
     Ok(Exit::Success)
 }
 
+/// The format that the name of a file stands for.
+fn format_of(path: &Path) -> Result<CompareFormat, Failure> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("txt") => Ok(CompareFormat::Text),
+        Some("md") => Ok(CompareFormat::Md),
+        Some("json") => Ok(CompareFormat::Json),
+        Some("html") => Ok(CompareFormat::Html),
+        _ => {
+            Err(Failure::new(format!("`{}` does not have the suffix of a format", path.display()))
+                .hint("comparisons end in .txt, .md, .json or .html"))
+        }
+    }
+}
+
 /// Writes the page, whose answers are read while it is written.
-fn write_page(reader: &Reader, chosen: &[Chosen], comparison: &Comparison) -> Result<(), Failure> {
+fn write_page(
+    reader: &Reader,
+    chosen: &[Chosen],
+    comparison: &Comparison,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let lanes: Vec<&LaneView> =
         chosen.iter().flat_map(|it| &it.lanes).map(|(view, _)| view).collect();
     let find = |side: usize, id: &str| reader.case(lanes[side], id).map_err(io::Error::other);
-    let mut out = Printer::data();
-    let written = compare::html(comparison, &find, &mut out).and_then(|()| out.flush());
-    written.map_err(Failure::output)
+    let written = compare::html(comparison, &find, &mut *out).and_then(|()| out.flush());
+    written.map_err(|error| match error.downcast::<StoreError>() {
+        Ok(unread) => unread.into(),
+        Err(error) => Failure::output(error),
+    })
 }
 
 /// A run, or some of its lanes.
@@ -119,7 +158,12 @@ fn unknown_part(run: &RunRow, views: &[LaneView], part: &str) -> Failure {
         .hint(format!("it has {known}"))
 }
 
-fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Comparison, Failure> {
+fn compare(
+    reader: &Reader,
+    chosen: &[Chosen],
+    args: &CompareArgs,
+    format: CompareFormat,
+) -> Result<Comparison, Failure> {
     let mut sides = Vec::new();
     let mut views: Vec<(usize, &LaneView)> = Vec::new();
     for (at, run) in chosen.iter().enumerate() {
@@ -149,7 +193,11 @@ fn compare(reader: &Reader, chosen: &[Chosen], args: &CompareArgs) -> Result<Com
         let needed = needed(&changes, args.difference);
         let skills = before.lane.skills.as_ref().zip(view.lane.skills.as_ref());
         let skills = skills.and_then(|(before, now)| now.changes_since(before));
-        let unchanged = unchanged(&outcomes[first], &outcomes[second], &changes);
+        // No other format shows them.
+        let unchanged = match format {
+            CompareFormat::Html => unchanged(&outcomes[first], &outcomes[second], &changes),
+            CompareFormat::Text | CompareFormat::Md | CompareFormat::Json => Vec::new(),
+        };
         pairs.push(Pair {
             first,
             second,

@@ -115,6 +115,13 @@ impl Report {
                 self.server(http, &http.probe(limit).await, backend.model.as_deref());
             }
             Wire::Program(program) => self.program(&program.probe(limit).await),
+            Wire::Function(function) => {
+                self.line("file", config.file.as_deref().unwrap_or_default());
+                match function.probe(limit).await {
+                    Ok(program) => self.line("program", &program.display().to_string()),
+                    Err(why) => self.trouble("function", &one_line(&why, 300)),
+                }
+            }
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
             Wire::Echo => self.line("answers", "the prompt itself"),
         }

@@ -60,6 +60,7 @@ impl Project {
             env: self.environment.all(),
             redactor: self.redactor(),
             kill_grace: self.settings.timeouts.kill_grace,
+            function_timeout: self.settings.timeouts.attempt,
         }
     }
 

@@ -115,7 +115,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let runners = context.chosen_runners(&selection)?;
     context.refuse_same_files(&runners)?;
     let scanned = context.scan(&runners, &selection)?;
-    if earlier.is_none() {
+    if earlier.is_none() && args.touched.is_empty() {
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
@@ -126,6 +126,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     context.decide_early(&mut lanes)?;
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
+    let scorers = context.scorers(&scanned)?;
     let access = answers::access(args, &project);
     let kept = answers::Kept {
         generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
@@ -167,7 +168,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         ledger: None,
         cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
-        scorers: context.scorers(),
+        scorers,
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
@@ -236,7 +237,8 @@ impl Context<'_> {
     /// anything is asked.
     fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {
         let Some(name) = &self.args.baseline else { return Ok(None) };
-        let against = Against::load(name, &self.project.settings, self.args.force)?;
+        let mut against = Against::load(name, &self.project.settings, self.args.force)?;
+        against.keep_runners(&self.args.touched);
         against.refuse_unlike(lanes.iter().map(|lane| &lane.info))?;
         Ok(Some(against))
     }
@@ -487,6 +489,8 @@ fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),
+        // It was checked when everything was run that it is about.
+        Some(_) if !args.touched.is_empty() => Ok(()),
         Some((flag, _, why)) => Err(Failure::new(format!("`{flag}` does nothing here: {why}"))),
     }
 }

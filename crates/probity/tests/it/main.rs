@@ -17,6 +17,7 @@ mod dataset;
 mod defaults;
 mod dialects;
 mod embeddings;
+mod functions;
 mod gates;
 mod hardship;
 mod hidden;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
+    rescore::check_export,
     run::{run, stored, suite},
 };
 
@@ -94,6 +95,8 @@ fn javascript_judges_replies() {
         ("file", "pass"),
     ];
     verdicts(&found, &expected);
+    assert_eq!(of(&found, "body")["reason"], "the score is 0");
+    assert_eq!(of(&found, "number")["reason"], "`0.4` gives 0.4");
     let table = of(&found, "table");
     assert_eq!(table["reason"], "too loud");
     let scores = &table["classification"]["scores"];
@@ -103,8 +106,7 @@ fn javascript_judges_replies() {
         (&json!("calm"), &json!(0.1), &json!(0.0))
     );
     // The same rules judge what is stored.
-    let again = project.shown(&["rescore", "latest"]);
-    assert!(again.starts_with("exit"), "{again}");
+    check_export(&project);
     verdicts(&stored(&project), &expected);
 }
 
@@ -188,6 +190,28 @@ fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
+    assert_eq!(server.seen().asked, 0);
+}
+
+#[test]
+fn a_scorer_that_is_not_there_is_told_before_the_first_call() {
+    let server = server("Paris");
+    let scorer = |name: &str| asserting(&json!({ "type": "scorer", "value": name }));
+    let dataset = [("a", scorer("program")), ("b", scorer("file")), ("c", scorer("script"))];
+    let suite = "[scorers.program]\ncommand = [\"./none.sh\"]\n\n[scorers.file]\npython = \"none.py:score\"\n\n\
+                 [scorers.script]\nnode = \"none.mjs\"\n\n[scorers.unused]\ncommand = [\"no-such-program\"]\n";
+    let shown = project(&server, suite, &dataset).shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    for expected in [
+        "scorer `program` cannot be used: there is no program",
+        "scorer `file` cannot be used: there is no file",
+        "none.mjs`",
+        "probity.toml:",
+        "a scorer cannot be started, so nothing was run",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert!(!shown.contains("unused"), "nobody asks it: {shown}");
     assert_eq!(server.seen().asked, 0);
 }
 
@@ -295,7 +319,7 @@ fn a_program_stays_up_and_its_death_is_no_verdict() {
     assert!(reason("flood").contains("MiB"), "{}", reason("flood"));
     // Nobody is asked again.
     let calls = server.seen().asked;
-    project.shown(&["rescore", "latest"]);
+    check_export(&project);
     assert_eq!(of(&stored(&project), "case-3")["verdict"], "pass");
     assert_eq!(of(&stored(&project), "crash")["verdict"], "error");
     assert_eq!(server.seen().asked, calls);

@@ -84,7 +84,7 @@ fn check(kind: BackendKind, model: Option<&str>, url: Option<&str>) -> Result<()
         Way::Nobody if model.is_some() || url.is_some() => {
             Some(format!("`{name}` is not a model: it stands alone"))
         }
-        Way::Server | Way::Custom | Way::Program | Way::File | Way::Nobody => None,
+        Way::Server | Way::Custom | Way::Program | Way::Function | Way::File | Way::Nobody => None,
     };
     wrong.map_or(Ok(()), |wrong| Err(InvalidBackend(wrong)))
 }

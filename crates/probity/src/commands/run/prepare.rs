@@ -1,7 +1,7 @@
 //! What is run on what: runners, their cases, the backends that are asked and those that judge.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -21,7 +21,7 @@ use probity_run::{
     scorer::Scorers,
 };
 
-use super::{Context, selection, unknown_keys};
+use super::{Context, Project, selection, unknown_keys};
 use crate::failure::Failure;
 
 impl Context<'_> {
@@ -54,7 +54,9 @@ impl Context<'_> {
         let asked = |runner: &&RunnerConfig| {
             selection.runners.is_empty() || selection.runners.contains(&runner.name)
         };
-        refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
+        if self.args.touched.is_empty() {
+            refuse_unknown_variants(all.iter().filter(asked), &selection.variants)?;
+        }
         let runners: Vec<RunnerConfig> = all
             .iter()
             .filter(asked)
@@ -186,9 +188,21 @@ impl Context<'_> {
         }
     }
 
-    /// The programs of the suite that score replies.
-    pub(super) fn scorers(&self) -> Scorers {
-        Scorers::new(&self.project.suite.scorers, self.project.site())
+    /// The programs of the suite that score replies. Those that cases ask have to be there.
+    pub(super) fn scorers(&self, scanned: &[ScannedRunner]) -> Result<Scorers, Failure> {
+        let Project { suite, settings, .. } = self.project;
+        let scorers = Scorers::new(&suite.scorers, self.project.site(), settings);
+        let file = self.args.suite.display().to_string();
+        let problems: BTreeMap<String, Problem> = scanned
+            .iter()
+            .flat_map(|it| scorers.check(&it.scorers, &file))
+            .map(|it| (it.message.clone(), it))
+            .collect();
+        problems.values().for_each(|it| self.printer.problem(it));
+        match problems.is_empty() {
+            true => Ok(scorers),
+            false => Err(Failure::new("a scorer cannot be started, so nothing was run")),
+        }
     }
 
     /// Lays out which runner runs on which backend, and makes those ready.

@@ -14,7 +14,11 @@ use std::{
     time::Duration,
 };
 
-use probity_load::inputs::{self, Files, Inputs, Stamp};
+use probity_load::{
+    function::split_name,
+    inputs::{self, Files, Inputs, Stamp},
+    suite::{Start, Suite},
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch::Receiver;
 
@@ -52,6 +56,8 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
         let Some(changed) = change(&known, &stopped) else { return Ok(exit_of(status)) };
         printer.note(&format!("{} changed", named(&changed)));
         touched = known.touched_by(&changed);
+        // A run that fails before it reads them is not repeated until they change again.
+        known.look_again(&changed);
     }
 }
 
@@ -70,13 +76,24 @@ pub(super) fn listing_inputs(
     outcome
 }
 
-/// The files among the words of commands are inputs, too: programs are written as well.
+/// Programs and functions are inputs, too.
 pub(super) fn note_programs(project: &Project) {
-    let suite = &project.suite;
-    let of_backends = suite.backends.iter().flat_map(|it| &it.command);
-    let of_runners = suite.runners.iter().flat_map(|it| &it.command);
-    let paths = of_backends.chain(of_runners).map(|word| suite.folder.join(word));
-    paths.filter(|path| path.is_file()).for_each(|path| inputs::note(&path));
+    let Suite { backends, runners, scorers, folder, .. } = &project.suite;
+    inputs::note_files(folder, backends.iter().flat_map(|it| &it.command));
+    inputs::note_files(folder, runners.iter().flat_map(|it| &it.command));
+    for scorer in scorers {
+        match &scorer.start {
+            Start::Command(words) => inputs::note_files(folder, words),
+            Start::Python(named) | Start::Node(named) => inputs::note(&file_of(named, folder)),
+        }
+    }
+    let functions = backends.iter().filter(|it| it.kind.is_function());
+    let files = functions.filter_map(|it| it.file.as_deref());
+    files.for_each(|named| inputs::note(&file_of(named, folder)));
+}
+
+fn file_of(named: &str, folder: &Path) -> PathBuf {
+    folder.join(split_name(named).0)
 }
 
 /// The command line of one run.
@@ -84,7 +101,7 @@ fn arguments(args: &RunArgs, list: &Path, touched: &BTreeSet<String>) -> Vec<OsS
     let mut all: Vec<OsString> = env::args_os().skip(1).filter(|it| it != "--watch").collect();
     let options = all.iter().position(|it| it == "--").unwrap_or(all.len());
     let mut ours: Vec<OsString> = vec!["--inputs".into(), list.into()];
-    if !args.no_cache {
+    if !args.no_cache && !args.cache {
         ours.push("--cache".into());
     }
     ours.extend(touched.iter().flat_map(|it| ["--touched".into(), it.into()]));

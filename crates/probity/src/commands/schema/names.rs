@@ -32,11 +32,14 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 43] = [
+pub(super) const LISTS: [(&str, List); 46] = [
     ("assertion", assertions),
+    ("backend_function", || backends(BackendKind::is_function)),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
     ("backend_program", || backends(BackendKind::is_program)),
     ("backend_server", || backends(|it| it.way() == Way::Server)),
+    ("backend_with_env", || backends(|it| it.is_program() || it.is_function())),
+    ("backend_with_file", || backends(|it| it.needs() == Some("file"))),
     ("backend_with_model", || backends(|it| it.needs() == Some("model"))),
     ("builtin_policy", || of(BUILTIN_POLICIES.iter().copied())),
     ("category", || of(Category::ALL.map(Category::as_str))),

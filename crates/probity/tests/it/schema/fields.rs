@@ -274,6 +274,11 @@ env = ["X"]
 [backends.recorded]
 kind = "replay"
 file = "f.jsonl"
+[backends.function]
+kind = "python"
+file = "f.py"
+config = { a = 1 }
+env = ["X"]
 [[runners]]
 name = "r"
 kind = "respond"

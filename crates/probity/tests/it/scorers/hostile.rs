@@ -215,3 +215,54 @@ fn a_hostile_script_costs_its_case_an_error() {
     ]);
     check(&project(&server, "", &dataset), &expected);
 }
+
+#[test]
+fn a_scorer_that_takes_all_memory_costs_its_case_an_error() {
+    let server = server("Paris");
+    let hoard = "kept = []\nwhile True:\n    kept.append(bytearray(1 << 24))";
+    let program = "import json, sys\nfor line in sys.stdin:\n    request = json.loads(line)\n    \
+                   kept = []\n    while request['context'].get('config'):\n        \
+                   kept.append(bytearray(1 << 24))\n    \
+                   print(json.dumps({'id': request['id'], 'pass': True}), flush=True)\n";
+    let dataset = [
+        ("python", asserting(&json!({ "type": "python", "value": hoard }))),
+        ("program", by("hoarder", &json!({ "hoard": true }))),
+        ("exec", asserting(&json!({ "type": "exec", "value": ["python3", "exec.py"] }))),
+        ("innocent-python", asserting(&json!({ "type": "python", "value": "True" }))),
+        ("innocent-program", by("hoarder", &Value::Null)),
+    ];
+    let suite = "[scorers.hoarder]\ncommand = [\"python3\", \"hoarder.py\"]\n";
+    let project = project(&server, suite, &dataset).file("hoarder.py", program).file(
+        "exec.py",
+        format!(
+            "import os\ntry:\n    {}\nexcept MemoryError:\n    os._exit(127)\n",
+            hoard.replace('\n', "\n    ")
+        ),
+    );
+    let limited = format!("scorer_memory_mib = 512\n{}", project.read("probity.toml"));
+    let expected = BTreeMap::from([
+        ("python".to_owned(), Some("MemoryError")),
+        ("program".to_owned(), Some("MemoryError")),
+        ("exec".to_owned(), Some("exit code 127")),
+        ("innocent-python".to_owned(), None),
+        ("innocent-program".to_owned(), None),
+    ]);
+    check(&project.file("probity.toml", limited), &expected);
+}
+
+#[test]
+fn a_scorer_that_takes_too_long_costs_its_case_an_error() {
+    let server = server("Paris");
+    let sleep = "import time\ntime.sleep(1000)";
+    let dataset = [
+        ("python", asserting(&json!({ "type": "python", "value": sleep }))),
+        ("exec", asserting(&json!({ "type": "exec", "value": ["sleep", "1000"] }))),
+        ("innocent", asserting(&json!({ "type": "python", "value": "True" }))),
+    ];
+    let expected = BTreeMap::from([
+        ("python".to_owned(), Some("no answer within 2s")),
+        ("exec".to_owned(), Some("it took more than 2s")),
+        ("innocent".to_owned(), None),
+    ]);
+    check(&project(&server, "[timeouts]\nscorer = \"2s\"\n", &dataset), &expected);
+}

@@ -1,7 +1,6 @@
 """Runs Python functions for Probity: a request on each line of standard input, an answer for each.
 
-Scorers are called as `get_assert(output, context)`. Whatever functions print goes to standard error,
-so that it cannot be taken for an answer.
+Whatever functions print goes to standard error, so that it cannot be taken for an answer.
 """
 
 import asyncio
@@ -15,12 +14,16 @@ import traceback
 
 LOADED = {}
 
+# Python takes a compiled file for current if size and second are the same, and files are changed
+# faster than that.
+sys.dont_write_bytecode = True
+
 
 def load_file(path):
     folder = os.path.dirname(path)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    name = "probity_scorer_%d" % len(LOADED)
+    name = "probity_file_%d" % len(LOADED)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -46,7 +49,7 @@ def function_of(run):
         if run.get("code") is not None:
             LOADED[key] = load_code(run["code"])
         else:
-            name = run.get("function") or "get_assert"
+            name = run["function"]
             module = load_file(run["file"])
             if not callable(getattr(module, name, None)):
                 raise AttributeError("%s has no function `%s`" % (run["file"], name))
@@ -64,13 +67,10 @@ def plain(value):
 def answer(request):
     reply = {"id": request["id"]}
     try:
-        returned = function_of(request["run"])(request["output"], request["context"])
+        function = function_of(request["run"])
+        returned = function(*request["args"]) if "args" in request else None
         if inspect.isawaitable(returned):
             returned = asyncio.run(returned)
-        if isinstance(returned, str):
-            # Answers as text are in use: `true`, `0.5`, or a table as JSON.
-            text = returned.strip()
-            returned = json.loads(text.lower() if text.lower() in ("true", "false") else text)
         reply["returned"] = returned
         return json.dumps(reply, default=plain, allow_nan=False)
     except BaseException as error:  # noqa: B902

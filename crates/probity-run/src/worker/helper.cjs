@@ -13,14 +13,22 @@ globalThis.console = new Console(process.stderr, process.stderr);
 
 const loaded = new Map();
 
-async function load({ file, function: name }) {
+// A function, or the method of an object or of an instance of a class, if one is asked for.
+function callable(exported, method) {
+  const isClass = method && typeof exported?.prototype?.[method.name] === 'function';
+  const owner = isClass ? new exported(method.options) : exported;
+  if (method && typeof owner?.[method.name] === 'function') return owner[method.name].bind(owner);
+  return typeof exported === 'function' ? exported : undefined;
+}
+
+async function load({ file, function: name, method }) {
   const key = `${file}:${name ?? ''}`;
   if (!loaded.has(key)) {
     if (!fs.existsSync(file)) throw new Error(`there is no file ${file}`);
     const module = await import(pathToFileURL(file).href);
     const exported = name ? module[name] ?? module.default?.[name] : module.default ?? module;
-    const found = typeof exported === 'function' ? exported : exported?.default;
-    if (typeof found !== 'function') throw new Error(`${path.basename(file)} does not export a function${name ? ` \`${name}\`` : ''}`);
+    const found = callable(exported, method) ?? callable(exported?.default, method);
+    if (!found) throw new Error(`${path.basename(file)} does not export a function${name ? ` \`${name}\`` : ''}`);
     loaded.set(key, found);
   }
   return loaded.get(key);
@@ -28,7 +36,8 @@ async function load({ file, function: name }) {
 
 async function answer(request) {
   try {
-    const returned = await (await load(request.run))(request.output, request.context);
+    const found = await load(request.run);
+    const returned = request.args && (await found(...request.args));
     return JSON.stringify({ id: request.id, returned: returned ?? null });
   } catch (error) {
     const where = /\(?([^()\s]+):(\d+):\d+\)?/.exec(`${error?.stack ?? ''}`.split('\n').slice(1).join('\n'));

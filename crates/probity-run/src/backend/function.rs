@@ -1,0 +1,308 @@
+//! Functions of users that answer: files in Python or JavaScript, run by processes that stay up.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use probity_core::{
+    failure::ErrorKind,
+    record::{CallError, Usage},
+    request::{Need, Part, Request, Role},
+    span::Span,
+};
+use probity_grade::{Rules, errors::ErrorInput};
+use probity_load::suite::{BackendConfig, BackendKind, Start};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::{
+    Ask, Failed, Reply,
+    silence::{is_silent, silence},
+};
+use crate::{
+    process::NoProgram,
+    redact::Redactor,
+    worker::{self, Call, Method, Place, Pool, PoolConfig, Trouble},
+};
+
+/// The function that answers, in Python.
+const PYTHON_FUNCTION: &str = "call_api";
+/// The method that answers, of a class in JavaScript.
+const NODE_METHOD: &str = "callApi";
+
+/// A function that answers.
+#[derive(Debug)]
+pub struct Function {
+    pool: Pool,
+    place: Place,
+    run: worker::Function,
+    options: Options,
+    redactor: Redactor,
+    rules: &'static Rules,
+}
+
+/// What a function is told of its backend.
+#[derive(Debug, Serialize)]
+struct Options {
+    id: String,
+    config: Map<String, Value>,
+}
+
+/// What a function is told of a call.
+#[derive(Serialize)]
+struct Context<'a> {
+    vars: &'a BTreeMap<String, Value>,
+    prompt: Prompt<'a>,
+    #[serde(rename = "repeatIndex")]
+    repeat: u32,
+}
+
+#[derive(Serialize)]
+struct Prompt<'a> {
+    raw: &'a str,
+    label: &'a str,
+}
+
+/// What a function returns.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Returned {
+    #[serde(default)]
+    output: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default, alias = "token_usage")]
+    token_usage: Option<TokenUsage>,
+    #[serde(default)]
+    cost: Option<f64>,
+    #[serde(default, alias = "finish_reason")]
+    finish_reason: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TokenUsage {
+    #[serde(default)]
+    prompt: Option<u64>,
+    #[serde(default)]
+    completion: Option<u64>,
+    #[serde(default)]
+    cached: Option<u64>,
+}
+
+impl Function {
+    /// A function as a suite describes it. `workers` processes run it.
+    pub(super) fn new(
+        config: &BackendConfig,
+        folder: &Path,
+        variables: &BTreeMap<OsString, OsString>,
+        rules: &'static Rules,
+        workers: u64,
+    ) -> Self {
+        let place = Place::new(folder, variables.clone());
+        let named = config.file.as_deref().unwrap_or_default();
+        let (start, usual) = match config.kind == BackendKind::Node {
+            true => (Start::Node(named.to_owned()), None),
+            false => (Start::Python(named.to_owned()), Some(PYTHON_FUNCTION)),
+        };
+        let env: Vec<String> = config.env.iter().chain(&config.api_key_env).cloned().collect();
+        let mut told = config.config.clone().unwrap_or_default();
+        if let Some(model) = &config.model {
+            told.entry("model").or_insert_with(|| model.as_str().into());
+        }
+        let options = Options { id: config.name.clone(), config: told };
+        // Its keys are texts, so this cannot fail.
+        let told = serde_json::to_value(&options).unwrap_or_default();
+        let run = worker::Function::file(named, usual, &place.folder);
+        Self {
+            run: match &start {
+                Start::Node(_) => run.or_method(Method { name: NODE_METHOD, options: told }),
+                Start::Python(_) | Start::Command(_) => run,
+            },
+            redactor: redactor(variables, &env),
+            pool: Pool::new(PoolConfig {
+                start,
+                workers: usize::try_from(workers).unwrap_or(usize::MAX),
+                // Each call has a limit of its own.
+                timeout: Duration::MAX,
+                env,
+                memory: None,
+                // A call may cost money.
+                may_repeat: false,
+            }),
+            place,
+            options,
+            rules,
+        }
+    }
+
+    /// What such a function cannot be asked for: it gets messages, and gives a text.
+    pub(super) const LACKS: &'static [Need] =
+        &[Need::Tools, Need::ForcedCall, Need::ImageFile, Need::ImageUrl, Need::ResponseFormat];
+
+    /// Asks, and waits no longer than `limit`.
+    pub(super) async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
+        let raw = prompt_of(ask.request);
+        let prompt = Prompt { raw: &raw, label: &self.options.id };
+        let none = BTreeMap::new();
+        let vars = ask.about.map_or(&none, |it| &it.case.prompt_vars);
+        let context = Context { vars, prompt, repeat: ask.repeat };
+        let (run, options) = (&self.run, &self.options);
+        let request = |id| match self.pool.start() {
+            Start::Node(_) => {
+                serde_json::to_vec(&Call { id, run, args: Some((&raw, &context, options)) })
+            }
+            Start::Python(_) | Start::Command(_) => {
+                serde_json::to_vec(&Call { id, run, args: Some((&raw, options, &context)) })
+            }
+        };
+        let returned = self.pool.ask(&self.place, request, Instant::now() + limit).await;
+        let returned = returned.map_err(|trouble| self.failed(&trouble, limit))?;
+        self.read(returned)
+    }
+
+    /// The program that runs it, if the file can be loaded and has the function.
+    pub async fn probe(&self, limit: Duration) -> Result<PathBuf, String> {
+        let clean = |why: String| self.redactor.error_text(&why);
+        let program = self.pool.check(&self.place).map_err(clean)?;
+        let request = |id| serde_json::to_vec(&Call::<()> { id, run: &self.run, args: None });
+        let loaded = self.pool.ask(&self.place, request, Instant::now() + limit).await;
+        loaded.map(|_| program).map_err(|trouble| clean(trouble.to_string()))
+    }
+
+    fn read(&self, returned: Value) -> Result<Reply, Failed> {
+        let bad = |why: String| {
+            let message = format!("what the function returned is no answer: {why}");
+            Failed::from(CallError::new(ErrorKind::BadRequest, message))
+        };
+        let returned = match returned {
+            Value::String(text) => return self.said(Reply { text, ..Reply::default() }),
+            Value::Object(_) => {
+                serde_json::from_value::<Returned>(returned).map_err(|it| bad(it.to_string()))?
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                return Err(bad("it is neither a text nor a table with `output`".to_owned()));
+            }
+        };
+        let Returned { output, error, token_usage, cost, finish_reason, model } = returned;
+        let usage = token_usage.map_or_else(Usage::default, |it| Usage {
+            input_tokens: it.prompt,
+            output_tokens: it.completion,
+            cached_tokens: it.cached,
+            estimated: false,
+        });
+        if let Some(error) = error.filter(|it| !it.is_null()) {
+            return Err(Failed { usage, cost_usd: cost, ..self.error(&text_of(error)).into() });
+        }
+        let output = output.filter(|it| !it.is_null());
+        let output = output.ok_or_else(|| bad("it has neither `output` nor `error`".to_owned()))?;
+        self.said(Reply {
+            text: text_of(output),
+            stop_reason: finish_reason,
+            model,
+            usage,
+            cost_usd: cost,
+            ..Reply::default()
+        })
+    }
+
+    fn said(&self, reply: Reply) -> Result<Reply, Failed> {
+        let reply = reply.with_reasoning_apart();
+        if is_silent(&reply) {
+            let silence = silence(&reply);
+            let error = CallError { status: None, ..*silence.error };
+            return Err(Failed { error: Box::new(error), ..silence });
+        }
+        Ok(Reply { text: self.redactor.cleaned(reply.text), ..reply })
+    }
+
+    /// An error in the function's own words.
+    fn error(&self, text: &str) -> CallError {
+        let verdict = self.rules.errors().classify(&ErrorInput { text, ..ErrorInput::default() });
+        CallError {
+            permanent: verdict.permanent,
+            retry_after: verdict.retry_after,
+            ..CallError::new(verdict.kind, self.redactor.error_text(text))
+        }
+    }
+
+    fn failed(&self, trouble: &Trouble, limit: Duration) -> Failed {
+        let clean = || self.redactor.error_text(&trouble.to_string());
+        let error = match trouble {
+            Trouble::Error(text) => self.error(text),
+            Trouble::NoTime => {
+                CallError::new(ErrorKind::Timeout, format!("no answer within {}", Span(limit)))
+            }
+            Trouble::Slow(..) => CallError::new(ErrorKind::Timeout, clean()),
+            Trouble::Lost(..) => CallError::new(ErrorKind::Crash, clean()),
+            Trouble::Unwritten(_) => CallError::new(ErrorKind::BadRequest, clean()),
+            Trouble::NoProgram(why) => {
+                let kind = match why {
+                    NoProgram::Missing { .. }
+                    | NoProgram::NoFile { .. }
+                    | NoProgram::NotExecutable { .. }
+                    | NoProgram::NoInterpreter { .. } => ErrorKind::NotInstalled,
+                    NoProgram::NoDirectory { .. }
+                    | NoProgram::TooLong { .. }
+                    | NoProgram::Zero { .. }
+                    | NoProgram::Other { .. }
+                    | NoProgram::Room { .. }
+                    | NoProgram::Signals(_)
+                    | NoProgram::Lost(_) => ErrorKind::Unknown,
+                };
+                let is_call = !why.is_out_of_files();
+                return Failed { is_call, ..CallError::new(kind, clean()).into() };
+            }
+        };
+        error.into()
+    }
+}
+
+/// Settings that a function is not told, by their names in the suite.
+pub(super) fn not_applied(config: &BackendConfig) -> Vec<&'static str> {
+    let others = [
+        ("response_format", config.response_format.is_some()),
+        ("extra_body", config.extra_body.is_some()),
+        ("headers_env", !config.headers_env.is_empty()),
+        ("base_url", config.base_url.is_some()),
+    ];
+    let others = others.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name);
+    config.sampling.names().chain(others).collect()
+}
+
+fn redactor(variables: &BTreeMap<OsString, OsString>, chosen: &[String]) -> Redactor {
+    let mut redactor = Redactor::default();
+    for name in chosen {
+        if let Some(value) = variables.get(OsStr::new(name)).and_then(|it| it.to_str()) {
+            redactor.add_chosen_variable(name, value);
+        }
+    }
+    redactor
+}
+
+/// The prompt as a text: that of the only message, or all messages as JSON.
+fn prompt_of(request: &Request) -> String {
+    match request.messages.as_slice() {
+        [only] if only.role == Role::User && only.content.iter().all(is_text) => only.joined(),
+        // Its keys are texts, so this cannot fail.
+        messages => serde_json::to_string(messages).unwrap_or_default(),
+    }
+}
+
+fn is_text(part: &Part) -> bool {
+    part.as_text().is_some()
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}
