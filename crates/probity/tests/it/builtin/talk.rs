@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
+use probity_core::{case::TestCase, request::Message};
 use probity_testkit::{Answer, FakeServer, Rule, Script, When};
 use serde_json::{Value, json};
 
@@ -31,7 +32,15 @@ fn answer(said: &Value) -> Answer {
     Answer::Raw { status: 200, headers: Vec::new(), body: body.to_string() }
 }
 
-/// Runs a suite case after case on a server.
+/// What the user says in a case.
+fn prompts(case: &TestCase) -> Vec<String> {
+    let turns = case.conversation.turns.iter().map(|it| Message::user(it.user.clone()).joined());
+    let turns: Vec<String> = turns.collect();
+    let last = case.ask.messages.last().map_or_else(|| case.prompt.clone(), Message::joined);
+    if turns.is_empty() { vec![last] } else { turns }
+}
+
+/// Runs a suite on a server.
 fn results(project: &Project, name: &str, server: &FakeServer) -> Vec<Value> {
     let file = format!("{name}/probity.toml");
     let suite = project.read(&file);
@@ -42,7 +51,7 @@ fn results(project: &Project, name: &str, server: &FakeServer) -> Vec<Value> {
         server.url()
     );
     fs::write(project.path(&file), format!("{before}{backend}\n\n{after}")).unwrap();
-    project.run(&["run", &file, "-q", "-j", "1", "--max-retries", "0"]);
+    project.run(&["run", &file, "-q", "--max-retries", "0"]);
     stored(project)
 }
 
@@ -53,10 +62,14 @@ fn right_answers_pass_every_case_about_tools_and_conversations() {
         let (project, _) = all();
         let cases = cases(&project, name);
         assert!(cases.len() >= 30, "{name}: {}", cases.len());
-        // One at a time, in the order of the datasets.
-        let said = cases.iter().flat_map(|it| right.remove(&it.id).unwrap_or_default());
-        let rules =
-            (1..).zip(said).map(|(at, said)| Rule::new(When::Requests(at..at + 1), answer(&said)));
+        // The same question is asked again after each call of a tool.
+        let rule = |(prompt, said): (String, Value)| {
+            Rule::new(When::PromptContains(prompt), answer(&said)).times(1)
+        };
+        let rules = cases.iter().flat_map(|case| {
+            let said = right.remove(&case.id).unwrap_or_default();
+            prompts(case).into_iter().cycle().zip(said).map(rule)
+        });
         let script = rules.fold(Script::always(Answer::text("too much")), Script::rule);
         let server = FakeServer::start(script);
         let results = results(&project, name, &server);
