@@ -168,6 +168,12 @@ impl TestCase {
         Cow::Owned(vars)
     }
 
+    /// Whether it has a question of its own, and not only variables for the templates of others.
+    pub fn asks(&self) -> bool {
+        let Self { prompt, ask, conversation, .. } = self;
+        !prompt.is_empty() || !ask.messages.is_empty() || !conversation.turns.is_empty()
+    }
+
     /// Puts its choices into an order that a seed and its id decide. Keys that are letters follow.
     pub fn shuffle_choices(&mut self, seed: u64) {
         let number = |at: &usize| {

@@ -531,6 +531,11 @@ named_enum! {
 }
 
 impl AssertionTest {
+    /// Whether its value is code, or names some.
+    pub const fn runs_code(self) -> bool {
+        matches!(self, Self::Javascript | Self::Python | Self::Exec | Self::Scorer)
+    }
+
     /// Whether a judge has to be asked.
     pub const fn asks_judge(self) -> bool {
         matches!(

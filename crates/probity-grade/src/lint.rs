@@ -45,7 +45,9 @@ impl Lint {
         if !case.has_criteria() {
             self.found("no-criterion", case, "nothing says when a reply is right".to_owned());
         }
-        self.prompts.add(&case.id, &case.prompt);
+        if !case.prompt.is_empty() {
+            self.prompts.add(&case.id, &case.prompt);
+        }
     }
 
     /// Everything found, in the order of the cases; near-duplicates last.

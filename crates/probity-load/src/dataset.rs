@@ -116,17 +116,20 @@ pub struct Summary {
 
 /// Reads the files of one dataset. Everything, unreadable files included, goes to `sink`.
 pub fn read(paths: &[&Path], check: CriteriaCheck<'_>, sink: &mut dyn FnMut(Item)) -> Summary {
-    read_completed(paths, &|_| {}, check, sink)
+    read_all(paths, Intake::new(check, sink))
 }
 
-/// Reads the files of one dataset, whose cases are completed before they are checked.
+/// Reads the files of one dataset, whose cases are completed and filled in before they are checked.
 pub fn read_completed(
     paths: &[&Path],
     complete: Completion<'_>,
     check: CriteriaCheck<'_>,
     sink: &mut dyn FnMut(Item),
 ) -> Summary {
-    let mut intake = Intake::new(check, sink).completing(complete);
+    read_all(paths, Intake::new(check, sink).completing(complete))
+}
+
+fn read_all(paths: &[&Path], mut intake: Intake<'_>) -> Summary {
     for path in paths {
         read_path(path, &Cell::new(false), &mut intake);
     }

@@ -4,6 +4,7 @@
 //! from datasets, so nothing in one may end the program: how deep it nests, how many steps it takes
 //! and how much text it makes are bounded, and what goes too far is an error like any other.
 
+mod assertions;
 mod engine;
 mod fill;
 mod scan;
@@ -12,6 +13,7 @@ use std::{collections::BTreeMap, io, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
 
+pub(crate) use assertions::{BadAssertion, fill_assertions, has_templates};
 pub use fill::{ARGUMENTS, BadMessage, fill_json, fill_messages, fill_result, fill_values};
 
 /// Bytes of the longest text that a template may become.

@@ -19,7 +19,7 @@ use probity_core::{
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     located::Step,
-    problem::Problem,
+    problem::{Problem, Severity},
     record::InputDigest,
     request::Request,
 };
@@ -236,6 +236,14 @@ impl Judge {
     }
 }
 
+/// Adds a problem, unless one is told of at the same place.
+fn tell_once(told: &mut Vec<Problem>, problem: Problem) {
+    let is_told = |it: &Problem| it.place == problem.place && it.file == problem.file;
+    if !told.iter().any(is_told) {
+        told.push(problem);
+    }
+}
+
 /// What is noted of the cases of a dataset while it is read.
 pub(crate) struct Notes<'a> {
     /// The scores that gates may be about.
@@ -297,18 +305,9 @@ impl Cases {
         notes: &mut Notes<'_>,
         mut each: impl FnMut(Item),
     ) -> dataset::Summary {
-        let mut compiler = Compiler::new(rules);
-        // What is wrong for every case is told of once, and no case is looked at.
-        let common = self.defaults.alone();
-        let mut problems = compiler.compile(&common).err().unwrap_or_default();
-        if self.embedder.is_nobody() {
-            problems.extend(similar::refused(&common));
-        }
-        let problems = problems.into_iter().filter_map(|it| self.defaults.problem(it));
-        let errors = problems.map(Item::Problem).map(&mut each).count();
-        if errors > 0 {
-            return dataset::Summary { errors, ..dataset::Summary::default() };
-        }
+        let compiler = Compiler::new(rules);
+        // What the suite is wrong about is told of once, and not for every case.
+        let of_suite: RefCell<Vec<Problem>> = RefCell::default();
         let ways = || std::iter::once(self).chain(others);
         let mut each = |item| {
             each(match item {
@@ -350,6 +349,13 @@ impl Cases {
                     templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), bad));
                 }
             }
+            problems.retain(|it| match self.defaults.problem(case, it) {
+                Some(problem) => {
+                    tell_once(&mut of_suite.borrow_mut(), problem);
+                    false
+                }
+                None => true,
+            });
             problems
         };
         let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
@@ -357,20 +363,18 @@ impl Cases {
         let mut summary = dataset::read_completed(&paths, &complete, &check, &mut each);
         self.functions.rest();
         // A template of the runner is the same for every case, so it is told of once.
-        let templates = templates.into_inner();
-        let mut told = Vec::new();
-        for ((at, _), (case_id, bad)) in templates {
-            let Some(problem) = ways().nth(at).and_then(|way| bad.problem(&way.prompt, &case_id))
-            else {
-                continue;
-            };
+        let mut of_suite = of_suite.into_inner();
+        for ((at, _), (case_id, bad)) in templates.into_inner() {
             // Instructions that several variants share are told of once, too.
-            let place = (problem.file.clone(), problem.place.clone());
-            if !told.contains(&place) {
-                told.push(place);
-                summary.errors += 1;
-                each(Item::Problem(problem));
+            let problem = ways().nth(at).and_then(|way| bad.problem(&way.prompt, &case_id));
+            problem.into_iter().for_each(|it| tell_once(&mut of_suite, it));
+        }
+        for problem in of_suite {
+            match problem.severity {
+                Severity::Error => summary.errors += 1,
+                Severity::Warning => summary.warnings += 1,
             }
+            each(Item::Problem(problem));
         }
         summary
     }

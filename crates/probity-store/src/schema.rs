@@ -171,6 +171,8 @@ const MIGRATIONS: &[&str] = &[
         SELECT id, run, runner, backend, info, status, calls, retired FROM lanes;
     DROP TABLE lanes;
     ALTER TABLE lanes_of_6 RENAME TO lanes;
+    ",
+    "
     -- What a conversation is made of.
     ALTER TABLE asked ADD COLUMN turn INTEGER;
     ALTER TABLE asked ADD COLUMN tool_calls TEXT;
@@ -182,7 +184,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 6;
+const KNOWN: i64 = 7;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -256,9 +256,8 @@ fn damage_to_any_part_of_a_result_is_an_error() {
     assert!(read().is_err());
 }
 
-/// Sums of format 4 were over less, and say nothing about what is read now.
-#[test]
-fn a_store_of_format_4_is_read_without_its_sums() {
+/// Makes an older format of a store that has one result, and reads it.
+fn read_as(older: &str) -> CaseRecord {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     let mut recorder = create(&path);
@@ -267,25 +266,44 @@ fn a_store_of_format_4_is_read_without_its_sums() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "ALTER TABLE results DROP COLUMN asked_sum;
-             ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
+            "ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
              ALTER TABLE asked DROP COLUMN reasoning; ALTER TABLE asked DROP COLUMN stop_reason;
-             ALTER TABLE asked DROP COLUMN logprobs;
-             ALTER TABLE results DROP COLUMN ttft_ms;
-             ALTER TABLE results DROP COLUMN tokens_per_second;
-             UPDATE results SET facts_sum = 1, texts_sum = 2; PRAGMA user_version = 4;",
+             ALTER TABLE asked DROP COLUMN logprobs;",
         )
         .unwrap();
+    connection.execute_batch(older).unwrap();
     drop(connection);
     let reader = Reader::open(&path).unwrap();
     let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
-    // It had no columns for times, and none for what a conversation is made of.
-    let mut expected = CaseRecord { ttft_ms: None, tokens_per_second: None, ..full() };
-    let asked = &mut expected.asked[0];
+    assert!(reader.metrics(&lanes[0]).is_ok());
+    reader.case(&lanes[0], "a").unwrap().remove(0)
+}
+
+/// A result without what a conversation is made of.
+fn before_conversations() -> CaseRecord {
+    let mut record = full();
+    let asked = &mut record.asked[0];
     (asked.turn, asked.tool_calls, asked.logprobs) = (None, Vec::new(), None);
     (asked.reasoning, asked.stop_reason) = (None, None);
-    assert_eq!(reader.case(&lanes[0], "a").unwrap(), [expected]);
-    assert!(reader.metrics(&lanes[0]).is_ok());
+    record
+}
+
+#[test]
+fn a_store_of_format_6_gets_columns_for_conversations() {
+    assert_eq!(read_as("PRAGMA user_version = 6;"), before_conversations());
+}
+
+/// Sums of format 4 were over less, and say nothing about what is read now.
+#[test]
+fn a_store_of_format_4_is_read_without_its_sums() {
+    let read = read_as(
+        "ALTER TABLE results DROP COLUMN asked_sum;
+         ALTER TABLE results DROP COLUMN ttft_ms;
+         ALTER TABLE results DROP COLUMN tokens_per_second;
+         UPDATE results SET facts_sum = 1, texts_sum = 2; PRAGMA user_version = 4;",
+    );
+    let expected = CaseRecord { ttft_ms: None, tokens_per_second: None, ..before_conversations() };
+    assert_eq!(read, expected);
 }
 
 #[test]

@@ -154,6 +154,8 @@ fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
     let ask = ask::decode(fields, folder);
     let conversation = conversation::decode(fields, folder);
     let prompt = match ["turns", "messages"].into_iter().find(|key| fields.get(key).is_some()) {
+        // Variables alone are a case for the templates of a runner.
+        None if fields.get("prompt").is_none() && !prompt_vars.is_empty() => None,
         None => fields.required_text("prompt"),
         Some(key) => {
             if fields.get("prompt").is_some() {

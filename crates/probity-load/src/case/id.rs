@@ -6,7 +6,7 @@ use probity_core::{
     case::TestCase,
     request::{Message, Role},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Fields;
 use crate::template;
@@ -45,7 +45,7 @@ pub(super) fn stated(fields: &mut Fields<'_, '_>) -> Option<String> {
 pub(super) fn made(case: &TestCase) -> Option<String> {
     let turns = case.conversation.turns.iter().map(|it| Message::user(it.user.clone()));
     let turns: Vec<Message> = turns.collect();
-    if case.prompt.is_empty() && case.ask.messages.is_empty() && turns.is_empty() {
+    if !case.asks() && case.prompt_vars.is_empty() {
         return None;
     }
     let mut content = json!({
@@ -68,8 +68,9 @@ pub(super) fn made(case: &TestCase) -> Option<String> {
 fn asked<'a>(case: &'a TestCase, turns: &[Message]) -> Cow<'a, str> {
     if case.prompt.is_empty() {
         let of_user = || case.ask.messages.iter().rfind(|it| it.role == Role::User);
-        let of_user = turns.first().or_else(of_user);
-        return Cow::Owned(of_user.map(Message::joined).unwrap_or_default());
+        let of_user = turns.first().or_else(of_user).map(Message::joined);
+        let of_vars = || case.prompt_vars.values().find_map(Value::as_str).unwrap_or_default();
+        return Cow::Owned(of_user.unwrap_or_else(|| of_vars().to_owned()));
     }
     if !template::is_template(&case.prompt) {
         return Cow::Borrowed(&case.prompt);

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     bounded,
     case::{Decoded, Fields, Finding, Findings, check_results, criteria_of_rubric, decode},
-    template::{self, BadMessage, TemplateError},
+    template::{self, BadAssertion, BadMessage, TemplateError},
 };
 use probity_core::{
     case::TestCase,
@@ -36,6 +36,8 @@ const LARGEST_SCHEMA: u64 = 16 << 20;
 /// Checks cases as they are read, and passes them on.
 pub struct Intake<'a> {
     complete: Completion<'a>,
+    /// Whether cases are passed on as they are judged, with their assertions filled in.
+    fills: bool,
     check: CriteriaCheck<'a>,
     sink: &'a mut dyn FnMut(Item),
     file: Arc<str>,
@@ -60,6 +62,7 @@ impl<'a> Intake<'a> {
     pub(super) fn new(check: CriteriaCheck<'a>, sink: &'a mut dyn FnMut(Item)) -> Self {
         Self {
             complete: &|_| {},
+            fills: false,
             check,
             sink,
             file: "".into(),
@@ -76,9 +79,9 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Completes every case before it is checked.
+    /// Completes every case before it is checked, and fills in what it asserts.
     pub(super) fn completing(self, complete: Completion<'a>) -> Self {
-        Self { complete, ..self }
+        Self { complete, fills: true, ..self }
     }
 
     /// Believes that no id is used twice, and so remembers none.
@@ -260,7 +263,10 @@ impl<'a> Intake<'a> {
             if self.ids.is_some() {
                 check_templates(case, node, source, &mut findings);
             }
-            let problems = (self.check)(case);
+            let problems = match template::has_templates(case) {
+                false => (self.check)(case),
+                true => self.check_filled(case, node, source, &mut findings),
+            };
             findings.0.extend(problems.into_iter().map(|it| criteria_finding(it, node)));
         }
         let usable = !findings.any_error();
@@ -271,6 +277,30 @@ impl<'a> Intake<'a> {
             let line = source.line(node.span.start);
             (self.sink)(Item::Case(Box::new(CaseAt { case, line })));
         }
+    }
+
+    /// Checks a case whose assertions are templates by what they come to.
+    fn check_filled(
+        &self,
+        case: &mut TestCase,
+        node: &Node,
+        source: &Source<'_>,
+        findings: &mut Findings,
+    ) -> Vec<CriteriaProblem> {
+        let written = (!self.fills).then(|| case.clone());
+        let problems = match template::fill_assertions(case) {
+            Ok(()) => (self.check)(case),
+            Err(BadAssertion { path, kind, text, error }) => {
+                let place = &node.nearest(&path).span;
+                let span = error.place_in(&text, source.text(), place);
+                bad_template(&kind.to_string(), &span, &error, findings);
+                Vec::new()
+            }
+        };
+        if let Some(written) = written {
+            *case = written;
+        }
+        problems
     }
 
     fn check_unique(

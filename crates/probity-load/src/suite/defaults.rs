@@ -8,7 +8,6 @@ use probity_core::{
     criteria::{Criteria, CriteriaProblem},
     located::{Node, Step},
     problem::Problem,
-    request::Tool,
 };
 use serde_json::Value;
 
@@ -113,27 +112,20 @@ impl CaseDefaults {
         self.criteria.assertions.len()
     }
 
-    /// What can be checked without a case: assertions and transform. What they may need of a case
-    /// is there.
-    pub fn alone(&self) -> TestCase {
-        let Criteria { assertions, transform, .. } = self.criteria.clone();
-        let criteria = Criteria { assertions, transform, ..Criteria::default() };
-        let parameters = Value::Object(serde_json::Map::new());
-        let tool = Tool { name: "any".to_owned(), description: None, parameters };
-        let tools = self.ask.tools.clone().or_else(|| Some([tool].into()));
-        let ask = AskSpec { tools, ..AskSpec::default() };
-        let prompt_vars = BTreeMap::from([("context".to_owned(), Value::from("any"))]);
-        TestCase { criteria, ask, prompt_vars, ..TestCase::default() }
-    }
-
-    /// Where a problem with [`CaseDefaults::alone`] stands in the suite.
-    pub fn problem(&self, problem: CriteriaProblem) -> Option<Problem> {
-        let of_assertion = match problem.path.as_slice() {
-            [Step::Key("assert"), Step::Index(at), ..] => self.assertions_at.get(*at),
+    /// What is wrong with a completed case in the words of the suite, if it is the suite that is wrong.
+    pub fn problem(&self, case: &TestCase, problem: &CriteriaProblem) -> Option<Problem> {
+        let at = match problem.path.as_slice() {
+            [Step::Key("assert"), Step::Index(at), ..] => {
+                let own = case.criteria.assertions.len().checked_sub(self.assertions())?;
+                self.assertions_at.get(at.checked_sub(own)?)
+            }
+            [Step::Key("transform"), ..] if case.criteria.transform == self.criteria.transform => {
+                self.transform_at.as_ref()
+            }
             _ => None,
         };
-        let at = of_assertion.or(self.transform_at.as_ref()).or(self.assertions_at.first())?;
-        Some(at.criteria_problem(problem))
+        let problem = at?.criteria_problem(problem.clone());
+        Some(Problem { case_id: Some(case.id.clone()), ..problem })
     }
 }
 

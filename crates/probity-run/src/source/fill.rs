@@ -213,6 +213,11 @@ impl Cases {
             (None, _, Some(key)) if spec.is_external => {
                 (key, format!("a program is given a `prompt`, and no `{key}`"))
             }
+            (_, _, _) if !case.asks() && template.is_none() && messages.is_empty() => {
+                let message =
+                    "the case has no `prompt`, and its runner has no template to ask with";
+                ("prompt", message.to_owned())
+            }
             (_, _, _) => return None,
         };
         let path = vec![Step::Key(key)];
@@ -238,7 +243,9 @@ fn of_runner(
 fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
     let mut vars = vars.clone();
     vars.insert("id".to_owned(), Value::from(case.id.as_str()));
-    vars.insert("prompt".to_owned(), Value::from(prompt));
+    if case.asks() {
+        vars.insert("prompt".to_owned(), Value::from(prompt));
+    }
     vars.insert("tags".to_owned(), Value::from(case.tags.as_slice()));
     if let Some(category) = case.category {
         vars.insert("category".to_owned(), Value::from(category.as_str()));

@@ -27,6 +27,7 @@ mod judge;
 mod loading;
 mod made_ids;
 mod metrics;
+mod only_vars;
 mod pipes;
 mod project;
 mod replies;
