@@ -230,7 +230,6 @@ pub(super) fn write_requests(
     file.finish()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an estimate")]
 /// What may be asked beside the answers and their judgements.
 fn beyond_answers(
     text: &mut String,
@@ -256,6 +255,7 @@ fn beyond_answers(
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn price(backend: &Backend, input: u64, output: u64) -> Option<f64> {
     let price = backend.price?;
     Some((price.input * input as f64 + price.output * output as f64) / 1e6)
