@@ -21,6 +21,13 @@ pub const DEFAULT_STEPS: u32 = 8;
 /// The most that a case may allow.
 pub const MOST_STEPS: u32 = 100;
 
+/// How often a simulated user speaks where the case does not say it.
+pub const DEFAULT_USER_TURNS: u32 = 8;
+/// The most that a case may allow.
+pub const MOST_USER_TURNS: u32 = 100;
+/// What a simulated user ends a conversation with where the case does not say it.
+pub const DEFAULT_STOP: &str = "[END]";
+
 /// What a case has beyond its first question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -35,6 +42,9 @@ pub struct ConversationSpec {
     /// How often the model is asked in one turn, at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// Who speaks for the user when the turns are at their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<SimulatedUser>,
 }
 
 impl ConversationSpec {
@@ -43,24 +53,55 @@ impl ConversationSpec {
         self.max_steps.unwrap_or(DEFAULT_STEPS)
     }
 
-    /// How many turns there are; a prompt is one.
+    /// How many turns are written; a prompt is one.
     pub fn turn_count(&self) -> usize {
         self.turns.len().max(1)
     }
 
+    /// How many turns a simulated user adds, at most.
+    pub fn user_turns(&self) -> usize {
+        self.user.as_ref().map_or(0, |it| it.turns() as usize)
+    }
+
     /// In how many turns calls of tools are answered: from the first one on.
     ///
-    /// Before the last turn they always are: no vendor takes a message after an open call.
+    /// Before the last turn they always are: no vendor takes a message after an open call. Where
+    /// somebody speaks for the user, any turn may have one after it.
     pub fn answered_turns(&self) -> usize {
-        match self.tool_results {
-            Some(_) => self.turn_count(),
-            None => self.turn_count() - 1,
+        match (&self.tool_results, &self.user) {
+            (None, None) => self.turn_count() - 1,
+            (Some(_), _) | (None, Some(_)) => self.turn_count() + self.user_turns(),
         }
     }
 
     /// Whether it is no more than one question.
     pub fn is_one_question(&self) -> bool {
-        self.turns.len() < 2 && self.tool_results.is_none()
+        self.turns.len() < 2 && self.tool_results.is_none() && self.user.is_none()
+    }
+}
+
+/// A user whose part a model plays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimulatedUser {
+    /// Who the user is and what they want, as a template.
+    pub instructions: String,
+    /// What the user ends the conversation with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// How often the user speaks, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+}
+
+impl SimulatedUser {
+    /// What the user ends the conversation with.
+    pub fn stop(&self) -> &str {
+        self.stop.as_deref().unwrap_or(DEFAULT_STOP)
+    }
+
+    /// How often the user speaks, at most.
+    pub fn turns(&self) -> u32 {
+        self.max_turns.unwrap_or(DEFAULT_USER_TURNS)
     }
 }
 
@@ -158,5 +199,8 @@ mod tests {
         assert_eq!(spec.answered_turns(), 1);
         spec.tool_results = Some(Vec::new());
         assert!(spec.answered_turns() == 2 && !spec.is_one_question());
+        let user = SimulatedUser { max_turns: Some(3), ..SimulatedUser::default() };
+        let spec = ConversationSpec { user: Some(user), ..ConversationSpec::default() };
+        assert!(spec.answered_turns() == 4 && !spec.is_one_question());
     }
 }

@@ -69,6 +69,7 @@ impl KindSpec {
             "structured",
             "rubric_prompt",
             "embeddings",
+            "user",
             "assert",
         ],
         gates: Vec::new,

@@ -299,8 +299,13 @@ impl Question<'_> {
     }
 }
 
+/// Data between marked lines.
+pub(crate) fn marked(name: &str, marker: &str, content: &str) -> String {
+    format!("<<<{name} {marker}>>>\n{content}\n<<<END {name} {marker}>>>")
+}
+
 /// Marks that no author of one of the texts can have known: they depend on them.
-fn marker(seed: u64, texts: &[&str]) -> String {
+pub(crate) fn marker(seed: u64, texts: &[&str]) -> String {
     let mut round: u64 = 0;
     loop {
         let start = [seed.to_le_bytes(), round.to_le_bytes()];

@@ -28,6 +28,7 @@ mod rules;
 mod schema;
 pub mod script;
 pub mod similar;
+pub mod user;
 
 pub use accepted::check_commands;
 pub use check::sql_dialects;

@@ -10,7 +10,7 @@ mod made;
 mod reading;
 
 pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
-pub(crate) use conversation::check_results;
+pub(crate) use conversation::{USER_FIELDS, check_results, user_fields};
 pub(crate) use decode::{
     CASE_FIELDS, any_category, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
 };

@@ -8,6 +8,7 @@ mod panel;
 mod prompt;
 mod runner;
 mod scorer;
+mod user;
 
 use std::{
     collections::BTreeSet,
@@ -242,6 +243,7 @@ fn decode(
         "gates",
         "judge",
         "embeddings",
+        "user",
         "parallel",
         "scorers",
         "allow_code",
@@ -271,6 +273,8 @@ fn decode(
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
     let embeddings = Fields::open(root, "a suite", findings)
         .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
+    let user = Fields::open(root, "a suite", findings)
+        .and_then(|mut fields| user::decode_name("user", &backends, &mut fields));
     let source = Arc::from(text);
     let usual = PanelConfig::default();
     let keys = &panel::Keys::OF_SUITE;
@@ -283,13 +287,14 @@ fn decode(
         allow_code,
         only_helpers: runner::only_helpers(
             runners,
-            judge.panel.judges.iter().chain(&embeddings),
+            judge.panel.judges.iter().chain(&embeddings).chain(&user),
             &backends,
         ),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
         embeddings: embeddings.as_ref(),
+        user: user.as_ref(),
         folder,
         file: name,
         source: &source,

@@ -400,11 +400,12 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let LaneState { backend, ref judges, embedder, .. } = self.lanes[at];
+        let LaneState { backend, ref judges, embedder, user, .. } = self.lanes[at];
         let asked = Parties {
             subject: party(backend),
             judges: judges.iter().copied().map(party).collect(),
             embedder: embedder.map(party),
+            user: user.map(party),
         };
         self.backends[backend].pacer.begin_case();
         for other in self.parties(at).filter(|it| *it != backend) {

@@ -116,7 +116,11 @@ fn answer(case: &TestCase) -> Option<String> {
         Value::Array(any) if any.iter().all(Value::is_string) => {
             any.first().and_then(Value::as_str).map(ToOwned::to_owned)
         }
-        value => Some(value.to_string()),
+        value @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Array(_)
+        | Value::Object(_)) => Some(value.to_string()),
     })
 }
 

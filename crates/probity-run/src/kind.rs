@@ -188,6 +188,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) judge: &'a str,
     /// The parameters of the one who embeds texts; empty if there is none.
     pub(crate) embedder: &'a str,
+    /// The parameters of the backend that plays the user; empty if there is none.
+    pub(crate) user: &'a str,
 }
 
 impl Asking<'_> {
@@ -215,6 +217,8 @@ pub struct Calls {
     pub fallbacks: u64,
     /// Further ones where the model calls tools, at most.
     pub steps: u64,
+    /// Turns that a simulated user adds, at most: each is a call of the user and one of the model.
+    pub user_turns: u64,
 }
 
 impl Calls {
@@ -229,16 +233,18 @@ impl Calls {
         self.embeddings += other.embeddings;
         self.fallbacks += other.fallbacks;
         self.steps += other.steps;
+        self.user_turns += other.user_turns;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, embeddings, fallbacks, steps } = self;
+        let Self { answers, judgements, embeddings, fallbacks, steps, user_turns } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
             embeddings: embeddings * factor,
             fallbacks: fallbacks * factor,
             steps: steps * factor,
+            user_turns: user_turns * factor,
         }
     }
 }

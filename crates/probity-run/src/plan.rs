@@ -28,7 +28,7 @@ use crate::{
     gated::GatedScores,
     kind::{self, Groups, Kind},
     scorer::{Scorers, UsedScorers},
-    source::{Cases, Done, Embedder, Judge, Notes},
+    source::{Cases, Done, Helper, Judge, Notes},
 };
 pub use crate::{
     budget::{Ledger, Used},
@@ -77,6 +77,8 @@ pub struct PlannedLane {
     pub judges: Vec<usize>,
     /// The place of the one who embeds texts.
     pub embedder: Option<usize>,
+    /// The place of the one who plays the user.
+    pub user: Option<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
@@ -470,6 +472,8 @@ pub struct Helpers {
     pub judges: Vec<Seat>,
     /// Who embeds texts.
     pub embedder: Option<Seat>,
+    /// Who plays the user.
+    pub user: Option<Seat>,
 }
 
 /// A backend of the plan, by its place.
@@ -512,6 +516,11 @@ impl ScannedRunner {
         self.calls.embeddings > 0
     }
 
+    /// Whether somebody has to play the user.
+    pub fn needs_user(&self) -> bool {
+        self.calls.user_turns > 0
+    }
+
     /// The runner on one of the backends of a plan, with each of its variants.
     pub fn lanes(
         &self,
@@ -538,6 +547,7 @@ impl ScannedRunner {
     ) -> PlannedLane {
         let judges = if self.needs_judge() { helpers.judges.as_slice() } else { &[] };
         let embedder = helpers.embedder.as_ref().filter(|_| self.needs_embeddings());
+        let user = helpers.user.as_ref().filter(|_| self.needs_user());
         let by = |seat: &Seat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
@@ -549,7 +559,10 @@ impl ScannedRunner {
         let all: Vec<&str> = judges.iter().map(|it| it.backend.parameters.as_str()).collect();
         cases.judge = panel.first().cloned().map(|by| Judge::new(&all, by, &self.runner.panel));
         if let Some(seat) = embedder {
-            cases.embedder = Embedder::Ready(seat.backend.clone());
+            cases.embedder = Helper::Ready(seat.backend.clone());
+        }
+        if let Some(seat) = user {
+            cases.user = Helper::Ready(seat.backend.clone());
         }
         let key = LaneKey {
             runner: &self.runner.name,
@@ -577,6 +590,7 @@ impl ScannedRunner {
             backend,
             judges: judges.iter().map(|seat| seat.place).collect(),
             embedder: embedder.map(|seat| seat.place),
+            user: user.map(|seat| seat.place),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
             prompt_bytes: 0,

@@ -19,6 +19,7 @@ use probity_core::{
     classification::{Class, Verdict},
     criteria::CriteriaProblem,
     evidence::JudgedBy,
+    located::Step,
     problem::{Problem, Severity},
     record::InputDigest,
     request::Request,
@@ -127,21 +128,28 @@ impl Done {
     }
 }
 
-/// Who embeds texts for the cases of a runner.
+/// A backend that helps with the cases of a runner: it embeds texts, or plays the user.
 #[derive(Clone, Debug)]
-pub(crate) enum Embedder {
+pub(crate) enum Helper {
     Nobody,
     /// The runner names a backend, which no case needs or which is not ready yet.
     Named,
     Ready(Arc<Backend>),
 }
 
-impl Embedder {
+impl Helper {
+    const fn named(name: Option<&String>) -> Self {
+        match name {
+            Some(_) => Self::Named,
+            None => Self::Nobody,
+        }
+    }
+
     const fn is_nobody(&self) -> bool {
         matches!(self, Self::Nobody)
     }
 
-    /// What decides about its vectors; empty if it makes none.
+    /// What decides about its answers; empty if it gives none.
     fn parameters(&self) -> &str {
         match self {
             Self::Nobody | Self::Named => "",
@@ -175,7 +183,9 @@ pub(crate) struct Cases {
     /// Who judges.
     pub(crate) judge: Option<Judge>,
     /// Who embeds texts.
-    pub(crate) embedder: Embedder,
+    pub(crate) embedder: Helper,
+    /// Who plays the user.
+    pub(crate) user: Helper,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -204,7 +214,8 @@ impl Default for Cases {
             digest: String::new(),
             panel: Arc::default(),
             judge: None,
-            embedder: Embedder::Nobody,
+            embedder: Helper::Nobody,
+            user: Helper::Nobody,
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -297,10 +308,8 @@ impl Cases {
             digest: String::new(),
             panel: Arc::new(runner.panel.clone()),
             judge: None,
-            embedder: match runner.embeddings {
-                Some(_) => Embedder::Named,
-                None => Embedder::Nobody,
-            },
+            embedder: Helper::named(runner.embeddings.as_ref()),
+            user: Helper::named(runner.user.as_ref()),
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -352,6 +361,10 @@ impl Cases {
             }
             if self.embedder.is_nobody() {
                 problems.extend(similar::refused(case));
+            }
+            problems.extend(without_tools(case));
+            if self.user.is_nobody() {
+                problems.extend(nobody_plays(case));
             }
             if !self.allow_code {
                 consent::refuse(case, self.defaults.assertions(), &mut problems);
@@ -437,8 +450,8 @@ impl Cases {
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
         let judge = self.judge.as_ref().map_or("", |it| it.parameters.as_str());
         let Questions { request, work } = questions;
-        let embedder = self.embedder.parameters();
-        work.input(&Asking { case, request, backend, judge, embedder })
+        let (embedder, user) = (self.embedder.parameters(), self.user.parameters());
+        work.input(&Asking { case, request, backend, judge, embedder, user })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
@@ -513,6 +526,31 @@ impl Cases {
             false => Ok(()),
         }
     }
+}
+
+/// What is wrong with a case that has results of tools, and neither it nor its runner has tools.
+fn without_tools(case: &TestCase) -> Option<CriteriaProblem> {
+    let results = case.conversation.tool_results.as_deref().unwrap_or_default();
+    let first = results.first().filter(|_| case.ask.tools.is_none())?;
+    Some(CriteriaProblem {
+        path: vec![Step::Key("tool_results")],
+        code: "unknown-tool",
+        message: format!(
+            "there is no tool `{}`: neither the case nor its runner has `tools`",
+            first.name
+        ),
+        help: None,
+    })
+}
+
+/// What is wrong with a case whose user nobody plays.
+fn nobody_plays(case: &TestCase) -> Option<CriteriaProblem> {
+    case.conversation.user.as_ref().map(|_| CriteriaProblem {
+        path: vec![Step::Key("user")],
+        code: "no-user",
+        message: "`user` needs a backend that plays the user".to_owned(),
+        help: Some("name one with `user = \"BACKEND\"` in the suite".to_owned()),
+    })
 }
 
 /// Why a dataset was not read to its end.

@@ -12,7 +12,7 @@ use super::{
     Dialogue, Interview, Question,
     form::{self, Part, WORDS},
     inquiry::{Form, Inquiry, Shown},
-    is_marker, judged, marker, read,
+    is_marker, judged, marked, marker, read,
 };
 
 /// How a complaint about the last answer begins.
@@ -49,8 +49,7 @@ impl<'a> Talk<'a> {
 
     /// Data between marked lines.
     pub fn marked(&self, name: &str, content: &str) -> String {
-        let marker = &self.marker;
-        format!("<<<{name} {marker}>>>\n{content}\n<<<END {name} {marker}>>>")
+        marked(name, &self.marker, content)
     }
 
     /// The talk that a stored request was part of; none if another question would be asked now.

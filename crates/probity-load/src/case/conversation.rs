@@ -4,7 +4,9 @@ use std::path::Path;
 
 use probity_core::{
     case::TestCase,
-    conversation::{ConversationSpec, MOST_STEPS, ScriptedResult, Turn},
+    conversation::{
+        ConversationSpec, MOST_STEPS, MOST_USER_TURNS, ScriptedResult, SimulatedUser, Turn,
+    },
     located::{Node, NodeValue},
     request::Part,
 };
@@ -15,6 +17,8 @@ use super::{
     decode::{CRITERIA_FIELDS, criteria},
 };
 
+/// What may be said of a simulated user.
+pub(crate) const USER_FIELDS: &[&str] = &["instructions", "stop", "max_turns"];
 /// Most turns of a case.
 const MOST_TURNS: usize = 200;
 
@@ -29,6 +33,7 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> Conversation
         turns: turns.unwrap_or_default(),
         tool_results,
         max_steps: max_steps.and_then(|it| u32::try_from(it).ok()),
+        user: fields.get("user").and_then(|node| user_of(node, fields.findings())),
     };
     if max_steps.is_some() && spec.answered_turns() == 0 {
         let span = fields.span("max_steps");
@@ -36,6 +41,29 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> Conversation
         fields.findings().error("missing-field", &span, message);
     }
     spec
+}
+
+/// Who the user is, as a text, or as a table with when they stop.
+fn user_of(node: &Node, findings: &mut Findings) -> Option<SimulatedUser> {
+    if let Some(text) = node.as_str() {
+        let said = said(text, node, findings).is_some();
+        let user = SimulatedUser { instructions: text.to_owned(), ..SimulatedUser::default() };
+        return said.then_some(user);
+    }
+    let mut fields = Fields::new(node, "`user`", USER_FIELDS, findings)?;
+    let user = user_fields(&mut fields);
+    fields.required_text("instructions")?;
+    Some(user)
+}
+
+/// What a table says of a simulated user; its instructions may be missing.
+pub(crate) fn user_fields(fields: &mut Fields<'_, '_>) -> SimulatedUser {
+    let max_turns = fields.count("max_turns", 1..=u64::from(MOST_USER_TURNS));
+    SimulatedUser {
+        instructions: fields.text("instructions").unwrap_or_default(),
+        stop: fields.text("stop"),
+        max_turns: max_turns.and_then(|it| u32::try_from(it).ok()),
+    }
 }
 
 fn turns_of(node: &Node, folder: &Path, findings: &mut Findings) -> Vec<Turn> {
@@ -106,10 +134,10 @@ fn results_of(node: &Node, findings: &mut Findings) -> Vec<ScriptedResult> {
     }
 }
 
-/// Refuses results of tools that the case does not have, of its own or of its runner.
+/// Refuses results of tools that the case does not have. Where it has none, they may be those of a
+/// runner.
 pub(crate) fn check_results(case: &TestCase, node: &Node, findings: &mut Findings) {
-    let Some(results) = node.get("tool_results") else { return };
-    let tools = case.ask.tools.as_deref().unwrap_or_default();
+    let (Some(results), Some(tools)) = (node.get("tool_results"), &case.ask.tools) else { return };
     let of_list = results.items().iter().filter_map(|it| Some((it.get("name")?.as_str()?, it)));
     let of_table = results.entries().iter().map(|it| (it.key.as_str(), &it.node));
     for (name, place) in of_list.chain(of_table) {

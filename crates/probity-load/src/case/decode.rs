@@ -45,6 +45,7 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "turns",
     "tool_results",
     "max_steps",
+    "user",
     "prompt_vars",
     "expected_response",
     "match",

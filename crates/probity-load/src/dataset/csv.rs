@@ -96,9 +96,8 @@ fn cell_node(name: &str, cell: &Cell) -> Node {
     let value = match name {
         "safe" | "posix_compliant" | "should_activate" | "strict" => boolean(cell.text.trim()),
         "threshold" | "prompt_vars" | "messages" | "turns" | "tool_results" | "max_steps"
-        | "settings" | "schema" | "assert" | "execution" | "rubric" | "extract" | "tolerance" => {
-            json()
-        }
+        | "user" | "settings" | "schema" | "assert" | "execution" | "rubric" | "extract"
+        | "tolerance" => json(),
         "tools" | "tool_choice" | "response_format" if cell.text.starts_with(['{', '[']) => json(),
         "expected_response" if cell.text.starts_with(['{', '[', '"']) => json(),
         "expected_commands" | "tags" | "platform" | "expected_skills" | "acceptable_skills"

@@ -467,10 +467,16 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
             return bad_template(&format!("prompt_vars.{name}"), &span, &error, findings);
         }
     };
-    let texts = [("prompt", Some(case.prompt.as_str())), ("system", case.system.as_deref())];
+    let user = case.conversation.user.as_ref().map(|it| it.instructions.as_str());
+    let texts = [
+        ("prompt", Some(case.prompt.as_str())),
+        ("system", case.system.as_deref()),
+        ("user", user),
+    ];
     for (key, text) in texts {
         let Some(text) = text else { continue };
-        let whole = &node.get(key).unwrap_or(node).span;
+        let at = node.get(key).unwrap_or(node);
+        let whole = &at.get("instructions").unwrap_or(at).span;
         let (errors, more) = template_errors(text, &vars);
         for error in errors {
             bad_template(key, &error.place_in(text, source.text(), whole), &error, findings);

@@ -268,8 +268,10 @@ mod tests {
 
     #[test]
     fn large_tables_are_merged_in_no_time() {
-        let names =
-            |prefix: &str| (0..50_000).map(|at| format!("  {prefix}{at}: 1\n")).collect::<String>();
+        let names = |prefix: &str| {
+            let lines = (0..50_000).map(|at| format!("  {prefix}{at}: 1\n"));
+            lines.collect::<Vec<_>>().concat()
+        };
         let text = format!("a: &a\n{}b:\n  <<: *a\n  a7: 2\n{}", names("a"), names("b"));
         let root = parse(&text).unwrap();
         let merged = root.get("b").unwrap();

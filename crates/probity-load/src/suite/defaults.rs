@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::{AskSpec, TestCase},
+    conversation::{ConversationSpec, SimulatedUser},
     criteria::{Criteria, CriteriaProblem},
     located::{Node, Step},
     problem::Problem,
@@ -37,6 +38,8 @@ pub struct CaseDefaults {
     prompt_vars: BTreeMap<String, Value>,
     ask: AskSpec,
     criteria: Criteria,
+    /// Who the user is, where a model plays it.
+    user: Option<SimulatedUser>,
     /// Draws the order of choices.
     shuffle_choices: Option<u64>,
     /// Where the assertions and the transform stand.
@@ -57,9 +60,23 @@ impl CaseDefaults {
         own.tools = own.tools.take().or_else(|| tools.clone());
         own.tool_choice = own.tool_choice.take().or_else(|| tool_choice.clone());
         own.response_format = own.response_format.take().or_else(|| response_format.clone());
+        self.apply_user(&mut case.conversation);
         self.apply_criteria(&mut case.criteria);
         if let Some(seed) = self.shuffle_choices {
             case.shuffle_choices(seed);
+        }
+    }
+
+    /// Without instructions, of the runner or of the case, nobody plays the user.
+    fn apply_user(&self, own: &mut ConversationSpec) {
+        let Some(ours) = &self.user else { return };
+        match &mut own.user {
+            Some(user) => {
+                user.stop = user.stop.take().or_else(|| ours.stop.clone());
+                user.max_turns = user.max_turns.or(ours.max_turns);
+            }
+            None if ours.instructions.is_empty() => {}
+            None => own.user = Some(ours.clone()),
         }
     }
 
@@ -114,6 +131,7 @@ impl CaseDefaults {
 
 pub(super) fn decode(
     fields: &mut Fields<'_, '_>,
+    user: Option<SimulatedUser>,
     surroundings: &Surroundings<'_>,
 ) -> Arc<CaseDefaults> {
     let assertions = fields.get("assert").map(Node::items).unwrap_or_default();
@@ -122,6 +140,7 @@ pub(super) fn decode(
         prompt_vars: prompt_vars(fields, surroundings.folder),
         ask: ask_of(fields, surroundings.folder),
         criteria: criteria(fields),
+        user,
         shuffle_choices: fields.count("shuffle_choices", 0..=u64::MAX),
         assertions_at: assertions.iter().map(|it| place(it, "an assertion")).collect(),
         transform_at: fields.get("transform").map(|it| place(it, "`transform`")),

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 use super::{
     CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
-    defaults, examples, panel, prompt,
+    defaults, examples, panel, prompt, user,
 };
 use crate::{
     bounded,
@@ -68,6 +68,8 @@ pub struct RunnerConfig {
     pub panel: PanelConfig,
     /// The backend that makes embeddings of texts.
     pub embeddings: Option<String>,
+    /// The backend that plays the user.
+    pub user: Option<String>,
     /// Whether pairs of answers are judged in both orders.
     pub swap: bool,
     /// The program that runs its cases, with its arguments.
@@ -110,7 +112,7 @@ impl RunnerConfig {
 /// What runners are read with.
 pub(super) struct Surroundings<'a> {
     pub(super) backends: &'a [BackendConfig],
-    /// Those of them that are named to judge or to embed texts, and nowhere else.
+    /// Those of them that are named to help, as judges for example, and nowhere else.
     pub(super) only_helpers: Vec<&'a str>,
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
@@ -120,6 +122,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) allow_code: bool,
     /// Who embeds texts, for runners that do not say so.
     pub(super) embeddings: Option<&'a String>,
+    /// Who plays the user, for runners that do not say so.
+    pub(super) user: Option<&'a String>,
     /// Where paths in the file start from.
     pub(super) folder: &'a Path,
     /// What problems call the file.
@@ -186,6 +190,7 @@ const KNOWN: &[&str] = &[
     "structured",
     "rubric_prompt",
     "embeddings",
+    "user",
     "swap",
     "command",
     "allow_code",
@@ -234,6 +239,7 @@ fn decode_runner(
         let message = "pairs of answers have one judge: name it with `judge`".to_owned();
         fields.findings().error("bad-value", &node.span, message);
     }
+    let user = user::decode(known, &mut fields);
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
@@ -249,7 +255,7 @@ fn decode_runner(
             .get("dataset")
             .map(|node| surroundings.place(node, "`dataset` of the runner".to_owned())),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
-        defaults: defaults::decode(&mut fields, surroundings),
+        defaults: defaults::decode(&mut fields, user.part, surroundings),
         allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
@@ -270,6 +276,7 @@ fn decode_runner(
         panel,
         embeddings: decode_embeddings(known, &mut fields)
             .or_else(|| surroundings.embeddings.cloned()),
+        user: user.backend.or_else(|| surroundings.user.cloned()),
         swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
         prompts,
@@ -358,6 +365,7 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         "structured",
         "rubric_prompt",
         "embeddings",
+        "user",
         "swap",
         "command",
     ];
@@ -462,7 +470,7 @@ fn decode_known_failures(
     known
 }
 
-/// The backends that are named to judge or to embed texts, and by no runner as one to evaluate.
+/// The backends that are named to help, as judges for example, and by no runner as one to evaluate.
 /// Where all of them are, they have to judge each other.
 pub(super) fn only_helpers<'a>(
     runners: Option<&Node>,
@@ -474,9 +482,10 @@ pub(super) fn only_helpers<'a>(
         Some(_) | None => &[],
     };
     let mut helpers: BTreeSet<&str> = of_suite.map(String::as_str).collect();
-    for key in ["judge", "embeddings"] {
+    for key in ["judge", "embeddings", "user"] {
         helpers.extend(items.iter().filter_map(|it| it.get(key)?.as_str()));
     }
+    helpers.extend(items.iter().filter_map(|it| it.get("user")?.get("backend")?.as_str()));
     helpers.extend(lists(items, "judges"));
     let is_named = |name: &str| lists(items, "backends").any(|it| it == name);
     let all = backends.iter().map(|backend| backend.name.as_str());

@@ -276,7 +276,7 @@ const SERVICES: &[Service] = &[
         prices: "gemini",
         ..COMPATIBLE
     },
-    Service { kind: BackendKind::Vertex, dialect: &vertex::GEMINI, ..VERTEX },
+    Service { kind: BackendKind::Vertex, dialect: &vertex::GEMINI, keeps_schemas: true, ..VERTEX },
     Service {
         kind: BackendKind::VertexAnthropic,
         dialect: &vertex::ANTHROPIC,

@@ -46,6 +46,8 @@ pub(crate) enum Target {
     Judge(usize),
     /// The backend that embeds texts.
     Embedder,
+    /// The backend that plays the user.
+    User,
 }
 
 /// What a case is to its backends.
@@ -55,6 +57,7 @@ pub(crate) struct Handle {
     pub(crate) subject: BackendRef,
     pub(crate) judges: Vec<BackendRef>,
     embedder: Option<BackendRef>,
+    user: Option<BackendRef>,
     shared: Arc<Shared>,
     about: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
@@ -82,6 +85,7 @@ pub(super) struct Parties {
     pub(super) subject: BackendRef,
     pub(super) judges: Vec<BackendRef>,
     pub(super) embedder: Option<BackendRef>,
+    pub(super) user: Option<BackendRef>,
 }
 
 /// Why a question has no answer.
@@ -126,7 +130,7 @@ pub(crate) struct Query<'a> {
 impl Handle {
     /// The loop spawns a case with a permit for its first call.
     pub(super) fn new(serial: u64, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
-        let Parties { subject, judges, embedder } = parties;
+        let Parties { subject, judges, embedder, user } = parties;
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
@@ -136,6 +140,7 @@ impl Handle {
             subject,
             judges,
             embedder,
+            user,
             shared,
             about: Arc::new(about),
             permit: true,
@@ -226,6 +231,14 @@ impl Handle {
         *usage = before.usage.plus(own.usage);
         *cost_usd = sum(before.cost_usd, own.cost_usd);
         own
+    }
+
+    /// The simulated user gave an answer that is of no use.
+    pub(crate) fn failed_user(&self, why: &str) -> Unanswered {
+        let BackendRef { at, backend } = self.party(Target::User);
+        let error = CallError::new(ErrorKind::Unknown, why);
+        let error = of_helper("simulated user", &backend.name, error);
+        Unanswered::Failed { error, backend: *at }
     }
 
     /// Asks a scorer, and records what it returned. An error within is the scorer's own.
@@ -329,6 +342,7 @@ impl Handle {
             Target::Judge(at) => self.judges.get(at).unwrap_or(&self.subject),
             // Without one, none is asked for.
             Target::Embedder => self.embedder.as_ref().unwrap_or(&self.subject),
+            Target::User => self.user.as_ref().unwrap_or(&self.subject),
         }
     }
 
@@ -429,6 +443,7 @@ impl Handle {
                     Target::Subject => *error,
                     Target::Judge(_) => of_helper("judge", &backend.name, *error),
                     Target::Embedder => of_helper("embeddings", &backend.name, *error),
+                    Target::User => of_helper("simulated user", &backend.name, *error),
                 };
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 let max_pause = self.shared.settings.pace.max_pause;

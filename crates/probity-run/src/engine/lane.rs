@@ -28,6 +28,7 @@ pub(super) struct LaneState {
     pub(super) backend: usize,
     pub(super) judges: Vec<usize>,
     pub(super) embedder: Option<usize>,
+    pub(super) user: Option<usize>,
     pub(super) runner: usize,
     timeout: Option<Duration>,
     /// When it has to be over.
@@ -66,6 +67,7 @@ impl LaneState {
             backend,
             judges,
             embedder,
+            user,
             runner,
             calls: _,
             prompt_bytes: _,
@@ -84,6 +86,7 @@ impl LaneState {
             backend,
             judges,
             embedder,
+            user,
             runner,
             timeout,
             deadline: None,

@@ -39,7 +39,11 @@ pub(super) fn calls(case: &TestCase) -> Calls {
         answers: spec.turn_count() as u64,
         judgements: in_all(rubrics_in),
         embeddings: in_all(similar::texts_in),
-        steps: spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
+        steps: match case.ask.tools {
+            Some(_) => spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
+            None => 0,
+        },
+        user_turns: spec.user_turns() as u64,
         ..Calls::default()
     }
 }
@@ -63,12 +67,14 @@ pub(super) fn questions(case: &TestCase, filled: Request) -> Option<Questions> {
     let further = case.conversation.turns.iter().skip(1);
     let further: Vec<Message> = further.map(|it| Message::user(it.user.clone())).collect();
     let further = template::fill_messages(&further, &vars).ok()?;
+    let user = case.conversation.user.as_ref();
+    let user = user.map(|it| template::render(&it.instructions, &vars)).transpose().ok()?;
     // Only what tools say is filled in later.
     let vars = match case.conversation.tool_results {
         Some(_) => vars.into_owned(),
         None => BTreeMap::new(),
     };
-    Some(Questions { request: filled, work: Arc::new(Answer { further, vars }) })
+    Some(Questions { request: filled, work: Arc::new(Answer { further, vars, user }) })
 }
 
 /// Asks until the user and the tools have nothing more to say, and then scorers and a judge about
@@ -79,6 +85,8 @@ struct Answer {
     further: Vec<Message>,
     /// Values for what tools say.
     vars: BTreeMap<String, Value>,
+    /// Who the user is that a model plays.
+    user: Option<String>,
 }
 
 impl Work for Answer {
@@ -89,6 +97,11 @@ impl Work for Answer {
             let said = (&self.further, &spec.tool_results, spec.steps(), &self.vars);
             let said = serde_json::to_string(&said).unwrap_or_default();
             input = InputDigest::of([&input.0[..], b"conversation", said.as_bytes()]);
+        }
+        if let (Some(part), Some(user)) = (&spec.user, &self.user) {
+            let said = (user, part.stop(), part.turns());
+            let said = serde_json::to_string(&said).unwrap_or_default();
+            input = InputDigest::of([&input.0[..], asking.user.as_bytes(), said.as_bytes()]);
         }
         let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
         if !asserted.iter().any(|it| asks_others(it)) {
@@ -110,7 +123,8 @@ impl Work for Answer {
 }
 
 async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
-    let talk = talk::Talk { case: &case, further: &work.further, vars: &work.vars };
+    let Answer { further, vars, user } = work;
+    let talk = talk::Talk { case: &case, further, vars, user: user.as_deref() };
     let reply = match talk.hold(&mut handle).await {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),

@@ -220,10 +220,11 @@ impl Cases {
             ("turns", !case.conversation.turns.is_empty()),
             ("messages", !case.ask.messages.is_empty()),
             ("tool_results", case.conversation.tool_results.is_some()),
+            ("user", case.conversation.user.is_some()),
         ];
         let beyond = beyond.into_iter().find(|it| it.1).map(|it| it.0);
-        // What tools say goes with any prompt.
-        let talk = beyond.filter(|key| *key != "tool_results");
+        // What comes after the first question goes with any prompt.
+        let talk = beyond.filter(|key| !["tool_results", "user"].contains(key));
         let (key, message) = match (variant, talk, beyond) {
             (None, Some(key), _) if has_outer => {
                 let message = format!(

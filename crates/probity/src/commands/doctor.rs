@@ -257,10 +257,11 @@ impl Uses {
     fn of(config: &BackendConfig, suite: &Suite) -> Self {
         let name = &config.name;
         let embeds = suite.runners.iter().any(|it| it.embeddings.as_ref() == Some(name));
-        let answers = suite
-            .runners
-            .iter()
-            .any(|it| it.backends.contains(name) || it.panel.judges.contains(name));
+        let answers = suite.runners.iter().any(|it| {
+            it.backends.contains(name)
+                || it.panel.judges.contains(name)
+                || it.user.as_ref() == Some(name)
+        });
         match (answers, embeds) {
             (_, false) => Self::Answers,
             (false, true) => Self::Embeddings,

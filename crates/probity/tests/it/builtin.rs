@@ -1,5 +1,7 @@
 //! The suites that come with the program: each is sound, and judges what it says it does.
 
+mod talk;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
@@ -58,11 +60,13 @@ fn cases(project: &Project, name: &str) -> Vec<TestCase> {
     cases
 }
 
-/// Suites all of whose runners ask for answers and judge them without a judge.
+/// Suites all of whose runners ask one question a case, and judge the answer without a judge.
 fn answered(project: &Project, names: &[String]) -> Vec<String> {
     let is_answered = |name: &&String| {
         let runners = suite(project, name).runners;
-        runners.iter().all(|it| matches!(it.kind, RunnerKind::Respond | RunnerKind::Command))
+        let is_talk = ["chat", "tools"].contains(&name.as_str());
+        !is_talk
+            && runners.iter().all(|it| matches!(it.kind, RunnerKind::Respond | RunnerKind::Command))
     };
     names.iter().filter(is_answered).cloned().collect()
 }

@@ -1,6 +1,7 @@
 //! Conversations: turns of the user, tools that answer, and what is judged of all that.
 
 mod others;
+mod user;
 
 use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
@@ -437,7 +438,7 @@ fn a_conversation_is_planned_for() {
     let project = project("openai", &server, &[weather(), turns()]);
     let shown = project.shown(&["run", "--dry-run"]);
     assert!(shown.contains("4 calls, at most"), "{shown}");
-    assert!(shown.contains("up to 21 more where tools are called"), "{shown}");
+    assert!(shown.contains("up to 7 more where tools are called"), "{shown}");
     let program = "[backends.b]\nkind = \"command\"\ncommand = [\"cat\"]\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n";
     let project = project.file("probity.toml", program);
     let shown = project.shown(&["run"]);

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use probity_core::{
     conversation::ConversationSpec,
-    record::{Asked, CacheKind},
+    failure::ErrorKind,
+    record::{Asked, CacheKind, CallError},
     request::{Message, Part, Request, Role, ToolCall, ToolChoice, ToolResult},
 };
-use probity_grade::holds_all;
+use probity_grade::{
+    holds_all,
+    user::{self, Next},
+};
 use probity_load::template;
 use serde_json::{Value, json};
 
@@ -24,6 +28,8 @@ pub(super) struct Talk<'a> {
     pub(super) further: &'a [Message],
     /// Values for what tools say.
     pub(super) vars: &'a BTreeMap<String, Value>,
+    /// Who the user is that a model plays.
+    pub(super) user: Option<&'a str>,
 }
 
 /// How a turn ended.
@@ -38,22 +44,56 @@ impl Talk<'_> {
     /// Asks turn after turn, and returns the last reply.
     pub(super) async fn hold(&self, handle: &mut Handle) -> Result<Reply, Unanswered> {
         let mut request = self.case.request.clone();
+        let mut further = self.further.iter();
         let mut turn = 1;
-        let mut turned = self.take_turn(&mut request, turn, handle).await?;
-        for user in self.further {
-            let reply = match turned {
-                Turned::Stuck(_) => break,
+        let last = loop {
+            let reply = match self.take_turn(&mut request, turn, handle).await? {
+                Turned::Stuck(reply) => break reply,
                 Turned::Answered(reply) => reply,
             };
             request.messages.push(message_of(&reply));
-            request.messages.push(user.clone());
+            let user = match further.next() {
+                Some(user) => Some(user.clone()),
+                None => self.simulate(&request, turn, handle).await?,
+            };
+            let Some(user) = user else { break reply };
+            request.messages.push(user);
             request.tool_choice.clone_from(&self.case.request.tool_choice);
             turn += 1;
-            turned = self.take_turn(&mut request, turn, handle).await?;
-        }
+        };
         handle.sum_latencies();
-        match turned {
-            Turned::Answered(reply) | Turned::Stuck(reply) => Ok(reply),
+        Ok(last)
+    }
+
+    /// What a simulated user says after a turn; nothing if there is none, or no more to say.
+    async fn simulate(
+        &self,
+        said: &Request,
+        turn: u32,
+        handle: &mut Handle,
+    ) -> Result<Option<Message>, Unanswered> {
+        let (Some(instructions), Some(spec)) = (self.user, &self.spec().user) else {
+            return Ok(None);
+        };
+        if turn as usize >= self.spec().turn_count() + self.spec().user_turns() {
+            return Ok(None);
+        }
+        let part = user::Part { instructions, stop: spec.stop() };
+        let request = part.request(&said.messages, handle.seed());
+        let role = format!("user, turn {}", turn + 1);
+        let query = Query {
+            target: Target::User,
+            role: &role,
+            turn: None,
+            kept: CacheKind::Answer,
+            request: &request,
+            repeat: self.case.repeat,
+        };
+        let reply = handle.query(query).await.map_err(of_user)?;
+        match part.read(&reply.text) {
+            Next::Says(text) => Ok(Some(Message::text(Role::User, text))),
+            Next::Stops => Ok(None),
+            Next::Silent => Err(handle.failed_user("it says nothing")),
         }
     }
 
@@ -103,7 +143,7 @@ impl Talk<'_> {
 
     /// What a question is recorded as.
     fn role(&self, turn: u32, step: u32) -> String {
-        match (self.spec().turn_count(), step) {
+        match (self.spec().turn_count() + self.spec().user_turns(), step) {
             (1, _) if self.spec().is_one_question() => "answer".to_owned(),
             (1, _) => format!("step {step}"),
             (_, 1) => format!("turn {turn}"),
@@ -125,6 +165,18 @@ impl Talk<'_> {
         };
         let content = content.unwrap_or_else(|why| json!({ "error": why }).to_string());
         ToolResult { id: call.id.clone(), name: call.name.clone(), content: content.into() }
+    }
+}
+
+/// What a simulated user declines to say is no refusal of the model, and its silence no empty answer.
+fn of_user(unanswered: Unanswered) -> Unanswered {
+    match unanswered {
+        Unanswered::Failed { error, backend } => {
+            let is_answer = matches!(error.kind, ErrorKind::ContentFilter | ErrorKind::Empty);
+            let kind = if is_answer { ErrorKind::Unknown } else { error.kind };
+            Unanswered::Failed { error: CallError { kind, ..error }, backend }
+        }
+        aborted @ Unanswered::Aborted(_) => aborted,
     }
 }
 

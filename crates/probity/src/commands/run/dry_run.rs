@@ -77,7 +77,7 @@ impl Plan<'_> {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, embeddings, fallbacks, steps } = lane.calls;
+        let Calls { answers, judgements, embeddings, fallbacks, steps, user_turns } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
@@ -97,7 +97,7 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + steps + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * user_turns + 2 * judgements).saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -119,17 +119,8 @@ impl Plan<'_> {
             );
         }
         let embedder = lane.embedder.map(|place| &self.backends[place]);
-        if let Some(embedder) = embedder {
-            let model = embedder.model.as_deref().unwrap_or("its default model");
-            let name = &embedder.name;
-            let _ = writeln!(text, "  at most {embeddings} embeddings by {name} ({model})");
-        }
-        if steps > 0 {
-            let _ = writeln!(text, "  up to {steps} more where tools are called");
-        }
-        if fallbacks > 0 {
-            let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
-        }
+        let user = lane.user.map(|place| &self.backends[place]);
+        beyond_answers(text, lane.calls, embedder, user);
         // Each answer is read again by the judge, at its full length.
         let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
         let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
@@ -153,6 +144,15 @@ impl Plan<'_> {
             let read = output.saturating_mul(embeddings);
             let _ = write!(text, ", and up to {read} for embeddings");
             dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
+        }
+        if let Some(user) = user {
+            let said = user.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
+            let answers = output.saturating_mul(user_turns);
+            // As if each text were read once by each side.
+            let read = input.saturating_add(said).saturating_add(answers);
+            let _ = write!(text, ", and up to {} with the user", read.saturating_mul(3));
+            dollars = dollars.zip(price(user, read, said)).map(|(a, b)| a + b);
+            dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
         }
         match dollars {
             Some(dollars) => {
@@ -228,6 +228,31 @@ pub(super) fn write_requests(
         written.map_err(failed)?;
     }
     file.finish()
+}
+
+/// What may be asked beside the answers and their judgements.
+fn beyond_answers(
+    text: &mut String,
+    calls: Calls,
+    embedder: Option<&Arc<Backend>>,
+    user: Option<&Arc<Backend>>,
+) {
+    let Calls { embeddings, fallbacks, steps, user_turns, .. } = calls;
+    let called = |it: &Backend| {
+        format!("{} ({})", it.name, it.model.as_deref().unwrap_or("its default model"))
+    };
+    if let Some(embedder) = embedder {
+        let _ = writeln!(text, "  at most {embeddings} embeddings by {}", called(embedder));
+    }
+    if let Some(user) = user {
+        let _ = writeln!(text, "  up to {user_turns} more turns with {} as the user", called(user));
+    }
+    if steps > 0 {
+        let _ = writeln!(text, "  up to {steps} more where tools are called");
+    }
+    if fallbacks > 0 {
+        let _ = writeln!(text, "  up to {fallbacks} more where a reply cannot be read");
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -238,7 +238,9 @@ impl Context<'_> {
                 let embedder = runner.embeddings.as_deref();
                 let embedder = embedder.filter(|_| scanned.needs_embeddings());
                 let embedder = embedder.map(|name| bench.embedder(name)).transpose()?;
-                let helpers = Helpers { judges, embedder };
+                let player = runner.user.as_deref().filter(|_| scanned.needs_user());
+                let player = player.map(|name| bench.player(name)).transpose()?;
+                let helpers = Helpers { judges, embedder, user: player };
                 self.warn_of_settings(runner, &bench.all[place]);
                 lanes.extend(scanned.lanes(at, place, &bench.all[place], &helpers));
             }
@@ -344,6 +346,12 @@ impl<'c> Bench<'c> {
                 self.add(key, opened.map_err(unusable)?)
             }
         };
+        Ok(Seat { place, backend: self.all[place].clone() })
+    }
+
+    /// The place of the one who plays the user.
+    fn player(&mut self, name: &str) -> Result<Seat, Failure> {
+        let place = self.seat(name, None)?;
         Ok(Seat { place, backend: self.all[place].clone() })
     }
 

@@ -248,6 +248,7 @@ version = "1"
 prices = "prices.toml"
 parallel = true
 embeddings = "server"
+user = "server"
 allow_code = true
 [judge]
 backend = "server"
@@ -310,6 +311,7 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 embeddings = "server"
+user = { backend = "server", instructions = "i", stop = "s", max_turns = 2 }
 transform = "output"
 assert = [{ type = "contains", value = "a" }]
 match = "exact"

@@ -745,6 +745,18 @@ fn a_conversation_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         turns(json!("a")),
     ];
     check_cases(&cases, 2);
+    let user = |user: Value| json!({ "user": user, "expected_response": "a" });
+    let cases = [
+        user(json!("who")),
+        user(json!({ "instructions": "who", "stop": "bye", "max_turns": 100 })),
+        user(Value::Null),
+        user(json!(" ")),
+        user(json!(1)),
+        user(json!({ "stop": "bye" })),
+        user(json!({ "instructions": "who", "max_turns": 0 })),
+        user(json!({ "instructions": "who", "turns": 1 })),
+    ];
+    check_cases(&cases, 3);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use probity_core::{
     consistency::{
         Consistency, Divergence, DivergenceKind, Diverging, Group, Pair, Uncompared, Without,
     },
-    conversation::{ConversationSpec, ScriptedResult, Turn},
+    conversation::{ConversationSpec, ScriptedResult, SimulatedUser, Turn},
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
         JudgeOptions, Matcher, PromptMessage, RubricPrompt,
@@ -801,6 +801,11 @@ pub(super) fn case() -> TestCase {
                 content: json!("c"),
             }]),
             max_steps: Some(2),
+            user: Some(SimulatedUser {
+                instructions: text("i"),
+                stop: Some(text("s")),
+                max_turns: Some(1),
+            }),
         },
         criteria,
         tags: vec![text("t")],

@@ -138,6 +138,8 @@ fn a_runner_gives_tools_and_assertions_to_conversations() {
     let shown = files(&[case.clone(), unknown]).shown(&["run"]);
     assert!(shown.contains("there is no tool `wether` in `tools`"), "{shown}");
     assert_eq!(shown.matches("there is no tool").count(), 1, "{shown}");
+    let alone = project("openai", &server, std::slice::from_ref(&case)).shown(&["run"]);
+    assert!(alone.contains("neither the case nor its runner has `tools`"), "{alone}");
     let project = files(&[case]);
     run(&project, &[]).expect(0, &[("TOTAL_CALLS", "3")]);
     let case = stored(&project).remove(0);
