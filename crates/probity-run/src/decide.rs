@@ -118,25 +118,25 @@ impl Decider {
     /// Takes in a result. Says what the gates come to, once that is decided.
     pub(crate) fn observe(&mut self, seen: Seen) -> Option<GateStatus> {
         match &mut self.early {
-            None => self.count(seen),
+            None => self.count(&seen),
             Some(early) => {
                 // Fast answers are no random choice of all: each is counted in its turn.
                 early.insert(seen.place, seen);
                 while let Some(seen) = self.early.as_mut().and_then(|it| it.remove(&self.next)) {
                     self.next += 1;
-                    self.count(seen);
+                    self.count(&seen);
                 }
             }
         }
         self.status()
     }
 
-    fn count(&mut self, seen: Seen) {
+    fn count(&mut self, seen: &Seen) {
         let as_failure = self.errors_as_failures && seen.verdict == Verdict::Error;
         let counted = if as_failure { Verdict::Fail } else { seen.verdict };
         for gate in &mut self.gates {
             if gate.category.is_none() || gate.category == seen.category {
-                gate.test.count(&seen, counted);
+                gate.test.count(seen, counted);
             }
         }
     }

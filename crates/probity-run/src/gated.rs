@@ -81,23 +81,23 @@ impl GatedScores {
     fn without_score(&self, name: &str, category: Option<&Category>) -> Lack {
         let whose = category.map(|it| format!("{it} ")).unwrap_or_default();
         let lacks = format!("no {whose}case has a score of that name");
-        let names = self.names.iter().map(String::as_str).collect();
-        ("unknown-score", lacks, hint(name, names, "no case has a score"))
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        ("unknown-score", lacks, hint(name, &names, "no case has a score"))
     }
 
     fn without_category(&self, category: Option<&Category>) -> Lack {
         let category = category.map_or("", Category::as_str);
         let lacks = format!("no case has the category `{category}`");
-        let names = self.categories.iter().map(Category::as_str).collect();
-        ("unknown-category", lacks, hint(category, names, "no case has a category"))
+        let names: Vec<&str> = self.categories.iter().map(Category::as_str).collect();
+        ("unknown-category", lacks, hint(category, &names, "no case has a category"))
     }
 }
 
 /// The code of a problem, what is lacking, and what to do about it.
 type Lack = (&'static str, String, String);
 
-fn hint(name: &str, names: Vec<&str>, none: &str) -> String {
-    did_you_mean(name, &names).unwrap_or_else(|| match names.is_empty() {
+fn hint(name: &str, names: &[&str], none: &str) -> String {
+    did_you_mean(name, names).unwrap_or_else(|| match names.is_empty() {
         true => none.to_owned(),
         false => format!("the cases have {}", names.join(", ")),
     })
