@@ -430,12 +430,12 @@ impl<T: ?Sized> Kept<T> {
         if let Some(known) = self.0.get(key) {
             return Ok(known.clone());
         }
-        let made = make()?;
+        let new = make()?;
         if self.0.len() >= KEPT {
             self.0.clear();
         }
-        self.0.insert(key.to_owned(), made.clone());
-        Ok(made)
+        self.0.insert(key.to_owned(), new.clone());
+        Ok(new)
     }
 }
 
