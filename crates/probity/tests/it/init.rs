@@ -79,6 +79,7 @@ fn the_list_has_a_line_for_each_suite() {
     assert_snapshot!(Project::new().shown(&["init", "--list"]), @r"
     exit 0
     --- out
+    chat            32 cases             does a model remember what was said, and keep to what was agreed, turn after turn?
     contradictions  59 cases             does a model notice when what it is told cannot all be true, or cannot all be done?
     injection       56 cases             does a model do its task when the data it works on gives orders of its own?
     json            45 cases             does a model keep to the format it was given?
@@ -88,6 +89,7 @@ fn the_list_has_a_line_for_each_suite() {
     routing         164 cases, 39 skills does a model pick the right skill from its one-line descriptions?
     shell           187 cases            can a model write the command that was asked for?
     skills          18 cases, 3 skills   does loading a skill make the answer better, and does its length pay off?
+    tools           36 cases             does a model call the right tool with the right arguments, and no other?
     unicode         65 cases             does text beyond ASCII come through unharmed, and are characters understood as what they are?
 
     `probity init --suite NAME` writes one into a folder of that name
@@ -161,13 +163,13 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     exit 2
     --- err
     error: there is no built-in suite `shel`
-    hint: did you mean `shell`? there are contradictions, injection, json, long-context, qa, rag, routing, shell, skills, unicode; `probity init --list` says what each is for
+    hint: did you mean `shell`? there are chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
     ");
     assert_snapshot!(project.shown(&["init", "--suite", "xyz"]), @r"
     exit 2
     --- err
     error: there is no built-in suite `xyz`
-    hint: there are contradictions, injection, json, long-context, qa, rag, routing, shell, skills, unicode; `probity init --list` says what each is for
+    hint: there are chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
     ");
     assert!(fs::read_dir(project.path("")).unwrap().next().is_none());
 }

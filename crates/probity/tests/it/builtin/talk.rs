@@ -15,22 +15,17 @@ fn right() -> BTreeMap<String, Vec<Value>> {
 }
 
 fn answer(said: &Value) -> Answer {
-    let message = match said {
-        Value::Array(calls) => {
-            let call = |(at, it): (usize, &Value)| {
-                let function = json!({ "name": it[0], "arguments": it[1].to_string() });
-                json!({ "id": format!("call_{at}"), "type": "function", "function": function })
-            };
-            let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
-            json!({ "role": "assistant", "content": null, "tool_calls": calls })
-        }
-        text @ (Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::String(_)
-        | Value::Object(_)) => json!({ "role": "assistant", "content": text }),
+    let call = |(at, it): (usize, &Value)| {
+        let function = json!({ "name": it[0], "arguments": it[1].to_string() });
+        json!({ "id": format!("call_{at}"), "type": "function", "function": function })
     };
-    let finish = if said.is_array() { "tool_calls" } else { "stop" };
+    let (finish, message) = match said.as_array() {
+        Some(calls) => {
+            let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+            ("tool_calls", json!({ "role": "assistant", "content": null, "tool_calls": calls }))
+        }
+        None => ("stop", json!({ "role": "assistant", "content": said })),
+    };
     let body =
         json!({ "model": "m", "choices": [{ "message": message, "finish_reason": finish }] });
     Answer::Raw { status: 200, headers: Vec::new(), body: body.to_string() }
