@@ -88,10 +88,10 @@ fn read_table(table: &Map<String, Value>, threshold: Option<f64>) -> Result<Scor
 
 /// Adds the named scores of a table, or of a part of one. Those of the whole go first and stay.
 fn add_named(table: &Map<String, Value>, scores: &mut Vec<(String, f64)>) -> Result<(), String> {
-    let names = ["scores", "namedScores", "named_scores"];
-    let named = names.iter().find_map(|name| table.get(*name)).filter(|it| !it.is_null());
-    let Some(named) = named else { return Ok(()) };
-    for (name, value) in named.as_object().ok_or("its `scores` are not a table")? {
+    let keys = ["scores", "namedScores", "named_scores"];
+    let own = keys.iter().find_map(|key| table.get(*key)).filter(|it| !it.is_null());
+    let Some(own) = own else { return Ok(()) };
+    for (name, value) in own.as_object().ok_or("its `scores` are not a table")? {
         let value =
             number(value).ok_or_else(|| format!("its score `{name}` is not a finite number"))?;
         if !scores.iter().any(|(earlier, _)| earlier == name) {
@@ -140,8 +140,8 @@ mod tests {
         });
         let scored = Scored::read(&returned, None).unwrap();
         assert_eq!(scored.reason.as_deref(), Some("rude"));
-        let scores = [("tone", 0.5), ("polite", 1.0), ("brief", 0.25)];
-        assert_eq!(scored.scores, scores.map(|(name, score)| (name.to_owned(), score)));
+        let expected = [("tone", 0.5), ("polite", 1.0), ("brief", 0.25)];
+        assert_eq!(scored.scores, expected.map(|(name, score)| (name.to_owned(), score)));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
