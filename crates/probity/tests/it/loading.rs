@@ -43,7 +43,7 @@ fn what_is_wrong_with_a_template_of_the_runner_is_shown_in_the_suite() {
     10 | prompt = "{{ prompt }} {{ tagz }}"
        |                           ^^^^
        |
-       = help: a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and the case's `prompt_vars`
+       = help: a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty`, the case's `prompt_vars`, and `examples` if there are some
 
     error: the suite has errors, so nothing was run
     "#);

@@ -142,7 +142,7 @@ fn what_lacks_a_variable_is_refused_before_anything_is_asked() {
     10 | prompt = "Say: {{ prompt }}"
        |                   ^^^^^^
        |
-       = help: a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty` and the case's `prompt_vars`
+       = help: a runner's template sees `prompt`, `id`, `tags`, `category`, `difficulty`, the case's `prompt_vars`, and `examples` if there are some
 
     error: the suite has errors, so nothing was run
     "#);

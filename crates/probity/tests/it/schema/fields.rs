@@ -15,7 +15,13 @@ use probity_core::{
 use probity_load::settings;
 use serde_json::{Value, json};
 
-use super::{Schema, input::is_sound, lines, output::all_gates, samples, validator};
+use super::{
+    Schema,
+    input::{is_sound, is_sound_in},
+    lines,
+    output::all_gates,
+    samples, validator,
+};
 use crate::project::Project;
 
 /// The parts of a schema that are schemas themselves.
@@ -488,8 +494,9 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     assertions.extend(tool_assertions());
     let common = json!({ "backends": { "b": { "kind": "echo" } }, "runners": [
         { "name": "r", "dataset": "d", "extract": case["extract"], "assert": assertions }] });
-    let text = toml::to_string(&common).unwrap();
-    assert!(is_sound(&text), "the loader is not content with\n{text}");
+    // JSON is YAML as well.
+    let text = common.to_string();
+    assert!(is_sound_in("suite.yaml", &text), "the loader is not content with\n{text}");
     documents.push(common);
     check_whole("suite", &documents);
 }

@@ -119,7 +119,12 @@ fn what_classify_reads_and_writes_satisfies_its_schemas() {
 
 /// Whether the loader takes a suite without a word.
 pub(super) fn is_sound(text: &str) -> bool {
-    let file: Arc<str> = "suite.toml".into();
+    is_sound_in("suite.toml", text)
+}
+
+/// The same of a file whose name says its format.
+pub(super) fn is_sound_in(file: &str, text: &str) -> bool {
+    let file: Arc<str> = file.into();
     let folder = tempfile::tempdir().unwrap();
     let check = |suite: &Suite| Rules::compile(&suite.rules).err().unwrap_or_default();
     let (suite, problems) = Suite::parse(text, &file, folder.path(), &check);
