@@ -1,10 +1,12 @@
 //! The published schemas, held against what the program really reads and writes.
 
+mod cases;
 mod fields;
 mod input;
 mod output;
 mod refused;
 mod samples;
+mod suites;
 
 use std::sync::OnceLock;
 

@@ -16,11 +16,11 @@ use probity_load::settings;
 use serde_json::{Value, json};
 
 use super::{
-    Schema,
-    input::{is_sound, is_sound_in},
-    lines,
+    Schema, lines,
     output::all_gates,
-    samples, validator,
+    samples,
+    suites::{is_sound, is_sound_in},
+    validator,
 };
 use crate::project::Project;
 
