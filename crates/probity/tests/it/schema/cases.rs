@@ -1,5 +1,7 @@
 //! Cases by the schema and by the loader.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{Schema, lines};

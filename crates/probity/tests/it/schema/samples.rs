@@ -21,7 +21,7 @@ use probity_core::{
     evidence::JudgedBy,
     failure::ErrorKind,
     gate::{Decimal, GateStatus},
-    kind::{Evidence, FailFast, RunnerKind},
+    kind::{Evidence, RunnerKind},
     reading::{
         Extract, ExtractAfter, ExtractCodeBlock, ExtractJsonPointer, ExtractName, ExtractRegex,
         ExtractXmlTag, Group as Captured, Reading, Take, Tolerance, Uncounted, Until,

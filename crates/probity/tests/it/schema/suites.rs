@@ -1,11 +1,10 @@
 //! Suites by the schema and by the loader.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use probity_core::{figures::Rate, kind::RunnerKind};
 use probity_grade::Rules;
 use probity_load::suite::{BackendKind, Suite};
-use serde_json::{Value, json};
 
 use super::Schema;
 

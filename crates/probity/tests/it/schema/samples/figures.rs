@@ -21,7 +21,6 @@ use probity_core::{
     },
     metrics::{Flaky, Latency, ScoreSummary},
     opinion::{Combine, JudgeFigures, Judged, JudgedCheck, Opinion, Said, Statement},
-    score::Score,
 };
 use probity_stats::Interval;
 use serde_json::Value;
