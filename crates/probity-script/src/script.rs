@@ -19,6 +19,42 @@ struct Inner {
     /// By which engines find what they have compiled.
     id: u64,
     code: Code,
+    /// Whether nothing that it handles can become much larger than what it is given.
+    stays_small: bool,
+}
+
+/// Whether code may make large texts, lists or numbers, on which one operation takes long.
+fn may_grow(code: &Code) -> bool {
+    const GROWING: [&str; 18] = [
+        "repeat",
+        "pad",
+        "concat",
+        "join",
+        "fill",
+        "replace",
+        "Array",
+        "from",
+        "${",
+        "...",
+        "BigInt",
+        "0x",
+        "eval",
+        "Function",
+        "constructor",
+        "\\x",
+        "\\u",
+        "escape",
+    ];
+    // Loops and functions are what makes a large text of sums.
+    const AGAIN: [&str; 4] = ["for", "while", "do", "function"];
+    let Code::Function(text) = code else { return true };
+    let own = text.strip_prefix("(function").unwrap_or(text);
+    let is_again = |word: &str| AGAIN.contains(&word);
+    let has_again = own.contains("=>") || own.split(|c: char| !c.is_alphanumeric()).any(is_again);
+    let is_large = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1] == b'n';
+    GROWING.iter().any(|it| own.contains(it))
+        || own.as_bytes().windows(2).any(is_large)
+        || (own.contains('+') && has_again)
 }
 
 /// What an engine compiles.
@@ -57,6 +93,11 @@ impl Script {
         Self::checked(Code::Function(as_body)).map_err(of_body).map_err(within)
     }
 
+    /// Whether nothing that it handles can become much larger than what it is given.
+    pub(crate) fn stays_small(&self) -> bool {
+        self.0.stays_small
+    }
+
     /// Compiles a file that exports a function, with the files of its folder that it requires.
     ///
     /// `wanted` names the function, where it is not the only one. All files go by their path from
@@ -88,7 +129,8 @@ impl Script {
 
     fn checked(code: Code) -> Result<Self, ScriptProblem> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let script = Self(Arc::new(Inner { id: NEXT.fetch_add(1, Ordering::Relaxed), code }));
+        let (id, stays_small) = (NEXT.fetch_add(1, Ordering::Relaxed), !may_grow(&code));
+        let script = Self(Arc::new(Inner { id, code, stays_small }));
         engine::check(&script).map(|()| script)
     }
 
@@ -131,4 +173,30 @@ fn is_json(name: &str) -> bool {
 
 fn looks_like_a_body(source: &str) -> bool {
     source.trim_end().contains('\n') || source.contains("return")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_may_make_large_things_is_known() {
+        let small = [
+            "output.length > 10",
+            "words.every(it => output.includes(it))",
+            "a + b",
+            "while (1) {}",
+        ];
+        let large = [
+            "'x'.repeat(9)",
+            "2n * 3n",
+            "0xffn * 2n",
+            "for (;;) s += s",
+            "s => s + s",
+            "'x'['\\x72epeat'](9)",
+        ];
+        let grows = |it: &&str| may_grow(&Code::Function((*it).to_owned()));
+        assert!(!small.iter().any(grows));
+        assert!(large.iter().all(grows));
+    }
 }
