@@ -62,7 +62,7 @@ pub(super) fn gates() -> Vec<Gate> {
 }
 
 /// The agreement of two backends with every field.
-pub(in super::super) fn consistency() -> Consistency {
+pub(crate) fn consistency() -> Consistency {
     let group = Group { command: text("ls"), cut: 0, parsed: true, members: vec![(0, true)] };
     Consistency {
         runner: text("r"),
@@ -84,7 +84,7 @@ pub(in super::super) fn consistency() -> Consistency {
 }
 
 /// The results of runners with every field, one for each kind of figures.
-pub(in super::super) fn evaluations() -> Vec<Value> {
+pub(crate) fn evaluations() -> Vec<Value> {
     let all = figures().into_iter().map(|it| serde_json::to_value(evaluation(&it)).unwrap());
     all.collect()
 }
@@ -297,7 +297,7 @@ fn foreign() -> ProgramReport {
 }
 
 /// Figures of every kind, which together have every notice that there is.
-pub(in super::super) fn figures() -> Vec<Figures> {
+pub(crate) fn figures() -> Vec<Figures> {
     let structured = Detection::Structured;
     let activation = ["a: a", "a: x", "b: ", ": c", "c: a", ": "];
     let confusion = [
