@@ -184,23 +184,29 @@ impl Recorder {
     }
 
     /// Where the calls of lanes are written down before they are made. What an earlier process
-    /// wrote there is gone with this: `set_calls` keeps it.
+    /// wrote there is gone with this: `set_calls` keeps it. Every lane is in the store from now
+    /// on, so that the calls of a process that is killed before its first event count as well.
     pub fn ledger<'a>(
-        &self,
+        &mut self,
         lanes: impl IntoIterator<Item = &'a Lane>,
     ) -> Result<Ledger, StoreError> {
+        let transaction = begin(&mut self.connection)?;
         let before = |lane: &'a Lane| {
-            let calls = self
-                .connection
-                .query_row(
-                    &format!("SELECT calls FROM lanes WHERE {IS_LANE}"),
-                    params![self.run, lane.runner, variant(lane), lane.backend],
-                    |row| row.get(0),
-                )
-                .optional();
-            calls.map(|calls| (lane, calls.unwrap_or(0))).map_err(StoreError::Read)
+            transaction.execute(
+                "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?, ?, ?, ?, ?)
+                 ON CONFLICT (run, runner, variant, backend) DO NOTHING",
+                params![self.run, lane.runner, variant(lane), lane.backend, json(lane)],
+            )?;
+            let calls = transaction.query_row(
+                &format!("SELECT calls FROM lanes WHERE {IS_LANE}"),
+                params![self.run, lane.runner, variant(lane), lane.backend],
+                |row| row.get(0),
+            )?;
+            Ok((lane, calls))
         };
-        let lanes = lanes.into_iter().map(before).collect::<Result<Vec<_>, _>>()?;
+        let lanes = lanes.into_iter().map(before).collect::<rusqlite::Result<Vec<_>>>();
+        let lanes = lanes.map_err(StoreError::Write)?;
+        transaction.commit().map_err(StoreError::Write)?;
         self.lock.ledger(&lanes)
     }
 

@@ -522,6 +522,26 @@ fn variants_of_a_runner_are_lanes_of_their_own() {
     assert_eq!(seen, expected.map(|(name, calls, total)| (name.to_owned(), calls, total)));
 }
 
+#[test]
+fn calls_that_begin_before_the_first_event_is_recorded_are_not_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let mut recorder = create(&path);
+    let mut ledger = recorder.ledger([&lane()]).unwrap();
+    ledger.begun(0, 4).unwrap();
+    drop((ledger, recorder));
+    let mut recorder = Recorder::resume(&path, "20261115-100000-abcdef").unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
+    assert_eq!(lanes.iter().map(|it| &it.lane).collect::<Vec<_>>(), [&lane()]);
+    assert_eq!(recorder.begun_before(&lane()), Some(4));
+    recorder.set_calls(&lane(), 4).unwrap();
+    // A process that is killed once more, again before its first event.
+    drop((recorder.ledger([&lane()]).unwrap(), recorder));
+    let recorder = Recorder::resume(&path, "20261115-100000-abcdef").unwrap();
+    assert_eq!(recorder.begun_before(&lane()), Some(4));
+}
+
 /// The store has the format before there were variants: two lanes, one of which ended in errors.
 #[test]
 fn a_store_without_variants_keeps_its_lanes_and_their_results() {

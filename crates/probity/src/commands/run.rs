@@ -177,7 +177,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         reports: Reports::create(&args.outputs)?,
         against,
     };
-    let recorder = match earlier {
+    let mut recorder = match earlier {
         Some(earlier) => earlier.open(store, &mut plan, printer)?,
         None => context.begin(&selection, &mut plan)?,
     };
