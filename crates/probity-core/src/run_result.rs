@@ -28,8 +28,9 @@ pub struct RunResult<'a> {
     pub ttft_ms: Option<f64>,
     /// What the call cost.
     pub cost_usd: Option<f64>,
-    /// What the case's transform made of the reply, where it was run before.
-    pub made: Option<&'a Result<Value, String>>,
+    /// What transforms made, where they were run before: that of the case of the reply, then that
+    /// of each turn of its answer.
+    pub made: &'a [Made],
     /// Every reply of a conversation in order; none where only the last one is known.
     pub exchanges: &'a [Exchange<'a>],
     /// Skills that were chosen when each was asked about, because the reply could not be read.
@@ -39,6 +40,9 @@ pub struct RunResult<'a> {
     /// What each scorer of the case returned; or why that is not known.
     pub scored: &'a [Result<Value, String>],
 }
+
+/// What a transform made of a reply; none where there is no transform or no reply.
+pub type Made = Option<Result<Value, String>>;
 
 impl<'a> RunResult<'a> {
     /// What was said before the reply; none if that is the first question of the case.

@@ -64,7 +64,7 @@ fn by_reply(
     known: Known<'_>,
 ) -> Classification {
     let made = expectation.made(result);
-    let result = &RunResult { made: made.as_ref(), ..result.clone() };
+    let result = &RunResult { made: &made, ..result.clone() };
     let chosen = chosen(known.asked);
     let assessments = assessments(expectation, result, known);
     let scored = scored(expectation, result, known.asked);

@@ -207,6 +207,10 @@ impl Context<'_> {
             AssertionTest::WordCount => self.word_count(),
             AssertionTest::FinishReason => Some(Test::FinishReason(finish_reason(&self.text()?))),
             AssertionTest::Latency => Some(Test::Latency(self.threshold(" in milliseconds")?)),
+            AssertionTest::TimeToFirstToken if self.is_before_last_turn(compiler) => {
+                let message = "the time to the first token is measured for the last answer only";
+                self.problem("type", "bad-assertion", message.to_owned())
+            }
             AssertionTest::TimeToFirstToken => {
                 Some(Test::Ttft(self.threshold(" in milliseconds")?))
             }
@@ -515,6 +519,11 @@ impl Context<'_> {
         }
     }
 
+    fn is_before_last_turn(&self, compiler: &Compiler<'_>) -> bool {
+        let turns = self.place.case.conversation.turns.len();
+        compiler.turn().is_some_and(|turn| (turn as usize) < turns)
+    }
+
     fn word_count(&mut self) -> Option<Test> {
         let (least, most) = self.range()?;
         Some(Test::WordCount { least, most })
@@ -524,16 +533,27 @@ impl Context<'_> {
     fn range(&mut self) -> Option<(usize, usize)> {
         let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
         let (least, most) = match &self.assertion.value {
-            Some(Value::Object(range)) => (
-                range.get("min").map_or(Some(0), count),
-                range.get("max").map_or(Some(usize::MAX), count),
-            ),
+            // Without either, everything would do.
+            Some(Value::Object(range))
+                if range.contains_key("min") || range.contains_key("max") =>
+            {
+                (
+                    range.get("min").map_or(Some(0), count),
+                    range.get("max").map_or(Some(usize::MAX), count),
+                )
+            }
+            Some(Value::Object(_)) => (None, None),
             Some(Value::String(text)) => (text.trim().parse().ok(), text.trim().parse().ok()),
             Some(value) => (count(value), count(value)),
             None => (None, None),
         };
-        let range = least.zip(most);
-        range.or_else(|| self.wrong("a number, or a table with `min` and `max`"))
+        match least.zip(most) {
+            Some((least, most)) if least > most => {
+                self.wrong("a table whose `min` is at most its `max`")
+            }
+            Some(range) => Some(range),
+            None => self.wrong("a number, or a table with `min`, `max` or both"),
+        }
     }
 
     fn threshold(&mut self, what: &str) -> Option<f64> {

@@ -147,14 +147,16 @@ impl Expectation<'_> {
 
     /// The names of all scores that the answer to a turn can get.
     fn names_in_turn(&self, turn: u32) -> Vec<Cow<'static, str>> {
-        let is_named = |name: &Cow<'_, str>| {
-            self.assertions.iter().any(|it| it.is_named() && it.name() == *name)
-        };
-        let names = self.score_names().map(|name| match is_named(&name) {
+        let names = self.score_names().map(|name| match self.names_itself(&name) {
             true => name,
             false => in_turn(turn, &name).into(),
         });
         names.collect()
+    }
+
+    /// Whether the case gives a score this name.
+    pub(crate) fn names_itself(&self, name: &str) -> bool {
+        self.assertions.iter().any(|it| it.is_named() && it.name() == name)
     }
 
     /// Whether a reply may get scores whose names only a scorer knows.

@@ -121,7 +121,12 @@ fn scores(text: &mut String, scores: &[Score]) {
     if scores.is_empty() {
         return;
     }
-    let name = |score: &Score| match score.name.ends_with(&*score.kind) {
+    // A score without a name of its own is called by its kind, in a turn with that before it.
+    let is_kind = |score: &Score| {
+        let before = score.name.strip_suffix(&*score.kind);
+        before.is_some_and(|it| it.is_empty() || it.ends_with(": "))
+    };
+    let name = |score: &Score| match is_kind(score) {
         true => one_line(&score.name, 40),
         false => one_line(&format!("{} ({})", score.name, score.kind), 40),
     };

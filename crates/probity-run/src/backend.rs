@@ -53,6 +53,8 @@ pub struct Ask<'a> {
 pub struct About {
     /// The case.
     pub case: Arc<TestCase>,
+    /// Whether the case itself is asked, and not a question about it.
+    is_subject: bool,
     /// The ids that servers gave its conversations, by ours. Its questions are asked one by one.
     sessions: Mutex<BTreeMap<String, String>>,
 }
@@ -60,7 +62,12 @@ pub struct About {
 impl About {
     /// A case that nobody has been asked about.
     pub fn new(case: Arc<TestCase>) -> Self {
-        Self { case, sessions: Mutex::default() }
+        Self { case, is_subject: true, sessions: Mutex::default() }
+    }
+
+    /// The same for judges and simulated users: functions are told of nothing but their question.
+    pub fn of_others(case: Arc<TestCase>) -> Self {
+        Self { is_subject: false, ..Self::new(case) }
     }
 
     fn session(&self, conversation: &str) -> Option<String> {
@@ -360,7 +367,9 @@ impl Backend {
     /// What is asked of whom, with which parameters, for which repeat.
     pub fn cache_key(&self, ask: &Ask<'_>) -> InputDigest {
         let address = self.http().map_or("", Http::url);
-        let asked = self.digest(ask.about.map(|it| &*it.case), ask.request).0;
+        let is_told = |about: &&About| about.is_subject || !matches!(self.wire, Wire::Function(_));
+        let case = ask.about.filter(is_told).map(|it| &*it.case);
+        let asked = self.digest(case, ask.request).0;
         InputDigest::of([address.as_bytes(), &asked, &ask.repeat.to_le_bytes()])
     }
 

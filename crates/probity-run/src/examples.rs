@@ -26,6 +26,9 @@ pub(crate) struct ExampleSets(BTreeMap<PathBuf, Vec<Example>>);
 #[derive(Debug)]
 pub(crate) struct Example {
     pub(crate) case: TestCase,
+    /// Its prompt and its variables, with their templates filled in.
+    pub(crate) prompt: String,
+    pub(crate) vars: Vars,
     pub(crate) answer: String,
     asks: Asks,
 }
@@ -70,9 +73,10 @@ impl ExampleSets {
             let seed = seed.to_le_bytes();
             InputDigest::of([b"example", &seed[..], case.id.as_bytes(), it.case.id.as_bytes()])
         };
-        let mut drawn: Vec<(InputDigest, &Example)> = all.iter().map(|it| (draw(it), it)).collect();
+        let mut drawn: Vec<(InputDigest, &Example)> =
+            all.iter().filter(others).map(|it| (draw(it), it)).collect();
         drawn.sort_by_key(|it| it.0);
-        drawn.into_iter().map(|it| it.1).filter(others).take(count).collect()
+        drawn.into_iter().map(|it| it.1).take(count).collect()
     }
 }
 
@@ -87,12 +91,22 @@ fn read(
     dataset::read_completed(&[&config.file], &complete, &check, &mut |item| match item {
         Item::Problem(problem) => told(problem),
         Item::Case(at) => {
-            if let Some(answer) = answer(&at.case) {
-                all.push(Example { asks: Asks::of(&at.case), answer, case: at.case });
+            // One that cannot be filled in, or has no answer, was told of.
+            if let Some((answer, (prompt, vars))) = answer(&at.case).zip(filled(&at.case)) {
+                let asks = Asks::of(&at.case);
+                all.push(Example { case: at.case, prompt, vars, answer, asks });
             }
         }
     });
     all
+}
+
+/// The prompt and the variables of a case, with their templates filled in.
+fn filled(case: &TestCase) -> Option<(String, Vars)> {
+    let given = case.vars();
+    let vars = template::fill_values(&given).ok()?;
+    let prompt = template::render(&case.prompt, &vars).ok()?;
+    Some((prompt, vars.into_owned()))
 }
 
 /// Why a case cannot be an example.

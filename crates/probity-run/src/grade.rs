@@ -7,7 +7,7 @@ use probity_core::{
     conversation::exchanges,
     opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
-    run_result::{RunError, RunResult},
+    run_result::{Made, RunError, RunResult},
 };
 use probity_grade::{
     Expectation, classify,
@@ -43,8 +43,8 @@ pub(crate) struct Account {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received<'a> {
     pub(crate) reply: Option<&'a Reply>,
-    /// What the case's transform made of it, where it was run before.
-    pub(crate) made: Option<&'a Result<Value, String>>,
+    /// What transforms made of it, where they were run before.
+    pub(crate) made: &'a [Made],
     pub(crate) error: Option<&'a CallError>,
     /// Skills that were chosen when each was asked about.
     pub(crate) chosen: Option<&'a [String]>,
@@ -63,12 +63,8 @@ pub(crate) fn classify_reply(
     with_result(case, handle, received, classify)
 }
 
-/// What the case's transform makes of a reply, where it has one.
-pub(crate) fn made(
-    case: &Prepared,
-    handle: &Handle,
-    reply: &Reply,
-) -> Option<Result<Value, String>> {
+/// What transforms of the case and its turns make of a reply.
+pub(crate) fn made(case: &Prepared, handle: &Handle, reply: &Reply) -> Vec<Made> {
     let received = Received { reply: Some(reply), ..Received::default() };
     with_result(case, handle, received, Expectation::made)
 }

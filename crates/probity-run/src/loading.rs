@@ -37,9 +37,6 @@ const KEPT: usize = 4096;
 /// The problem of a function that cannot be used.
 pub(crate) const BAD: &str = "bad-script";
 
-/// Cases that a function may make.
-const MOST_CASES: usize = 1_000_000;
-
 /// A function that is called and waited for, by threads that have no runtime.
 #[derive(Debug)]
 struct Blocking {
@@ -135,6 +132,12 @@ impl PromptFunctions {
 
     pub(crate) fn get(&self, named: &str) -> Option<&PromptFunction> {
         self.0.get(named)
+    }
+
+    /// Why one of them is not called any more.
+    pub(crate) fn failure(&self, named: &str) -> Option<String> {
+        let made = self.get(named)?.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.failed.clone()
     }
 
     /// Ends their processes, until they are called again.
@@ -257,9 +260,6 @@ fn generate(named: &str, site: &Site<'_>) -> Result<String, String> {
     let Value::Array(cases) = made? else {
         return Err("it returned no list".to_owned());
     };
-    if cases.len() > MOST_CASES {
-        return Err(format!("it returned more than {MOST_CASES} cases"));
-    }
     let mut lines = String::new();
     for case in cases {
         // Writing to a text cannot fail.

@@ -14,7 +14,10 @@ use std::{
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use data_encoding::{BASE64, BASE64URL, HEXLOWER, HEXUPPER};
-use probity_core::request::ToolCall;
+use probity_core::{
+    reply::{Logprobs, Reply},
+    request::ToolCall,
+};
 use serde_json::Value;
 
 /// Shorter values are words that stand in many texts.
@@ -197,15 +200,35 @@ impl Redactor {
         }
     }
 
-    /// The same for a call of a tool.
-    pub(crate) fn clean_call(&self, call: ToolCall) -> ToolCall {
+    /// The same for all that a model says.
+    pub(crate) fn clean_reply(&self, reply: Reply) -> Reply {
+        let clean = |text: Option<String>| text.map(|text| self.cleaned(text));
+        let (text, logprobs) = match self.clean(&reply.text) {
+            Cow::Borrowed(_) => (reply.text, reply.logprobs),
+            // A key in pieces is not known by any of them.
+            Cow::Owned(clean) => (clean, reply.logprobs.map(Logprobs::without_tokens)),
+        };
+        Reply {
+            text,
+            logprobs,
+            tool_calls: reply.tool_calls.into_iter().map(|it| self.clean_call(it)).collect(),
+            reasoning: clean(reply.reasoning),
+            stop_reason: clean(reply.stop_reason),
+            model: clean(reply.model),
+            ..reply
+        }
+    }
+
+    /// The same for a call of a tool. What a vendor signed is of no use with a part missing.
+    fn clean_call(&self, call: ToolCall) -> ToolCall {
         let ToolCall { id, name, arguments, opaque } = call;
         let written = arguments.to_string();
         let arguments = match self.clean(&written) {
             Cow::Borrowed(_) => arguments,
             Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
         };
-        ToolCall { id, name: self.cleaned(name), arguments, opaque }
+        let is_clean = |it: &Value| matches!(self.clean(&it.to_string()), Cow::Borrowed(_));
+        ToolCall { id, name: self.cleaned(name), arguments, opaque: opaque.filter(is_clean) }
     }
 
     /// The same for every text in a value.

@@ -50,6 +50,14 @@ pub enum RescoreError<E> {
     /// The dataset changed while it was being read.
     #[error("the dataset changed while it was being read")]
     Changed,
+    /// A case can no longer be judged, although it could when the dataset was checked.
+    #[error("case `{case_id}` cannot be judged any more: {why}")]
+    Uncompiled {
+        /// The case.
+        case_id: String,
+        /// What is wrong with its criteria.
+        why: String,
+    },
 }
 
 /// Judges the results of a runner again, in the order of its dataset.
@@ -67,7 +75,7 @@ pub fn rescore<E>(
     let mut failed = None;
     let read = scanned.cases().reread(|case| {
         let mut judge = || {
-            let stored = find(&case.id)?;
+            let stored = find(&case.id).map_err(RescoreError::Results)?;
             rescored.without_result += u64::from(stored.is_empty());
             if stored.is_empty() {
                 return Ok(());
@@ -77,7 +85,10 @@ pub fn rescore<E>(
             if let Some(record) = stored.first() {
                 case.arrange_choices_as(&record.case.criteria.reading.choices);
             }
-            let Ok(stated) = compiler.compile(&case) else { return Ok(()) };
+            let stated = compiler.compile(&case).map_err(|problems| RescoreError::Uncompiled {
+                case_id: case.id.clone(),
+                why: problems.first().map_or_else(String::new, |it| it.message.clone()),
+            })?;
             let expectation = scanned.cases().expect(&case, stated);
             let case = Arc::new(case);
             let panel = &scanned.cases().panel;
@@ -86,10 +97,11 @@ pub fn rescore<E>(
             };
             for record in stored {
                 rescored.results += 1;
-                each(again(record, &case, backend, |result, known| {
+                let judged = again(record, &case, backend, |result, known| {
                     let known = Known { words: Some(&words), ..known };
                     classify_again(&expectation, result, known)
-                }))?;
+                });
+                each(judged).map_err(RescoreError::Results)?;
             }
             Ok(())
         };
@@ -99,7 +111,7 @@ pub fn rescore<E>(
         })
     });
     match (failed, read) {
-        (Some(error), _) => Err(RescoreError::Results(error)),
+        (Some(error), _) => Err(error),
         (None, Err(Reread::Changed)) => Err(RescoreError::Changed),
         (None, Ok(()) | Err(Reread::Unwanted)) => Ok(rescored),
     }

@@ -76,7 +76,11 @@ struct Compiled(probity_script::Script);
 impl Script for Compiled {
     fn run(&self, output: &Value, context: &str) -> Result<Value, String> {
         let run = || run(&self.0, output, context, &Limits::default());
-        apart(run).map_err(|error| error.to_string())
+        let value = match self.0.is_quick(output, context) {
+            true => run(),
+            false => apart(run),
+        };
+        value.map_err(|error| error.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -28,10 +28,6 @@ const STACK: usize = 512 << 10;
 const OWN_MEMORY: usize = 16 << 20;
 /// Steps from one look at the limits to the next, as the engine counts them.
 const STEPS_A_LOOK: u64 = 10_000;
-
-/// Bytes of output and context that no single operation takes long on. A script that makes nothing
-/// larger of them looks at its limits often enough to be run on the thread that waits for it.
-const SMALL: usize = 64 << 10;
 
 /// What one run of a script may use.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +63,7 @@ pub fn run(
     thread_local! {
         static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
     }
-    let is_small = |text: &String| text.len() + context.len() <= SMALL;
-    let is_small = matches!(output, Json::String(text) if is_small(text));
-    if is_small && script.stays_small() {
+    if script.is_quick(output, context) {
         return ENGINE.with_borrow_mut(|slot| tried(slot, script, output, context, limits));
     }
     let (script, output, context, limits) =
@@ -123,7 +117,33 @@ pub(crate) fn check(script: &Script) -> Result<(), ScriptProblem> {
         }
         compiled
     });
-    compiled.flatten().map_err(problem)
+    match compiled.flatten() {
+        // That says nothing about the script: what runs it will tell.
+        Err(ScriptError::Unstoppable(_)) => Ok(()),
+        other => other.map_err(problem),
+    }
+}
+
+/// The names of all that can be reached in an engine without a script of one's own.
+pub(crate) fn names() -> Option<BTreeSet<String>> {
+    const NAMES: &str = "(() => {
+        const names = new Set(), seen = new Set(), found = [globalThis, [].values(), /./.exec('a')];
+        for (const it of found) {
+            if ((typeof it !== 'object' && typeof it !== 'function') || it === null) continue;
+            if (seen.has(it)) continue;
+            seen.add(it);
+            found.push(Object.getPrototypeOf(it));
+            for (const key of Reflect.ownKeys(it)) {
+                if (typeof key === 'string') names.add(key);
+                const { value, get, set } = Object.getOwnPropertyDescriptor(it, key);
+                found.push(value, get, set);
+            }
+        }
+        return JSON.stringify([...names]);
+    })()";
+    let engine = Engine::new().ok()?;
+    let names: String = engine.context.with(|ctx| ctx.eval(NAMES)).ok()?;
+    serde_json::from_str(&names).ok()
 }
 
 fn ready(slot: &mut Option<Engine>) -> Result<&mut Engine, ScriptError> {

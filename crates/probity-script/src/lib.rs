@@ -8,6 +8,7 @@
 mod engine;
 mod error;
 mod exports;
+mod quick;
 mod script;
 mod worker;
 

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::{engine, error::ScriptProblem, exports::rewrite};
+use crate::{engine, error::ScriptProblem, exports::rewrite, quick};
 
 /// A script whose syntax was checked. It can be run on every thread.
 #[derive(Clone, Debug)]
@@ -19,42 +19,8 @@ struct Inner {
     /// By which engines find what they have compiled.
     id: u64,
     code: Code,
-    /// Whether nothing that it handles can become much larger than what it is given.
-    stays_small: bool,
-}
-
-/// Whether code may make large texts, lists or numbers, on which one operation takes long.
-fn may_grow(code: &Code) -> bool {
-    const GROWING: [&str; 18] = [
-        "repeat",
-        "pad",
-        "concat",
-        "join",
-        "fill",
-        "replace",
-        "Array",
-        "from",
-        "${",
-        "...",
-        "BigInt",
-        "0x",
-        "eval",
-        "Function",
-        "constructor",
-        "\\x",
-        "\\u",
-        "escape",
-    ];
-    // Loops and functions are what makes a large text of sums.
-    const AGAIN: [&str; 4] = ["for", "while", "do", "function"];
-    let Code::Function(text) = code else { return true };
-    let own = text.strip_prefix("(function").unwrap_or(text);
-    let is_again = |word: &str| AGAIN.contains(&word);
-    let has_again = own.contains("=>") || own.split(|c: char| !c.is_alphanumeric()).any(is_again);
-    let is_large = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1] == b'n';
-    GROWING.iter().any(|it| own.contains(it))
-        || own.as_bytes().windows(2).any(is_large)
-        || (own.contains('+') && has_again)
+    /// The most bytes of output and context on which it needs no thread of its own.
+    quick: Option<usize>,
 }
 
 /// What an engine compiles.
@@ -78,7 +44,8 @@ impl Script {
         let as_expression =
             format!("(function (output, context) {{ return (\n{expression}\n); }})");
         let as_body = format!("(function (output, context) {{\n{source}\n}})");
-        let tried = match Self::checked(Code::Function(as_expression)) {
+        let quick = quick::largest(source);
+        let tried = match Self::checked(Code::Function(as_expression), quick) {
             Ok(script) => return Ok(script),
             Err(problem) => problem,
         };
@@ -90,12 +57,13 @@ impl Script {
         // What is missing at the end is missed on the line after it.
         let within =
             |it: ScriptProblem| ScriptProblem { line: it.line.map(|at| at.min(lines)), ..it };
-        Self::checked(Code::Function(as_body)).map_err(of_body).map_err(within)
+        Self::checked(Code::Function(as_body), quick).map_err(of_body).map_err(within)
     }
 
-    /// Whether nothing that it handles can become much larger than what it is given.
-    pub(crate) fn stays_small(&self) -> bool {
-        self.0.stays_small
+    /// Whether it takes so little on an output that it may run on any thread.
+    pub fn is_quick(&self, output: &serde_json::Value, context: &str) -> bool {
+        let length = output.as_str().map(|it| it.len() + context.len());
+        self.0.quick.zip(length).is_some_and(|(most, length)| length <= most)
     }
 
     /// Compiles a file that exports a function, with the files of its folder that it requires.
@@ -124,13 +92,13 @@ impl Script {
             factories.insert(name.clone(), factory);
         }
         let (entry, wanted) = (entry.to_owned(), wanted.map(ToOwned::to_owned));
-        Self::checked(Code::Files { factories, entry, wanted })
+        Self::checked(Code::Files { factories, entry, wanted }, None)
     }
 
-    fn checked(code: Code) -> Result<Self, ScriptProblem> {
+    fn checked(code: Code, quick: Option<usize>) -> Result<Self, ScriptProblem> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let (id, stays_small) = (NEXT.fetch_add(1, Ordering::Relaxed), !may_grow(&code));
-        let script = Self(Arc::new(Inner { id, code, stays_small }));
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let script = Self(Arc::new(Inner { id, code, quick }));
         engine::check(&script).map(|()| script)
     }
 
@@ -173,30 +141,4 @@ fn is_json(name: &str) -> bool {
 
 fn looks_like_a_body(source: &str) -> bool {
     source.trim_end().contains('\n') || source.contains("return")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_that_may_make_large_things_is_known() {
-        let small = [
-            "output.length > 10",
-            "words.every(it => output.includes(it))",
-            "a + b",
-            "while (1) {}",
-        ];
-        let large = [
-            "'x'.repeat(9)",
-            "2n * 3n",
-            "0xffn * 2n",
-            "for (;;) s += s",
-            "s => s + s",
-            "'x'['\\x72epeat'](9)",
-        ];
-        let grows = |it: &&str| may_grow(&Code::Function((*it).to_owned()));
-        assert!(!small.iter().any(grows));
-        assert!(large.iter().all(grows));
-    }
 }

@@ -333,8 +333,11 @@ fn memory_is_bounded() {
         "new Uint8Array(1e9)",
         "JSON.stringify(Array(4e6).fill('xxxxxxxxxxxx'))",
     ];
+    // On a machine with much to do, only the time would end what takes so many steps.
+    let limits = Limits { million_steps: 1, time: Duration::from_mins(1), ..Limits::default() };
     for source in memory {
-        let error = value(source, &json!("o")).unwrap_err();
+        let script = Script::inline(source).unwrap();
+        let error = run(&script, &json!("o"), "{}", &limits).unwrap_err();
         let is_stopped = matches!(
             error,
             ScriptError::Memory(_) | ScriptError::Null(_) | ScriptError::Steps { .. }

@@ -20,14 +20,20 @@ pub fn fences(text: &str) -> Vec<Fence<'_>> {
     let mut fences = Vec::new();
     let marks = marks(text);
     let mut next = 0;
+    let mut line_end = 0;
     while let Some(open) = marks.get(next) {
         let (tag, start) = content_start(text, open);
         let close = closing(&marks, next);
         let end = close.map_or(text.len(), |index| marks[index].span.start);
         let content = start.min(end)..end;
-        let first = text[content.clone()].split('\n').next().unwrap_or("");
+        // A line may have many marks, and is searched for its end once.
+        if start > line_end {
+            let rest = &text.as_bytes()[start..];
+            line_end = memchr::memchr(b'\n', rest).map_or(text.len(), |at| start + at);
+        }
+        let first = &text[content.start..line_end.clamp(content.start, end)];
         // Words after a mark within a line are prose that speaks of the mark.
-        let is_prose = !open.leads && tag.is_empty() && !first.trim().is_empty();
+        let is_prose = !open.leads && tag.is_empty() && first.chars().any(|it| !it.is_whitespace());
         if is_prose && first.len() < content.len() {
             next += 1;
             continue;
@@ -156,5 +162,6 @@ mod tests {
         assert!(!fences(&"```".repeat(1 << 18)).is_empty());
         assert!(!fences(&"```\n".repeat(1 << 18)).is_empty());
         assert!(!fences(&"``` ~~~ ".repeat(1 << 17)).is_empty());
+        assert_eq!(fences(&format!("x{}\n.", " ``` ~~~".repeat(1 << 18))).len(), 1);
     }
 }

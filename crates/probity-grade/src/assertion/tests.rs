@@ -252,7 +252,7 @@ fn what_cannot_be_asserted_is_said_at_load_time() {
         ),
         (
             json!({ "type": "word-count", "value": "many" }),
-            "the value of `word-count` must be a number, or a table with `min` and `max`",
+            "the value of `word-count` must be a number, or a table with `min`, `max` or both",
         ),
         (json!({ "type": "is-json", "value": 3 }), "a JSON Schema is a table, or true or false"),
     ] {

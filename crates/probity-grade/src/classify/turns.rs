@@ -1,5 +1,7 @@
 //! Judges the turns of a conversation, each like a case of its own.
 
+use std::slice;
+
 use probity_core::{
     classification::{Classification, Rule, Verdict},
     conversation::Exchange,
@@ -112,7 +114,7 @@ impl Judge<'_, '_> {
             facts.unjudged = Some(in_turn(self.number, why));
         } else if verdict == Verdict::Fail && (self.turn.has_own_criteria() || rule == Rule::Policy)
         {
-            fired.push(self.fired(rule, details));
+            fired.push(self.fired(rule, &scores, details));
         }
         // A turn without a criterion decides nothing.
         if self.turn.has_own_criteria() {
@@ -120,22 +122,26 @@ impl Judge<'_, '_> {
         }
     }
 
-    fn fired(&self, rule: Rule, details: Details) -> Fired {
+    fn fired(&self, rule: Rule, scores: &[Score], details: Details) -> Fired {
         // Another class was expected than that of a right answer.
         let rule = if rule == Rule::Pass { Rule::Mismatch } else { rule };
-        let details = match rule == Rule::Mismatch {
-            true => mismatch(String::new(), String::new()).details,
-            false => Details {
-                span: details.span.filter(|_| self.is_last),
-                hits: Vec::new(),
-                extracted: Vec::new(),
-                judged: Vec::new(),
-                also: Vec::new(),
-                criteria: None,
-                ..details
-            },
+        let failed = || scores.iter().find(|it| it.is_required() && !it.passed);
+        let of_score = || {
+            let Score { name, value, .. } = failed().filter(|_| rule == Rule::Mismatch)?;
+            let (assertion, score) = (name.to_string(), value.unwrap_or(0.0));
+            Some(Difference::Assertion(AssertionDifference { assertion, score }))
         };
-        let details = Details { turn: Some(self.number), ..details };
+        let details = Details {
+            turn: Some(self.number),
+            diff: details.diff.or_else(of_score),
+            span: details.span.filter(|_| self.is_last),
+            hits: Vec::new(),
+            extracted: Vec::new(),
+            judged: Vec::new(),
+            also: Vec::new(),
+            criteria: None,
+            ..details
+        };
         Fired { rule, evidence: in_turn(self.number, rule.as_str()), details }
     }
 
@@ -143,7 +149,10 @@ impl Judge<'_, '_> {
     /// reply, which is the one that is shown with them.
     fn score(&self, score: Score) -> Score {
         let Score { name, kind, reason, span, .. } = score;
-        let name = if name == kind { in_turn(self.number, &name).into() } else { name };
+        let name = match name != kind || self.turn.names_itself(&name) {
+            true => name,
+            false => in_turn(self.number, &name).into(),
+        };
         let reason = reason.map(|it| in_turn(self.number, &it));
         Score { name, kind, reason, span: span.filter(|_| self.is_last), ..score }
     }
@@ -166,6 +175,11 @@ pub(crate) fn result_of<'s>(result: &'s RunResult<'_>, turn: u32) -> Option<RunR
         stop_reason: last.stop_reason,
         latency_ms: Some(said.iter().map(|it| it.latency_ms).sum::<u64>() as f64),
         cost_usd: said.iter().map(|it| it.cost_usd).sum(),
+        // It is known of the last answer alone.
+        ttft_ms: result
+            .ttft_ms
+            .filter(|_| result.exchanges.last().is_some_and(|it| it.turn == turn)),
+        made: result.made.get(turn as usize).map_or(&[], slice::from_ref),
         exchanges: said,
         assessments: result.assessments,
         scored: result.scored,

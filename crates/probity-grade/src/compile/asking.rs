@@ -1,7 +1,8 @@
 //! What those who are asked about a reply are shown of it.
 
-use probity_core::run_result::RunResult;
-use serde_json::Value;
+use std::iter;
+
+use probity_core::run_result::{Made, RunResult};
 
 use super::{Expectation, texts_of};
 use crate::{
@@ -57,17 +58,29 @@ impl Expectation<'_> {
         Ok(Shown { question, answer, passages })
     }
 
-    /// What the case's transform makes of a reply, where there are both.
-    pub fn made(&self, result: &RunResult<'_>) -> Option<Result<Value, String>> {
+    /// What transforms make: that of the case of the reply, and those of the turns of their answers.
+    /// Nothing where there is none.
+    pub fn made(&self, result: &RunResult<'_>) -> Vec<Made> {
+        if self.transform.is_none() && self.turns.iter().all(|it| it.transform.is_none()) {
+            return Vec::new();
+        }
+        let of_turn =
+            |(turn, number): (&Self, u32)| turn.made_of_result(&turns::result_of(result, number)?);
+        let of_turns = self.turns.iter().zip(1..).map(of_turn);
+        iter::once(self.made_of_result(result)).chain(of_turns).collect()
+    }
+
+    fn made_of_result(&self, result: &RunResult<'_>) -> Made {
         let text = result.raw_response.filter(|it| !it.trim().is_empty())?;
         self.made_of(&Reply::new(text, result, self.rules).of(self.facts.as_deref()))
     }
 
     /// The same. It is not run again if that is known.
-    pub(crate) fn made_of(&self, reply: &Reply<'_, '_>) -> Option<Result<Value, String>> {
+    pub(crate) fn made_of(&self, reply: &Reply<'_, '_>) -> Made {
         let (script, facts) = self.transform.as_ref().zip(reply.facts)?;
         let run = || script::transform(&**script, facts, reply);
-        Some(reply.result.made.cloned().unwrap_or_else(run))
+        let known = reply.result.made.first().cloned().flatten();
+        Some(known.unwrap_or_else(run))
     }
 
     /// What is asked of the answer to a turn, from 1.
@@ -122,8 +135,8 @@ mod tests {
         atomic::{AtomicU32, Ordering},
     };
 
-    use probity_core::case::TestCase;
-    use serde_json::json;
+    use probity_core::{case::TestCase, conversation::Exchange};
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{
@@ -155,22 +168,38 @@ mod tests {
     fn a_transform_is_run_once_for_a_reply() {
         let counted = Counted::default();
         let rules = Rules::default().with_scripts(Arc::new(counted.clone()));
-        let case: TestCase = serde_json::from_value(json!({
-            "id": "a",
-            "prompt": "p",
-            "transform": "output",
-            "assert": [{ "type": "closed-qa", "value": "x" }, { "type": "python", "value": "True" }],
-        }))
-        .unwrap();
+        let asked =
+            json!([{ "type": "closed-qa", "value": "x" }, { "type": "python", "value": "True" }]);
+        let turn = json!({ "user": "p", "transform": "output", "assert": asked });
+        let case = json!({ "id": "a", "turns": [turn], "transform": "output", "assert": asked });
+        let case: TestCase = serde_json::from_value(case).unwrap();
         let expectation = Compiler::new(&rules).compile(&case).unwrap();
-        let result = RunResult { raw_response: Some("reply"), ..RunResult::default() };
+        let exchange = Exchange {
+            turn: 1,
+            before: None,
+            reply: "reply",
+            tool_calls: &[],
+            stop_reason: None,
+            logprobs: None,
+            latency_ms: 0,
+            cost_usd: None,
+        };
+        let exchanges = [exchange];
+        let result = RunResult {
+            raw_response: Some("reply"),
+            exchanges: &exchanges,
+            ..RunResult::default()
+        };
         let made = expectation.made(&result);
-        let result = RunResult { made: made.as_ref(), ..result };
-        let shown = expectation.shown(&expectation.inquiries()[0], &result).unwrap();
-        assert_eq!(shown.answer, "made");
-        let input = expectation.scorer_inputs(&result).remove(0).unwrap();
-        assert_eq!(input.output, json!("made"));
+        let result = RunResult { made: &made, ..result };
+        let inputs = expectation.scorer_inputs(&result);
+        assert_eq!((expectation.inquiries().len(), inputs.len()), (2, 2));
+        for (inquiry, input) in expectation.inquiries().iter().zip(inputs) {
+            assert_eq!(expectation.shown(inquiry, &result).unwrap().answer, "made");
+            assert_eq!(input.unwrap().output, json!("made"));
+        }
         assert_eq!(classify(&expectation, &result).details.transformed.as_deref(), Some("made"));
-        assert_eq!(counted.0.load(Ordering::Relaxed), 1);
+        // Once for the case, and once for its turn.
+        assert_eq!(counted.0.load(Ordering::Relaxed), 2);
     }
 }

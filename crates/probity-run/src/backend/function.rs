@@ -203,7 +203,8 @@ impl Function {
         let raw = prompt_of(ask.request);
         let prompt = Prompt { raw: &raw, label: &self.options.id };
         let none = BTreeMap::new();
-        let vars = ask.about.map_or(&none, |it| &it.case.prompt_vars);
+        let case = ask.about.filter(|it| it.is_subject).map(|it| &*it.case);
+        let vars = case.map_or(&none, |it| &it.prompt_vars);
         let context = Context { vars, prompt, repeat: ask.repeat };
         let (run, options) = (&self.run, &self.options);
         let request = |id| match self.pool.start() {
@@ -231,7 +232,8 @@ impl Function {
     fn read(&self, returned: Value) -> Result<Reply, Failed> {
         let bad = |why: String| {
             let message = format!("what the function returned is no answer: {why}");
-            Failed::from(CallError::new(ErrorKind::BadRequest, message))
+            // It may quote what was returned.
+            Failed::from(CallError::new(ErrorKind::BadRequest, self.redactor.error_text(&message)))
         };
         let returned = match returned {
             Value::String(text) => return self.said(Reply { text, ..Reply::default() }),
@@ -271,7 +273,7 @@ impl Function {
             let error = CallError { status: None, ..*silence.error };
             return Err(Failed { error: Box::new(error), ..silence });
         }
-        Ok(Reply { text: self.redactor.cleaned(reply.text), ..reply })
+        Ok(self.redactor.clean_reply(reply))
     }
 
     /// An error in the function's own words.

@@ -392,25 +392,9 @@ impl Http {
 
     /// The reply without keys, and with what the headers say.
     fn presented(&self, reply: Reply, headers: &HeaderMap) -> Reply {
-        let clean = |text: Option<String>| text.map(|text| self.redactor.cleaned(text));
         let wait = with_headers(headers, exhausted_for);
-        // A key in pieces is not known by any of them.
-        let has_key = matches!(self.redactor.clean(&reply.text), Cow::Owned(_));
-        let logprobs = reply.logprobs.map(|it| if has_key { it.without_tokens() } else { it });
-        Reply {
-            logprobs,
-            text: self.redactor.cleaned(reply.text),
-            tool_calls: reply
-                .tool_calls
-                .into_iter()
-                .map(|it| self.redactor.clean_call(it))
-                .collect(),
-            reasoning: clean(reply.reasoning),
-            stop_reason: clean(reply.stop_reason),
-            model: clean(reply.model),
-            exhausted_for: wait.and_then(|it| Duration::try_from_secs_f64(it).ok()),
-            ..reply
-        }
+        let exhausted_for = wait.and_then(|it| Duration::try_from_secs_f64(it).ok());
+        Reply { exhausted_for, ..self.redactor.clean_reply(reply) }
     }
 
     /// The server answered, and the answer is an error.
@@ -568,7 +552,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Whether an answer says that it comes in events.
 fn is_stream(headers: &HeaderMap) -> bool {
     let kind = content_type(headers);
-    kind == "text/event-stream" || kind.ends_with("ndjson")
+    kind == "text/event-stream" || kind.ends_with("ndjson") || kind.ends_with(".eventstream")
 }
 
 /// What an answer says that it is, without parameters.

@@ -286,7 +286,7 @@ impl Program {
                 let error = CallError { status: None, exit_code: Some(0), ..*silence.error };
                 Err(Failed { error: Box::new(error), ..silence })
             }
-            Ok(reply) => Ok(self.presented(reply)),
+            Ok(reply) => Ok(self.redactor.clean_reply(reply)),
             Err(decode::Undecoded::Error) => Err(failed(None)),
             Err(decode::Undecoded::Shape(what)) => Err(failed(Some(what))),
         }
@@ -313,17 +313,6 @@ impl Program {
         };
         let kind = self.rules.errors().classify(&input).kind;
         !matches!(kind, ErrorKind::Unknown | ErrorKind::Empty)
-    }
-
-    fn presented(&self, reply: Reply) -> Reply {
-        let clean = |text: Option<String>| text.map(|text| self.redactor.cleaned(text));
-        Reply {
-            text: self.redactor.cleaned(reply.text),
-            reasoning: clean(reply.reasoning),
-            stop_reason: clean(reply.stop_reason),
-            model: clean(reply.model),
-            ..reply
-        }
     }
 
     /// It ended by itself and with an error, or with nothing that is an answer.

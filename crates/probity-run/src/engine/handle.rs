@@ -60,6 +60,8 @@ pub(crate) struct Handle {
     user: Option<BackendRef>,
     shared: Arc<Shared>,
     about: Arc<About>,
+    /// What those are told of it who are not asked the case itself.
+    about_others: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
     permit: bool,
     began: Instant,
@@ -142,6 +144,7 @@ impl Handle {
             embedder,
             user,
             shared,
+            about_others: Arc::new(About::of_others(Arc::clone(&about.case))),
             about: Arc::new(about),
             permit: true,
             began,
@@ -277,7 +280,7 @@ impl Handle {
     /// Asks, and asks again as long as that makes sense.
     pub(crate) async fn ask(&mut self, query: &Query<'_>) -> Result<Reply, Unanswered> {
         let Query { target, kept, request, repeat, .. } = *query;
-        let about = Arc::clone(&self.about);
+        let about = Arc::clone(self.about(target));
         let ask = Ask { request, repeat, about: Some(&about) };
         let party = self.party(target).clone();
         let access = self.shared.access.of(kept);
@@ -331,8 +334,15 @@ impl Handle {
         if backend.has_sessions() {
             return;
         }
-        let key = backend.cache_key(&Ask { request, repeat, about: Some(&self.about) });
+        let key = backend.cache_key(&Ask { request, repeat, about: Some(self.about(target)) });
         put(&**cache, kept, key, reply);
+    }
+
+    fn about(&self, target: Target) -> &Arc<About> {
+        match target {
+            Target::Subject => &self.about,
+            Target::Judge(_) | Target::Embedder | Target::User => &self.about_others,
+        }
     }
 
     pub(crate) fn party(&self, target: Target) -> &BackendRef {

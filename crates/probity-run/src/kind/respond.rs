@@ -131,7 +131,7 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
     };
     let rubrics = case.expectation.inquiries().len();
     let made = grade::made(&case, &handle, &reply);
-    let received = Received { reply: Some(&reply), made: made.as_ref(), ..Received::default() };
+    let received = Received { reply: Some(&reply), made: &made, ..Received::default() };
     let scored = match score(&case, received, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),

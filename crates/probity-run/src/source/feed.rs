@@ -103,7 +103,16 @@ impl Feeder {
 
     /// Hands a case over to every lane that still wants cases.
     fn feed(&mut self, case: &Arc<TestCase>, repeat: u32) -> Result<(), Stopped> {
-        let Ok(stated) = self.compiler.compile(case) else { return Ok(()) };
+        let stated = match self.compiler.compile(case) {
+            Ok(stated) => stated,
+            // It could be compiled when the dataset was checked, so it has to be told of.
+            Err(problems) => {
+                let why = problems.first().map_or("", |it| &it.message);
+                return Err(
+                    self.stop(&format!("case `{}` cannot be judged any more: {why}", case.id))
+                );
+            }
+        };
         // The last one gets the original.
         let mut copies = iter::repeat_n(stated, self.takers.len());
         let backend = &self.backend;
@@ -116,11 +125,16 @@ impl Feeder {
 
     /// Says that the dataset cannot be read on.
     fn broken(&self, error: Reread) -> Stopped {
-        if let Reread::Changed = error {
-            for taker in &self.takers {
-                let message = "the dataset changed while it was being run".to_owned();
-                let _ = taker.sender.blocking_send(Fed::Broken(message));
-            }
+        match error {
+            Reread::Changed => self.stop("the dataset changed while it was being run"),
+            Reread::Unwanted => Stopped,
+        }
+    }
+
+    /// Ends all lanes, and says why.
+    fn stop(&self, why: &str) -> Stopped {
+        for taker in &self.takers {
+            let _ = taker.sender.blocking_send(Fed::Broken(why.to_owned()));
         }
         Stopped
     }
@@ -155,8 +169,9 @@ impl Taker {
         let Self { cases, done, sender, place } = self;
         let Some(mut prepared) = cases.prepare(case, repeat, backend, stated) else {
             // It worked when the dataset was checked, so it has to be told of.
-            if cases.prompt.function.is_some() {
-                let why = "the function that makes prompts has failed".to_owned();
+            if let Some(function) = &cases.prompt.function {
+                let why = cases.functions.failure(&function.text).unwrap_or_default();
+                let why = format!("the prompt function `{}` failed: {why}", function.text);
                 let _ = sender.blocking_send(Fed::Broken(why));
                 return Err(Stopped);
             }

@@ -103,7 +103,7 @@ impl Cases {
         let examples = config.map(|it| self.examples.chosen(it, case)).unwrap_or_default();
         let in_template = config.is_some_and(|it| it.in_template);
         if in_template {
-            vars.to_mut().insert("examples".to_owned(), Self::listed(&examples)?);
+            vars.to_mut().insert("examples".to_owned(), Self::listed(&examples));
         }
         let AskSpec { messages, tools, tool_choice, response_format, sampling } = &case.ask;
         let mut said = if !self.prompt.messages.is_empty() {

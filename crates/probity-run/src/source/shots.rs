@@ -6,19 +6,18 @@ use serde_json::{Value, json};
 
 use super::{
     Cases,
-    fill::{BadTemplate, PromptPart, Unfilled, Vars, Why, of_runner, seen_by_runner},
+    fill::{BadTemplate, PromptPart, Unfilled, Why, of_runner, seen_by_runner},
 };
 use crate::examples::Example;
 
 impl Cases {
     /// What templates and functions see of examples.
-    pub(super) fn listed(examples: &[&Example]) -> Result<Value, Unfilled> {
+    pub(super) fn listed(examples: &[&Example]) -> Value {
         let one = |example: &&Example| {
-            let Filled { prompt, vars } = filled(example)?;
-            let (id, answer) = (&example.case.id, &example.answer);
-            Ok(json!({ "id": id, "prompt": prompt, "answer": answer, "vars": vars }))
+            let Example { case, prompt, vars, answer, .. } = example;
+            json!({ "id": case.id, "prompt": prompt, "answer": answer, "vars": vars })
         };
-        examples.iter().map(one).collect::<Result<Vec<Value>, _>>().map(Value::from)
+        examples.iter().map(one).collect()
     }
 
     /// Puts examples before what is asked: each is asked in the same way, and answered.
@@ -42,12 +41,11 @@ impl Cases {
     }
 
     fn ask_example(&self, example: &Example) -> Result<Message, Unfilled> {
-        let Filled { prompt, vars } = filled(example)?;
-        let case = &example.case;
+        let Example { case, prompt, vars, .. } = example;
         let asking = self.prompt.conversation().enumerate();
         let asking = asking.filter(|(_, it)| it.role == Role::User).last();
         let asked = if let Some((place, message)) = asking {
-            let seen = seen_by_runner(case, &vars, &prompt);
+            let seen = seen_by_runner(case, vars, prompt);
             let messages = template::fill_messages([message], &seen);
             let messages = messages.map_err(|BadMessage { message: _, text, error }| {
                 let why = Why::Template { text, error };
@@ -55,25 +53,12 @@ impl Cases {
             });
             messages.map(|it| it.into_iter().next())
         } else if let Some(outer) = &self.prompt.template {
-            let text = of_runner(PromptPart::Template, &outer.text, case, &vars, &prompt);
+            let text = of_runner(PromptPart::Template, &outer.text, case, vars, prompt);
             text.map(|text| Some(Message::text(Role::User, text)))
         } else {
-            Ok(Some(Message::text(Role::User, prompt)))
+            Ok(Some(Message::text(Role::User, prompt.as_str())))
         };
         let asked = asked.map_err(|bad| bad.of_example(&case.id))?;
         asked.ok_or(Unfilled::Case)
     }
-}
-
-struct Filled {
-    prompt: String,
-    vars: Vars,
-}
-
-/// An example with its own templates filled in, which was tried when it was read.
-fn filled(example: &Example) -> Result<Filled, Unfilled> {
-    let given = example.case.vars();
-    let vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
-    let prompt = template::render(&example.case.prompt, &vars).map_err(|_| Unfilled::Case)?;
-    Ok(Filled { prompt, vars: vars.into_owned() })
 }

@@ -1,7 +1,8 @@
 //! `probity report`: a run in other forms.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -87,7 +88,8 @@ impl GitHub<'_> {
             }
         }
         if self.annotate {
-            let locate = |lane: &Lane, id: &str| self.locate(lane, id);
+            let known = RefCell::default();
+            let locate = |lane: &Lane, id: &str| self.locate(lane, id, &known);
             let commands = github::commands(view, &cases, &locate).map_err(unread)?;
             Printer::command(&commands)?;
         }
@@ -95,14 +97,17 @@ impl GitHub<'_> {
     }
 
     /// The file and the line where a case is written, as far as that can be seen.
-    fn locate(&self, lane: &Lane, id: &str) -> Option<Place> {
+    fn locate(&self, lane: &Lane, id: &str, known: &RefCell<Lines>) -> Option<Place> {
         /// Larger datasets are not searched for the sake of a line number.
         const MOST_BYTES: u64 = 64 << 20;
         let names = || lane.dataset.iter().map(|name| self.folder.join(name));
         let mut files = names().flat_map(|path| dataset::files(&path).unwrap_or_default());
         let found = files.find_map(|path| {
             fs::metadata(&path).ok().filter(|it| it.len() <= MOST_BYTES)?;
-            Some(Place { file: in_workspace(&path), line: Some(line_of(&path, id)?) })
+            let mut known = known.borrow_mut();
+            let lines = known.entry(path.clone()).or_insert_with_key(|path| lines_of(path));
+            let line = lines.get(id).copied();
+            line.map(|_| Place { file: in_workspace(&path), line })
         });
         let first = || names().find(|path| path.is_file() && lane.dataset.len() == 1);
         found.or_else(|| Some(Place { file: in_workspace(&first()?), line: None }))
@@ -118,17 +123,18 @@ fn in_workspace(path: &Path) -> String {
     inside.unwrap_or_else(|| path.display().to_string())
 }
 
-/// The line of a dataset where a case begins, whether it states its id or not.
-fn line_of(path: &Path, id: &str) -> Option<usize> {
-    let (stop, mut line) = (Cell::new(false), None);
-    dataset::reread(&[path], &|_| {}, &stop, &mut |item| match item {
-        Item::Case(at) if at.case.id == id => {
-            line = Some(at.line);
-            stop.set(true);
+/// Where the cases of datasets begin, by file and id.
+type Lines = BTreeMap<PathBuf, BTreeMap<String, usize>>;
+
+/// The lines of a dataset where its cases begin, whether they state their ids or not.
+fn lines_of(path: &Path) -> BTreeMap<String, usize> {
+    let mut lines = BTreeMap::new();
+    dataset::reread(&[path], &|_| {}, &Cell::new(false), &mut |item| {
+        if let Item::Case(at) = item {
+            lines.entry(at.case.id).or_insert(at.line);
         }
-        Item::Case(_) | Item::Problem(_) => {}
     });
-    line
+    lines
 }
 
 fn append(path: &Path, text: &str, room: usize) -> io::Result<()> {

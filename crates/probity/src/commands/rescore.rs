@@ -159,7 +159,9 @@ impl Context<'_> {
             );
             let rescored = rescored.map_err(|error| match error {
                 RescoreError::Results(error) => Failure::from(error),
-                error @ RescoreError::Changed => Failure::new("judging was aborted").because(error),
+                error @ (RescoreError::Changed | RescoreError::Uncompiled { .. }) => {
+                    Failure::new("judging was aborted").because(error)
+                }
             })?;
             writer.end_lane(at, before.status.clone(), rescored.results)?;
             let left = self.reader.tally(before)?.total().saturating_sub(rescored.results);

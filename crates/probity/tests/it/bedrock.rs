@@ -71,6 +71,20 @@ fn streams_of_bedrock_behave_as_a_whole() {
     check_common(Spoken { kind: "bedrock", more: "stream = true" });
 }
 
+#[test]
+fn a_stream_that_breaks_off_before_its_first_event_is_a_network_error() {
+    for body in ["", "\0\0\0Z\0"] {
+        let headers =
+            vec![("content-type".to_owned(), "application/vnd.amazon.eventstream".to_owned())];
+        let answer = Answer::Raw { status: 200, headers, body: body.to_owned() };
+        let server = FakeServer::start(Script::always(answer));
+        let project = with_key(Spoken { kind: "bedrock", more: "stream = true" }, &server);
+        run(&project, &["--max-retries", "0"]);
+        let error = stored(&project)[0]["error"].clone();
+        assert_eq!(error["kind"], "network", "{error}");
+    }
+}
+
 fn of_model(server: &FakeServer) -> Vec<Received> {
     server.seen().last.into_iter().filter(|it| it.path.starts_with("/model/")).collect()
 }

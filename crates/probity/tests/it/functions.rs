@@ -117,6 +117,39 @@ fn a_function_in_python_answers() {
 }
 
 #[test]
+fn nothing_that_a_function_returns_brings_a_key_into_the_store() {
+    let backend = "kind = \"python\"\nfile = \"leaky.py\"\nenv = [\"SECRET_KEY\"]\n";
+    let leaky = "import os\n\ndef call_api(prompt, options, context):\n    key = os.environ['SECRET_KEY']\n    \
+                 if prompt == 'bad':\n        return {'output': 'x', 'cost': key}\n    \
+                 return {'output': f'<think>{key}</think>{key}', 'finishReason': key, 'model': key}\n";
+    let cases = ["good", "bad"].map(|it| json!({ "id": it, "prompt": it }));
+    let project = project(backend, "", &cases).file("leaky.py", leaky);
+    let project = project.file(".env", "SECRET_KEY=abcdefgh12345678\n");
+    run(&project, &["--no-fail-fast", "--max-retries", "0", "--record", "answers.jsonl"]);
+    let found = stored(&project);
+    assert_eq!(of(&found, "good")["reasoning"], "[redacted]", "{found:?}");
+    assert_eq!(of(&found, "bad")["verdict"], "error", "{found:?}");
+    let all = format!("{found:?}{}", project.read("answers.jsonl"));
+    assert!(!all.contains("abcdefgh12345678"), "{all}");
+}
+
+#[test]
+fn a_function_that_judges_is_told_of_its_question_alone() {
+    let backend = "kind = \"echo\"\n[backends.judge]\nkind = \"python\"\nfile = \"judge.py\"\n";
+    let judge = "import json\n\ndef call_api(prompt, options, context):\n    \
+                 return json.dumps({'criteria': [{'name': 'rubric', 'score': 5, 'reason': str(context['vars'])}]})\n";
+    let case = json!({ "id": "a", "prompt": "p", "prompt_vars": { "answer": "known" }, "assert": [{ "type": "llm-rubric", "value": "v" }] });
+    let project = project(backend, "backends = [\"mine\"]\njudge = \"judge\"", &[case]);
+    let project = project.file("judge.py", judge);
+    run(&project, &[]).expect(0, &[]);
+    let found = of(&stored(&project), "a");
+    assert_eq!(
+        found["classification"]["scores"][0]["reason"], "the judge gave 1.00: {}",
+        "{found}"
+    );
+}
+
+#[test]
 fn a_function_gets_instructions_as_messages() {
     let backend = "kind = \"python\"\nfile = \"provider.py:other\"\n";
     let cases = [json!({ "prompt": "Hello", "expected_response": "other Hello" })];

@@ -293,6 +293,29 @@ fn a_turn_that_fails_fails_the_case_and_is_named() {
 }
 
 #[test]
+fn what_a_turn_got_wrong_is_stored_as_it_is() {
+    let server = FakeServer::start(Script::default());
+    let named = json!([{ "type": "contains", "value": "x", "metric": "contains" }]);
+    let first = json!({ "type": "time-to-first-token", "threshold": 60000 });
+    let cases = [
+        json!({ "id": "named", "turns": [{ "user": "hi", "assert": named }] }),
+        json!({ "id": "other", "turns": [{ "user": "Say a", "expected_response": "b" }, "Say so"] }),
+        json!({ "id": "quick", "turns": ["Say a", { "user": "Say b", "assert": [first] }] }),
+    ];
+    let project = project("openai", &server, &cases);
+    let streamed = suite("openai", &server).replace("[[runners]]", "stream = true\n[[runners]]");
+    let project = project.file("probity.toml", streamed);
+    run(&project, &[]);
+    let stored = stored(&project);
+    let of =
+        |id: &str| stored.iter().find(|it| it["case_id"] == id).unwrap()["classification"].clone();
+    assert_eq!(of("named")["scores"][0]["name"], "contains");
+    assert_eq!(of("named")["details"]["diff"]["assertion"], "contains");
+    assert_eq!(of("other")["details"]["diff"]["expected"], "b", "{}", of("other"));
+    assert_eq!(of("quick")["primary"], "pass", "{}", of("quick"));
+}
+
+#[test]
 fn limits_retries_and_the_cache_count_every_call() {
     let start = || {
         let failing = Answer::fault(Trouble::Internal);
@@ -425,7 +448,8 @@ fn a_wrong_conversation_is_told_with_its_place() {
         json!({ "id": "f", "prompt": "p", "tools": tools(), "tool_results": [{ "name": "clock", "arguments": 1, "content": "{{ argumets }}" }] }),
         json!({ "id": "g", "prompt": "p", "max_steps": 0 }),
         json!({ "id": "h", "prompt": "p", "max_steps": 3 }),
-        json!({ "id": "i", "prompt": "p", "assert": [{ "type": "valid-tool-calls" }, { "type": "tool-called" }, { "type": "tools-in-order", "value": [] }, { "type": "tool-count", "value": { "mni": 1 } }, { "type": "perplexity" }] }),
+        json!({ "id": "j", "turns": [{ "user": "x", "assert": [{ "type": "time-to-first-token", "threshold": 1 }] }, "y"] }),
+        json!({ "id": "i", "prompt": "p", "assert": [{ "type": "valid-tool-calls" }, { "type": "tool-called" }, { "type": "tools-in-order", "value": [] }, { "type": "tool-count", "value": { "mni": 1 } }, { "type": "tool-count", "value": { "name": "f" } }, { "type": "tool-count", "value": { "min": 3, "max": 1 } }, { "type": "perplexity" }] }),
     ];
     let server = FakeServer::start(Script::default());
     let project = project("openai", &server, &bad);

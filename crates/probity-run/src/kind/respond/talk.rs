@@ -51,6 +51,9 @@ impl Talk<'_> {
                 Turned::Stuck(reply) => break reply,
                 Turned::Answered(reply) => reply,
             };
+            if further.len() == 0 && self.user.is_none() {
+                break reply;
+            }
             request.messages.push(message_of(&reply));
             let user = match further.next() {
                 Some(user) => Some(user.clone()),
