@@ -87,7 +87,7 @@ fn read(
 ) -> Vec<Example> {
     let mut all = Vec::new();
     let check = |case: &TestCase| wrong(case).into_iter().collect();
-    let complete = |case: &mut TestCase| runner.defaults.apply(case);
+    let complete = |case: &mut TestCase| runner.defaults.apply_to_example(case);
     dataset::read_completed(&[&config.file], &complete, &check, &mut |item| match item {
         Item::Problem(problem) => told(problem),
         Item::Case(at) => {

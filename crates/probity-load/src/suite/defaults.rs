@@ -50,11 +50,7 @@ pub struct CaseDefaults {
 impl CaseDefaults {
     /// Completes a case. Assertions are added to its own; of everything else its own counts.
     pub fn apply(&self, case: &mut TestCase) {
-        for (name, value) in &self.prompt_vars {
-            if !case.prompt_vars.contains_key(name) {
-                case.prompt_vars.insert(name.clone(), value.clone());
-            }
-        }
+        self.apply_vars(case);
         let AskSpec { tools, tool_choice, response_format, .. } = &self.ask;
         let own = &mut case.ask;
         own.tools = own.tools.take().or_else(|| tools.clone());
@@ -64,6 +60,22 @@ impl CaseDefaults {
         self.apply_criteria(&mut case.criteria);
         if let Some(seed) = self.shuffle_choices {
             case.shuffle_choices(seed);
+        }
+    }
+
+    /// Completes an example, which is asked and answered, and never judged.
+    pub fn apply_to_example(&self, case: &mut TestCase) {
+        self.apply_vars(case);
+        if let Some(seed) = self.shuffle_choices {
+            case.shuffle_choices(seed);
+        }
+    }
+
+    fn apply_vars(&self, case: &mut TestCase) {
+        for (name, value) in &self.prompt_vars {
+            if !case.prompt_vars.contains_key(name) {
+                case.prompt_vars.insert(name.clone(), value.clone());
+            }
         }
     }
 

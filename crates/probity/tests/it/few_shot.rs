@@ -51,6 +51,17 @@ fn check(asked: &[(String, Vec<String>)], id: &str, expected: &[&str]) {
 }
 
 #[test]
+fn examples_are_not_judged_so_that_assertions_of_the_runner_ask_nothing_of_them() {
+    let project = project(
+        "examples = \"train.jsonl\"\nexamples_k = 1\nprompt = \"{{ hint }} {{ prompt }}\"\n\
+         prompt_vars = { hint = \"Add:\" }\nassert = [{ type = \"contains\", value = \"{{ sum }}\" }]",
+    );
+    let case = r#"{"id": "a", "prompt": "5 + 5?", "prompt_vars": {"sum": "10"}}"#;
+    let asked = asked(&project.file("test.jsonl", case));
+    check(&asked, "a", &["user: Add: 1 + 1?", "assistant: 2", "user: Add: 5 + 5?"]);
+}
+
+#[test]
 fn examples_are_a_conversation_before_the_prompt_and_never_the_case_itself() {
     let project = project(
         "examples = \"train.jsonl\"\nexamples_k = 2\nprompt = \"Q: {{ prompt }}\"\nsystem = \"Add\"",
