@@ -361,7 +361,7 @@ fn a_dry_run_asks_nothing() {
     numbers on fake (openai, fake-small)
       3 of 10 cases, 2 times each: 6 calls, at most 24 with retries
       about 28 tokens in, up to 1536 out: no price is known
-    6 calls, up to $0.0000 plus calls without a known price
+    6 calls, no price is known
     ");
 }
 

@@ -63,12 +63,16 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
         }
     }
     let Sums { calls, cost, unpriced, programs } = sums;
-    let unknown = if unpriced { " plus calls without a known price" } else { "" };
+    let cost = match (unpriced, cost > 0.0) {
+        (true, true) => format!("{} plus calls without a known price", at_most(cost, tries)),
+        (true, false) => "no price is known".to_owned(),
+        (false, _) => at_most(cost, tries),
+    };
     let programs = match programs {
         0 => String::new(),
         count => format!(", plus the calls of {count} programs"),
     };
-    let _ = writeln!(text, "{calls} calls, {}{unknown}{programs}", at_most(cost, tries));
+    let _ = writeln!(text, "{calls} calls, {cost}{programs}");
     text
 }
 
