@@ -150,6 +150,19 @@ fn what_lacks_a_variable_is_refused_before_anything_is_asked() {
 }
 
 #[test]
+fn a_variable_counts_where_the_case_has_no_label_of_its_name() {
+    let server = server();
+    let of = |category: &str| json!({ "id": category, "prompt_vars": { "category": "Capital", "tags": "?", "want": "paris" } });
+    let mut labelled = of("labelled");
+    labelled["category"] = json!("City");
+    let prompt = "prompt = \"{{ category }} of France{{ tags }}{% if difficulty %}!{% endif %}\"";
+    let project = project(&server, prompt, &[of("own"), labelled]);
+    run(&project, &[]).expect(0, &[("N_CASES", "2")]);
+    let asked = |prompt: &str| server.seen().prompt(prompt);
+    assert_eq!((asked("Capital of France?"), asked("City of France?")), (1, 1));
+}
+
+#[test]
 fn a_mistake_of_the_runner_is_told_of_once() {
     let server = server();
     let cases: Vec<Value> = ["France", "Peru", "Spain"].map(|it| of(it, &json!("x"))).into();
