@@ -426,6 +426,7 @@ fn a_wrong_conversation_is_told_with_its_place() {
         json!({ "id": "g", "prompt": "p", "max_steps": 0 }),
         json!({ "id": "h", "prompt": "p", "max_steps": 3 }),
         json!({ "id": "i", "prompt": "p", "assert": [{ "type": "valid-tool-calls" }, { "type": "tool-called" }, { "type": "tools-in-order", "value": [] }, { "type": "tool-count", "value": { "mni": 1 } }, { "type": "perplexity" }] }),
+        json!({ "id": "j", "turns": [{ "user": [] }, { "user": [{ "text": " " }] }], "user": { "instructions": 1 } }),
     ];
     let server = FakeServer::start(Script::default());
     let project = project("openai", &server, &bad);
