@@ -93,12 +93,20 @@ fn shuffled_choices_are_asked_judged_and_judged_again() {
     // The prompt is the text of the choice whose letter the server answers with.
     let cases: Vec<Value> = (0..20)
         .map(|at| {
-            let (prompt, keys) = match at % 2 {
-                0 => ("right", json!("A")),
-                _ => ("true", json!(["A", "C"])),
-            };
-            json!({ "id": format!("case-{at}"), "prompt": prompt, "expected_response": keys,
-                    "choices": ["right", "wrong", "true", "untrue"] })
+            let mut case = json!({ "id": format!("case-{at}"), "prompt": "right",
+                    "choices": ["right", "wrong", "true", "untrue"] });
+            match at % 3 {
+                0 => case["expected_response"] = json!("A"),
+                1 => {
+                    case["prompt"] = json!("true");
+                    case["expected_response"] = json!(["A", "C"]);
+                }
+                _ => {
+                    case["prompt_vars"] = json!({ "key": "A" });
+                    case["assert"] = json!([{ "type": "choice", "value": "{{ key }}" }]);
+                }
+            }
+            case
         })
         .collect();
     let project = project(&server, "", &cases);
