@@ -38,9 +38,8 @@ fn server() -> FakeServer {
 }
 
 fn project(server: &FakeServer, more: &str, cases: &[Value]) -> Project {
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let suite = format!("{}{more}", SUITE.replace("URL", &server.url()));
-    Project::new().file("cases.jsonl", lines).file("probity.toml", suite)
+    Project::new().lines("cases.jsonl", cases).file("probity.toml", suite)
 }
 
 fn of(country: &str, want: &Value) -> Value {
