@@ -49,6 +49,8 @@ step 'format'
 cargo fmt --all --check
 step 'lints'
 cargo clippy --workspace --all-targets --locked -- -D warnings
+step 'lock file of the fuzz targets'
+cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 step 'tests'
 if [ $quick = true ]; then
   exec cargo nextest run --workspace --locked --profile ci

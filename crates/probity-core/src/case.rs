@@ -169,15 +169,22 @@ impl TestCase {
         Cow::Owned(vars)
     }
 
-    /// What the templates of a suite see of it beside its variables. What it lacks is null.
-    pub fn labels(&self) -> [(&'static str, Value); 4] {
+    /// Adds to its variables what the templates of a suite see of it beside them. What it lacks is
+    /// empty, unless a variable has that name.
+    pub fn add_labels(&self, vars: &mut BTreeMap<String, Value>) {
         let text = |it: Option<&str>| it.map_or(Value::Null, Value::from);
-        [
+        let labels = [
             ("id", Value::from(self.id.as_str())),
             ("tags", Value::from(self.tags.as_slice())),
             ("category", text(self.category.as_ref().map(Category::as_str))),
             ("difficulty", text(self.difficulty.as_deref())),
-        ]
+        ];
+        for (name, value) in labels {
+            let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+            if !is_empty || !vars.contains_key(name) {
+                vars.insert(name.to_owned(), value);
+            }
+        }
     }
 
     /// Whether it has a question of its own, and not only variables for the templates of others.

@@ -34,6 +34,7 @@ use crate::{
     case::{Fields, Findings},
     dataset,
     settings::{self, Layer, Origin},
+    template,
 };
 use probity_core::{
     criteria::CriteriaProblem,
@@ -251,7 +252,7 @@ fn decode(
     let File { name, text, folder } = *file;
     let known: Vec<&str> =
         KNOWN.iter().chain(settings::TABLES).copied().chain(settings::plain_names()).collect();
-    let Some(fields) = Fields::new(root, "a suite", &known, findings) else {
+    let Some(mut fields) = Fields::new(root, "a suite", &known, findings) else {
         return Suite::default();
     };
     let (policies, refusal) = (fields.get("policies"), fields.get("refusal"));
@@ -259,7 +260,6 @@ fn decode(
     let (backends, runners) = (fields.get("backends"), fields.get("runners"));
     let shell = fields.get("shell");
     let scorers = fields.get("scorers");
-    let mut fields = fields;
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
     let parallel = fields.boolean("parallel").unwrap_or(false);
@@ -267,22 +267,21 @@ fn decode(
     for table in settings::TABLES {
         if let Some(node) = root.get(table) {
             // Only for its warnings about unknown names.
-            let _ = Fields::new(node, &format!("`{table}`"), &settings::names_in(table), findings);
+            let names = settings::names_in(table);
+            let _ = Fields::new(node, &format!("`{table}`"), &names, fields.findings());
         }
     }
-    let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
-    let embeddings = Fields::open(root, "a suite", findings)
-        .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
-    let user = Fields::open(root, "a suite", findings)
-        .and_then(|mut fields| user::decode_name("user", &backends, &mut fields));
-    let source = Arc::from(text);
+    let backends = backends.map(|node| backend::decode(node, fields.findings()));
+    let backends = backends.unwrap_or_default();
+    let embeddings = runner::decode_embeddings(&backends, &mut fields);
+    let user = user::decode_name("user", &backends, &mut fields);
+    let source: Arc<str> = Arc::from(text);
     let usual = PanelConfig::default();
     let keys = &panel::Keys::OF_SUITE;
     let panel =
         panel::Context { keys, backends: &backends, usual: &usual, file: name, source: &source };
     let judge = root.get("judge").map(|node| decode_judge(node, &panel, findings));
     let judge = judge.unwrap_or_default();
-    let source: Arc<str> = Arc::from(text);
     let surroundings = runner::Surroundings {
         allow_code,
         only_helpers: runner::only_helpers(
@@ -334,6 +333,23 @@ fn decode_judge(node: &Node, context: &panel::Context<'_>, findings: &mut Findin
     };
     let panel = panel::decode(context, &mut fields);
     JudgeConfig { panel, swap: fields.boolean("swap").unwrap_or(false) }
+}
+
+/// The texts of a value have to be templates.
+fn check_texts(what: &str, node: &Node, findings: &mut Findings) {
+    match &node.value {
+        NodeValue::String(text) => {
+            if let Err(error) = template::check(text) {
+                let message = format!("`{what}` cannot be used as a template: {error}");
+                findings.error("bad-template", &node.span, message);
+            }
+        }
+        NodeValue::Array(items) => items.iter().for_each(|it| check_texts(what, it, findings)),
+        NodeValue::Object(entries) => {
+            entries.iter().for_each(|it| check_texts(what, &it.node, findings));
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {}
+    }
 }
 
 /// A suite of a later kind is not guessed at.

@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, io, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
 
-pub(crate) use assertions::{BadAssertion, fill_assertions, has_templates};
+pub(crate) use assertions::{BadAssertion, fill_assertions, fill_keys, has_templates};
 pub use fill::{ARGUMENTS, BadMessage, fill_json, fill_messages, fill_result, fill_values};
 
 /// Bytes of the longest text that a template may become.

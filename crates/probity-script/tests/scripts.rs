@@ -403,7 +403,10 @@ fn is_alone(test: &str, variables: &[(&str, &str)]) -> bool {
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(ALONE, "1").envs(variables.iter().copied());
-    assert!(command.status().unwrap().success(), "{test}");
+    let output = command.output().unwrap();
+    let [out, err] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    let has_passed = output.status.success() && out.contains("1 passed");
+    assert!(has_passed, "{test}: {out}{err}");
     false
 }
 

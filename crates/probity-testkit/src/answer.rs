@@ -69,6 +69,12 @@ impl Answer {
         Self::Reply(Reply { finish: Finish::ToolUse, call, ..Reply::default() })
     }
 
+    /// Exactly this, as JSON.
+    pub fn json(body: &str) -> Self {
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Self::Raw { status: 200, headers, body: body.to_owned() }
+    }
+
     /// A vendor's error without any advice when to come back.
     pub fn fault(trouble: Trouble) -> Self {
         Self::Fault(Fault::new(trouble))

@@ -14,7 +14,7 @@ use probity_core::{
 use super::{
     Fields, Findings,
     ask::parts_of,
-    decode::{CRITERIA_FIELDS, criteria},
+    decode::{criteria, criteria_fields},
 };
 
 /// What may be said of a simulated user.
@@ -51,18 +51,18 @@ fn user_of(node: &Node, findings: &mut Findings) -> Option<SimulatedUser> {
         return said.then_some(user);
     }
     let mut fields = Fields::new(node, "`user`", USER_FIELDS, findings)?;
+    let instructions = fields.required_text("instructions");
     let user = user_fields(&mut fields);
-    fields.required_text("instructions")?;
-    Some(user)
+    Some(SimulatedUser { instructions: instructions?, ..user })
 }
 
-/// What a table says of a simulated user; its instructions may be missing.
+/// What a table says of a simulated user beside its instructions.
 pub(crate) fn user_fields(fields: &mut Fields<'_, '_>) -> SimulatedUser {
     let max_turns = fields.count("max_turns", 1..=u64::from(MOST_USER_TURNS));
     SimulatedUser {
-        instructions: fields.text("instructions").unwrap_or_default(),
         stop: fields.text("stop"),
         max_turns: max_turns.and_then(|it| u32::try_from(it).ok()),
+        ..SimulatedUser::default()
     }
 }
 
@@ -87,7 +87,7 @@ fn turn_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Turn> 
     if let Some(text) = node.as_str() {
         return Some(Turn { user: said(text, node, findings)?, ..Turn::default() });
     }
-    let known: Vec<&str> = CRITERIA_FIELDS.iter().copied().chain(["user", "strict"]).collect();
+    let known: Vec<&str> = criteria_fields().chain(["user", "strict"]).collect();
     let mut fields = Fields::new(node, "a turn", &known, findings)?;
     let user = match fields.get("user") {
         None => {
@@ -96,18 +96,31 @@ fn turn_of(node: &Node, folder: &Path, findings: &mut Findings) -> Option<Turn> 
         }
         Some(user) => match user.as_str() {
             Some(text) => said(text, user, fields.findings())?,
-            None => parts_of(user, "user", folder, fields.findings())?,
+            None => {
+                let parts = parts_of(user, "user", folder, fields.findings())?;
+                match parts.len() == user.items().len() {
+                    true => spoken(parts, user, fields.findings())?,
+                    // One that cannot be read is reported.
+                    false => parts,
+                }
+            }
         },
     };
     Some(Turn { user, criteria: criteria(&mut fields) })
 }
 
 fn said(text: &str, node: &Node, findings: &mut Findings) -> Option<Vec<Part>> {
-    if text.trim().is_empty() {
+    spoken(vec![Part::Text(text.into())], node, findings)
+}
+
+/// The parts of a message, if they say anything.
+fn spoken(parts: Vec<Part>, node: &Node, findings: &mut Findings) -> Option<Vec<Part>> {
+    let is_blank = |it: &Part| matches!(it, Part::Text(text) if text.trim().is_empty());
+    if parts.iter().all(is_blank) {
         findings.error("blank-field", &node.span, "the user says nothing".to_owned());
         return None;
     }
-    Some(vec![Part::Text(text.into())])
+    Some(parts)
 }
 
 /// A list of results, or a table of them by the names of tools.

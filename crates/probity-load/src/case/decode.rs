@@ -75,22 +75,10 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
 ];
 
 /// The fields that say when an answer is right, of a case or of a turn.
-pub(super) const CRITERIA_FIELDS: &[&str] = &[
-    "expected_response",
-    "match",
-    "extract",
-    "normalize",
-    "ignore",
-    "choices",
-    "tolerance",
-    "expected_format",
-    "json_level",
-    "schema",
-    "expected_classification",
-    "assert",
-    "threshold",
-    "transform",
-];
+pub(super) fn criteria_fields() -> impl Iterator<Item = &'static str> {
+    let from_first = CASE_FIELDS.iter().copied().skip_while(|it| *it != "expected_response");
+    from_first.take_while(|it| *it != "tags")
+}
 
 /// Other names of fields, which datasets of skill routers use.
 const OTHER_NAMES: &[(&str, &str)] =

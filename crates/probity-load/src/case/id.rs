@@ -57,6 +57,12 @@ pub(super) fn made(case: &TestCase) -> Option<String> {
     if !turns.is_empty() {
         content["turns"] = json!(turns);
     }
+    if let Some(user) = &case.conversation.user {
+        content["user"] = json!(user);
+    }
+    if let Some(results) = &case.conversation.tool_results {
+        content["tool_results"] = json!(results);
+    }
     content.sort_all_objects();
     let digest = blake3::hash(content.to_string().as_bytes()).to_hex();
     let mut id = slug(&asked(case, &turns));

@@ -349,7 +349,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         base_url: fields.text("base_url"),
         model: fields.text("model"),
         api_key_env: fields.text("api_key_env"),
-        headers_env: decode_headers(&mut fields),
+        headers_env: headers_of(&mut fields, "headers_env", "the name of a variable"),
         sampling: decode_sampling(&mut fields),
         response_format: decode_response_format(&mut fields),
         extra_body: fields.json("extra_body"),
@@ -497,6 +497,8 @@ const FOREIGN: &[(&[&str], OfKind)] = &[
     (&["file"], |kind| kind == BackendKind::Replay || kind.is_function()),
     (&["config"], BackendKind::is_function),
     (&["stream"], |kind| matches!(kind.way(), Way::Server)),
+    (custom::OF_CUSTOM, |kind| kind == BackendKind::Http),
+    (custom::OF_DIALECTS, |kind| kind != BackendKind::Http),
 ];
 
 /// Whether a name can be shown as it is.
@@ -532,19 +534,20 @@ fn decode_number(
     Some(number)
 }
 
-fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
-    let Some(node) = fields.get("headers_env") else { return BTreeMap::new() };
+/// A table of headers, each with a text that is `what`.
+fn headers_of(fields: &mut Fields<'_, '_>, key: &str, what: &str) -> BTreeMap<String, String> {
+    let Some(node) = fields.get(key) else { return BTreeMap::new() };
     let mut headers = BTreeMap::new();
-    if Fields::open(node, "`headers_env`", fields.findings()).is_none() {
+    if Fields::open(node, &format!("`{key}`"), fields.findings()).is_none() {
         return headers;
     }
     for entry in node.entries() {
         match entry.node.as_str() {
-            Some(variable) => {
-                headers.insert(entry.key.clone(), variable.to_owned());
+            Some(text) => {
+                headers.insert(entry.key.clone(), text.to_owned());
             }
             None => {
-                let message = "`headers_env` maps a header to the name of a variable".to_owned();
+                let message = format!("`{key}` maps a header to {what}");
                 fields.findings().error("wrong-type", &entry.node.span, message);
             }
         }

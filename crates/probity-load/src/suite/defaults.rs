@@ -5,14 +5,17 @@ use std::{collections::BTreeMap, sync::Arc};
 use probity_core::{
     case::{AskSpec, TestCase},
     conversation::{ConversationSpec, SimulatedUser},
-    criteria::{Criteria, CriteriaProblem},
+    criteria::{Assertion, Criteria, CriteriaProblem},
     located::{Node, Step},
     problem::Problem,
 };
 use serde_json::Value;
 
-use super::{WrittenAt, runner::Surroundings};
-use crate::case::{Fields, ask_of, criteria, prompt_vars};
+use super::{WrittenAt, check_texts, runner::Surroundings};
+use crate::{
+    case::{Fields, Findings, ask_of, criteria, prompt_vars},
+    template,
+};
 
 /// The keys of a runner that are about its cases.
 pub(super) const KEYS: &[&str] = &[
@@ -59,6 +62,8 @@ impl CaseDefaults {
         self.apply_user(&mut case.conversation);
         self.apply_criteria(&mut case.criteria);
         if let Some(seed) = self.shuffle_choices {
+            // A key that is a template is a letter only then.
+            template::fill_keys(case);
             case.shuffle_choices(seed);
         }
     }
@@ -147,14 +152,30 @@ pub(super) fn decode(
     surroundings: &Surroundings<'_>,
 ) -> Arc<CaseDefaults> {
     let assertions = fields.get("assert").map(Node::items).unwrap_or_default();
+    let criteria = criteria(fields);
+    check_assertions(&criteria.assertions, assertions, fields.findings());
     let place = |node: &Node, what: &str| surroundings.place(node, format!("{what} of the runner"));
     Arc::new(CaseDefaults {
         prompt_vars: prompt_vars(fields, surroundings.folder),
         ask: ask_of(fields, surroundings.folder),
-        criteria: criteria(fields),
+        criteria,
         user,
         shuffle_choices: fields.count("shuffle_choices", 0..=u64::MAX),
         assertions_at: assertions.iter().map(|it| place(it, "an assertion")).collect(),
         transform_at: fields.get("transform").map(|it| place(it, "`transform`")),
     })
+}
+
+/// Templates of assertions have to be such. Code has none.
+fn check_assertions(assertions: &[Assertion], nodes: &[Node], findings: &mut Findings) {
+    for (assertion, node) in assertions.iter().zip(nodes) {
+        let members = node.get("assert").map(Node::items).unwrap_or_default();
+        check_assertions(&assertion.members, members, findings);
+        if assertion.kind.test.runs_code() {
+            continue;
+        }
+        for text in ["value", "context"].iter().filter_map(|key| node.get(key)) {
+            check_texts(&assertion.kind.to_string(), text, findings);
+        }
+    }
 }

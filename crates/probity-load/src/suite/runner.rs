@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 use super::{
     CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
-    defaults, examples, panel, prompt, user,
+    defaults, panel, prompt, user,
 };
 use crate::{
     bounded,
@@ -165,15 +165,12 @@ pub(super) fn decode(
     runners
 }
 
-/// The keys of a runner that are not about its cases.
+/// The keys of all runners.
 const KNOWN: &[&str] = &[
     "name",
     "kind",
-    "dataset",
     "backends",
     "system",
-    "prompt",
-    "prompts",
     "repeat",
     "min_pass",
     "budget",
@@ -181,28 +178,21 @@ const KNOWN: &[&str] = &[
     "known_failures",
     "tool_version",
     "timeout",
-    "skills",
-    "companion_bytes",
-    "judge",
-    "judges",
-    "combine",
-    "judge_repeats",
-    "structured",
-    "rubric_prompt",
-    "embeddings",
-    "user",
-    "swap",
-    "command",
     "allow_code",
 ];
+
+/// The keys that only runners of some kinds have.
+fn of_some() -> BTreeSet<&'static str> {
+    let own = RunnerKind::ALL.into_iter().flat_map(|kind| kind.spec().keys);
+    own.chain(defaults::KEYS).copied().collect()
+}
 
 fn decode_runner(
     node: &Node,
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Option<RunnerConfig> {
-    let known = KNOWN.iter().chain(defaults::KEYS).chain(examples::KEYS);
-    let known: Vec<&str> = known.copied().collect();
+    let known: Vec<&str> = KNOWN.iter().copied().chain(of_some()).collect();
     let mut fields = Fields::new(node, "a runner", &known, findings)?;
     let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind") {
@@ -315,12 +305,18 @@ fn check_min_pass(runner: &RunnerConfig, fields: &mut Fields<'_, '_>) {
 /// Templates have to be such, and an index has to have its place.
 fn check_templates(runner: &RunnerConfig, source: &str, fields: &mut Fields<'_, '_>) {
     let has_index = runner.kind.spec().choice.is_some();
-    for key in ["system", "prompt"] {
-        let Some(text) = fields.get(key).and_then(Node::as_str) else { continue };
+    let user = fields.get("user").and_then(|it| it.get("instructions"));
+    let texts = [
+        ("system", fields.get("system")),
+        ("prompt", fields.get("prompt")),
+        ("instructions", user),
+    ];
+    for (key, node) in texts {
+        let Some((text, node)) = node.and_then(|it| it.as_str().zip(node)) else { continue };
         if key == "prompt" && function::in_file(text).is_some() {
             continue;
         }
-        let whole = fields.span(key);
+        let whole = node.span.clone();
         if let Err(error) = template::check(text) {
             let span = error.place_in(text, source, &whole);
             let message = format!("`{key}` cannot be used as a template: {error}");
@@ -352,23 +348,6 @@ fn uses_index(system: &str) -> bool {
 /// Keys that a kind of runner needs, and those that would do nothing.
 fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     const NEEDED: &[&str] = &["dataset", "skills", "command"];
-    const OF_SOME: &[&str] = &[
-        "dataset",
-        "prompt",
-        "prompts",
-        "skills",
-        "companion_bytes",
-        "judge",
-        "judges",
-        "combine",
-        "judge_repeats",
-        "structured",
-        "rubric_prompt",
-        "embeddings",
-        "user",
-        "swap",
-        "command",
-    ];
     let own = kind.spec().keys;
     let is_empty = |it: &Node| matches!(&it.value, NodeValue::Array(items) if items.is_empty());
     for key in NEEDED.iter().filter(|key| own.contains(key)) {
@@ -384,11 +363,9 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         fields.findings().error_with_help("missing-field", &node.span, message, help.to_owned());
     }
     // Cases whose answers are judged by what they say are completed.
-    let (completes, about_cases) = (own.contains(&"assert"), defaults::KEYS.iter());
-    let of_some = OF_SOME.iter().chain(examples::KEYS);
-    let unknown = of_some.filter(|key| !own.contains(key));
-    let unknown = unknown.chain(about_cases.filter(|_| !completes));
-    for key in unknown {
+    let completed = if own.contains(&"assert") { defaults::KEYS } else { &[] };
+    let has = |key: &str| own.contains(&key) || completed.contains(&key);
+    for key in of_some().into_iter().filter(|key| !has(key)) {
         if fields.get(key).is_none() {
             continue;
         }

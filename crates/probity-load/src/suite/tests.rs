@@ -93,6 +93,14 @@ name = "r"
 dataset = "d.jsonl"
 backends = []
 prompt = "{{ open"
+user = { instructions = "{% if" }
+[[runners.assert]]
+type = "assert-set"
+assert = [{ type = "contains-any", value = ["a", "{{ b"] }, { type = "javascript", value = "`{{`" }]
+[[runners.assert]]
+type = "context-recall"
+value = "a"
+context = "{% for"
 [[runners]]
 name = "r"
 kind = "dance"
@@ -106,7 +114,10 @@ kind = "dance"
         "output `json` needs `output_pointer`, such as \"/result\"",
         "backend `r` of kind `replay` needs `file`",
         "a runner needs a backend",
+        "`contains-any` cannot be used as a template: unexpected end of input, expected end of variable block",
+        "`context-recall` cannot be used as a template: unexpected end of input, expected identifier",
         "`prompt` cannot be used as a template: unexpected end of input, expected end of variable block",
+        "`instructions` cannot be used as a template: unexpected end of input, expected expression",
         "unknown kind of runner `dance`",
     ]
     "#);
@@ -131,6 +142,14 @@ fn no_problem_shows_a_key() {
         ("s.yaml", "backends:\n  c:\n    api_key: sk-123\n    api_key: sk-123"),
         ("s.yaml", "backends:\n  c: { kind: openai, model: m, api_key: sk-123"),
         ("s.toml", "[backends.c]\nkind = \"vllm\"\nheaders_env = { x-a = \"Bearer sk-123\" }"),
+        (
+            "s.toml",
+            "[backends.c]\nkind = \"python\"\nfile = \"f.py\"\nconfig = { apiKey = \"sk-123\" }",
+        ),
+        (
+            "s.toml",
+            "[backends]\nc = { kind = \"node\", config = { token = \"sk-123\" }, file = 1 }",
+        ),
     ];
     for (file, text) in files {
         let told = told(file, text);

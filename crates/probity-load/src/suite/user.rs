@@ -25,7 +25,9 @@ pub(super) fn decode(backends: &[BackendConfig], fields: &mut Fields<'_, '_>) ->
         return UserConfig::default();
     };
     let backend = decode_name("backend", backends, &mut inner);
-    UserConfig { backend, part: Some(user_fields(&mut inner)) }
+    let instructions = inner.text("instructions").unwrap_or_default();
+    let part = SimulatedUser { instructions, ..user_fields(&mut inner) };
+    UserConfig { backend, part: Some(part) }
 }
 
 /// A backend that is there, by its name.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, AssertionKind},
+    criteria::{Assertion, AssertionKind, AssertionTest},
     located::Step,
 };
 use serde_json::Value;
 
-use super::{TemplateError, fill_json, fill_values, is_template, render};
+use super::{TemplateError, fill::expression, fill_json, fill_values, is_template, render};
 
 /// A template of an assertion that cannot be filled in.
 #[derive(Debug)]
@@ -87,6 +87,7 @@ fn fill_all(
 /// A text stays a text, unless it is an expression whose value is a list or an object.
 fn filled(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value, TemplateError> {
     match value {
+        Value::String(text) if expression(text).is_none() => render(text, vars).map(Value::String),
         Value::String(text) => {
             let whole = Some(fill_json(value, vars)?).filter(|it| it.is_array() || it.is_object());
             whole.map_or_else(|| render(text, vars).map(Value::String), Ok)
@@ -95,5 +96,70 @@ fn filled(value: &Value, vars: &BTreeMap<String, Value>) -> Result<Value, Templa
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
             fill_json(value, vars)
         }
+    }
+}
+
+/// Fills in the keys of choices, so that they can follow their choices. What cannot be filled in
+/// stays as it is.
+pub(crate) fn fill_keys(case: &mut TestCase) {
+    if !case.criteria.assertions.iter().any(asserts_template) {
+        return;
+    }
+    let Ok(vars) = fill_values(&case.vars()).map(std::borrow::Cow::into_owned) else { return };
+    fill_keys_of(&mut case.criteria.assertions, &vars);
+}
+
+fn fill_keys_of(assertions: &mut [Assertion], vars: &BTreeMap<String, Value>) {
+    for assertion in assertions {
+        fill_keys_of(&mut assertion.members, vars);
+        let is_key = assertion.kind.test == AssertionTest::Choice;
+        let Some(key) = assertion.value.as_mut().filter(|_| is_key) else { continue };
+        if let Ok(filled) = filled(key, vars) {
+            *key = literal(filled);
+        }
+    }
+}
+
+/// A template that comes to this value.
+fn literal(value: Value) -> Value {
+    match value {
+        Value::String(text) if is_template(&text) => {
+            Value::String(format!("{{% raw %}}{text}{{% endraw %}}"))
+        }
+        Value::Array(items) => items.into_iter().map(literal).collect(),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            value
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_filled_in_once() {
+        let test = AssertionTest::Choice;
+        let check = |value: Value, first: Value, then: Value| {
+            let mut assertion = Assertion::new(AssertionKind { negated: false, test });
+            assertion.value = Some(value);
+            let mut case = TestCase::default();
+            case.prompt_vars = BTreeMap::from([
+                ("key".to_owned(), json!("B")),
+                ("keys".to_owned(), json!(["A", "\\frac{{p}}{q}"])),
+            ]);
+            case.criteria.assertions = vec![assertion];
+            fill_keys(&mut case);
+            assert_eq!(case.criteria.assertions[0].value, Some(first));
+            fill_assertions(&mut case).unwrap();
+            assert_eq!(case.criteria.assertions[0].value, Some(then));
+        };
+        check(json!("{{ key }}"), json!("B"), json!("B"));
+        let (keys, filled) =
+            (json!(["A", "{% raw %}\\frac{{p}}{q}{% endraw %}"]), json!(["A", "\\frac{{p}}{q}"]));
+        check(json!("{{ keys }}"), keys, filled);
+        check(json!(["{{ key }}", "C"]), json!(["B", "C"]), json!(["B", "C"]));
     }
 }

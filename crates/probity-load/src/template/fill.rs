@@ -104,7 +104,7 @@ fn defined(expression: &str) -> String {
 }
 
 /// What stands in the braces of a text that is one expression and nothing else.
-fn expression(text: &str) -> Option<&str> {
+pub(super) fn expression(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix('-').unwrap_or(inner);
     let inner = inner.strip_suffix('-').unwrap_or(inner);

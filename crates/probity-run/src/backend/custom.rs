@@ -258,8 +258,8 @@ impl Custom {
         let filled = template::fill_values(&given).unwrap_or_default();
         let used = filled.iter().filter(|(name, _)| self.uses(name));
         let mut vars: Vars = used.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let fields = case.labels().into_iter().filter(|(name, _)| self.uses(name));
-        vars.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+        case.add_labels(&mut vars);
+        vars.retain(|name, _| self.uses(name));
         vars
     }
 

@@ -271,7 +271,7 @@ pub(super) fn of_runner(
 /// The variables of a case, and its fields.
 pub(super) fn seen_by_runner(case: &TestCase, vars: &Vars, prompt: &str) -> Vars {
     let mut vars = vars.clone();
-    vars.extend(case.labels().map(|(name, value)| (name.to_owned(), value)));
+    case.add_labels(&mut vars);
     if case.asks() {
         vars.insert("prompt".to_owned(), Value::from(prompt));
     }

@@ -188,9 +188,7 @@ fn exceptions_are_known_by_their_names() {
 #[test]
 fn an_answer_that_was_kept_back_is_a_refusal() {
     let body = r#"{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"content_filtered","usage":{"inputTokens":3,"outputTokens":0,"totalTokens":3}}"#;
-    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    let answer = Answer::Raw { status: 200, headers, body: body.to_owned() };
-    let (class, error, _) = outcome(Spoken::plain("bedrock"), answer);
+    let (class, error, _) = outcome(Spoken::plain("bedrock"), Answer::json(body));
     assert_eq!((class.as_str(), error), ("refusal", None));
 }
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
-    run::{run, stored},
+    rescore::check_export,
+    run::{run, stored, verdicts},
 };
 
 const SUITE: &str = r#"
@@ -23,14 +24,8 @@ EXTRA
 "#;
 
 fn project(server: &FakeServer, extra: &str, cases: &[Value]) -> Project {
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let suite = SUITE.replace("URL", &server.url()).replace("EXTRA", extra);
-    Project::new().file("cases.jsonl", lines).file("probity.toml", suite)
-}
-
-fn verdicts(project: &Project) -> Vec<(String, String)> {
-    let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_owned();
-    stored(project).iter().map(|it| (text(it, "case_id"), text(it, "verdict"))).collect()
+    Project::new().lines("cases.jsonl", cases).file("probity.toml", suite)
 }
 
 #[test]
@@ -49,20 +44,14 @@ fn cases_take_what_they_do_not_say_and_assertions_are_added() {
     run(&project, &[]).expect(0, &[("N_CASES", "4")]);
     let expected = [("common", "pass"), ("own", "pass"), ("refused", "fail"), ("strict", "fail")];
     let expected = expected.map(|(id, verdict)| (id.to_owned(), verdict.to_owned()));
-    assert_eq!(verdicts(&project), expected);
+    assert_eq!(verdicts(&stored(&project)), expected);
     let asked = |prompt: &str| server.seen().prompt(prompt);
     assert_eq!(asked("Hello you: Return the number 7"), 2);
     assert_eq!(asked("Hello me: Return the number 8"), 1);
 
     // Whoever judges the same replies again comes to the same.
-    project.run(&["report", "latest", "-o", "all.jsonl"]);
-    let again = project.run(&["classify", "all.jsonl"]);
-    let again = String::from_utf8(again.stdout).unwrap();
-    let again: Vec<Value> = again.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    let passed = again.iter().filter(|it| it["verdict"] == "pass").count();
-    assert_eq!((again.len(), passed), (4, 2), "{again:?}");
-    assert!(project.shown(&["rescore"]).contains(": 0 flipped"));
-    assert_eq!(verdicts(&project), expected);
+    check_export(&project);
+    assert_eq!(verdicts(&stored(&project)), expected);
 }
 
 #[test]
@@ -93,12 +82,20 @@ fn shuffled_choices_are_asked_judged_and_judged_again() {
     // The prompt is the text of the choice whose letter the server answers with.
     let cases: Vec<Value> = (0..20)
         .map(|at| {
-            let (prompt, keys) = match at % 2 {
-                0 => ("right", json!("A")),
-                _ => ("true", json!(["A", "C"])),
-            };
-            json!({ "id": format!("case-{at}"), "prompt": prompt, "expected_response": keys,
-                    "choices": ["right", "wrong", "true", "untrue"] })
+            let mut case = json!({ "id": format!("case-{at}"), "prompt": "right",
+                    "choices": ["right", "wrong", "true", "untrue"] });
+            match at % 3 {
+                0 => case["expected_response"] = json!("A"),
+                1 => {
+                    case["prompt"] = json!("true");
+                    case["expected_response"] = json!(["A", "C"]);
+                }
+                _ => {
+                    case["prompt_vars"] = json!({ "key": "A" });
+                    case["assert"] = json!([{ "type": "choice", "value": "{{ key }}" }]);
+                }
+            }
+            case
         })
         .collect();
     let project = project(&server, "", &cases);
@@ -113,12 +110,12 @@ fn shuffled_choices_are_asked_judged_and_judged_again() {
     let letters: std::collections::BTreeSet<String> =
         stored(&project).iter().map(|it| it["case"]["expected_response"].to_string()).collect();
     assert!(letters.len() > 4, "{letters:?}");
-    let before = verdicts(&project);
+    let before = verdicts(&stored(&project));
     assert!(before.iter().all(|(_, verdict)| verdict == "pass"), "{before:?}");
     // The order of before is that of the replies.
     std::fs::write(project.path("probity.toml"), seeded(2)).unwrap();
     assert!(project.shown(&["rescore"]).contains(": 0 flipped"));
-    assert_eq!(verdicts(&project), before);
+    assert_eq!(verdicts(&stored(&project)), before);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
-    run::{run, stored},
+    rescore::check_export,
+    run::{of, run, stored, verdicts},
 };
 
 const EMBEDDER: &str = "embed-1";
@@ -27,8 +28,7 @@ fn vectors(known: &[(&str, Value)]) -> Script {
 
 fn project(server: &FakeServer, kind: &str, cases: &[Value]) -> Project {
     let (url, path) = (server.url(), if kind == "ollama" { "" } else { "/v1" });
-    let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
-    Project::new().file("cases.jsonl", lines.join("\n")).file(
+    Project::new().lines("cases.jsonl", cases).file(
         "probity.toml",
         format!(
             "max_error_rate = 1.0\nembeddings = \"vectors\"\n[retry]\nbackoff_base = 0.01\n\
@@ -44,15 +44,6 @@ fn similar(id: &str, more: &Value) -> Value {
     let mut assertion = json!({ "type": "similar", "value": "east" });
     assertion.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({ "id": id, "prompt": format!("Say {id}"), "assert": [assertion] })
-}
-
-fn of(cases: &[Value], id: &str) -> Value {
-    cases.iter().find(|it| it["case_id"] == id).unwrap().clone()
-}
-
-fn verdicts(cases: &[Value]) -> Vec<(String, String)> {
-    let text = |it: &Value| it.as_str().unwrap().to_owned();
-    cases.iter().map(|it| (text(&it["case_id"]), text(&it["verdict"]))).collect()
 }
 
 fn embedded(server: &FakeServer, path: &str) -> u32 {
@@ -121,16 +112,7 @@ fn replies_are_near_texts_or_not() {
         assert_eq!(asked["model"], EMBEDDER);
         // Nobody is asked again.
         let calls = server.seen().asked;
-        let export = project.run(&["show", "latest", "--json"]).stdout;
-        std::fs::write(project.path("export.jsonl"), export).unwrap();
-        project.run(&["classify", "export.jsonl", "-o", "again.jsonl"]);
-        let again: Vec<Value> = project
-            .read("again.jsonl")
-            .lines()
-            .map(|it| serde_json::from_str(it).unwrap())
-            .collect();
-        assert_eq!(verdicts(&again), verdicts(&found));
-        project.shown(&["rescore", "latest"]);
+        check_export(&project);
         assert_eq!(verdicts(&stored(&project)), verdicts(&found));
         assert_eq!(server.seen().asked, calls);
     }
@@ -178,11 +160,6 @@ fn a_text_is_embedded_once_and_kept_for_later_runs() {
     assert!(stats.contains(": 0 embeddings,"), "{stats}");
 }
 
-fn raw(body: &str) -> Answer {
-    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    Answer::Raw { status: 200, headers, body: body.to_owned() }
-}
-
 #[test]
 fn a_server_that_gives_no_vectors_is_an_error_and_never_a_fail() {
     let data = |embedding: &str| format!(r#"{{"data":[{{"embedding":{embedding}}}]}}"#);
@@ -200,8 +177,9 @@ fn a_server_that_gives_no_vectors_is_an_error_and_never_a_fail() {
         (data("[0, 0]"), "nothing but zeros"),
     ];
     for (body, expected) in bodies {
-        let server =
-            FakeServer::start(Script::default().rule(Rule::new(is_embedder(), raw(&body))));
+        let server = FakeServer::start(
+            Script::default().rule(Rule::new(is_embedder(), Answer::json(&body))),
+        );
         let project = project(&server, "openai", &[similar("east", &json!({}))]);
         run(&project, &["--max-retries", "1"]);
         let case = &stored(&project)[0];
@@ -224,7 +202,8 @@ fn vectors_of_different_lengths_are_an_error() {
     assert_eq!(case["verdict"], "error");
     assert!(error.contains("the vectors of two texts have 3 and 2 numbers"), "{error}");
     let again = project.shown(&["rescore", "latest"]);
-    assert_eq!(stored(&project)[0]["verdict"], "error", "{again}");
+    assert!(again.contains(": 0 flipped"), "{again}");
+    assert_eq!(stored(&project)[0]["verdict"], "error");
 }
 
 #[test]

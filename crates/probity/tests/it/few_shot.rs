@@ -1,5 +1,7 @@
 //! Examples that cases are asked with.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::{
@@ -25,8 +27,9 @@ fn project(runner: &str) -> Project {
 }
 
 /// What each case is asked, as `role: text`, by case and variant.
-fn asked(project: &Project) -> Vec<(String, Vec<String>)> {
-    let shown = project.shown(&["run", "--dry-run", "--requests", "requests.jsonl"]);
+fn asked(project: &Project, words: &[&str]) -> Vec<(String, Vec<String>)> {
+    let dry = ["run", "--dry-run", "--requests", "requests.jsonl"];
+    let shown = project.shown(&[&dry[..], words].concat());
     assert!(shown.starts_with("exit 0"), "{shown}");
     let lines = project.read("requests.jsonl");
     let line = |line: &str| {
@@ -66,7 +69,7 @@ fn examples_are_a_conversation_before_the_prompt_and_never_the_case_itself() {
     let project = project(
         "examples = \"train.jsonl\"\nexamples_k = 2\nprompt = \"Q: {{ prompt }}\"\nsystem = \"Add\"",
     );
-    let asked = asked(&project);
+    let asked = asked(&project, &[]);
     let first = ["user: Q: 1 + 1?", "assistant: 2"];
     let second = ["user: Q: 2 + 2?", "assistant: 4"];
     let third = ["user: Q: 3 + 3?", "assistant: 6"];
@@ -108,7 +111,7 @@ examples = "other.jsonl"
     let project = project(runner)
         .file("other.jsonl", "{\"prompt\": \"x?\", \"prompt_vars\": {\"n\": 7}, \"expected_command\": \"ls\", \"category\": \"correctness\", \"safe\": true, \"posix_compliant\": true}\n")
         .file("prompt.py", "def make(context):\n    it = context['vars']['examples'][0]\n    return '%s %s %d' % (it['prompt'], it['answer'], it['vars']['n'])\n");
-    let asked = asked(&project);
+    let asked = asked(&project, &[]);
     check(&asked, "none-new", &["user: 5 + 5?"]);
     check(&asked, "text-new", &["user: 1 + 1? 2 t1, 2 + 2? 4 t2, 5 + 5?"]);
     let before = ["user: Hello", "assistant: Hi", "user: Now 1 + 1?", "assistant: 2"];
@@ -121,22 +124,17 @@ fn a_seed_draws_the_same_examples_whatever_else_is_run() {
     let with = |seed: u32| {
         project(&format!("examples = \"train.jsonl\"\nexamples_k = 2\nexamples_seed = {seed}"))
     };
-    let of = |seed: u32| asked(&with(seed));
-    let first = of(1);
-    assert_eq!(first, of(1));
-    let draws: std::collections::BTreeSet<_> = (0..20).map(|seed| of(seed)[0].1.clone()).collect();
+    let all: Vec<_> = (0..20).map(|seed| asked(&with(seed), &[])).collect();
+    let draws: BTreeSet<_> = all.iter().map(|it| &it[0].1).collect();
     assert!(draws.len() > 3, "{draws:?}");
-    for (id, said) in (0..20).flat_map(of) {
+    for (id, said) in all.iter().flatten() {
         assert_eq!(said.len(), 5, "{id}: {said:?}");
         let own = if id == "same" { "user: 2 + 2?" } else { "user: 1 + 1?" };
         let others = &said[..4];
         assert!(id == "new" || !others.contains(&own.to_owned()), "{id}: {said:?}");
     }
-    let alone = with(1);
-    alone.shown(&["run", "--dry-run", "--requests", "requests.jsonl", "--case", "same"]);
-    let same = &first.iter().find(|it| it.0 == "same").unwrap().1;
-    let asked = alone.read("requests.jsonl");
-    assert!(same.iter().all(|it| asked.contains(it.split_once(": ").unwrap().1)), "{asked}");
+    let same = all[1].iter().filter(|it| it.0 == "same").cloned().collect::<Vec<_>>();
+    assert_eq!(asked(&with(1), &["--case", "same"]), same);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
-    run::{run, stored},
+    run::{of, run, stored},
 };
 
 fn project(backend: &str, runner: &str, cases: &[Value]) -> Project {
@@ -29,10 +29,6 @@ fn project(backend: &str, runner: &str, cases: &[Value]) -> Project {
 #[track_caller]
 fn passed(project: &Project) -> usize {
     stored(project).iter().filter(|it| it["verdict"] == "pass").count()
-}
-
-fn of(stored: &[Value], id: &str) -> Value {
-    stored.iter().find(|it| it["case_id"] == id).unwrap().clone()
 }
 
 const PROVIDER_PY: &str = r#"
@@ -67,7 +63,7 @@ async def other(prompt, options, context):
 #[test]
 fn a_function_in_python_answers() {
     let backend = "kind = \"python\"\nfile = \"lib/provider.py\"\nmodel = \"m\"\nenv = [\"SECRET_KEY\"]\n\
-                   timeout = \"2s\"\nmax_concurrency = 2\nconfig = { tone = \"kindly\" }\n";
+                   timeout = \"5s\"\nmax_concurrency = 2\nconfig = { tone = \"kindly\" }\n";
     let doing = |id: &str, do_: &str| json!({ "id": id, "prompt": id, "prompt_vars": { "do": do_ }, "assert": [{ "type": "contains", "value": "kindly" }] });
     let cases = [
         doing("plain", ""),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
-    run::{run, stored},
+    run::{bodies, run, stored},
 };
 
 const TOKEN: &str = "tok-of-the-app-0123456789";
@@ -43,20 +43,14 @@ fn project_with(server: &FakeServer, suite: &str, more: &str) -> Project {
             "expected_response": at.to_string(), "prompt_vars": { "team": "a & b" },
         })
     };
-    let cases: Vec<String> = (0..2).map(|at| case(at).to_string()).collect();
     Project::new()
-        .file("cases.jsonl", cases.join("\n"))
+        .lines("cases.jsonl", &[0, 1].map(case))
         .file(".env", format!("APP_TOKEN={TOKEN}\n"))
         .file("probity.toml", suite.replace("URL", &server.url()).replace("MORE", more))
 }
 
 fn project(server: &FakeServer) -> Project {
     project_with(server, SUITE, "")
-}
-
-fn bodies(server: &FakeServer) -> Vec<Value> {
-    let seen = server.seen();
-    seen.last.iter().map(|it| serde_json::from_slice(&it.body).expect("JSON")).collect()
 }
 
 #[test]
@@ -126,7 +120,7 @@ fn a_token_in_a_header_of_the_suite_is_not_kept() {
     let token = "app-0123456789abcdef";
     let echoed = format!("application/json {token}");
     let body = json!({ "choices": [{ "message": { "content": echoed } }] });
-    let server = FakeServer::start(Script::always(raw(&body.to_string())));
+    let server = FakeServer::start(Script::always(Answer::json(&body.to_string())));
     let headers = format!("headers = {{ x-app = \"{token}\", accept = \"application/json\" }}");
     let suite = SUITE.replace("headers = {", "x-headers = {");
     let project = project_with(&server, &suite, &headers);
@@ -154,11 +148,6 @@ fn error_of(answer: Answer) -> Value {
     stored(&project).remove(0)["error"].clone()
 }
 
-fn raw(body: &str) -> Answer {
-    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    Answer::Raw { status: 200, headers, body: body.to_owned() }
-}
-
 #[test]
 fn errors_are_those_of_all_servers() {
     let kind = |trouble| error_of(Answer::fault(trouble))["kind"].as_str().unwrap().to_owned();
@@ -166,9 +155,10 @@ fn errors_are_those_of_all_servers() {
     assert_eq!(kind(Trouble::ContextLength), "too_large");
     assert_eq!(kind(Trouble::RateLimit), "rate_limit");
     assert_eq!(kind(Trouble::BadGateway), "server");
-    let said = error_of(raw(r#"{"choices":[],"error":{"message":"the engine is on fire"}}"#));
+    let said =
+        error_of(Answer::json(r#"{"choices":[],"error":{"message":"the engine is on fire"}}"#));
     assert_eq!(said["message"], "HTTP 200: the engine is on fire");
-    let nothing = error_of(raw(r#"{"choices":[]}"#));
+    let nothing = error_of(Answer::json(r#"{"choices":[]}"#));
     let message = nothing["message"].as_str().unwrap();
     assert!(message.contains("it has nothing at `/choices/0/message/content`"), "{message}");
     assert_eq!(error_of(Answer::Garbage)["kind"], "server");
@@ -261,7 +251,7 @@ dataset = "cases.jsonl"
 "#;
 
 fn sessions_of(answer: &str, suite: &str, case: &Value) -> Vec<Value> {
-    let server = FakeServer::start(Script::always(raw(answer)));
+    let server = FakeServer::start(Script::always(Answer::json(answer)));
     let suite = suite.replace("URL", &server.url());
     let project = Project::new().file("cases.jsonl", case.to_string()).file("probity.toml", suite);
     let ran = run(&project, &[]);

@@ -1,5 +1,7 @@
 //! Cases without an id get one that is made of what they ask.
 
+use std::collections::BTreeSet;
+
 use insta::assert_snapshot;
 use probity_testkit::{FakeServer, Script};
 use serde_json::{Value, json};
@@ -75,6 +77,16 @@ fn an_id_is_made_of_what_is_asked_and_of_nothing_else() {
     assert_eq!(ids(&project, "cases.yaml"), [of_lines[0].as_str()]);
     assert_eq!(ids(&project, "cases.csv"), [of_lines[0].as_str()]);
     assert_ne!(ids(&project, "other.yaml"), [of_lines[0].as_str()]);
+    let asks = |more: &str| format!("{{\"prompt\": \"Hi\", \"expected_response\": \"x\"{more}}}\n");
+    let all = [
+        "",
+        ", \"user\": \"a\"",
+        ", \"user\": \"b\"",
+        ", \"tools\": [{\"name\": \"t\"}], \"tool_results\": {\"t\": 1}",
+    ];
+    let project = project.file("asks.jsonl", all.map(asks).concat());
+    let made: BTreeSet<String> = ids(&project, "asks.jsonl").into_iter().collect();
+    assert_eq!(made.len(), all.len(), "{made:?}");
     // What was written states the ids, and stays the same dataset.
     out(&project, &["dataset", "convert", "cases.jsonl", "kept.toml"]);
     assert_eq!(project.read("kept.toml").matches("\nid = ").count(), 3);

@@ -38,9 +38,8 @@ fn server() -> FakeServer {
 }
 
 fn project(server: &FakeServer, more: &str, cases: &[Value]) -> Project {
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let suite = format!("{}{more}", SUITE.replace("URL", &server.url()));
-    Project::new().file("cases.jsonl", lines).file("probity.toml", suite)
+    Project::new().lines("cases.jsonl", cases).file("probity.toml", suite)
 }
 
 fn of(country: &str, want: &Value) -> Value {
@@ -147,6 +146,19 @@ fn what_lacks_a_variable_is_refused_before_anything_is_asked() {
     error: the suite has errors, so nothing was run
     "#);
     assert_eq!(server.seen().asked, 0);
+}
+
+#[test]
+fn a_variable_counts_where_the_case_has_no_label_of_its_name() {
+    let server = server();
+    let of = |category: &str| json!({ "id": category, "prompt_vars": { "category": "Capital", "tags": "?", "want": "paris" } });
+    let mut labelled = of("labelled");
+    labelled["category"] = json!("City");
+    let prompt = "prompt = \"{{ category }} of France{{ tags }}{% if difficulty %}!{% endif %}\"";
+    let project = project(&server, prompt, &[of("own"), labelled]);
+    run(&project, &[]).expect(0, &[("N_CASES", "2")]);
+    let asked = |prompt: &str| server.seen().prompt(prompt);
+    assert_eq!((asked("Capital of France?"), asked("City of France?")), (1, 1));
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use serde_json::Value;
+
 /// A folder that goes away with the test.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
@@ -27,6 +29,12 @@ impl Project {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
         self
+    }
+
+    /// Adds a file with a value in each line.
+    pub(crate) fn lines(self, name: &str, values: &[Value]) -> Self {
+        let lines: Vec<String> = values.iter().map(Value::to_string).collect();
+        self.file(name, lines.join("\n"))
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
-    run::{run, stored},
+    run::{bodies, run, stored},
 };
 
 const SUITE: &str = r#"
@@ -21,10 +21,9 @@ system = "be brief"
 "#;
 
 fn project(kind: &str, server: &FakeServer, cases: &[Value]) -> Project {
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let suite = SUITE.replace("KIND", kind).replace("URL", &server.url());
     Project::new()
-        .file("cases.jsonl", lines)
+        .lines("cases.jsonl", cases)
         .file("probity.toml", suite)
         .file("cat.gif", "GIF89a.")
         .file("doc.txt", "a long text")
@@ -33,11 +32,6 @@ fn project(kind: &str, server: &FakeServer, cases: &[Value]) -> Project {
             "tools.json",
             r#"[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]"#,
         )
-}
-
-fn bodies(server: &FakeServer) -> Vec<Value> {
-    let seen = server.seen();
-    seen.last.iter().map(|it| serde_json::from_slice(&it.body).expect("JSON")).collect()
 }
 
 fn conversation() -> Value {
@@ -164,8 +158,7 @@ fn a_dataset_names_no_file_outside_its_folder_and_the_working_directory() {
         case("up", "prompt_vars", json!({ "doc": "file://../doc.txt" })),
     ];
     let server = FakeServer::start(Script::default());
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    let project = project("openai", &server, &[]).file("data/cases.jsonl", lines);
+    let project = project("openai", &server, &[]).lines("data/cases.jsonl", &cases);
     symlink(&secret, project.path("data/link.txt")).expect("a link");
     let pipe = std::process::Command::new("mkfifo").arg(project.path("data/pipe")).status();
     assert!(pipe.expect("mkfifo runs").success());

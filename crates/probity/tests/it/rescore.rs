@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     project::Project,
-    run::{run, stored},
+    run::{run, stored, verdicts},
     skills,
 };
 
@@ -21,11 +21,6 @@ fn words(suite: &str) -> Project {
         "[backends.echo]\nkind = \"echo\"\n[[policies]]\nname = \"animals\"\nwords = [\"zebra\"]\n";
     let runner = "[[runners]]\nname = \"words\"\ndataset = \"cases.jsonl\"\n";
     Project::new().file("cases.jsonl", WORDS).file("probity.toml", format!("{echo}{runner}{suite}"))
-}
-
-fn verdicts(cases: &[Value]) -> Vec<(String, String)> {
-    let text = |it: &Value| it.as_str().unwrap().to_owned();
-    cases.iter().map(|it| (text(&it["case_id"]), text(&it["verdict"]))).collect()
 }
 
 #[test]

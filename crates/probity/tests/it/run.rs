@@ -85,6 +85,22 @@ pub(crate) fn stored(project: &Project) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The stored case of an id.
+pub(crate) fn of(stored: &[Value], id: &str) -> Value {
+    stored.iter().find(|it| it["case_id"] == id).unwrap().clone()
+}
+
+/// The id and the verdict of each case.
+pub(crate) fn verdicts(cases: &[Value]) -> Vec<(String, String)> {
+    let text = |it: &Value| it.as_str().unwrap().to_owned();
+    cases.iter().map(|it| (text(&it["case_id"]), text(&it["verdict"]))).collect()
+}
+
+/// What a server was sent last, the oldest first.
+pub(crate) fn bodies(server: &FakeServer) -> Vec<Value> {
+    server.seen().last.iter().map(|it| serde_json::from_slice(&it.body).expect("JSON")).collect()
+}
+
 fn fault(trouble: Trouble) -> FakeServer {
     FakeServer::start(Script::always(Answer::fault(trouble)))
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     project::Project,
     rescore::check_export,
-    run::{run, stored, suite},
+    run::{of, run, stored, suite},
 };
 
 fn server(reply: &str) -> FakeServer {
@@ -37,10 +37,6 @@ fn project(server: &FakeServer, more: &str, dataset: &[(&str, Value)]) -> Projec
         "probity.toml",
         format!("max_error_rate = 1.0\nallow_code = true\n{}", suite(&[("fake", server)], more)),
     )
-}
-
-fn of(stored: &[Value], id: &str) -> Value {
-    stored.iter().find(|it| it["case_id"] == id).unwrap().clone()
 }
 
 #[track_caller]
@@ -511,7 +507,8 @@ fn why_a_scorer_was_not_asked_is_known_again() {
     run(&project, &[]);
     let reason = of(&stored(&project), "case")["reason"].clone();
     assert!(reason.as_str().unwrap().contains("the transform failed"), "{reason}");
-    project.shown(&["rescore", "latest"]);
+    let again = project.shown(&["rescore", "latest"]);
+    assert!(again.contains(": 0 flipped"), "{again}");
     assert_eq!(of(&stored(&project), "case")["reason"], reason);
 }
 

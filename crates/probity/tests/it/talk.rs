@@ -7,8 +7,10 @@ use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
 
 use crate::{
+    dialects::KEY,
     project::Project,
-    run::{run, stored},
+    rescore::check_export,
+    run::{bodies, run, stored},
 };
 
 const SUITE: &str = r#"
@@ -16,6 +18,7 @@ const SUITE: &str = r#"
 kind = "KIND"
 base_url = "URL"
 model = "m-1"
+api_key_env = "A_KEY"
 [[runners]]
 name = "r"
 dataset = "cases.jsonl"
@@ -24,20 +27,18 @@ backoff_base = 0.01
 "#;
 
 /// Every dialect.
-const KINDS: [&str; 6] = ["openai", "openai-responses", "azure", "anthropic", "gemini", "ollama"];
+const KINDS: [&str; 7] =
+    ["openai", "openai-responses", "azure", "anthropic", "gemini", "bedrock", "ollama"];
 
 fn project(kind: &str, server: &FakeServer, cases: &[Value]) -> Project {
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    Project::new().file("cases.jsonl", lines).file("probity.toml", suite(kind, server))
+    Project::new()
+        .lines("cases.jsonl", cases)
+        .file(".env", format!("A_KEY={KEY}\n"))
+        .file("probity.toml", suite(kind, server))
 }
 
 fn suite(kind: &str, server: &FakeServer) -> String {
     SUITE.replace("KIND", kind).replace("URL", &server.url())
-}
-
-fn bodies(server: &FakeServer) -> Vec<Value> {
-    let seen = server.seen();
-    seen.last.iter().map(|it| serde_json::from_slice(&it.body).expect("JSON")).collect()
 }
 
 fn tools() -> Value {
@@ -142,6 +143,12 @@ fn what_is_sent_to_each_vendor_is_what_it_documents() {
         { "functionResponse": { "name": "weather", "response": { "result": text } } },
     ]});
     assert_eq!(gemini["contents"][2], result);
+    let bedrock = sent("bedrock");
+    let id = &bedrock["messages"][1]["content"][0]["toolUse"]["toolUseId"];
+    let result = json!({ "role": "user", "content": [
+        { "toolResult": { "toolUseId": id, "content": [{ "text": text }] } },
+    ]});
+    assert_eq!(bedrock["messages"][2], result);
     let ollama = sent("ollama");
     let result = json!({ "role": "tool", "tool_name": "weather", "content": text });
     assert_eq!(ollama["messages"][2], result);
@@ -279,17 +286,7 @@ fn a_turn_that_fails_fails_the_case_and_is_named() {
     "wrong" "fail": "turn 1: `x` is missing"
     "#);
     // What is stored is judged again with the same verdicts.
-    project.run(&["report", "latest", "-o", "all.jsonl"]);
-    let verdicts = |cases: &[Value]| -> Vec<(Value, Value)> {
-        cases.iter().map(|it| (it["case_id"].clone(), it["verdict"].clone())).collect()
-    };
-    let output = project.run(&["classify", "all.jsonl", "-q"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let again: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    assert_eq!(verdicts(&again), verdicts(&cases), "{}", String::from_utf8_lossy(&output.stderr));
-    let rescored = project.shown(&["rescore"]);
-    assert!(rescored.contains("0 flipped"), "{rescored}");
-    assert_eq!(verdicts(&stored(&project)), verdicts(&cases));
+    check_export(&project);
 }
 
 #[test]
@@ -398,8 +395,7 @@ fn logprobs_are_asked_for_kept_and_judged() {
     for (kind, body) in
         [("llamacpp", chat.clone()), ("azure", chat), ("openai-responses", responses)]
     {
-        let raw = Answer::Raw { status: 200, headers: Vec::new(), body: body.to_string() };
-        let server = FakeServer::start(Script::always(raw));
+        let server = FakeServer::start(Script::always(Answer::json(&body.to_string())));
         let case = json!({ "id": "a", "prompt": "p", "settings": { "logprobs": true }, "assert": [
             { "type": "perplexity", "threshold": 2.1 },
             { "type": "not-perplexity", "threshold": 1.9 },
@@ -427,8 +423,7 @@ fn calls_in_results_of_others_are_judged() {
         json!({ "id": "none", "raw_response": "hi", "tools": tools(), "assert": asserted }),
         json!({ "id": "bad", "raw_response": "hi", "tool_calls": [{ "name": "weather", "arguments": {} }], "tools": tools(), "assert": asserted }),
     ];
-    let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    let output = Project::new().file("r.jsonl", text).run(&["classify", "r.jsonl", "-q"]);
+    let output = Project::new().lines("r.jsonl", &lines).run(&["classify", "r.jsonl", "-q"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let verdicts: Vec<Value> = text
         .lines()
@@ -448,8 +443,9 @@ fn a_wrong_conversation_is_told_with_its_place() {
         json!({ "id": "f", "prompt": "p", "tools": tools(), "tool_results": [{ "name": "clock", "arguments": 1, "content": "{{ argumets }}" }] }),
         json!({ "id": "g", "prompt": "p", "max_steps": 0 }),
         json!({ "id": "h", "prompt": "p", "max_steps": 3 }),
-        json!({ "id": "j", "turns": [{ "user": "x", "assert": [{ "type": "time-to-first-token", "threshold": 1 }] }, "y"] }),
         json!({ "id": "i", "prompt": "p", "assert": [{ "type": "valid-tool-calls" }, { "type": "tool-called" }, { "type": "tools-in-order", "value": [] }, { "type": "tool-count", "value": { "mni": 1 } }, { "type": "tool-count", "value": { "name": "f" } }, { "type": "tool-count", "value": { "min": 3, "max": 1 } }, { "type": "perplexity" }] }),
+        json!({ "id": "j", "turns": [{ "user": [] }, { "user": [{ "text": " " }] }], "user": { "instructions": 1 } }),
+        json!({ "id": "k", "turns": [{ "user": "x", "assert": [{ "type": "time-to-first-token", "threshold": 1 }] }, "y"] }),
     ];
     let server = FakeServer::start(Script::default());
     let project = project("openai", &server, &bad);

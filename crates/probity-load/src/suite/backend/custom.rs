@@ -9,11 +9,12 @@ use probity_core::{
 use serde_json::Value;
 
 use super::{
-    BackendConfig, BackendKind,
+    BackendConfig, BackendKind, headers_of,
     keys::{KEY_IN_FILE, names_key},
 };
 use crate::{
     case::{Fields, Findings},
+    suite::check_texts,
     template,
 };
 
@@ -21,7 +22,7 @@ use crate::{
 pub(super) const OF_CUSTOM: &[&str] =
     &["url", "method", "headers", "body", "reply", "error", "usage", "session"];
 /// Fields of other servers that would do nothing here.
-const OF_DIALECTS: &[&str] = &["base_url", "response_format", "extra_body"];
+pub(super) const OF_DIALECTS: &[&str] = &["base_url", "response_format", "extra_body"];
 
 /// A request, and where the reply stands in its answer. Texts are templates.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,22 +150,12 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>, kind: BackendKind) -> Option<C
     })
 }
 
-/// What such a backend cannot do without, and what it cannot use.
+/// Whether what such a backend says can be used.
 pub(super) fn check(config: &BackendConfig, fields: &mut Fields<'_, '_>) {
-    let is_custom = config.kind == BackendKind::Http;
-    let foreign = if is_custom { OF_DIALECTS } else { OF_CUSTOM };
-    for key in foreign {
-        if fields.get(key).is_none() {
-            continue;
-        }
-        let (span, kind) = (fields.span(key), config.kind.as_str());
-        let message = format!("`{key}` does not apply to a backend of kind `{kind}`");
-        fields.findings().error("foreign-field", &span, message);
-    }
     let Some(custom) = &config.custom else { return };
     for key in ["url", "headers", "body"] {
         if let Some(node) = fields.get(key) {
-            check_templates(key, node, fields.findings());
+            check_texts(key, node, fields.findings());
         }
     }
     let span = fields.span("url");
@@ -185,41 +176,13 @@ pub(super) fn check(config: &BackendConfig, fields: &mut Fields<'_, '_>) {
     }
 }
 
-fn check_templates(key: &str, node: &Node, findings: &mut Findings) {
-    match &node.value {
-        NodeValue::String(text) => {
-            if let Err(error) = template::check(text) {
-                let message = format!("`{key}` cannot be used as a template: {error}");
-                findings.error("bad-template", &node.span, message);
-            }
-        }
-        NodeValue::Array(items) => items.iter().for_each(|it| check_templates(key, it, findings)),
-        NodeValue::Object(entries) => {
-            entries.iter().for_each(|it| check_templates(key, &it.node, findings));
-        }
-        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {}
-    }
-}
-
 fn decode_headers(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
-    let Some(node) = fields.get("headers") else { return BTreeMap::new() };
-    let mut headers = BTreeMap::new();
-    if Fields::open(node, "`headers`", fields.findings()).is_none() {
-        return headers;
-    }
-    for entry in node.entries() {
-        match entry.node.as_str() {
-            Some(value) => {
-                check_secret(&entry.key, value, &entry.key_span, fields.findings());
-                headers.insert(entry.key.clone(), value.to_owned());
-            }
-            None => {
-                let message = "`headers` maps a header to its value, a string".to_owned();
-                fields.findings().error("wrong-type", &entry.node.span, message);
-            }
+    for entry in fields.get("headers").map(Node::entries).unwrap_or_default() {
+        if let Some(value) = entry.node.as_str() {
+            check_secret(&entry.key, value, &entry.key_span, fields.findings());
         }
     }
-    headers
+    headers_of(fields, "headers", "its value, a string")
 }
 
 /// A header that is there for a key takes it from a variable.

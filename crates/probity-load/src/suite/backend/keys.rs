@@ -32,10 +32,13 @@ pub(in crate::suite) fn may_hold_key(line: &str) -> bool {
 
 /// A key in a file is a key in a repository.
 pub(super) fn refuse_keys(node: &Node, findings: &mut Findings) {
-    for entry in node.entries().iter().filter(|it| is_key(&it.key)) {
-        let message = "a key has no place in a suite file".to_owned();
-        let help = "put it into a variable, and name that with `api_key_env`".to_owned();
-        findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
+    let config = node.get("config").map_or(&[][..], Node::entries);
+    for (entries, field) in [(node.entries(), "api_key_env"), (config, "env")] {
+        for entry in entries.iter().filter(|it| is_key(&it.key)) {
+            let message = "a key has no place in a suite file".to_owned();
+            let help = format!("put it into a variable, and name that with `{field}`");
+            findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
+        }
     }
     let headers = node.get("headers_env").map_or(&[][..], Node::entries);
     let variables = node.entries().iter().filter(|it| it.key == "api_key_env").chain(headers);

@@ -1,5 +1,7 @@
 //! Streams as the vendors document them, whole, cut anywhere and gone wrong.
 
+use std::fmt::Write as _;
+
 use proptest::{collection::vec, prelude::*};
 use serde_json::json;
 
@@ -193,6 +195,29 @@ fn many_events_take_linear_time() {
     let last = r#"data: {"candidates":[{"finishReason":"STOP"}]}"#;
     let stream = format!("{}{last}\n\n", format!("{part}\n\n").repeat(200_000));
     assert_eq!(whole(BackendKind::Gemini, &stream).unwrap().text.len(), 200_000);
+    // Whatever part of the answer a piece belongs to.
+    let mut stream = String::new();
+    for at in 0..200_000 {
+        let _ = write!(
+            stream,
+            "data: {{\"type\":\"content_block_start\",\"index\":{at},\"content_block\":{{\"type\":\"text\",\"text\":\"\"}}}}\n\n\
+             data: {{\"type\":\"content_block_delta\",\"index\":{},\"delta\":{{\"text\":\"x\"}}}}\n\n",
+            at / 2
+        );
+    }
+    stream.push_str("data: {\"type\":\"message_stop\"}\n\n");
+    assert_eq!(whole(BackendKind::Anthropic, &stream).unwrap().text.len(), 200_000);
+    let mut stream = String::new();
+    for at in 0..200_000 {
+        let _ = write!(
+            stream,
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":{at},\"id\":\"c{at}\",\
+             \"function\":{{\"name\":\"f\",\"arguments\":\"{{}}\"}}}},{{\"id\":\"c{}\"}}]}}}}]}}\n\n",
+            at / 2
+        );
+    }
+    stream.push_str("data: [DONE]\n\n");
+    assert_eq!(whole(BackendKind::Openai, &stream).unwrap().tool_calls.len(), 200_000);
 }
 
 #[test]

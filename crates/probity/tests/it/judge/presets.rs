@@ -92,7 +92,8 @@ fn why_a_judge_was_not_asked_is_known_again() {
     let (found, _, project) = ask(&throws, "");
     let reason = found["reason"].as_str().unwrap();
     assert!(reason.contains("the transform failed"), "{reason}");
-    project.shown(&["rescore"]);
+    let again = project.shown(&["rescore"]);
+    assert!(again.contains(": 0 flipped"), "{again}");
     assert_eq!(stored(&project).remove(0)["reason"], reason);
 }
 

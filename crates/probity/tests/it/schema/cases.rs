@@ -247,6 +247,7 @@ fn a_conversation_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         turns(json!([])),
         turns(json!([" "])),
         turns(json!([{ "user": "" }])),
+        turns(json!([{ "user": [] }])),
         turns(json!([{ "expected_response": "c" }])),
         turns(json!([1])),
         turns(json!("a")),

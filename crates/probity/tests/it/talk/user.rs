@@ -4,22 +4,21 @@ use insta::assert_snapshot;
 use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
 
-use super::{bodies, suite, tools};
+use super::{suite, tools};
 use crate::{
     project::Project,
-    run::{run, stored},
+    run::{bodies, run, stored},
 };
 
 /// The suite with a user that another server plays.
 fn project(model: &FakeServer, user: &FakeServer, runner: &str, cases: &[Value]) -> Project {
-    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let runner = format!("{runner}\n[retry]");
     let text = suite("openai", model).replace("[retry]", &runner);
     let player = format!(
         "[backends.sim]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m-2\"\n",
         user.url()
     );
-    Project::new().file("cases.jsonl", lines).file("probity.toml", text + &player)
+    super::project("openai", model, cases).file("probity.toml", text + &player)
 }
 
 /// A user who wants tea, and has it when the model says so.

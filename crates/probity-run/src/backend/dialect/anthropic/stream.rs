@@ -1,5 +1,7 @@
 //! Messages in pieces.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,6 +23,8 @@ pub(super) const STREAM: StreamSpec = StreamSpec {
 #[derive(Default)]
 struct Pieces {
     blocks: Vec<PartialBlock>,
+    /// Which of them an index means: the last that has it.
+    places: BTreeMap<u64, usize>,
     model: Option<String>,
     stop_reason: Option<String>,
     usage: Option<TokenUsage>,
@@ -28,7 +32,6 @@ struct Pieces {
 }
 
 struct PartialBlock {
-    index: u64,
     block: Block,
     /// The input of a tool, as text.
     input: String,
@@ -61,9 +64,8 @@ impl Pieces {
         let Delta { text, thinking, partial_json, signature, stop_reason: _ } = delta;
         let pieces = [&text, &thinking, &partial_json];
         let is_token = pieces.into_iter().flatten().any(|it| !it.is_empty());
-        if let Some(PartialBlock { block, input, .. }) =
-            self.blocks.iter_mut().rfind(|it| it.index == index)
-        {
+        let place = self.places.get(&index);
+        if let Some(PartialBlock { block, input }) = place.map(|at| &mut self.blocks[*at]) {
             append(&mut block.text, text);
             append(&mut block.thinking, thinking);
             // The block begins with an empty one.
@@ -113,7 +115,8 @@ impl Assembly for Pieces {
             }
             ("content_block_start", _, Some(block)) => {
                 let is_token = block.r#type == "tool_use";
-                self.blocks.push(PartialBlock { index, block, input: String::new() });
+                self.places.insert(index, self.blocks.len());
+                self.blocks.push(PartialBlock { block, input: String::new() });
                 return Ok(Heard::any(is_token));
             }
             ("content_block_delta", Some(delta), _) => return Ok(self.add(index, delta)),
@@ -135,7 +138,7 @@ impl Assembly for Pieces {
         if !self.is_done {
             return Err(Undecoded::Cut);
         }
-        let whole = |PartialBlock { block, input, .. }: PartialBlock| {
+        let whole = |PartialBlock { block, input }: PartialBlock| {
             let read = || serde_json::from_str(&input).unwrap_or(Value::String(input.clone()));
             let input = if input.is_empty() { block.input } else { Some(read()) };
             Block { input, ..block }

@@ -1,5 +1,7 @@
 //! Chat completions in pieces.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -31,6 +33,10 @@ struct Pieces {
     refusal: String,
     reasoning: String,
     calls: Vec<PartialCall>,
+    /// Which of them an index means, where the server gives them some.
+    by_index: BTreeMap<u64, usize>,
+    /// Which of them an id means: the last that has it.
+    by_id: BTreeMap<String, usize>,
     function_call: Option<PartialCall>,
     /// How likely its tokens were.
     tokens: Vec<Value>,
@@ -42,8 +48,6 @@ struct Pieces {
 
 #[derive(Default)]
 struct PartialCall {
-    /// Its place among the calls, where the server says so.
-    index: Option<u64>,
     id: Option<String>,
     name: String,
     arguments: String,
@@ -101,7 +105,7 @@ impl PartialCall {
     }
 
     fn whole(self) -> Call {
-        let Self { index: _, id, name, arguments } = self;
+        let Self { id, name, arguments } = self;
         Call { id, function: Function { name, arguments: Some(Value::String(arguments)) } }
     }
 }
@@ -130,16 +134,20 @@ impl Pieces {
     fn add_call(&mut self, delta: CallDelta) {
         let CallDelta { index, id, function } = delta;
         let known = match (index, &id) {
-            (Some(_), _) => self.calls.iter().rposition(|it| it.index == index),
-            (None, Some(id)) => self.calls.iter().rposition(|it| it.id.as_ref() == Some(id)),
+            (Some(index), _) => self.by_index.get(&index).copied(),
+            (None, Some(id)) => self.by_id.get(id).copied(),
             (None, None) => self.calls.len().checked_sub(1),
         };
         let at = known.unwrap_or_else(|| {
-            self.calls.push(PartialCall { index, ..PartialCall::default() });
+            self.calls.push(PartialCall::default());
             self.calls.len() - 1
         });
+        self.by_index.extend(index.map(|it| (it, at)));
         let call = &mut self.calls[at];
-        call.id = call.id.take().or(id);
+        if let Some(id) = id.filter(|_| call.id.is_none()) {
+            self.by_id.insert(id.clone(), at);
+            call.id = Some(id);
+        }
         if let Some(function) = function {
             call.add(function);
         }
