@@ -510,6 +510,10 @@ named_enum! {
         ContextFaithfulness = "context-faithfulness",
         /// The share of the reply's statements that are about the question is at least `threshold`.
         AnswerRelevance = "answer-relevance",
+        /// Of the answers of all lanes to the case, a judge finds this one the best by the value.
+        SelectBest = "select-best",
+        /// Of the answers of all lanes to the case, this one has the highest score of the other checks.
+        MaxScore = "max-score",
         /// The tools of the value are called, each with its arguments.
         ToolCalled = "tool-called",
         /// The tools of the value are called in this order.

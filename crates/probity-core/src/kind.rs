@@ -68,6 +68,7 @@ impl KindSpec {
             "judge_repeats",
             "structured",
             "rubric_prompt",
+            "swap",
             "embeddings",
             "user",
             "assert",

@@ -36,6 +36,7 @@ pub mod request;
 pub mod run_result;
 pub mod score;
 pub mod scored;
+pub mod selection;
 mod serial;
 pub mod span;
 pub mod view;

@@ -1,6 +1,7 @@
 //! Assertions of a case, compiled once and asked often.
 
 mod judged;
+mod selected;
 mod tools;
 
 use std::{borrow::Cow, sync::Arc};
@@ -85,14 +86,16 @@ impl CompiledAssertion {
         let (name, kind) = (self.name(), self.kind.name());
         // What the members of a set tell has their names.
         let is_set = matches!(self.check.test, Test::Set { .. });
-        let Told { mut extracted, mut judged, mut named } = own;
+        let Told { mut extracted, mut judged, mut selected, mut named } = own;
         if !is_set {
             extracted.iter_mut().for_each(|it| it.check.clone_from(&name));
             judged.iter_mut().for_each(|it| it.check.clone_from(&name));
+            selected.iter_mut().for_each(|it| it.check.clone_from(&name));
             named.iter_mut().for_each(|it| it.kind.clone_from(&kind));
         }
         told.extracted.extend(extracted);
         told.judged.extend(judged);
+        told.selected.extend(selected);
         told.named.extend(named);
         Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
@@ -232,6 +235,8 @@ impl Context<'_> {
             | AssertionTest::ContextRelevance
             | AssertionTest::ContextFaithfulness
             | AssertionTest::AnswerRelevance => self.judged(compiler),
+            AssertionTest::SelectBest => self.select_best(compiler),
+            AssertionTest::MaxScore => self.max_score(compiler),
             AssertionTest::Similar | AssertionTest::SimilarCosine => {
                 self.similar(VectorMetric::Cosine, compiler)
             }

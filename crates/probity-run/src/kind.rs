@@ -9,6 +9,7 @@ mod choosing;
 mod command;
 mod comparing;
 mod confusion;
+pub(crate) mod contest;
 mod effectiveness;
 mod program;
 mod respond;
@@ -186,6 +187,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) backend: &'a Backend,
     /// The parameters of the judge; empty if there is none.
     pub(crate) judge: &'a str,
+    /// Whether answers that are compared are judged in both orders.
+    pub(crate) swap: bool,
     /// The parameters of the one who embeds texts; empty if there is none.
     pub(crate) embedder: &'a str,
     /// The parameters of the backend that plays the user; empty if there is none.
@@ -211,6 +214,8 @@ pub struct Calls {
     pub answers: u64,
     /// Of the judge.
     pub judgements: u64,
+    /// Of the judge, about the answers of all lanes. The first lane of a runner makes them.
+    pub comparisons: u64,
     /// Of the backend that embeds texts, at most: texts that are known are not asked about.
     pub embeddings: u64,
     /// Further ones where a reply cannot be read, at most.
@@ -224,12 +229,13 @@ pub struct Calls {
 impl Calls {
     /// All that are certain.
     pub fn total(self) -> u64 {
-        self.answers + self.judgements + self.embeddings
+        self.answers + self.judgements + self.comparisons + self.embeddings
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.answers += other.answers;
         self.judgements += other.judgements;
+        self.comparisons += other.comparisons;
         self.embeddings += other.embeddings;
         self.fallbacks += other.fallbacks;
         self.steps += other.steps;
@@ -237,10 +243,12 @@ impl Calls {
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, embeddings, fallbacks, steps, user_turns } = self;
+        let Self { answers, judgements, comparisons, embeddings, fallbacks, steps, user_turns } =
+            self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
+            comparisons: comparisons * factor,
             embeddings: embeddings * factor,
             fallbacks: fallbacks * factor,
             steps: steps * factor,

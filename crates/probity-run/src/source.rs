@@ -45,7 +45,7 @@ use crate::{
     kind::{
         Asking, Kind, Questions, Respond, Site, Work,
         assess::{check_panel_prompt, check_prompts},
-        similar,
+        contest, similar,
     },
     loading::{DatasetFiles, PromptFunctions},
     scorer::UsedScorers,
@@ -105,6 +105,11 @@ impl Done {
             true => None,
             false => self.0.get(&(Self::key(case_id), repeat)).copied(),
         }
+    }
+
+    /// Forgets a case, so that it is asked again.
+    pub(crate) fn remove(&mut self, case_id: &str, repeat: u32) {
+        self.0.remove(&(Self::key(case_id), repeat));
     }
 
     /// How many there are.
@@ -243,10 +248,13 @@ impl Judge {
             combine,
             repeats,
             structured,
+            swap,
             rubric_prompt,
             rubric_prompt_at: _,
         } = panel;
-        let usual = PanelConfig { judges: panel.judges.clone(), ..PanelConfig::default() };
+        // What is judged in both orders says so itself.
+        let (judges, swap) = (panel.judges.clone(), *swap);
+        let usual = PanelConfig { judges, swap, ..PanelConfig::default() };
         let parameters = match (all, *panel == usual) {
             ([only], true) => (*only).to_owned(),
             (_, _) => json!({
@@ -362,6 +370,9 @@ impl Cases {
             if self.embedder.is_nobody() {
                 problems.extend(similar::refused(case));
             }
+            if self.panel.judges.is_empty() {
+                problems.extend(contest::refused(case));
+            }
             problems.extend(without_tools(case));
             if self.user.is_nobody() {
                 problems.extend(nobody_plays(case));
@@ -451,7 +462,8 @@ impl Cases {
         let judge = self.judge.as_ref().map_or("", |it| it.parameters.as_str());
         let Questions { request, work } = questions;
         let (embedder, user) = (self.embedder.parameters(), self.user.parameters());
-        work.input(&Asking { case, request, backend, judge, embedder, user })
+        let swap = self.panel.swap;
+        work.input(&Asking { case, request, backend, judge, swap, embedder, user })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.

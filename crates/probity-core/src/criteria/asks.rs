@@ -15,6 +15,8 @@ pub enum Asks {
     Scorer,
     /// A program that the assertion itself brings.
     Code,
+    /// The other lanes: their answers to the case are compared.
+    Lanes,
 }
 
 impl AssertionTest {
@@ -35,6 +37,7 @@ impl AssertionTest {
             }
             Self::Scorer => Asks::Scorer,
             Self::Python | Self::Exec => Asks::Code,
+            Self::SelectBest | Self::MaxScore => Asks::Lanes,
             Self::Equals
             | Self::ExactMatch
             | Self::Contains
@@ -100,12 +103,18 @@ impl AssertionTest {
                 | Self::ValidToolCalls
                 | Self::Perplexity
                 | Self::PerplexityScore
+                | Self::MaxScore
         )
     }
 
     /// Whether a judge has to be asked.
     pub const fn asks_judge(self) -> bool {
         matches!(self.asks(), Asks::Judge)
+    }
+
+    /// Whether it compares the answers of all lanes.
+    pub const fn compares_lanes(self) -> bool {
+        matches!(self.asks(), Asks::Lanes)
     }
 
     /// Whether it compares embeddings.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
+    CaseDefaults, PanelConfig, PromptConfig, WrittenAt,
     backend::{BackendConfig, decode_timeout, is_plain},
     defaults, examples, panel, prompt, user,
 };
@@ -70,8 +70,6 @@ pub struct RunnerConfig {
     pub embeddings: Option<String>,
     /// The backend that plays the user.
     pub user: Option<String>,
-    /// Whether pairs of answers are judged in both orders.
-    pub swap: bool,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
 }
@@ -117,7 +115,7 @@ pub(super) struct Surroundings<'a> {
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
-    pub(super) judge: &'a JudgeConfig,
+    pub(super) judge: &'a PanelConfig,
     /// Whether cases may bring code, for runners that do not say so.
     pub(super) allow_code: bool,
     /// Who embeds texts, for runners that do not say so.
@@ -230,7 +228,7 @@ fn decode_runner(
     let of_panel = panel::Context {
         keys: &panel::Keys::OF_RUNNER,
         backends: known,
-        usual: &surroundings.judge.panel,
+        usual: surroundings.judge,
         file: surroundings.file,
         source: surroundings.source,
     };
@@ -277,7 +275,6 @@ fn decode_runner(
         embeddings: decode_embeddings(known, &mut fields)
             .or_else(|| surroundings.embeddings.cloned()),
         user: user.backend.or_else(|| surroundings.user.cloned()),
-        swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
         command: fields.texts("command"),
         prompts,
         backends,

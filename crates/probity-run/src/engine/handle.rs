@@ -20,7 +20,10 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use super::task::{CallOutcome, Called, Grant, Message, Shared};
+use super::{
+    groups::{Entries, Turn},
+    task::{CallOutcome, Called, Grant, Message, Shared},
+};
 use crate::{
     backend::{About, Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
@@ -58,6 +61,8 @@ pub(crate) struct Handle {
     pub(crate) judges: Vec<BackendRef>,
     embedder: Option<BackendRef>,
     user: Option<BackendRef>,
+    /// What its lane is called within the runner.
+    pub(crate) lane: String,
     shared: Arc<Shared>,
     about: Arc<About>,
     /// Whether it has a permit for a call of the subject that it has not made yet.
@@ -86,6 +91,8 @@ pub(super) struct Parties {
     pub(super) judges: Vec<BackendRef>,
     pub(super) embedder: Option<BackendRef>,
     pub(super) user: Option<BackendRef>,
+    /// What its lane is called within the runner.
+    pub(super) lane: String,
 }
 
 /// Why a question has no answer.
@@ -130,7 +137,7 @@ pub(crate) struct Query<'a> {
 impl Handle {
     /// The loop spawns a case with a permit for its first call.
     pub(super) fn new(serial: u64, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
-        let Parties { subject, judges, embedder, user } = parties;
+        let Parties { subject, judges, embedder, user, lane } = parties;
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
@@ -141,6 +148,7 @@ impl Handle {
             judges,
             embedder,
             user,
+            lane,
             shared,
             about: Arc::new(about),
             permit: true,
@@ -231,6 +239,26 @@ impl Handle {
         *usage = before.usage.plus(own.usage);
         *cost_usd = sum(before.cost_usd, own.cost_usd);
         own
+    }
+
+    /// Waits until every lane has answered the case, or is not going to.
+    pub(crate) async fn meet(&mut self, entries: Entries) -> Result<Turn, Unanswered> {
+        self.permit = false;
+        let (turn, mine) = oneshot::channel();
+        let message = Message::Meets { serial: self.serial, entries, turn };
+        let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
+        self.shared.to_loop.send(message).map_err(|_| interrupted())?;
+        self.wait_for(mine).await.ok_or_else(interrupted)
+    }
+
+    /// Waits for another task, which takes nothing of the time that the case has.
+    pub(crate) async fn wait_for<T>(&mut self, other: oneshot::Receiver<T>) -> Option<T> {
+        let since = Instant::now();
+        let said = other.await.ok();
+        let waited = since.elapsed();
+        self.began += waited;
+        self.deadline += waited;
+        said
     }
 
     /// The simulated user gave an answer that is of no use.

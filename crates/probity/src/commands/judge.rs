@@ -184,7 +184,7 @@ fn open_judge(
         [one] => Some(one.name.clone()),
         _ => None,
     };
-    let named = args.judge.clone().or_else(|| suite.judge.panel.judges.first().cloned());
+    let named = args.judge.clone().or_else(|| suite.judge.judges.first().cloned());
     let name = named.or_else(of_runner).or_else(only).ok_or_else(|| {
         Failure::new("the suite names no judge")
             .hint("name a backend with --judge, or with [judge] in the suite")
@@ -195,7 +195,7 @@ fn open_judge(
             .hint(format!("the suite has {}", known.join(", ")))
     })?;
     let mut panels = suite.runners.iter().map(|it| &it.panel);
-    let panel = panels.find(|it| it.judges.contains(&name)).unwrap_or(&suite.judge.panel);
+    let panel = panels.find(|it| it.judges.contains(&name)).unwrap_or(&suite.judge);
     let mut config = config.clone();
     if let Some(model) = &args.judge_model {
         config.model = Some(model.clone());

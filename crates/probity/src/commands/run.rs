@@ -481,11 +481,13 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
     let judges = lanes.iter().any(|lane| !lane.judges.is_empty());
-    let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
+    let compares =
+        lanes.iter().any(|lane| lane.info.kind.spec().compares || lane.calls.comparisons > 0);
+    let generates = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),
-        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are cached"),
+        ("--regenerate", args.regenerate && !generates && !has_cache, "no answers are cached"),
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),

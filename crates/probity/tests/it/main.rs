@@ -7,6 +7,7 @@ mod around;
 mod backends;
 mod baseline;
 mod bedrock;
+mod best;
 mod builtin;
 mod categories;
 mod check;

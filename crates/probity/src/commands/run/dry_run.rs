@@ -73,17 +73,23 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
 }
 
 impl Plan<'_> {
+    /// How many lanes a runner has.
+    fn lanes_of(&self, runner: usize) -> u64 {
+        self.lanes.iter().filter(|it| it.runner == runner).count() as u64
+    }
+
     fn lane(&self, text: &mut String, lane: &PlannedLane, tries: u64, sums: &mut Sums) {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, embeddings, fallbacks, steps, user_turns } = lane.calls;
+        let Calls { answers, judgements, comparisons, embeddings, .. } = lane.calls;
+        let Calls { fallbacks, steps, user_turns, .. } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
-        let calls = new + judgements + embeddings;
+        let calls = new + judgements + comparisons + embeddings;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
@@ -97,7 +103,8 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + steps + 2 * user_turns + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * (user_turns + judgements + comparisons))
+                .saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -112,11 +119,21 @@ impl Plan<'_> {
             let judges: Vec<String> = judges.iter().map(named).collect();
             let kept = if known > 0 { format!(", {known} more are cached") } else { String::new() };
             let at_most = if info.kind.spec().compares { "" } else { "at most " };
-            let _ = writeln!(
-                text,
-                "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
-                judges.join(", ")
-            );
+            if judgements > 0 {
+                let _ = writeln!(
+                    text,
+                    "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
+                    judges.join(", ")
+                );
+            }
+            if comparisons > 0 {
+                let lanes = self.lanes_of(lane.runner);
+                let _ = writeln!(
+                    text,
+                    "  at most {comparisons} comparisons of the answers of {lanes} lanes by {}",
+                    judges.first().map_or("", String::as_str)
+                );
+            }
         }
         let embedder = lane.embedder.map(|place| &self.backends[place]);
         let user = lane.user.map(|place| &self.backends[place]);
@@ -130,9 +147,13 @@ impl Plan<'_> {
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
         let mut dollars = price(backend, input, all);
         let mut judging = 0_u64;
-        for judge in &judges {
+        for (at, judge) in judges.iter().enumerate() {
+            let compared = if at == 0 { comparisons } else { 0 };
             let own = judgements / judges.len() as u64;
             let read = (2 * output).saturating_mul(own) + input;
+            let all = output.saturating_mul(self.lanes_of(lane.runner));
+            let read = read.saturating_add(all.saturating_mul(compared));
+            let own = own + compared;
             let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own);
             judging = judging.saturating_add(read).saturating_add(said);
             dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);

@@ -12,12 +12,12 @@ use probity_core::{
 };
 use probity_load::{
     inputs,
-    suite::{BackendConfig, BackendKind, PromptConfig, RunnerConfig},
+    suite::{BackendConfig, BackendKind, PanelConfig, PromptConfig, RunnerConfig},
 };
 use probity_run::{
     backend::{About, Ask, Backend, http, open::BackendError},
     filter::Unmet,
-    plan::{Choice, Helpers, PlannedLane, ScannedRunner, Seat, Undecided, scan},
+    plan::{Choice, Helpers, PlannedLane, ScannedRunner, Seat, Undecided, count_comparisons, scan},
     scorer::Scorers,
 };
 
@@ -62,7 +62,10 @@ impl Context<'_> {
             .filter(asked)
             .map(|runner| RunnerConfig {
                 repeat: selection.repeat.unwrap_or(runner.repeat),
-                swap: runner.swap || selection.swap,
+                panel: PanelConfig {
+                    swap: runner.panel.swap || selection.swap,
+                    ..runner.panel.clone()
+                },
                 backends: runner
                     .backends
                     .iter()
@@ -246,6 +249,7 @@ impl Context<'_> {
             }
         }
         check_requests(&lanes, &bench.all)?;
+        count_comparisons(&mut lanes);
         for lane in &mut lanes {
             lane.info.judging.errors_as_failures = self.project.settings.errors_as_failures;
             lane.info.judging.max_undecided = self.project.settings.max_undecided;
