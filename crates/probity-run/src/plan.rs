@@ -77,8 +77,8 @@ pub struct PlannedLane {
     pub judges: Vec<usize>,
     /// The place of the one who embeds texts.
     pub embedder: Option<usize>,
-    /// The place of the one who plays the user.
-    pub user: Option<usize>,
+    /// The places of those who play users.
+    pub users: Vec<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
@@ -161,6 +161,8 @@ pub struct ScannedRunner {
     pub undecided: Undecided,
     /// What those that are asked need of a backend.
     pub needs: BTreeSet<Need>,
+    /// The backends that play users of the cases that are asked.
+    pub users: BTreeSet<String>,
     /// The scorers that cases of the dataset ask.
     pub scorers: UsedScorers,
     /// Cases that would be asked if the run were not a part of several.
@@ -326,7 +328,7 @@ pub fn scan(
     choose(candidates, choice, strata.is_some(), &mut cases, &mut chosen);
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs, users } = chosen;
     cases.has_undecided = !undecided.is_empty();
     Some(ScannedRunner {
         runner: runner.clone(),
@@ -338,6 +340,7 @@ pub fn scan(
         unmet,
         undecided,
         needs,
+        users,
         scorers: asked,
         of_all_shards,
         unknown_failures,
@@ -444,6 +447,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         unmet: Unmet::default(),
         undecided: Undecided::default(),
         needs: BTreeSet::new(),
+        users: BTreeSet::new(),
         scorers: UsedScorers::default(),
         of_all_shards: of_all.matches(case).into(),
         unknown_failures: Vec::new(),
@@ -471,6 +475,7 @@ struct Sums {
     calls: Calls,
     undecided: Undecided,
     needs: BTreeSet<Need>,
+    users: BTreeSet<String>,
 }
 
 impl Sums {
@@ -488,6 +493,7 @@ impl Sums {
                 requests.iter().flatten().flat_map(Request::needs).chain(talk).collect()
             },
             calls: kind.calls(case),
+            users: cases.users.name_for(case).into_iter().map(ToOwned::to_owned).collect(),
             undecided: Undecided::of(case, kind),
         }
     }
@@ -499,6 +505,7 @@ impl Sums {
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
         self.needs.extend(&other.needs);
+        self.users.extend(other.users.iter().cloned());
         for (category, count) in &other.categories {
             *self.categories.entry(category.clone()).or_default() += count;
         }
@@ -512,8 +519,8 @@ pub struct Helpers {
     pub judges: Vec<Seat>,
     /// Who embeds texts.
     pub embedder: Option<Seat>,
-    /// Who plays the user.
-    pub user: Option<Seat>,
+    /// Who plays users.
+    pub users: Vec<Seat>,
 }
 
 /// A backend of the plan, by its place.
@@ -556,11 +563,6 @@ impl ScannedRunner {
         self.calls.embeddings > 0
     }
 
-    /// Whether somebody has to play the user.
-    pub fn needs_user(&self) -> bool {
-        self.calls.user_turns > 0
-    }
-
     /// The runner on one of the backends of a plan, with each of its variants.
     pub fn lanes(
         &self,
@@ -587,7 +589,6 @@ impl ScannedRunner {
     ) -> PlannedLane {
         let judges = if self.needs_judge() { helpers.judges.as_slice() } else { &[] };
         let embedder = helpers.embedder.as_ref().filter(|_| self.needs_embeddings());
-        let user = helpers.user.as_ref().filter(|_| self.needs_user());
         let by = |seat: &Seat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
@@ -601,9 +602,7 @@ impl ScannedRunner {
         if let Some(seat) = embedder {
             cases.embedder = Helper::Ready(seat.backend.clone());
         }
-        if let Some(seat) = user {
-            cases.user = Helper::Ready(seat.backend.clone());
-        }
+        helpers.users.iter().for_each(|seat| cases.users.make_ready(seat.backend.clone()));
         let key = LaneKey {
             runner: &self.runner.name,
             variant: prompt.variant.as_deref(),
@@ -630,7 +629,7 @@ impl ScannedRunner {
             backend,
             judges: judges.iter().map(|seat| seat.place).collect(),
             embedder: embedder.map(|seat| seat.place),
-            user: user.map(|seat| seat.place),
+            users: helpers.users.iter().map(|seat| seat.place).collect(),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
             prompt_bytes: 0,

@@ -64,6 +64,8 @@ pub(crate) struct Prepared {
     pub(crate) expectation: Expectation<'static>,
     /// How answers are judged.
     pub(crate) panel: Arc<PanelConfig>,
+    /// The backend that plays the user.
+    pub(crate) user: Option<String>,
     pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
@@ -133,7 +135,65 @@ impl Done {
     }
 }
 
-/// A backend that helps with the cases of a runner: it embeds texts, or plays the user.
+/// Those who play the users of conversations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Users {
+    /// Who does where a case does not say so.
+    usual: Option<String>,
+    /// All that a case may name.
+    known: Arc<[String]>,
+    /// Those that cases need, when they are ready.
+    ready: Vec<Arc<Backend>>,
+}
+
+impl Users {
+    fn of(runner: &RunnerConfig) -> Self {
+        let known = runner.known_backends.clone().into();
+        Self { usual: runner.user.clone(), known, ready: Vec::new() }
+    }
+
+    /// The backend that plays the user of a case; none if the case has no such user.
+    pub(crate) fn name_for<'a>(&'a self, case: &'a TestCase) -> Option<&'a str> {
+        let user = case.conversation.user.as_ref()?;
+        user.backend.as_deref().or(self.usual.as_deref())
+    }
+
+    pub(crate) fn make_ready(&mut self, backend: Arc<Backend>) {
+        self.ready.push(backend);
+    }
+
+    /// What decides about the answers of the one who plays the user; empty if nobody does.
+    fn parameters(&self, case: &TestCase) -> &str {
+        let name = self.name_for(case);
+        let found = self.ready.iter().find(|it| name == Some(it.name.as_str()));
+        found.map_or("", |it| it.parameters.as_str())
+    }
+
+    /// What is wrong with a case whose user nobody plays.
+    fn problem(&self, case: &TestCase) -> Option<CriteriaProblem> {
+        let user = case.conversation.user.as_ref()?;
+        let problem = |path, code, message, help| CriteriaProblem { path, code, message, help };
+        match self.name_for(case) {
+            None => Some(problem(
+                vec![Step::Key("user")],
+                "no-user",
+                "`user` needs a backend that plays the user".to_owned(),
+                Some("name one with `user = \"BACKEND\"` in the suite".to_owned()),
+            )),
+            Some(name) if user.backend.is_some() && !self.known.iter().any(|it| it == name) => {
+                Some(problem(
+                    vec![Step::Key("user"), Step::Key("backend")],
+                    "unknown-backend",
+                    format!("the suite has no backend `{name}`"),
+                    Some(format!("it has {}", self.known.join(", "))),
+                ))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// A backend that embeds texts.
 #[derive(Clone, Debug)]
 pub(crate) enum Helper {
     Nobody,
@@ -190,7 +250,7 @@ pub(crate) struct Cases {
     /// Who embeds texts.
     pub(crate) embedder: Helper,
     /// Who plays the user.
-    pub(crate) user: Helper,
+    pub(crate) users: Users,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -220,7 +280,7 @@ impl Default for Cases {
             panel: Arc::default(),
             judge: None,
             embedder: Helper::Nobody,
-            user: Helper::Nobody,
+            users: Users::default(),
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -317,7 +377,7 @@ impl Cases {
             panel: Arc::new(runner.panel.clone()),
             judge: None,
             embedder: Helper::named(runner.embeddings.as_ref()),
-            user: Helper::named(runner.user.as_ref()),
+            users: Users::of(runner),
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -374,9 +434,7 @@ impl Cases {
                 problems.extend(contest::refused(case));
             }
             problems.extend(without_tools(case));
-            if self.user.is_nobody() {
-                problems.extend(nobody_plays(case));
-            }
+            problems.extend(self.users.problem(case));
             if !self.allow_code {
                 consent::refuse(case, self.defaults.assertions(), &mut problems);
             }
@@ -445,6 +503,7 @@ impl Cases {
             input,
             expectation,
             panel: self.panel.clone(),
+            user: self.users.name_for(case).map(ToOwned::to_owned),
             work,
             case: case.clone(),
             request,
@@ -461,7 +520,7 @@ impl Cases {
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
         let judge = self.judge.as_ref().map_or("", |it| it.parameters.as_str());
         let Questions { request, work } = questions;
-        let (embedder, user) = (self.embedder.parameters(), self.user.parameters());
+        let (embedder, user) = (self.embedder.parameters(), self.users.parameters(case));
         let swap = self.panel.swap;
         work.input(&Asking { case, request, backend, judge, swap, embedder, user })
     }
@@ -552,16 +611,6 @@ fn without_tools(case: &TestCase) -> Option<CriteriaProblem> {
             first.name
         ),
         help: None,
-    })
-}
-
-/// What is wrong with a case whose user nobody plays.
-fn nobody_plays(case: &TestCase) -> Option<CriteriaProblem> {
-    case.conversation.user.as_ref().map(|_| CriteriaProblem {
-        path: vec![Step::Key("user")],
-        code: "no-user",
-        message: "`user` needs a backend that plays the user".to_owned(),
-        help: Some("name one with `user = \"BACKEND\"` in the suite".to_owned()),
     })
 }
 

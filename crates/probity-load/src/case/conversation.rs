@@ -18,7 +18,7 @@ use super::{
 };
 
 /// What may be said of a simulated user.
-pub(crate) const USER_FIELDS: &[&str] = &["instructions", "stop", "max_turns"];
+pub(crate) const USER_FIELDS: &[&str] = &["backend", "instructions", "stop", "max_turns"];
 /// Most turns of a case.
 const MOST_TURNS: usize = 200;
 
@@ -52,14 +52,16 @@ fn user_of(node: &Node, findings: &mut Findings) -> Option<SimulatedUser> {
     }
     let mut fields = Fields::new(node, "`user`", USER_FIELDS, findings)?;
     let user = user_fields(&mut fields);
+    let backend = fields.text("backend");
     fields.required_text("instructions")?;
-    Some(user)
+    Some(SimulatedUser { backend, ..user })
 }
 
-/// What a table says of a simulated user; its instructions may be missing.
+/// What a table says of a simulated user, whoever plays it; its instructions may be missing.
 pub(crate) fn user_fields(fields: &mut Fields<'_, '_>) -> SimulatedUser {
     let max_turns = fields.count("max_turns", 1..=u64::from(MOST_USER_TURNS));
     SimulatedUser {
+        backend: None,
         instructions: fields.text("instructions").unwrap_or_default(),
         stop: fields.text("stop"),
         max_turns: max_turns.and_then(|it| u32::try_from(it).ok()),

@@ -70,6 +70,8 @@ pub struct RunnerConfig {
     pub embeddings: Option<String>,
     /// The backend that plays the user.
     pub user: Option<String>,
+    /// Every backend of the suite: a case may name another one to play its user.
+    pub known_backends: Vec<String>,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
 }
@@ -275,6 +277,7 @@ fn decode_runner(
         embeddings: decode_embeddings(known, &mut fields)
             .or_else(|| surroundings.embeddings.cloned()),
         user: user.backend.or_else(|| surroundings.user.cloned()),
+        known_backends: known.iter().map(|it| it.name.clone()).collect(),
         command: fields.texts("command"),
         prompts,
         backends,

@@ -16,12 +16,13 @@ use crate::{budget::Left, source::feed};
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judges, embedder, user, .. } = &self.lanes[lane];
+        let LaneState { backend, judges, embedder, users, .. } = &self.lanes[lane];
         let (backend, embedder) = (*backend, *embedder);
         // One that judges itself, or plays the user as well, is there once. One that embeds has a
         // place of its own.
-        let user = user.filter(|it| !judges.contains(it));
-        let others = judges.clone().into_iter().chain(user).filter(move |it| *it != backend);
+        let users = users.iter().copied().filter(|it| !judges.contains(it));
+        let others: Vec<usize> = judges.iter().copied().chain(users).collect();
+        let others = others.into_iter().filter(move |it| *it != backend);
         std::iter::once(backend).chain(others).chain(embedder)
     }
 

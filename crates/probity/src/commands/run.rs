@@ -278,8 +278,9 @@ impl Context<'_> {
                 continue;
             }
             let judges = lane.judges.iter().copied();
-            let asked =
-                std::iter::once(lane.backend).chain(judges).chain(lane.embedder).chain(lane.user);
+            let users = lane.users.iter().copied();
+            let asked = std::iter::once(lane.backend).chain(judges).chain(lane.embedder);
+            let asked = asked.chain(users);
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),

@@ -136,8 +136,9 @@ impl Plan<'_> {
             }
         }
         let embedder = lane.embedder.map(|place| &self.backends[place]);
-        let user = lane.user.map(|place| &self.backends[place]);
-        beyond_answers(text, lane.calls, embedder, user);
+        let users: Vec<&Arc<Backend>> =
+            lane.users.iter().map(|place| &self.backends[*place]).collect();
+        beyond_answers(text, lane.calls, embedder, &users);
         // Each answer is read again by the judge, at its full length.
         let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
         let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
@@ -166,13 +167,17 @@ impl Plan<'_> {
             let _ = write!(text, ", and up to {read} for embeddings");
             dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
         }
-        if let Some(user) = user {
-            let said = user.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
+        if !users.is_empty() {
+            let longest = users.iter().map(|it| it.max_tokens.unwrap_or(REPLY_TOKENS)).max();
+            let said = longest.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
             let answers = output.saturating_mul(user_turns);
             // As if each text were read once by each side.
             let read = input.saturating_add(said).saturating_add(answers);
             let _ = write!(text, ", and up to {} with the user", read.saturating_mul(3));
-            dollars = dollars.zip(price(user, read, said)).map(|(a, b)| a + b);
+            // As if the dearest one played all users.
+            let prices: Option<Vec<f64>> = users.iter().map(|it| price(it, read, said)).collect();
+            let dearest = prices.map(|all| all.into_iter().fold(0.0, f64::max));
+            dollars = dollars.zip(dearest).map(|(a, b)| a + b);
             dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
         }
         match dollars {
@@ -256,7 +261,7 @@ fn beyond_answers(
     text: &mut String,
     calls: Calls,
     embedder: Option<&Arc<Backend>>,
-    user: Option<&Arc<Backend>>,
+    users: &[&Arc<Backend>],
 ) {
     let Calls { embeddings, fallbacks, steps, user_turns, .. } = calls;
     let called = |it: &Backend| {
@@ -265,8 +270,10 @@ fn beyond_answers(
     if let Some(embedder) = embedder {
         let _ = writeln!(text, "  at most {embeddings} embeddings by {}", called(embedder));
     }
-    if let Some(user) = user {
-        let _ = writeln!(text, "  up to {user_turns} more turns with {} as the user", called(user));
+    if !users.is_empty() {
+        let users: Vec<String> = users.iter().map(|it| called(it)).collect();
+        let users = users.join(", ");
+        let _ = writeln!(text, "  up to {user_turns} more turns with {users} as the user");
     }
     if steps > 0 {
         let _ = writeln!(text, "  up to {steps} more where tools are called");

@@ -241,9 +241,9 @@ impl Context<'_> {
                 let embedder = runner.embeddings.as_deref();
                 let embedder = embedder.filter(|_| scanned.needs_embeddings());
                 let embedder = embedder.map(|name| bench.embedder(name)).transpose()?;
-                let player = runner.user.as_deref().filter(|_| scanned.needs_user());
-                let player = player.map(|name| bench.player(name)).transpose()?;
-                let helpers = Helpers { judges, embedder, user: player };
+                let users = scanned.users.iter().map(|name| bench.player(name));
+                let users = users.collect::<Result<_, _>>()?;
+                let helpers = Helpers { judges, embedder, users };
                 self.warn_of_settings(runner, &bench.all[place]);
                 lanes.extend(scanned.lanes(at, place, &bench.all[place], &helpers));
             }

@@ -485,6 +485,7 @@ pub(super) fn case() -> TestCase {
             }]),
             max_steps: Some(2),
             user: Some(SimulatedUser {
+                backend: Some(text("b")),
                 instructions: text("i"),
                 stop: Some(text("s")),
                 max_turns: Some(1),
