@@ -1,6 +1,6 @@
 //! `probity run`: a suite against its backends, recorded case by case.
 
-mod answers;
+pub(in crate::commands) mod answers;
 mod dry_run;
 mod forced_exit;
 mod porcelain;

@@ -301,3 +301,88 @@ fn the_highest_score_of_the_other_checks_passes() {
         + &String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("`max-score` needs another check"), "{text}");
 }
+
+/// A judge who gives an answer 5 points wherever it is shown, and the other one 2.
+fn points(answer: &str) -> [Rule; 2] {
+    let shown = |place: &str, points: (u8, u8)| {
+        let is_judge = When::ModelIs("judge".to_owned());
+        let mark = When::prompt_contains(&format!("\n{answer}\n<<<END ANSWER {place} "));
+        let criterion =
+            json!({ "name": "rubric", "a": points.0, "b": points.1, "reason": "it is rich" });
+        let reply = json!({ "criteria": [criterion], "winner": "tie" });
+        Rule::new(When::All(vec![is_judge, mark]), Answer::text(&reply.to_string()))
+    };
+    [shown("A", (5, 2)), shown("B", (2, 5))]
+}
+
+#[test]
+fn a_judge_compares_the_stored_answers_of_two_lanes() {
+    let script = Script::default()
+        .rule(Rule::new(When::prompt_contains("Say same"), Answer::text("same")))
+        .rule(by("small", Answer::text("plain")))
+        .rule(by("large", Answer::text("rich")));
+    let server = FakeServer::start(points("rich").into_iter().fold(script, Script::rule));
+    let runner = "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let project = project(&server, runner, &["a", "b", "c", "same"]);
+    run(&project, &[]).expect(0, &[]);
+    let before = server.seen().asked;
+    let words = ["compare", "latest@small", "latest@large", "--judge", "judge"];
+    let text = project.shown(&words);
+    assert!(
+        text.contains("judge prefers B in 3, A in 0, neither in 1 of 4 cases"),
+        "{text}"
+    );
+    assert!(text.contains("p = 0.2500; both orders agree on 3 of 3 pairs"), "{text}");
+    assert_eq!(server.seen().asked - before, 6);
+    // What is known is not asked for again, whatever the format.
+    let with = |more: &[&str]| -> String {
+        let all: Vec<&str> = words.iter().chain(more).copied().collect();
+        let output = project.run(&all);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let found: Value = serde_json::from_str(&with(&["--format", "json"])).unwrap();
+    crate::schema::check("comparison", &found);
+    let preference = &found["pairs"][0]["preference"];
+    assert_eq!((&preference["wins"], &preference["difference"]), (&json!(3), &json!(0.75)));
+    let case = &preference["cases"]["a"];
+    assert_eq!(*case, json!({ "result": "win", "points": [2.0, 5.0], "reason": "it is rich" }));
+    let html = with(&["--format", "html"]);
+    assert!(html.contains("The judge prefers the second answer. it is rich"), "{html}");
+    assert!(with(&["--format", "md"]).contains("wins less losses: +75.0 points"));
+    assert_eq!(server.seen().asked - before, 6);
+    with(&["--no-cache", "--criteria", "It is short."]);
+    assert_eq!(server.seen().asked - before, 12);
+    // Options of the judge mean nothing without one.
+    let output = project.run(&["compare", "latest@small", "latest@large", "--criteria", "x"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_judge_that_is_not_there_ends_a_comparison() {
+    let script = script_with(by("judge", Answer::fault(Trouble::BadKey)));
+    let server = FakeServer::start(script);
+    let runner = "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let project = project(&server, runner, &["a"]);
+    run(&project, &[]).expect(0, &[]);
+    let output = project.run(&["compare", "latest@small", "latest@large", "--judge", "judge"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("the judge `judge` cannot be asked"), "{err}");
+    let output = project.run(&["compare", "latest@small", "latest@large", "--judge", "nobody"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("there is no backend `nobody`"), "{err}");
+}
+
+#[test]
+fn a_judge_who_always_prefers_the_first_place_prefers_nobody() {
+    let criterion = json!({ "name": "rubric", "a": 5, "b": 1, "reason": "first" });
+    let biased = Answer::text(&json!({ "criteria": [criterion], "winner": "a" }).to_string());
+    let server = FakeServer::start(script_with(by("judge", biased)));
+    let runner = "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let project = project(&server, runner, &["a"]);
+    run(&project, &[]).expect(0, &[]);
+    let text = project.shown(&["compare", "latest@small", "latest@large", "--judge", "judge"]);
+    assert!(text.contains("judge prefers B in 0, A in 0, neither in 1 of 1 cases"), "{text}");
+    assert!(text.contains("both orders agree on 0 of 1 pairs"), "{text}");
+}

@@ -188,7 +188,7 @@ fn a_case_may_have_a_user_that_another_backend_plays() {
     other["id"] = json!("other");
     other["user"] = json!({ "backend": "own", "instructions": "You leave." });
     other["assert"] = json!([{ "type": "equals", "value": "there" }]);
-    let runner = "user = \"sim\"\nbackends = [\"fake\"]";
+    let runner = "user = \"sim\"\nbackends = [\"b\"]";
     let project = project(&model, &usual, runner, &[tea(), other]);
     let text = project.read("probity.toml")
         + &format!(
