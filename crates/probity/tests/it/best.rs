@@ -322,16 +322,14 @@ fn a_judge_compares_the_stored_answers_of_two_lanes() {
         .rule(by("small", Answer::text("plain")))
         .rule(by("large", Answer::text("rich")));
     let server = FakeServer::start(points("rich").into_iter().fold(script, Script::rule));
-    let runner = "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let runner =
+        "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
     let project = project(&server, runner, &["a", "b", "c", "same"]);
     run(&project, &[]).expect(0, &[]);
     let before = server.seen().asked;
     let words = ["compare", "latest@small", "latest@large", "--judge", "judge"];
     let text = project.shown(&words);
-    assert!(
-        text.contains("judge prefers B in 3, A in 0, neither in 1 of 4 cases"),
-        "{text}"
-    );
+    assert!(text.contains("judge prefers B in 3, A in 0, neither in 1 of 4 cases"), "{text}");
     assert!(text.contains("p = 0.2500; both orders agree on 3 of 3 pairs"), "{text}");
     assert_eq!(server.seen().asked - before, 6);
     // What is known is not asked for again, whatever the format.
@@ -362,7 +360,8 @@ fn a_judge_compares_the_stored_answers_of_two_lanes() {
 fn a_judge_that_is_not_there_ends_a_comparison() {
     let script = script_with(by("judge", Answer::fault(Trouble::BadKey)));
     let server = FakeServer::start(script);
-    let runner = "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let runner =
+        "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
     let project = project(&server, runner, &["a"]);
     run(&project, &[]).expect(0, &[]);
     let output = project.run(&["compare", "latest@small", "latest@large", "--judge", "judge"]);
@@ -379,7 +378,8 @@ fn a_judge_who_always_prefers_the_first_place_prefers_nobody() {
     let criterion = json!({ "name": "rubric", "a": 5, "b": 1, "reason": "first" });
     let biased = Answer::text(&json!({ "criteria": [criterion], "winner": "a" }).to_string());
     let server = FakeServer::start(script_with(by("judge", biased)));
-    let runner = "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let runner =
+        "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
     let project = project(&server, runner, &["a"]);
     run(&project, &[]).expect(0, &[]);
     let text = project.shown(&["compare", "latest@small", "latest@large", "--judge", "judge"]);
