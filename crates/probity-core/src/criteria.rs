@@ -534,6 +534,8 @@ named_enum! {
         SimilarDot = "similar:dot",
         /// The distance between the embeddings of the reply and a value is at most `threshold`.
         SimilarEuclidean = "similar:euclidean",
+        /// A reranking model finds the reply relevant to the value, or to the question: at least `threshold`.
+        Rerank = "rerank",
         /// JavaScript, in the value or in a file that it names, finds the reply good enough.
         Javascript = "javascript",
         /// The scorer of the suite that the value names finds the reply good enough.

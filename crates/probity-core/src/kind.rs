@@ -70,6 +70,7 @@ impl KindSpec {
             "rubric_prompt",
             "swap",
             "embeddings",
+            "reranker",
             "user",
             "assert",
         ],

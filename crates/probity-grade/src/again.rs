@@ -134,6 +134,7 @@ fn scored(
         if found.request.prompt() != call.question() {
             return Err(match &call.scorer {
                 Scorer::Similar(_) => "the reply was compared with other texts".to_owned(),
+                Scorer::Rerank(_) => "the reply was ranked by another question".to_owned(),
                 Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
                     "another scorer was asked, or with another `config`".to_owned()
                 }

@@ -242,6 +242,7 @@ impl Context<'_> {
             }
             AssertionTest::SimilarDot => self.similar(VectorMetric::Dot, compiler),
             AssertionTest::SimilarEuclidean => self.similar(VectorMetric::Euclidean, compiler),
+            AssertionTest::Rerank => self.rerank(compiler),
             AssertionTest::Javascript => self.script(compiler),
             AssertionTest::Scorer => {
                 let scorer = Scorer::Named(self.text()?);
@@ -431,11 +432,23 @@ impl Context<'_> {
         Some(Test::Embedded(Embedded { number, similar, threshold }))
     }
 
+    /// How relevant the reply is to the value, or to the question.
+    fn rerank(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let threshold = self.threshold(", the lowest relevance")?;
+        let query = match &self.assertion.value {
+            None => None,
+            Some(_) => Some(self.telling()?),
+        };
+        let number = self.asked(Scorer::Rerank(query), compiler)?;
+        Some(Test::Reranked { number, threshold })
+    }
+
     /// The number of one who has to be asked about the reply.
     fn asked(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<usize> {
         if !self.assertion.reading.extract.is_empty() {
             let who = match scorer {
                 Scorer::Similar(_) => "an embedding is made of the whole reply",
+                Scorer::Rerank(_) => "the whole reply is ranked",
                 Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
                     "a scorer gets the whole reply"
                 }

@@ -148,6 +148,11 @@ pub(crate) enum Test {
     Script(Scripted),
     Scorer(AskedScorer),
     Embedded(Embedded),
+    /// How relevant the reply is, as a model found before.
+    Reranked {
+        number: usize,
+        threshold: f64,
+    },
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -253,6 +258,7 @@ impl Test {
             | Self::Selected(_)
             | Self::Scorer(_)
             | Self::Embedded(_)
+            | Self::Reranked { .. }
             | Self::Set { .. } => false,
             Self::Equals { .. }
             | Self::EqualsJson(_)
@@ -278,7 +284,11 @@ impl Test {
             |members: &[CompiledAssertion]| members.iter().any(CompiledAssertion::asks_others);
         matches!(
             self,
-            Self::Scorer(_) | Self::Judged { .. } | Self::Selected(_) | Self::Embedded(_)
+            Self::Scorer(_)
+                | Self::Judged { .. }
+                | Self::Selected(_)
+                | Self::Embedded(_)
+                | Self::Reranked { .. }
         ) || matches!(self, Self::Set { members, .. } if asks(members))
     }
 
@@ -318,6 +328,7 @@ impl Test {
             | Self::Tools(_)
             | Self::Perplexity(_)
             | Self::Embedded(_)
+            | Self::Reranked { .. }
             | Self::Selected(_)
             | Self::Judged { .. } => false,
         }
@@ -375,6 +386,7 @@ impl Test {
             | Self::Script(_)
             | Self::Scorer(_)
             | Self::Embedded(_)
+            | Self::Reranked { .. }
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
@@ -474,6 +486,7 @@ impl Test {
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
             Self::Embedded(embedded) => embedded.check(reply),
+            Self::Reranked { number, threshold } => scored::relevance(reply, *number, *threshold),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }

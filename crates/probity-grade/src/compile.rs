@@ -393,7 +393,7 @@ impl<'r> Compiler<'r> {
                 }
                 None => Ok(()),
             },
-            Scorer::Exec(_) | Scorer::Similar(_) => Ok(()),
+            Scorer::Exec(_) | Scorer::Similar(_) | Scorer::Rerank(_) => Ok(()),
         }
     }
 

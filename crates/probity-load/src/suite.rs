@@ -234,6 +234,7 @@ fn decode(
         "gates",
         "judge",
         "embeddings",
+        "reranker",
         "user",
         "parallel",
         "scorers",
@@ -264,6 +265,8 @@ fn decode(
     let backends = backends.map(|node| backend::decode(node, findings)).unwrap_or_default();
     let embeddings = Fields::open(root, "a suite", findings)
         .and_then(|mut fields| runner::decode_embeddings(&backends, &mut fields));
+    let reranker = Fields::open(root, "a suite", findings)
+        .and_then(|mut fields| runner::decode_reranker(&backends, &mut fields));
     let user = Fields::open(root, "a suite", findings)
         .and_then(|mut fields| user::decode_name("user", &backends, &mut fields));
     let source = Arc::from(text);
@@ -278,13 +281,14 @@ fn decode(
         allow_code,
         only_helpers: runner::only_helpers(
             runners,
-            judge.judges.iter().chain(&embeddings).chain(&user),
+            judge.judges.iter().chain(&embeddings).chain(&reranker).chain(&user),
             &backends,
         ),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
         embeddings: embeddings.as_ref(),
+        reranker: reranker.as_ref(),
         user: user.as_ref(),
         folder,
         file: name,

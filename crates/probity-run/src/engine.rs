@@ -415,12 +415,13 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let LaneState { backend, ref judges, embedder, ref users, .. } = self.lanes[at];
+        let LaneState { backend, ref judges, embedder, reranker, ref users, .. } = self.lanes[at];
         let plays = |at: &&usize| case.user.as_ref() == Some(&self.backends[**at].backend.name);
         let asked = Parties {
             subject: party(backend),
             judges: judges.iter().copied().map(party).collect(),
             embedder: embedder.map(party),
+            reranker: reranker.map(party),
             user: users.iter().find(plays).copied().map(party),
             lane: self.lanes[at].info.key().within_runner(),
         };

@@ -13,9 +13,10 @@ pub(crate) mod contest;
 mod effectiveness;
 mod program;
 mod respond;
-pub(crate) mod similar;
+mod similar;
 mod size_impact;
 mod skills;
+pub(crate) mod unaided;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -191,6 +192,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) swap: bool,
     /// The parameters of the one who embeds texts; empty if there is none.
     pub(crate) embedder: &'a str,
+    /// The parameters of the one who ranks texts; empty if there is none.
+    pub(crate) reranker: &'a str,
     /// The parameters of the backend that plays the user; empty if there is none.
     pub(crate) user: &'a str,
 }
@@ -218,6 +221,8 @@ pub struct Calls {
     pub comparisons: u64,
     /// Of the backend that embeds texts, at most: texts that are known are not asked about.
     pub embeddings: u64,
+    /// Of the backend that says how relevant texts are.
+    pub rerankings: u64,
     /// Further ones where a reply cannot be read, at most.
     pub fallbacks: u64,
     /// Further ones where the model calls tools, at most.
@@ -229,7 +234,8 @@ pub struct Calls {
 impl Calls {
     /// All that are certain.
     pub fn total(self) -> u64 {
-        self.answers + self.judgements + self.comparisons + self.embeddings
+        let asked = self.answers + self.judgements + self.comparisons;
+        asked + self.embeddings + self.rerankings
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -237,19 +243,21 @@ impl Calls {
         self.judgements += other.judgements;
         self.comparisons += other.comparisons;
         self.embeddings += other.embeddings;
+        self.rerankings += other.rerankings;
         self.fallbacks += other.fallbacks;
         self.steps += other.steps;
         self.user_turns += other.user_turns;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, comparisons, embeddings, fallbacks, steps, user_turns } =
-            self;
+        let Self { answers, judgements, comparisons, embeddings, rerankings, .. } = self;
+        let Self { fallbacks, steps, user_turns, .. } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
             comparisons: comparisons * factor,
             embeddings: embeddings * factor,
+            rerankings: rerankings * factor,
             fallbacks: fallbacks * factor,
             steps: steps * factor,
             user_turns: user_turns * factor,

@@ -77,6 +77,8 @@ pub struct PlannedLane {
     pub judges: Vec<usize>,
     /// The place of the one who embeds texts.
     pub embedder: Option<usize>,
+    /// The place of the one who says how relevant texts are.
+    pub reranker: Option<usize>,
     /// The places of those who play users.
     pub users: Vec<usize>,
     /// Its place in the list of budgets.
@@ -519,6 +521,8 @@ pub struct Helpers {
     pub judges: Vec<Seat>,
     /// Who embeds texts.
     pub embedder: Option<Seat>,
+    /// Who says how relevant texts are.
+    pub reranker: Option<Seat>,
     /// Who plays users.
     pub users: Vec<Seat>,
 }
@@ -563,6 +567,11 @@ impl ScannedRunner {
         self.calls.embeddings > 0
     }
 
+    /// Whether the relevance of any text is asked for.
+    pub fn needs_reranking(&self) -> bool {
+        self.calls.rerankings > 0
+    }
+
     /// The runner on one of the backends of a plan, with each of its variants.
     pub fn lanes(
         &self,
@@ -589,6 +598,7 @@ impl ScannedRunner {
     ) -> PlannedLane {
         let judges = if self.needs_judge() { helpers.judges.as_slice() } else { &[] };
         let embedder = helpers.embedder.as_ref().filter(|_| self.needs_embeddings());
+        let reranker = helpers.reranker.as_ref().filter(|_| self.needs_reranking());
         let by = |seat: &Seat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
@@ -601,6 +611,9 @@ impl ScannedRunner {
         cases.judge = panel.first().cloned().map(|by| Judge::new(&all, by, &self.runner.panel));
         if let Some(seat) = embedder {
             cases.embedder = Helper::Ready(seat.backend.clone());
+        }
+        if let Some(seat) = reranker {
+            cases.reranker = Helper::Ready(seat.backend.clone());
         }
         helpers.users.iter().for_each(|seat| cases.users.make_ready(seat.backend.clone()));
         let key = LaneKey {
@@ -629,6 +642,7 @@ impl ScannedRunner {
             backend,
             judges: judges.iter().map(|seat| seat.place).collect(),
             embedder: embedder.map(|seat| seat.place),
+            reranker: reranker.map(|seat| seat.place),
             users: helpers.users.iter().map(|seat| seat.place).collect(),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),

@@ -45,7 +45,7 @@ use crate::{
     kind::{
         Asking, Kind, Questions, Respond, Site, Work,
         assess::{check_panel_prompt, check_prompts},
-        contest, similar,
+        unaided,
     },
     loading::{DatasetFiles, PromptFunctions},
     scorer::UsedScorers,
@@ -193,7 +193,7 @@ impl Users {
     }
 }
 
-/// A backend that embeds texts.
+/// A backend that embeds or ranks texts.
 #[derive(Clone, Debug)]
 pub(crate) enum Helper {
     Nobody,
@@ -249,6 +249,8 @@ pub(crate) struct Cases {
     pub(crate) judge: Option<Judge>,
     /// Who embeds texts.
     pub(crate) embedder: Helper,
+    /// Who says how relevant texts are.
+    pub(crate) reranker: Helper,
     /// Who plays the user.
     pub(crate) users: Users,
     /// Draws the order in which cases are asked; none for the order of the dataset.
@@ -280,6 +282,7 @@ impl Default for Cases {
             panel: Arc::default(),
             judge: None,
             embedder: Helper::Nobody,
+            reranker: Helper::Nobody,
             users: Users::default(),
             shuffle: None,
             tells_known: false,
@@ -377,6 +380,7 @@ impl Cases {
             panel: Arc::new(runner.panel.clone()),
             judge: None,
             embedder: Helper::named(runner.embeddings.as_ref()),
+            reranker: Helper::named(runner.reranker.as_ref()),
             users: Users::of(runner),
             shuffle: None,
             tells_known: false,
@@ -428,10 +432,13 @@ impl Cases {
                 tell_once(&mut of_suite.borrow_mut(), problem);
             }
             if self.embedder.is_nobody() {
-                problems.extend(similar::refused(case));
+                problems.extend(unaided::without_embeddings(case));
+            }
+            if self.reranker.is_nobody() {
+                problems.extend(unaided::without_reranker(case));
             }
             if self.panel.judges.is_empty() {
-                problems.extend(contest::refused(case));
+                problems.extend(unaided::without_judge(case));
             }
             problems.extend(without_tools(case));
             problems.extend(self.users.problem(case));
@@ -520,9 +527,10 @@ impl Cases {
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
         let judge = self.judge.as_ref().map_or("", |it| it.parameters.as_str());
         let Questions { request, work } = questions;
-        let (embedder, user) = (self.embedder.parameters(), self.users.parameters(case));
+        let (embedder, reranker) = (self.embedder.parameters(), self.reranker.parameters());
+        let user = self.users.parameters(case);
         let swap = self.panel.swap;
-        work.input(&Asking { case, request, backend, judge, swap, embedder, user })
+        work.input(&Asking { case, request, backend, judge, swap, embedder, reranker, user })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.

@@ -11,6 +11,8 @@ pub enum Asks {
     Judge,
     /// A model that embeds texts.
     Embedder,
+    /// A model that says how relevant texts are.
+    Reranker,
     /// A program that the suite describes.
     Scorer,
     /// A program that the assertion itself brings.
@@ -35,6 +37,7 @@ impl AssertionTest {
             Self::Similar | Self::SimilarCosine | Self::SimilarDot | Self::SimilarEuclidean => {
                 Asks::Embedder
             }
+            Self::Rerank => Asks::Reranker,
             Self::Scorer => Asks::Scorer,
             Self::Python | Self::Exec => Asks::Code,
             Self::SelectBest | Self::MaxScore => Asks::Lanes,

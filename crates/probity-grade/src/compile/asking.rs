@@ -144,7 +144,9 @@ impl Expectation<'_> {
             Some(script) => script::transform(&**script, facts, reply)?,
             None => reply.output().into_owned(),
         };
-        Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
+        let context = facts.context(reply, call.config.as_ref());
+        let question = result.question().unwrap_or_default().to_owned();
+        Ok(ScorerInput { output, context, question })
     }
 }
 

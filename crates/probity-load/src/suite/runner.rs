@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use super::{
     CaseDefaults, PanelConfig, PromptConfig, WrittenAt,
-    backend::{BackendConfig, decode_timeout, is_plain},
+    backend::{BackendConfig, BackendKind, decode_timeout, is_plain},
     defaults, examples, panel, prompt, user,
 };
 use crate::{
@@ -68,6 +68,8 @@ pub struct RunnerConfig {
     pub panel: PanelConfig,
     /// The backend that makes embeddings of texts.
     pub embeddings: Option<String>,
+    /// The backend that says how relevant texts are.
+    pub reranker: Option<String>,
     /// The backend that plays the user.
     pub user: Option<String>,
     /// Every backend of the suite: a case may name another one to play its user.
@@ -122,6 +124,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) allow_code: bool,
     /// Who embeds texts, for runners that do not say so.
     pub(super) embeddings: Option<&'a String>,
+    /// Who says how relevant texts are, for runners that do not say so.
+    pub(super) reranker: Option<&'a String>,
     /// Who plays the user, for runners that do not say so.
     pub(super) user: Option<&'a String>,
     /// Where paths in the file start from.
@@ -190,6 +194,7 @@ const KNOWN: &[&str] = &[
     "structured",
     "rubric_prompt",
     "embeddings",
+    "reranker",
     "user",
     "swap",
     "command",
@@ -276,6 +281,7 @@ fn decode_runner(
         panel,
         embeddings: decode_embeddings(known, &mut fields)
             .or_else(|| surroundings.embeddings.cloned()),
+        reranker: decode_reranker(known, &mut fields).or_else(|| surroundings.reranker.cloned()),
         user: user.backend.or_else(|| surroundings.user.cloned()),
         known_backends: known.iter().map(|it| it.name.clone()).collect(),
         command: fields.texts("command"),
@@ -365,6 +371,7 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
         "structured",
         "rubric_prompt",
         "embeddings",
+        "reranker",
         "user",
         "swap",
         "command",
@@ -421,17 +428,43 @@ pub(super) fn decode_embeddings(
     backends: &[BackendConfig],
     fields: &mut Fields<'_, '_>,
 ) -> Option<String> {
-    const KEY: &str = "embeddings";
-    let name = fields.text(KEY)?;
-    check_backend(Some(&name), KEY, backends, fields);
-    if let Some(backend) = backends.iter().find(|it| it.name == name && !it.kind.embeds()) {
-        let span = fields.span(KEY);
+    let help =
+        "name one of kind `openai`, which any server with `/v1/embeddings` can be, or `ollama`";
+    let helper = Helper { key: "embeddings", can: BackendKind::embeds, does: "embed texts", help };
+    decode_helper(&helper, backends, fields)
+}
+
+/// The backend that a suite or a runner names to rank texts. It has to be one that can.
+pub(super) fn decode_reranker(
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Option<String> {
+    let help = "name one of kind `openai`, which any server with `/v1/rerank` can be";
+    let helper = Helper { key: "reranker", can: BackendKind::reranks, does: "rank texts", help };
+    decode_helper(&helper, backends, fields)
+}
+
+/// What a backend has to be able to do to be named under a key.
+struct Helper {
+    key: &'static str,
+    can: fn(BackendKind) -> bool,
+    does: &'static str,
+    help: &'static str,
+}
+
+fn decode_helper(
+    helper: &Helper,
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Option<String> {
+    let Helper { key, can, does, help } = *helper;
+    let name = fields.text(key)?;
+    check_backend(Some(&name), key, backends, fields);
+    if let Some(backend) = backends.iter().find(|it| it.name == name && !can(it.kind)) {
+        let span = fields.span(key);
         let kind = backend.kind.as_str();
-        let message = format!("backend `{name}` of kind `{kind}` cannot embed texts");
-        let help = "name one of kind `openai`, which any server with `/v1/embeddings` can be, or \
-                    `ollama`"
-            .to_owned();
-        fields.findings().error_with_help("bad-value", &span, message, help);
+        let message = format!("backend `{name}` of kind `{kind}` cannot {does}");
+        fields.findings().error_with_help("bad-value", &span, message, help.to_owned());
     }
     Some(name)
 }
@@ -482,7 +515,7 @@ pub(super) fn only_helpers<'a>(
         Some(_) | None => &[],
     };
     let mut helpers: BTreeSet<&str> = of_suite.map(String::as_str).collect();
-    for key in ["judge", "embeddings", "user"] {
+    for key in ["judge", "embeddings", "reranker", "user"] {
         helpers.extend(items.iter().filter_map(|it| it.get(key)?.as_str()));
     }
     helpers.extend(items.iter().filter_map(|it| it.get("user")?.get("backend")?.as_str()));

@@ -1,6 +1,7 @@
 //! How a case asks: with retries, limits, permits of the loop, and the cache.
 
 mod embedding;
+mod reranking;
 
 use std::{sync::Arc, time::Duration};
 
@@ -49,6 +50,8 @@ pub(crate) enum Target {
     Judge(usize),
     /// The backend that embeds texts.
     Embedder,
+    /// The backend that says how relevant texts are.
+    Reranker,
     /// The backend that plays the user.
     User,
 }
@@ -60,6 +63,7 @@ pub(crate) struct Handle {
     pub(crate) subject: BackendRef,
     pub(crate) judges: Vec<BackendRef>,
     embedder: Option<BackendRef>,
+    reranker: Option<BackendRef>,
     user: Option<BackendRef>,
     /// What its lane is called within the runner.
     pub(crate) lane: String,
@@ -90,6 +94,7 @@ pub(super) struct Parties {
     pub(super) subject: BackendRef,
     pub(super) judges: Vec<BackendRef>,
     pub(super) embedder: Option<BackendRef>,
+    pub(super) reranker: Option<BackendRef>,
     pub(super) user: Option<BackendRef>,
     /// What its lane is called within the runner.
     pub(super) lane: String,
@@ -137,7 +142,7 @@ pub(crate) struct Query<'a> {
 impl Handle {
     /// The loop spawns a case with a permit for its first call.
     pub(super) fn new(serial: u64, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
-        let Parties { subject, judges, embedder, user, lane } = parties;
+        let Parties { subject, judges, embedder, reranker, user, lane } = parties;
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
@@ -147,6 +152,7 @@ impl Handle {
             subject,
             judges,
             embedder,
+            reranker,
             user,
             lane,
             shared,
@@ -279,6 +285,9 @@ impl Handle {
         if let Scorer::Similar(similar) = &call.scorer {
             return self.near(number, call, similar, input).await;
         }
+        if let Scorer::Rerank(query) = &call.scorer {
+            return self.rerank(number, call, query.as_deref(), input).await;
+        }
         let began = Instant::now();
         let scored = self.shared.scorers.score(call, input, self.deadline).await;
         self.asked.push(Asked {
@@ -300,6 +309,40 @@ impl Handle {
             calls: 0,
         });
         Ok(scored)
+    }
+
+    /// Records what a backend said of a reply in numbers; an error if it could not be asked.
+    fn note_scored(
+        &mut self,
+        (number, call): (usize, &ScorerCall),
+        helper: &BackendRef,
+        scored: Result<Value, Unanswered>,
+        (own, began): (Tally, Instant),
+    ) -> Result<Result<Value, String>, Unanswered> {
+        let error = match &scored {
+            Ok(_) => None,
+            Err(Unanswered::Failed { error, .. }) => Some(error.to_string()),
+            Err(Unanswered::Aborted(_)) => return scored.map(Ok),
+        };
+        self.asked.push(Asked {
+            role: scorer_role(number),
+            turn: None,
+            backend: helper.backend.name.clone(),
+            request: Request::new(None, call.question()),
+            reply: scored.as_ref().ok().map(ToString::to_string),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
+            error,
+            model: helper.backend.model.clone(),
+            source: Source::Backend,
+            latency_ms: millis(began.elapsed()),
+            usage: own.usage,
+            cost_usd: own.cost_usd,
+            calls: own.calls,
+        });
+        scored.map(Ok)
     }
 
     /// Asks, and asks again as long as that makes sense.
@@ -370,6 +413,7 @@ impl Handle {
             Target::Judge(at) => self.judges.get(at).unwrap_or(&self.subject),
             // Without one, none is asked for.
             Target::Embedder => self.embedder.as_ref().unwrap_or(&self.subject),
+            Target::Reranker => self.reranker.as_ref().unwrap_or(&self.subject),
             Target::User => self.user.as_ref().unwrap_or(&self.subject),
         }
     }
@@ -471,6 +515,7 @@ impl Handle {
                     Target::Subject => *error,
                     Target::Judge(_) => of_helper("judge", &backend.name, *error),
                     Target::Embedder => of_helper("embeddings", &backend.name, *error),
+                    Target::Reranker => of_helper("reranker", &backend.name, *error),
                     Target::User => of_helper("simulated user", &backend.name, *error),
                 };
                 let left = self.deadline.saturating_duration_since(Instant::now());

@@ -16,14 +16,14 @@ use crate::{budget::Left, source::feed};
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judges, embedder, users, .. } = &self.lanes[lane];
-        let (backend, embedder) = (*backend, *embedder);
-        // One that judges itself, or plays the user as well, is there once. One that embeds has a
-        // place of its own.
+        let LaneState { backend, judges, embedder, reranker, users, .. } = &self.lanes[lane];
+        let (backend, embedder, reranker) = (*backend, *embedder, *reranker);
+        // One that judges itself, or plays the user as well, is there once. One that embeds or ranks
+        // texts has a place of its own.
         let users = users.iter().copied().filter(|it| !judges.contains(it));
         let others: Vec<usize> = judges.iter().copied().chain(users).collect();
         let others = others.into_iter().filter(move |it| *it != backend);
-        std::iter::once(backend).chain(others).chain(embedder)
+        std::iter::once(backend).chain(others).chain(embedder).chain(reranker)
     }
 
     /// Begins the lanes of a stage, except those whose backend was given up before.

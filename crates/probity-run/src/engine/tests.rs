@@ -196,6 +196,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
             backend: at,
             judges: Vec::new(),
             embedder: None,
+            reranker: None,
             users: Vec::new(),
             runner: 0,
             calls: crate::plan::Calls::default(),

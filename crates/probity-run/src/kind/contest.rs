@@ -5,8 +5,7 @@ use std::sync::Arc;
 use probity_core::{
     case::TestCase,
     classification::Classification,
-    criteria::{Assertion, AssertionTest, CriteriaProblem},
-    located::Step,
+    criteria::{Assertion, AssertionTest},
     selection::Selection,
 };
 use probity_grade::{
@@ -34,33 +33,6 @@ pub(crate) fn is_compared(case: &TestCase) -> bool {
         assertions.iter().any(|it| it.kind.test.compares_lanes() || any(&it.members))
     }
     case.asserted().any(|(_, assertions)| any(assertions))
-}
-
-/// What is wrong with a case where no judge is named: that one of the lanes judges all of them would
-/// be no comparison.
-pub(crate) fn refused(case: &TestCase) -> Vec<CriteriaProblem> {
-    let mut problems = Vec::new();
-    for (path, assertions) in case.asserted() {
-        refuse(assertions, &path, &mut problems);
-    }
-    problems
-}
-
-fn refuse(assertions: &[Assertion], path: &[Step<'static>], problems: &mut Vec<CriteriaProblem>) {
-    for (at, assertion) in assertions.iter().enumerate() {
-        let mut path = path.to_vec();
-        path.extend([Step::Key("assert"), Step::Index(at)]);
-        refuse(&assertion.members, &path, problems);
-        if assertion.kind.test == AssertionTest::SelectBest {
-            path.push(Step::Key("type"));
-            problems.push(CriteriaProblem {
-                path,
-                code: "no-judge",
-                message: format!("`{}` needs a judge that is named", assertion.kind),
-                help: Some("name one with `judge = \"BACKEND\"` in the runner".to_owned()),
-            });
-        }
-    }
 }
 
 /// Waits for the answers of the other lanes, and has all of them compared.

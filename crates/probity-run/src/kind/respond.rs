@@ -40,6 +40,7 @@ pub(super) fn calls(case: &TestCase) -> Calls {
         judgements: in_all(rubrics_in),
         comparisons: in_all(contest::questions_in),
         embeddings: in_all(similar::texts_in),
+        rerankings: in_all(ranked_in),
         steps: match case.ask.tools {
             Some(_) => spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
             None => 0,
@@ -53,6 +54,12 @@ pub(super) fn calls(case: &TestCase) -> Calls {
 fn rubrics_in(assertions: &[Assertion]) -> u64 {
     let of = |it: &Assertion| u64::from(it.kind.test.asks_judge()) + rubrics_in(&it.members);
     assertions.iter().map(of).sum()
+}
+
+/// How often the assertions of a case ask how relevant a reply is.
+fn ranked_in(assertions: &[Assertion]) -> u64 {
+    let of = |it: &Assertion| u64::from(it.kind.test.asks() == Asks::Reranker);
+    assertions.iter().map(|it| of(it) + ranked_in(&it.members)).sum()
 }
 
 /// Whether the assertions of a case ask anybody: a judge, a scorer outside of the process, or a model
@@ -113,11 +120,12 @@ impl Work for Answer {
             several => serde_json::to_string(several),
         };
         let asserted = asserted.unwrap_or_default();
-        let embedder = Some(asking.embedder.as_bytes()).filter(|it| !it.is_empty());
+        let helpers = [asking.embedder, asking.reranker].into_iter();
+        let helpers = helpers.map(str::as_bytes).filter(|it| !it.is_empty());
         let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
         let both_orders = asking.swap && contest::is_compared(asking.case);
         let orders = both_orders.then_some(&b"both"[..]);
-        InputDigest::of(parts.into_iter().chain(embedder).chain(orders))
+        InputDigest::of(parts.into_iter().chain(helpers).chain(orders))
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {

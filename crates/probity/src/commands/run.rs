@@ -130,7 +130,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let access = answers::access(args, &project);
     let kept = answers::Kept {
         generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
-        embeddings: lanes.iter().any(|lane| lane.embedder.is_some()),
+        embeddings: lanes.iter().any(|it| it.embedder.is_some() || it.reranker.is_some()),
     };
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, kept)?;
@@ -280,7 +280,7 @@ impl Context<'_> {
             let judges = lane.judges.iter().copied();
             let users = lane.users.iter().copied();
             let asked = std::iter::once(lane.backend).chain(judges).chain(lane.embedder);
-            let asked = asked.chain(users);
+            let asked = asked.chain(lane.reranker).chain(users);
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),

@@ -37,6 +37,7 @@ mod project;
 mod replies;
 mod report;
 mod requests;
+mod rerank;
 mod rescore;
 mod results;
 mod resume;

@@ -83,13 +83,13 @@ impl Plan<'_> {
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
         let Calls { answers, judgements, comparisons, embeddings, .. } = lane.calls;
-        let Calls { fallbacks, steps, user_turns, .. } = lane.calls;
+        let Calls { rerankings, fallbacks, steps, user_turns, .. } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
-        let calls = new + judgements + comparisons + embeddings;
+        let calls = new + judgements + comparisons + embeddings + rerankings;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
@@ -138,7 +138,8 @@ impl Plan<'_> {
         let embedder = lane.embedder.map(|place| &self.backends[place]);
         let users: Vec<&Arc<Backend>> =
             lane.users.iter().map(|place| &self.backends[*place]).collect();
-        beyond_answers(text, lane.calls, embedder, &users);
+        let reranker = lane.reranker.map(|place| &self.backends[place]);
+        beyond_answers(text, lane.calls, [embedder, reranker], &users);
         // Each answer is read again by the judge, at its full length.
         let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
         let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
@@ -166,6 +167,11 @@ impl Plan<'_> {
             let read = output.saturating_mul(embeddings);
             let _ = write!(text, ", and up to {read} for embeddings");
             dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
+        }
+        if let Some(reranker) = reranker {
+            let read = output.saturating_mul(rerankings).saturating_add(input);
+            let _ = write!(text, ", and up to {read} for ranking");
+            dollars = dollars.zip(price(reranker, read, 0)).map(|(a, b)| a + b);
         }
         if !users.is_empty() {
             let longest = users.iter().map(|it| it.max_tokens.unwrap_or(REPLY_TOKENS)).max();
@@ -260,15 +266,18 @@ pub(super) fn write_requests(
 fn beyond_answers(
     text: &mut String,
     calls: Calls,
-    embedder: Option<&Arc<Backend>>,
+    [embedder, reranker]: [Option<&Arc<Backend>>; 2],
     users: &[&Arc<Backend>],
 ) {
-    let Calls { embeddings, fallbacks, steps, user_turns, .. } = calls;
+    let Calls { embeddings, rerankings, fallbacks, steps, user_turns, .. } = calls;
     let called = |it: &Backend| {
         format!("{} ({})", it.name, it.model.as_deref().unwrap_or("its default model"))
     };
     if let Some(embedder) = embedder {
         let _ = writeln!(text, "  at most {embeddings} embeddings by {}", called(embedder));
+    }
+    if let Some(reranker) = reranker {
+        let _ = writeln!(text, "  at most {rerankings} texts ranked by {}", called(reranker));
     }
     if !users.is_empty() {
         let users: Vec<String> = users.iter().map(|it| called(it)).collect();
