@@ -1,5 +1,7 @@
 //! What is going to be run: every dataset read and checked, every backend made ready.
 
+mod comparisons;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -20,13 +22,14 @@ use probity_load::{
     suite::{PanelConfig, PromptConfig, RunnerConfig},
 };
 
+pub use self::comparisons::{count_comparisons, reopen_comparisons};
 use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
     examples::ExampleSets,
     filter::{Chooser, Filter, Sample, Unmet, number, stratified},
     gated::GatedScores,
-    kind::{self, Groups, Kind, contest::is_compared},
+    kind::{self, Groups, Kind},
     scorer::{Scorers, UsedScorers},
     source::{Cases, Done, Helper, Judge, Notes},
 };
@@ -392,45 +395,6 @@ fn with_panel(calls: Calls, runner: &RunnerConfig) -> Calls {
     };
     let orders = if runner.panel.swap { 2 } else { 1 };
     Calls { judgements: calls.judgements * times, comparisons: calls.comparisons * orders, ..calls }
-}
-
-/// Has the questions about the answers of all lanes of a runner counted once: with its first lane, and
-/// not at all if there is no other.
-pub fn count_comparisons(lanes: &mut [PlannedLane]) {
-    let of_runner = |lanes: &[PlannedLane], runner: usize| {
-        lanes.iter().filter(|it| it.runner == runner).count()
-    };
-    for at in 0..lanes.len() {
-        let runner = lanes[at].runner;
-        if of_runner(&lanes[..at], runner) > 0 || of_runner(lanes, runner) == 1 {
-            lanes[at].calls.comparisons = 0;
-        }
-    }
-}
-
-/// Has cases whose answers are compared asked again in all lanes of their runner, unless all of them
-/// are done: what the others came to depends on those that are missing.
-pub fn reopen_comparisons(lanes: &mut [PlannedLane]) {
-    let runners: BTreeSet<usize> = lanes.iter().map(|it| it.runner).collect();
-    for runner in runners {
-        let own: Vec<usize> = (0..lanes.len()).filter(|at| lanes[*at].runner == runner).collect();
-        let Some(first) = own.first() else { continue };
-        let mut open = Vec::new();
-        let (cases, repeats) = (&lanes[*first].cases, lanes[*first].info.repeat);
-        // A dataset that has changed since is noticed when its cases are fed.
-        let _ = cases.reread(|case| {
-            let is_done =
-                |repeat: u32| own.iter().all(|at| lanes[*at].done.get(&case.id, repeat).is_some());
-            if is_compared(case) {
-                let missing = (0..repeats).filter(|it| !is_done(*it));
-                open.extend(missing.map(|it| (case.id.clone(), it)));
-            }
-            Ok(())
-        });
-        for at in own {
-            open.iter().for_each(|(case_id, repeat)| lanes[at].done.remove(case_id, *repeat));
-        }
-    }
 }
 
 /// The scan of a runner that has one case and no dataset: what it asks is its own affair.

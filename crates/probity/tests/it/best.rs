@@ -238,6 +238,16 @@ fn cached_answers_and_judgements_are_not_asked_for_again() {
 }
 
 #[test]
+fn a_recording_has_the_comparisons_as_well() {
+    let server = FakeServer::start(script());
+    let project = project(&server, ALL, &["a", "b"]);
+    run(&project, &["--record", "answers.jsonl"]).expect(1, &[("TOTAL_CALLS", "8")]);
+    let before = verdicts(&stored(&project));
+    run(&project, &["--replay", "answers.jsonl"]).expect(1, &[("TOTAL_CALLS", "0")]);
+    assert_eq!((verdicts(&stored(&project)), server.seen().asked), (before, 8));
+}
+
+#[test]
 fn questions_about_all_lanes_count_towards_the_budget() {
     let server = FakeServer::start(script());
     let site = project(&server, ALL, &["a"]);
