@@ -244,18 +244,9 @@ impl Context<'_> {
             AssertionTest::SimilarEuclidean => self.similar(VectorMetric::Euclidean, compiler),
             AssertionTest::Rerank => self.rerank(compiler),
             AssertionTest::Javascript => self.script(compiler),
-            AssertionTest::Scorer => {
-                let scorer = Scorer::Named(self.text()?);
-                self.scorer(scorer, compiler)
-            }
-            AssertionTest::Python => {
-                let scorer = Scorer::Python(self.text()?);
-                self.scorer(scorer, compiler)
-            }
-            AssertionTest::Exec => {
-                let scorer = Scorer::Exec(self.command()?);
-                self.scorer(scorer, compiler)
-            }
+            AssertionTest::Scorer => self.scorer(|site| site.text().map(Scorer::Named), compiler),
+            AssertionTest::Python => self.scorer(|site| site.text().map(Scorer::Python), compiler),
+            AssertionTest::Exec => self.scorer(|site| site.command().map(Scorer::Exec), compiler),
             AssertionTest::AssertSet => self.set(compiler),
         }
     }
@@ -408,7 +399,12 @@ impl Context<'_> {
         }
     }
 
-    fn scorer(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<Test> {
+    fn scorer(
+        &mut self,
+        written: impl FnOnce(&mut Self) -> Option<Scorer>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Test> {
+        let scorer = written(self)?;
         if let Err((code, why)) = compiler.check_scorer(&scorer) {
             return self.problem("value", code, why);
         }

@@ -1,6 +1,6 @@
 //! Answers of several lanes to one case, compared with each other.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
     criteria::AssertionKind,
@@ -98,10 +98,10 @@ impl Contest {
             By::Scores(Totals { is_sum, weights, threshold }) => {
                 let mut text = if *is_sum { "sum of scores" } else { "mean score" }.to_owned();
                 for (kind, weight) in weights {
-                    text.push_str(&format!(", {kind} counts {weight}"));
+                    let _ = write!(text, ", {kind} counts {weight}");
                 }
                 if let Some(threshold) = threshold {
-                    text.push_str(&format!(", at least {threshold}"));
+                    let _ = write!(text, ", at least {threshold}");
                 }
                 text
             }

@@ -111,7 +111,7 @@ pub fn text(comparison: &Comparison) -> String {
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
         }
-        for line in preference::lines(pair, letter(pair.first), letter(pair.second)) {
+        for line in preference::lines(pair, [pair.first, pair.second].map(letter)) {
             let _ = writeln!(text, "  {line}");
         }
         write_categories(&mut text, &pair.changes);
@@ -159,8 +159,7 @@ pub fn markdown(comparison: &Comparison) -> String {
             let _ = writeln!(text, "\n{told}");
         }
         let names = [pair.first, pair.second].map(|at| one_line(&sides[at].name, 72));
-        let [first, second] = names;
-        for line in preference::lines(pair, first, second) {
+        for line in preference::lines(pair, names) {
             let _ = writeln!(text, "\n{}", cell(&line));
         }
         if let Some(skills) = &pair.skills {

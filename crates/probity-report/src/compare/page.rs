@@ -79,8 +79,7 @@ fn above(sides: &[Side], pair: &Pair) -> Markup {
         p { (summary(&pair.changes)) }
         @if let Some(told) = difference(pair) { p { (told) } }
         @let names = [pair.first, pair.second].map(|at| one_line(&sides[at].name, 72));
-        @let [first, second] = names;
-        @for line in preference::lines(pair, first, second) { p { (safe(&line)) } }
+        @for line in preference::lines(pair, names) { p { (safe(&line)) } }
         @if let Some(skills) = &pair.skills { p { (safe(&skills.to_string())) } }
     }
 }

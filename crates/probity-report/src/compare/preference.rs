@@ -10,7 +10,7 @@ use super::{Pair, in_points};
 use crate::plain::one_line;
 
 /// What a judge came to, for people who know the two by these names.
-pub(super) fn lines(pair: &Pair, first: String, second: String) -> Vec<String> {
+pub(super) fn lines(pair: &Pair, [first, second]: [String; 2]) -> Vec<String> {
     let Some(found) = &pair.preference else { return Vec::new() };
     let Preference { judge, wins, ties, losses, unjudged, both_orders, consistent, .. } = found;
     let judge = one_line(judge, 40);

@@ -135,33 +135,42 @@ impl Plan<'_> {
                 );
             }
         }
+        let dollars = self.tokens(text, lane, new);
+        match dollars {
+            Some(dollars) => {
+                sums.cost += dollars;
+                let _ = write!(text, ": {}", at_most(dollars, tries));
+                if lane.max_tokens(backend).is_none() {
+                    let _ =
+                        write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
+                }
+                text.push('\n');
+            }
+            None => {
+                sums.unpriced = true;
+                text.push_str(": no price is known\n");
+            }
+        }
+    }
+
+    /// How many tokens a lane may take, and what they cost; none if that is not known.
+    fn tokens(&self, text: &mut String, lane: &PlannedLane, new: u64) -> Option<f64> {
+        let backend = &self.backends[lane.backend];
+        let Calls { judgements, comparisons, embeddings, rerankings, user_turns, .. } = lane.calls;
         let embedder = lane.embedder.map(|place| &self.backends[place]);
         let users: Vec<&Arc<Backend>> =
             lane.users.iter().map(|place| &self.backends[*place]).collect();
         let reranker = lane.reranker.map(|place| &self.backends[place]);
         beyond_answers(text, lane.calls, [embedder, reranker], &users);
-        // Each answer is read again by the judge, at its full length.
         let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
-        let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let judges: Vec<&Arc<Backend>> =
-            lane.judges.iter().map(|place| &self.backends[*place]).collect();
+        let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(lane.info.repeat);
         let all = output.saturating_mul(new);
         let _ = write!(text, "  about {input} tokens in, up to {all} out");
         let mut dollars = price(backend, input, all);
-        let mut judging = 0_u64;
-        for (at, judge) in judges.iter().enumerate() {
-            let compared = if at == 0 { comparisons } else { 0 };
-            let own = judgements / judges.len() as u64;
-            let read = (2 * output).saturating_mul(own) + input;
-            let all = output.saturating_mul(self.lanes_of(lane.runner));
-            let read = read.saturating_add(all.saturating_mul(compared));
-            let own = own + compared;
-            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own);
-            judging = judging.saturating_add(read).saturating_add(said);
-            dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
-        }
-        if !judges.is_empty() {
+        if judgements + comparisons > 0 {
+            let (judging, cost) = self.judging(lane, input, output);
             let _ = write!(text, ", and up to {judging} for judging");
+            dollars = dollars.zip(cost).map(|(a, b)| a + b);
         }
         if let Some(embedder) = embedder {
             let read = output.saturating_mul(embeddings);
@@ -186,21 +195,26 @@ impl Plan<'_> {
             dollars = dollars.zip(dearest).map(|(a, b)| a + b);
             dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
         }
-        match dollars {
-            Some(dollars) => {
-                sums.cost += dollars;
-                let _ = write!(text, ": {}", at_most(dollars, tries));
-                if lane.max_tokens(backend).is_none() {
-                    let _ =
-                        write!(text, ", if replies have {REPLY_TOKENS} tokens (no `max_tokens`)");
-                }
-                text.push('\n');
-            }
-            None => {
-                sums.unpriced = true;
-                text.push_str(": no price is known\n");
-            }
+        dollars
+    }
+
+    /// The tokens of all judges, and what they cost. Each answer is read again, at its full length.
+    fn judging(&self, lane: &PlannedLane, input: u64, output: u64) -> (u64, Option<f64>) {
+        let Calls { judgements, comparisons, .. } = lane.calls;
+        let (mut tokens, mut dollars) = (0_u64, Some(0.0));
+        for (at, place) in lane.judges.iter().enumerate() {
+            let judge = &self.backends[*place];
+            let compared = if at == 0 { comparisons } else { 0 };
+            let own = judgements / lane.judges.len() as u64;
+            let of_pairs = (2 * output).saturating_mul(own);
+            let of_lanes = output.saturating_mul(self.lanes_of(lane.runner));
+            let read =
+                input.saturating_add(of_pairs).saturating_add(of_lanes.saturating_mul(compared));
+            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own + compared);
+            tokens = tokens.saturating_add(read).saturating_add(said);
+            dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
         }
+        (tokens, dollars)
     }
 }
 
