@@ -83,6 +83,9 @@ impl ConversationSpec {
 /// A user whose part a model plays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulatedUser {
+    /// The backend that plays it, where that is not the runner's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
     /// Who the user is and what they want, as a template.
     pub instructions: String,
     /// What the user ends the conversation with.

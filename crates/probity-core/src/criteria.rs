@@ -510,6 +510,10 @@ named_enum! {
         ContextFaithfulness = "context-faithfulness",
         /// The share of the reply's statements that are about the question is at least `threshold`.
         AnswerRelevance = "answer-relevance",
+        /// Of the answers of all lanes to the case, a judge finds this one the best by the value.
+        SelectBest = "select-best",
+        /// Of the answers of all lanes to the case, this one has the highest score of the other checks.
+        MaxScore = "max-score",
         /// The tools of the value are called, each with its arguments.
         ToolCalled = "tool-called",
         /// The tools of the value are called in this order.
@@ -530,6 +534,8 @@ named_enum! {
         SimilarDot = "similar:dot",
         /// The distance between the embeddings of the reply and a value is at most `threshold`.
         SimilarEuclidean = "similar:euclidean",
+        /// A reranking model finds the reply relevant to the value, or to the question: at least `threshold`.
+        Rerank = "rerank",
         /// JavaScript, in the value or in a file that it names, finds the reply good enough.
         Javascript = "javascript",
         /// The scorer of the suite that the value names finds the reply good enough.

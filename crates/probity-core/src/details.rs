@@ -13,6 +13,7 @@ use crate::{
     named_enum,
     names::{Named, UnknownName},
     opinion::JudgedCheck,
+    selection::Selection,
     serial,
 };
 
@@ -71,6 +72,9 @@ pub struct Details {
     /// What judges said, for each assertion where that is more than its score and its reason.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "serial::through_tree")]
     pub judged: Vec<JudgedCheck>,
+    /// What comparisons with the answers of other lanes came to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub selected: Vec<Selection>,
     /// What was found out about the shell command in the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandDetails>>,

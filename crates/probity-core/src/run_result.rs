@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{conversation::Exchange, failure::ErrorKind, opinion::Assessment, request::Request};
+use crate::{
+    conversation::Exchange, failure::ErrorKind, opinion::Assessment, request::Request,
+    selection::Selection,
+};
 
 /// What came back for one case: a reply, an error, or neither.
 ///
@@ -39,6 +42,8 @@ pub struct RunResult<'a> {
     pub assessments: &'a [Assessment],
     /// What each scorer of the case returned; or why that is not known.
     pub scored: &'a [Result<Value, String>],
+    /// What the comparisons with other lanes came to; or why that is not known.
+    pub selections: &'a [Result<Selection, String>],
 }
 
 /// What a transform made of a reply; none where there is no transform or no reply.

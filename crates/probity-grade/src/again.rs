@@ -8,6 +8,7 @@ use probity_core::{
     opinion::{Assessment, Combine, Judged, Opinion, Said},
     record::Asked,
     run_result::RunResult,
+    selection::Selection,
 };
 
 use serde_json::Value;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::{
     classify::classify,
     compile::Expectation,
+    contest::{Contest, Order},
     judge::{Inquiry, Interview as _, Shown, Talk, Words},
     routing::says_yes,
     script::{self, Scorer, ScorerCall},
@@ -68,9 +70,15 @@ fn by_reply(
     let chosen = chosen(known.asked);
     let assessments = assessments(expectation, result, known);
     let scored = scored(expectation, result, known.asked);
-    let (chosen, assessments) = (chosen.as_deref(), assessments.as_slice());
-    let scored = scored.as_slice();
-    classify(expectation, &RunResult { chosen, assessments, scored, ..result.clone() })
+    let selections = selections(expectation, known.classified);
+    let result = RunResult {
+        chosen: chosen.as_deref(),
+        assessments: &assessments,
+        scored: &scored,
+        selections: &selections,
+        ..result.clone()
+    };
+    classify(expectation, &result)
 }
 
 /// The role of a question about one skill.
@@ -91,6 +99,12 @@ pub fn rubric_role(number: usize, again: u32) -> String {
 fn is_of_rubric(role: &str, number: usize) -> bool {
     let first = rubric_role(number, 0);
     role.strip_prefix(&first).is_some_and(|rest| rest.is_empty() || rest.starts_with(", again "))
+}
+
+/// The role of a question to a judge about the answers of all lanes. Comparisons count from 0.
+pub fn contest_role(number: usize, order: Order) -> String {
+    let reversed = if order == Order::Reversed { ", reversed" } else { "" };
+    format!("judge comparison {}{reversed}", number + 1)
 }
 
 /// The role of a question to a scorer, which counts from 0.
@@ -120,6 +134,7 @@ fn scored(
         if found.request.prompt() != call.question() {
             return Err(match &call.scorer {
                 Scorer::Similar(_) => "the reply was compared with other texts".to_owned(),
+                Scorer::Rerank(_) => "the reply was ranked by another question".to_owned(),
                 Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
                     "another scorer was asked, or with another `config`".to_owned()
                 }
@@ -132,6 +147,22 @@ fn scored(
         }
     };
     expectation.scorers().iter().enumerate().map(read).collect()
+}
+
+/// What the comparisons with other lanes came to when they were made.
+fn selections(
+    expectation: &Expectation<'_>,
+    classified: Option<&Classification>,
+) -> Vec<Result<Selection, String>> {
+    let known = classified.map(|it| it.details.selected.as_slice()).unwrap_or_default();
+    let find = |contest: &Contest| {
+        let found = known.iter().find(|it| it.by == contest.described());
+        found.cloned().ok_or_else(|| match known.is_empty() {
+            true => "the answer was not compared with others".to_owned(),
+            false => "the answers were compared by other criteria".to_owned(),
+        })
+    };
+    expectation.contests().iter().map(find).collect()
 }
 
 /// Skills that were chosen when each was asked about; none if they were not.

@@ -1,6 +1,7 @@
 //! Assertions of a case, compiled once and asked often.
 
 mod judged;
+mod selected;
 mod tools;
 
 use std::{borrow::Cow, sync::Arc};
@@ -85,14 +86,16 @@ impl CompiledAssertion {
         let (name, kind) = (self.name(), self.kind.name());
         // What the members of a set tell has their names.
         let is_set = matches!(self.check.test, Test::Set { .. });
-        let Told { mut extracted, mut judged, mut named } = own;
+        let Told { mut extracted, mut judged, mut selected, mut named } = own;
         if !is_set {
             extracted.iter_mut().for_each(|it| it.check.clone_from(&name));
             judged.iter_mut().for_each(|it| it.check.clone_from(&name));
+            selected.iter_mut().for_each(|it| it.check.clone_from(&name));
             named.iter_mut().for_each(|it| it.kind.clone_from(&kind));
         }
         told.extracted.extend(extracted);
         told.judged.extend(judged);
+        told.selected.extend(selected);
         told.named.extend(named);
         Score { name, kind, value, passed, weight: self.weight, reason, span }
     }
@@ -236,24 +239,18 @@ impl Context<'_> {
             | AssertionTest::ContextRelevance
             | AssertionTest::ContextFaithfulness
             | AssertionTest::AnswerRelevance => self.judged(compiler),
+            AssertionTest::SelectBest => self.select_best(compiler),
+            AssertionTest::MaxScore => self.max_score(compiler),
             AssertionTest::Similar | AssertionTest::SimilarCosine => {
                 self.similar(VectorMetric::Cosine, compiler)
             }
             AssertionTest::SimilarDot => self.similar(VectorMetric::Dot, compiler),
             AssertionTest::SimilarEuclidean => self.similar(VectorMetric::Euclidean, compiler),
+            AssertionTest::Rerank => self.rerank(compiler),
             AssertionTest::Javascript => self.script(compiler),
-            AssertionTest::Scorer => {
-                let scorer = Scorer::Named(self.text()?);
-                self.scorer(scorer, compiler)
-            }
-            AssertionTest::Python => {
-                let scorer = Scorer::Python(self.text()?);
-                self.scorer(scorer, compiler)
-            }
-            AssertionTest::Exec => {
-                let scorer = Scorer::Exec(self.command()?);
-                self.scorer(scorer, compiler)
-            }
+            AssertionTest::Scorer => self.scorer(|site| site.text().map(Scorer::Named), compiler),
+            AssertionTest::Python => self.scorer(|site| site.text().map(Scorer::Python), compiler),
+            AssertionTest::Exec => self.scorer(|site| site.command().map(Scorer::Exec), compiler),
             AssertionTest::AssertSet => self.set(compiler),
         }
     }
@@ -406,7 +403,12 @@ impl Context<'_> {
         }
     }
 
-    fn scorer(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<Test> {
+    fn scorer(
+        &mut self,
+        written: impl FnOnce(&mut Self) -> Option<Scorer>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Test> {
+        let scorer = written(self)?;
         if let Err((code, why)) = compiler.check_scorer(&scorer) {
             return self.problem("value", code, why);
         }
@@ -430,11 +432,23 @@ impl Context<'_> {
         Some(Test::Embedded(Embedded { number, similar, threshold }))
     }
 
+    /// How relevant the reply is to the value, or to the question.
+    fn rerank(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
+        let threshold = self.threshold(", the lowest relevance")?;
+        let query = match &self.assertion.value {
+            None => None,
+            Some(_) => Some(self.telling()?),
+        };
+        let number = self.asked(Scorer::Rerank(query), compiler)?;
+        Some(Test::Reranked { number, threshold })
+    }
+
     /// The number of one who has to be asked about the reply.
     fn asked(&mut self, scorer: Scorer, compiler: &mut Compiler<'_>) -> Option<usize> {
         if !self.assertion.reading.extract.is_empty() {
             let who = match scorer {
                 Scorer::Similar(_) => "an embedding is made of the whole reply",
+                Scorer::Rerank(_) => "the whole reply is ranked",
                 Scorer::Named(_) | Scorer::Python(_) | Scorer::Exec(_) => {
                     "a scorer gets the whole reply"
                 }

@@ -6,6 +6,7 @@ mod judged;
 mod markup;
 mod perplexity;
 mod scored;
+mod selected;
 mod similarity;
 mod tools;
 
@@ -18,6 +19,7 @@ use probity_core::{
     json::Limits,
     opinion::{JudgedCheck, Threshold},
     score::Score,
+    selection::Selection,
 };
 use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
 use probity_text::normalize::Normalizer;
@@ -141,9 +143,16 @@ pub(crate) enum Test {
         number: usize,
         threshold: Threshold,
     },
+    /// One of the comparisons with other lanes.
+    Selected(usize),
     Script(Scripted),
     Scorer(AskedScorer),
     Embedded(Embedded),
+    /// How relevant the reply is, as a model found before.
+    Reranked {
+        number: usize,
+        threshold: f64,
+    },
     Set {
         members: Vec<CompiledAssertion>,
         threshold: Option<f64>,
@@ -246,8 +255,10 @@ impl Test {
             | Self::Tools(_)
             | Self::Perplexity(_)
             | Self::Judged { .. }
+            | Self::Selected(_)
             | Self::Scorer(_)
             | Self::Embedded(_)
+            | Self::Reranked { .. }
             | Self::Set { .. } => false,
             Self::Equals { .. }
             | Self::EqualsJson(_)
@@ -271,8 +282,14 @@ impl Test {
     pub(crate) fn asks_others(&self) -> bool {
         let asks =
             |members: &[CompiledAssertion]| members.iter().any(CompiledAssertion::asks_others);
-        matches!(self, Self::Scorer(_) | Self::Judged { .. } | Self::Embedded(_))
-            || matches!(self, Self::Set { members, .. } if asks(members))
+        matches!(
+            self,
+            Self::Scorer(_)
+                | Self::Judged { .. }
+                | Self::Selected(_)
+                | Self::Embedded(_)
+                | Self::Reranked { .. }
+        ) || matches!(self, Self::Set { members, .. } if asks(members))
     }
 
     /// The same check. Texts whose case does not count are in lower case, as the reply will be.
@@ -311,6 +328,8 @@ impl Test {
             | Self::Tools(_)
             | Self::Perplexity(_)
             | Self::Embedded(_)
+            | Self::Reranked { .. }
+            | Self::Selected(_)
             | Self::Judged { .. } => false,
         }
     }
@@ -363,9 +382,11 @@ impl Test {
             | Self::Tools(_)
             | Self::Perplexity(_)
             | Self::Judged { .. }
+            | Self::Selected(_)
             | Self::Script(_)
             | Self::Scorer(_)
             | Self::Embedded(_)
+            | Self::Reranked { .. }
             | Self::Set { .. } => {
                 let message = "only checks that compare texts have `normalize` and `ignore`";
                 Err(BadReading::new("normalize", message))
@@ -461,9 +482,11 @@ impl Test {
             Self::Judged { number, threshold } => {
                 judged::check(reply.result.assessments.get(*number), *threshold)
             }
+            Self::Selected(number) => selected::check(reply.result.selections.get(*number)),
             Self::Script(script) => script.check(reply),
             Self::Scorer(scorer) => scorer.check(reply),
             Self::Embedded(embedded) => embedded.check(reply),
+            Self::Reranked { number, threshold } => scored::relevance(reply, *number, *threshold),
             Self::Set { members, threshold } => set(members, *threshold, reply),
         }
     }
@@ -476,6 +499,8 @@ pub(crate) struct Told {
     pub(crate) extracted: Vec<Extracted>,
     /// What judges said.
     pub(crate) judged: Vec<JudgedCheck>,
+    /// What comparisons with other lanes came to.
+    pub(crate) selected: Vec<Selection>,
     /// Further scores of scorers, which decide nothing.
     pub(crate) named: Vec<Score>,
 }

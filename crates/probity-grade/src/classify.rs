@@ -14,6 +14,7 @@ use probity_core::{
     opinion::JudgedCheck,
     run_result::{RunError, RunResult},
     score::{ROUTING, Score},
+    selection::Selection,
 };
 
 use crate::{
@@ -105,6 +106,7 @@ struct Facts {
     matched_index: Option<usize>,
     extracted: Vec<Extracted>,
     judged: Vec<JudgedCheck>,
+    selected: Vec<Selection>,
     command: Option<Box<CommandDetails>>,
     evidence: Option<Box<Evidence>>,
     has_reply: bool,
@@ -123,6 +125,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         matched_index,
         extracted,
         judged,
+        selected,
         command,
         evidence,
         has_reply,
@@ -148,6 +151,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         duplicate_keys,
         extracted,
         judged,
+        selected,
         command,
         evidence,
         transformed,
@@ -448,6 +452,7 @@ fn judge_content(
         evaluate(&expectation.assertions, expectation.threshold, reply);
     facts.extracted.extend(told.extracted);
     facts.judged.extend(told.judged);
+    facts.selected.extend(told.selected);
     facts.unjudged = facts.unjudged.take().or(unjudged);
     if expectation.comparison.is_none() {
         facts.criteria = Some(Criterion::Assert);

@@ -24,6 +24,7 @@ use crate::{
     assertion::{self, CompiledAssertion},
     check::{Check, Choices, Numbers, Test},
     command::CommandExpectation,
+    contest::Contest,
     json::Wanted,
     judge::Inquiry,
     reading::{self, BadReading},
@@ -53,6 +54,7 @@ pub struct Expectation<'r> {
     pub(crate) command: Option<CommandExpectation>,
     pub(crate) routing: Option<RoutingExpectation>,
     pub(crate) inquiries: Vec<Inquiry>,
+    pub(crate) contests: Vec<Contest>,
     /// How the opinions of several judges make one; none: as they did when they were asked.
     pub(crate) combine: Option<Combine>,
     pub(crate) scorers: Vec<ScorerCall>,
@@ -197,6 +199,7 @@ pub struct Compiler<'r> {
     extractions: Kept<reading::Step>,
     /// Those of the case that is being compiled, and so are the rest.
     inquiries: Vec<Inquiry>,
+    contests: Vec<Contest>,
     scorers: Vec<ScorerCall>,
     has_scripts: bool,
     tools: Arc<[Tool]>,
@@ -216,6 +219,7 @@ impl<'r> Compiler<'r> {
             scripts: Kept::new(),
             extractions: Kept::new(),
             inquiries: Vec::new(),
+            contests: Vec::new(),
             choices: Vec::new(),
             tools: Arc::default(),
             turn: None,
@@ -229,6 +233,7 @@ impl<'r> Compiler<'r> {
         let mut problems = Vec::new();
         self.tools = case.ask.tools.clone().unwrap_or_default();
         self.inquiries.clear();
+        self.contests.clear();
         self.scorers.clear();
         self.has_scripts = false;
         self.turn = None;
@@ -251,6 +256,7 @@ impl<'r> Compiler<'r> {
             facts,
             command: CommandExpectation::of(case),
             inquiries: std::mem::take(&mut self.inquiries),
+            contests: std::mem::take(&mut self.contests),
             needs_sandbox: case.execution.is_some(),
             turns,
             answered_turns: case.conversation.answered_turns(),
@@ -328,6 +334,7 @@ impl<'r> Compiler<'r> {
             command: None,
             routing: None,
             inquiries: Vec::new(),
+            contests: Vec::new(),
             combine: None,
             scorers: Vec::new(),
             transform,
@@ -359,6 +366,12 @@ impl<'r> Compiler<'r> {
         self.inquiries.len() - 1
     }
 
+    /// Remembers a comparison with other lanes, and says under which number.
+    pub(crate) fn contest(&mut self, contest: Contest) -> usize {
+        self.contests.push(contest);
+        self.contests.len() - 1
+    }
+
     /// Remembers a scorer that has to be asked, and says under which number.
     pub(crate) fn scorer(&mut self, call: ScorerCall) -> usize {
         self.scorers.push(call);
@@ -382,7 +395,7 @@ impl<'r> Compiler<'r> {
                 }
                 None => Ok(()),
             },
-            Scorer::Exec(_) | Scorer::Similar(_) => Ok(()),
+            Scorer::Exec(_) | Scorer::Similar(_) | Scorer::Rerank(_) => Ok(()),
         }
     }
 

@@ -12,14 +12,16 @@ use serde_json::{Value, json};
 use self::read::{object, only, quoted};
 use crate::excerpt::excerpt;
 
+mod choose;
 mod form;
 mod inquiry;
 mod read;
 mod talk;
 
-pub(crate) use self::inquiry::{Context, Form};
+pub(crate) use self::inquiry::{Context, Form, Look};
 use self::talk::COMPLAINT;
 pub use self::{
+    choose::{Answered, Choice, Choosing},
     inquiry::{Inquiry, Shown},
     talk::{Talk, Words},
 };

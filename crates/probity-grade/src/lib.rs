@@ -12,6 +12,7 @@ mod classify;
 pub mod command;
 mod compile;
 pub mod consistency;
+pub mod contest;
 mod difference;
 pub mod errors;
 mod excerpt;

@@ -45,6 +45,7 @@ impl ScorerCall {
             Scorer::Python(source) => source.clone(),
             Scorer::Exec(command) => command.join(" "),
             Scorer::Similar(similar) => similar.question(),
+            Scorer::Rerank(query) => query.clone().unwrap_or_default(),
         };
         match &self.config {
             Some(config) => format!("{code}\n{config}"),
@@ -60,6 +61,8 @@ pub struct ScorerInput {
     pub output: Value,
     /// What it is told of the case, as a JSON object.
     pub context: String,
+    /// What the reply answers.
+    pub question: String,
 }
 
 impl ScorerInput {
@@ -69,7 +72,7 @@ impl ScorerInput {
     }
 }
 
-/// A scorer outside of the process, or the model that embeds texts.
+/// A scorer outside of the process, or a model that embeds or ranks texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scorer {
     /// One of the suite, by name.
@@ -80,6 +83,8 @@ pub enum Scorer {
     Exec(Vec<String>),
     /// How near the reply is to texts.
     Similar(Similar),
+    /// How relevant the reply is to a question; none: to that of the case.
+    Rerank(Option<String>),
 }
 
 impl fmt::Display for Scorer {
@@ -94,6 +99,7 @@ impl fmt::Display for Scorer {
                 write!(f, "scorer `{}`", command.first().map_or("", String::as_str))
             }
             Self::Similar(_) => f.write_str("embeddings"),
+            Self::Rerank(_) => f.write_str("reranker"),
         }
     }
 }

@@ -53,7 +53,7 @@ pub struct Suite {
     /// What is evaluated, in file order.
     pub runners: Vec<RunnerConfig>,
     /// Who judges answers, for runners that do not say so.
-    pub judge: JudgeConfig,
+    pub judge: PanelConfig,
     /// Programs that score replies, in file order.
     pub scorers: Vec<ScorerConfig>,
     /// Whether runners run at the same time.
@@ -64,15 +64,6 @@ pub struct Suite {
     pub settings: Layer,
     /// The folder that paths in the file start from.
     pub folder: PathBuf,
-}
-
-/// Who judges answers, and how.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct JudgeConfig {
-    /// Who is asked.
-    pub panel: PanelConfig,
-    /// Whether pairs of answers are judged in both orders.
-    pub swap: bool,
 }
 
 /// Says what is wrong with rules that have to be compiled; `probity-grade` does.
@@ -244,6 +235,7 @@ fn decode(
         "gates",
         "judge",
         "embeddings",
+        "reranker",
         "user",
         "parallel",
         "scorers",
@@ -274,6 +266,7 @@ fn decode(
     let backends = backends.map(|node| backend::decode(node, fields.findings()));
     let backends = backends.unwrap_or_default();
     let embeddings = runner::decode_embeddings(&backends, &mut fields);
+    let reranker = runner::decode_reranker(&backends, &mut fields);
     let user = user::decode_name("user", &backends, &mut fields);
     let source: Arc<str> = Arc::from(text);
     let usual = PanelConfig::default();
@@ -286,13 +279,14 @@ fn decode(
         allow_code,
         only_helpers: runner::only_helpers(
             runners,
-            judge.panel.judges.iter().chain(&embeddings).chain(&user),
+            judge.judges.iter().chain(&embeddings).chain(&reranker).chain(&user),
             &backends,
         ),
         backends: &backends,
         gates: root.get("gates"),
         judge: &judge,
         embeddings: embeddings.as_ref(),
+        reranker: reranker.as_ref(),
         user: user.as_ref(),
         folder,
         file: name,
@@ -325,14 +319,13 @@ fn decode(
     }
 }
 
-fn decode_judge(node: &Node, context: &panel::Context<'_>, findings: &mut Findings) -> JudgeConfig {
+fn decode_judge(node: &Node, context: &panel::Context<'_>, findings: &mut Findings) -> PanelConfig {
     const KNOWN: &[&str] =
         &["backend", "backends", "swap", "combine", "repeats", "structured", "rubric_prompt"];
-    let Some(mut fields) = Fields::new(node, "`judge`", KNOWN, findings) else {
-        return JudgeConfig::default();
-    };
-    let panel = panel::decode(context, &mut fields);
-    JudgeConfig { panel, swap: fields.boolean("swap").unwrap_or(false) }
+    match Fields::new(node, "`judge`", KNOWN, findings) {
+        Some(mut fields) => panel::decode(context, &mut fields),
+        None => PanelConfig::default(),
+    }
 }
 
 /// The texts of a value have to be templates.

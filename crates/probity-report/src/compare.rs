@@ -1,6 +1,7 @@
 //! Two or more runs beside each other.
 
 mod page;
+mod preference;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -9,6 +10,7 @@ use probity_core::{
     dollars::dollars,
     gate::percent,
     metrics::Metrics,
+    preference::Preference,
     record::SkillChanges,
     view::LaneReport,
     visible::safe,
@@ -67,6 +69,8 @@ pub struct Pair {
     pub unchanged: Vec<String>,
     /// A difference, and how many cases it takes to see it.
     pub needed: Option<(f64, u64)>,
+    /// Which answers a judge prefers, if one was asked.
+    pub preference: Option<Preference>,
 }
 
 /// For a terminal.
@@ -106,6 +110,9 @@ pub fn text(comparison: &Comparison) -> String {
         }
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
+        }
+        for line in preference::lines(pair, [pair.first, pair.second].map(letter)) {
+            let _ = writeln!(text, "  {line}");
         }
         write_categories(&mut text, &pair.changes);
         text.push_str(&listed(&pair.changes, &pair.reasons));
@@ -150,6 +157,10 @@ pub fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n{}: {}", cell(&title(sides, pair)), summary(&pair.changes));
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "\n{told}");
+        }
+        let names = [pair.first, pair.second].map(|at| one_line(&sides[at].name, 72));
+        for line in preference::lines(pair, names) {
+            let _ = writeln!(text, "\n{}", cell(&line));
         }
         if let Some(skills) = &pair.skills {
             let _ = writeln!(text, "\n{}", cell(&one_line(&skills.to_string(), 300)));
@@ -226,6 +237,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "new": new,
             "reasons": pair.reasons,
             "skills": pair.skills,
+            "preference": pair.preference.as_ref().map(preference::json),
         })
     };
     json!({
@@ -294,18 +306,23 @@ pub fn summary(changes: &Changes) -> String {
 
 /// How sure the difference is.
 fn difference(pair: &Pair) -> Option<String> {
-    let Difference { value, interval, p_value } = pair.changes.difference?;
+    let difference = pair.changes.difference?;
+    let p_value = difference.p_value;
     let corrected = match pair.adjusted_p {
         Some(adjusted) if (adjusted - p_value).abs() > f64::EPSILON => {
             format!(", {} after Holm's correction", chance(adjusted))
         }
         Some(_) | None => String::new(),
     };
+    Some(format!("difference {}{corrected}", in_points(difference)))
+}
+
+/// A difference with its interval and its p-value.
+fn in_points(difference: Difference) -> String {
+    let Difference { value, interval, p_value } = difference;
     let (value, low, high) = (value * 100.0, interval.low * 100.0, interval.high * 100.0);
-    Some(format!(
-        "difference {value:+.1} points (95 % CI {low:+.1} to {high:+.1}), p = {}{corrected}",
-        chance(p_value)
-    ))
+    let chance = chance(p_value);
+    format!("{value:+.1} points (95 % CI {low:+.1} to {high:+.1}), p = {chance}")
 }
 
 fn chance(p: f64) -> String {

@@ -107,6 +107,11 @@ fn top(run: &RunView) -> Markup {
     }
 }
 
+/// The noun for so many results.
+fn results(count: u64) -> &'static str {
+    if count == 1 { "result" } else { "results" }
+}
+
 /// A time in UTC for people.
 fn shown_time(ms: i64) -> String {
     time(ms).replace('T', " ").replace('Z', " UTC")
@@ -119,13 +124,13 @@ fn table(run: &RunView, written: &Written) -> Markup {
         section #cases .panel aria-labelledby="cases-title" {
             div.bar {
                 h2 #cases-title { "Cases" }
-                p #count role="status" aria-live="polite" { (written.rows) " results" }
+                p #count role="status" aria-live="polite" { (written.rows) " " (results(written.rows)) }
             }
             noscript {
                 p.note {
                     "Filters, sorting and the details of a case need JavaScript. Here are the first "
                     (written.first.len()) " of " (written.rows)
-                    " results, those that did not pass before the others."
+                    " " (results(written.rows)) ", those that did not pass before the others."
                 }
             }
             form #filters role="search" hidden {

@@ -1,8 +1,12 @@
-//! Asks a judge about answers that people have labelled.
+//! Asks a judge about answers that are there: those that people have labelled, or those of a store.
 
 use std::sync::Arc;
 
-use probity_core::{case::RubricCriterion, failure::ErrorKind, record::CallError};
+use probity_core::{
+    case::RubricCriterion,
+    failure::ErrorKind,
+    record::{CacheKind, CallError},
+};
 use probity_grade::judge::{Judgement, Marked, Next, Question};
 use probity_load::settings::Settings;
 use tokio::{
@@ -12,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    backend::{Ask, Backend},
+    backend::{Answers, Ask, Backend, Reply},
     interview::Hearing,
     retry::{self, Situation},
 };
@@ -28,19 +32,28 @@ pub struct Labelled {
     pub answers: Vec<String>,
 }
 
+/// A judge that is asked outside of a run.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The backend.
+    pub backend: Arc<Backend>,
+    /// Whether the form of the answer is sent along; none: where that is known to work.
+    pub structured: Option<bool>,
+    /// Where its answers are kept, and looked for before it is asked.
+    pub cache: Option<Arc<dyn Answers>>,
+}
+
 /// Asks the judge about all of them, some at the same time. An answer that cannot be read says so in
 /// its place; a judge that cannot be asked at all ends everything.
 ///
-/// The judge is asked in the same way as by a run: `structured` says whether the form of the answer is
-/// sent along. `each` is told how many are done.
+/// The judge is asked in the same way as by a run. `each` is told how many are done.
 pub async fn ask_all(
-    judge: Arc<Backend>,
+    judge: &Judge,
     settings: &Settings,
-    structured: Option<bool>,
     all: Vec<Labelled>,
     mut each: impl FnMut(usize),
 ) -> Result<Vec<Result<Judgement, String>>, CallError> {
-    let most = judge.max_concurrency.min(settings.max_concurrency).max(1);
+    let most = judge.backend.max_concurrency.min(settings.max_concurrency).max(1);
     let slots = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(usize::MAX)));
     let settings = Arc::new(settings.clone());
     let mut results: Vec<Option<Result<Judgement, String>>> = vec![None; all.len()];
@@ -50,7 +63,7 @@ pub async fn ask_all(
         tasks.spawn(async move {
             // The semaphore is never closed.
             let _slot = slots.acquire().await;
-            (at, ask_one(&judge, &settings, structured, &labelled).await)
+            (at, ask_one(&judge, &settings, &labelled).await)
         });
     }
     let mut done = 0;
@@ -88,9 +101,8 @@ enum Unjudged {
 }
 
 async fn ask_one(
-    judge: &Arc<Backend>,
+    judge: &Judge,
     settings: &Settings,
-    structured: Option<bool>,
     labelled: &Labelled,
 ) -> Result<Judgement, Unjudged> {
     let answers: Vec<&str> = labelled.answers.iter().map(String::as_str).collect();
@@ -98,17 +110,30 @@ async fn ask_one(
     let question = Question { task, criteria, answers: &answers };
     let interview = Marked::new(question, settings.seed);
     let deadline = Instant::now() + settings.timeouts.case;
-    let mut hearing = Hearing::new(&interview, judge.clone(), structured, None);
+    let Judge { backend, structured, cache } = judge;
+    let mut hearing = Hearing::new(&interview, backend.clone(), *structured, None);
     loop {
         let request = hearing.request();
         let ask = Ask { request: &request, repeat: 0, about: None };
-        let reply = match call(judge, settings, &ask, deadline).await {
-            Ok(reply) => reply,
-            Err(error) if hearing.goes_on_after(&error) => continue,
-            Err(error) => return Err(Unjudged::Failed(error)),
+        let kept = cache.as_ref().map(|it| (it, backend.cache_key(&ask)));
+        let known = kept.as_ref().and_then(|(cache, key)| cache.get(CacheKind::Judgement, *key));
+        let known = known.and_then(|it| serde_json::from_str::<Reply>(&it).ok());
+        let reply = match known {
+            Some(reply) => reply,
+            None => match call(backend, settings, &ask, deadline).await {
+                Ok(reply) => reply,
+                Err(error) if hearing.goes_on_after(&error) => continue,
+                Err(error) => return Err(Unjudged::Failed(error)),
+            },
         };
-        match hearing.hear(&reply) {
-            Next::Done(judgement) => return Ok(judgement),
+        match hearing.hear(&reply.answer()) {
+            Next::Done(judgement) => {
+                // One that could not be written down is asked for again.
+                if let (Some((cache, key)), Ok(text)) = (kept, serde_json::to_string(&reply)) {
+                    cache.put(CacheKind::Judgement, key, &text);
+                }
+                return Ok(judgement);
+            }
             Next::Again => {}
             Next::GiveUp(why) => return Err(Unjudged::Unreadable(why)),
         }
@@ -121,13 +146,13 @@ async fn call(
     settings: &Settings,
     ask: &Ask<'_>,
     deadline: Instant,
-) -> Result<String, CallError> {
+) -> Result<Reply, CallError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         let left = deadline.saturating_duration_since(Instant::now());
         let error = match judge.ask(ask, judge.timeout.min(left)).await {
-            Ok(reply) => return Ok(reply.answer().into_owned()),
+            Ok(reply) => return Ok(reply),
             Err(failed) => *failed.error,
         };
         let left = deadline.saturating_duration_since(Instant::now());

@@ -4,6 +4,7 @@
 //! wake up, handle what happened, tell about it. Cases run in tasks, which ask the loop
 //! for a permit before each call and report after it.
 
+mod groups;
 mod handle;
 mod lane;
 mod schedule;
@@ -45,10 +46,12 @@ use crate::{
     source::{Fed, Prepared},
     tracker::Breach,
 };
+use groups::Groups;
 use handle::{BackendRef, Parties, Vectors};
 use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
+pub(crate) use groups::{Decision, Entries, JudgeFailed, Turn};
 pub(crate) use handle::{Handle, Query, Target, Unanswered};
 pub(crate) use task::{Ended, JudgeCall, ask_judge, failed, failed_with, finish};
 
@@ -134,6 +137,10 @@ struct Live {
     backing_off: Option<usize>,
     /// Why it was given up.
     aborted: Option<Aborted>,
+    /// Whether its answer is compared with those of other lanes.
+    is_compared: bool,
+    /// Whether it waits for them: then it counts for no backend.
+    is_parked: bool,
     /// What its calls used so far.
     used: Spent,
 }
@@ -154,6 +161,8 @@ struct Engine {
     ledger: Option<Box<dyn Ledger>>,
     tasks: JoinSet<TaskEnd>,
     live: BTreeMap<u64, Live>,
+    /// Cases that are compared with those of other lanes.
+    groups: Groups,
     next_serial: u64,
     messages: mpsc::UnboundedReceiver<Message>,
     interrupted: bool,
@@ -240,6 +249,7 @@ impl Engine {
                 .collect(),
             tasks: JoinSet::new(),
             live: BTreeMap::new(),
+            groups: Groups::default(),
             next_serial: 0,
             messages,
             interrupted: false,
@@ -262,6 +272,7 @@ impl Engine {
         for stage in std::mem::take(&mut self.stages) {
             self.open(&stage);
             loop {
+                self.seat_groups();
                 self.grant_waiting()?;
                 self.finish_lanes(&stage).await?;
                 if stage.iter().all(|lane| self.lanes[*lane].is_over()) && self.live.is_empty() {
@@ -387,6 +398,10 @@ impl Engine {
                 self.wants(backend, Waiting { serial, deadline, grant });
                 Ok(())
             }
+            Message::Meets { serial, entries, turn } => {
+                self.park(groups::Waiting { serial, entries, turn });
+                Ok(())
+            }
             Message::Called(called) => self.called(*called).await,
         }
     }
@@ -400,12 +415,15 @@ impl Engine {
         let serial = self.next_serial;
         self.next_serial += 1;
         let party = |at: usize| BackendRef { at, backend: self.backends[at].backend.clone() };
-        let LaneState { backend, ref judges, embedder, user, .. } = self.lanes[at];
+        let LaneState { backend, ref judges, embedder, reranker, ref users, .. } = self.lanes[at];
+        let plays = |at: &&usize| case.user.as_ref() == Some(&self.backends[**at].backend.name);
         let asked = Parties {
             subject: party(backend),
             judges: judges.iter().copied().map(party).collect(),
             embedder: embedder.map(party),
-            user: user.map(party),
+            reranker: reranker.map(party),
+            user: users.iter().find(plays).copied().map(party),
+            lane: self.lanes[at].info.key().within_runner(),
         };
         self.backends[backend].pacer.begin_case();
         for other in self.parties(at).filter(|it| *it != backend) {
@@ -417,6 +435,10 @@ impl Engine {
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category.clone());
+        let is_compared = !case.expectation.contests().is_empty();
+        if is_compared {
+            self.groups.begin(self.group_key(&key), at);
+        }
         let about = About::new(case.case.clone());
         let handle = Handle::new(serial, asked, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
@@ -430,6 +452,8 @@ impl Engine {
             calling: Some(backend),
             backing_off: None,
             aborted: None,
+            is_compared,
+            is_parked: false,
             used: Spent::default(),
         };
         self.live.insert(serial, live);
@@ -564,8 +588,13 @@ impl Engine {
         if let Some(backend) = live.backing_off {
             self.backends[backend].pacer.back();
         }
-        for backend in self.parties(live.key.lane) {
-            self.backends[backend].pacer.end_case();
+        if !live.is_parked {
+            for backend in self.parties(live.key.lane) {
+                self.backends[backend].pacer.end_case();
+            }
+        }
+        if live.is_compared {
+            self.groups.end(self.group_key(&live.key), live.key.lane);
         }
         Some(live)
     }

@@ -8,9 +8,12 @@ use probity_core::{
     opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{Made, RunError, RunResult},
+    score::Score,
+    selection::Selection,
 };
 use probity_grade::{
     Expectation, classify,
+    contest::{Contest, Entry},
     judge::{Inquiry, Shown},
     script::ScorerInput,
 };
@@ -52,6 +55,8 @@ pub(crate) struct Received<'a> {
     pub(crate) assessments: &'a [Assessment],
     /// What scorers returned.
     pub(crate) scored: &'a [Result<Value, String>],
+    /// What comparisons with other lanes came to.
+    pub(crate) selections: &'a [Result<Selection, String>],
 }
 
 /// Says what a case came to.
@@ -88,6 +93,19 @@ pub(crate) fn shown(
     with_result(case, handle, received, |expectation, result| expectation.shown(inquiry, result))
 }
 
+/// What a case brings into a comparison with other lanes, or why it has no part in it.
+pub(crate) fn entry(
+    case: &Prepared,
+    handle: &Handle,
+    received: Received<'_>,
+    contest: &Contest,
+    scores: &[Score],
+) -> Result<Entry, String> {
+    with_result(case, handle, received, |expectation, result| {
+        expectation.entry(contest, result, &handle.lane, scores)
+    })
+}
+
 /// Looks at all that is known of a case.
 fn with_result<T>(
     case: &Prepared,
@@ -95,7 +113,7 @@ fn with_result<T>(
     received: Received<'_>,
     judge: impl FnOnce(&Expectation<'static>, &RunResult<'_>) -> T,
 ) -> T {
-    let Received { reply, made, error, chosen, assessments, scored } = received;
+    let Received { reply, made, error, chosen, assessments, scored, selections } = received;
     let (backend, spent) = (&handle.subject.backend, handle.spent());
     let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
@@ -124,6 +142,7 @@ fn with_result<T>(
         chosen,
         assessments,
         scored,
+        selections,
     };
     judge(&case.expectation, &result)
 }

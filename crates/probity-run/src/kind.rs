@@ -9,12 +9,14 @@ mod choosing;
 mod command;
 mod comparing;
 mod confusion;
+pub(crate) mod contest;
 mod effectiveness;
 mod program;
 mod respond;
-pub(crate) mod similar;
+mod similar;
 mod size_impact;
 mod skills;
+pub(crate) mod unaided;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -186,8 +188,12 @@ pub(crate) struct Asking<'a> {
     pub(crate) backend: &'a Backend,
     /// The parameters of the judge; empty if there is none.
     pub(crate) judge: &'a str,
+    /// Whether answers that are compared are judged in both orders.
+    pub(crate) swap: bool,
     /// The parameters of the one who embeds texts; empty if there is none.
     pub(crate) embedder: &'a str,
+    /// The parameters of the one who ranks texts; empty if there is none.
+    pub(crate) reranker: &'a str,
     /// The parameters of the backend that plays the user; empty if there is none.
     pub(crate) user: &'a str,
 }
@@ -211,8 +217,12 @@ pub struct Calls {
     pub answers: u64,
     /// Of the judge.
     pub judgements: u64,
+    /// Of the judge, about the answers of all lanes. The first lane of a runner makes them.
+    pub comparisons: u64,
     /// Of the backend that embeds texts, at most: texts that are known are not asked about.
     pub embeddings: u64,
+    /// Of the backend that says how relevant texts are.
+    pub rerankings: u64,
     /// Further ones where a reply cannot be read, at most.
     pub fallbacks: u64,
     /// Further ones where the model calls tools, at most.
@@ -224,24 +234,30 @@ pub struct Calls {
 impl Calls {
     /// All that are certain.
     pub fn total(self) -> u64 {
-        self.answers + self.judgements + self.embeddings
+        let asked = self.answers + self.judgements + self.comparisons;
+        asked + self.embeddings + self.rerankings
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.answers += other.answers;
         self.judgements += other.judgements;
+        self.comparisons += other.comparisons;
         self.embeddings += other.embeddings;
+        self.rerankings += other.rerankings;
         self.fallbacks += other.fallbacks;
         self.steps += other.steps;
         self.user_turns += other.user_turns;
     }
 
     pub(crate) fn times(self, factor: u64) -> Self {
-        let Self { answers, judgements, embeddings, fallbacks, steps, user_turns } = self;
+        let Self { answers, judgements, comparisons, embeddings, rerankings, .. } = self;
+        let Self { fallbacks, steps, user_turns, .. } = self;
         Self {
             answers: answers * factor,
             judgements: judgements * factor,
+            comparisons: comparisons * factor,
             embeddings: embeddings * factor,
+            rerankings: rerankings * factor,
             fallbacks: fallbacks * factor,
             steps: steps * factor,
             user_turns: user_turns * factor,

@@ -1,5 +1,7 @@
 //! What is going to be run: every dataset read and checked, every backend made ready.
 
+mod comparisons;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -20,6 +22,7 @@ use probity_load::{
     suite::{PanelConfig, PromptConfig, RunnerConfig},
 };
 
+pub use self::comparisons::{count_comparisons, reopen_comparisons};
 use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
@@ -77,8 +80,10 @@ pub struct PlannedLane {
     pub judges: Vec<usize>,
     /// The place of the one who embeds texts.
     pub embedder: Option<usize>,
-    /// The place of the one who plays the user.
-    pub user: Option<usize>,
+    /// The place of the one who says how relevant texts are.
+    pub reranker: Option<usize>,
+    /// The places of those who play users.
+    pub users: Vec<usize>,
     /// Its place in the list of budgets.
     pub runner: usize,
     /// Calls that it makes, if none has to be made again.
@@ -161,6 +166,8 @@ pub struct ScannedRunner {
     pub undecided: Undecided,
     /// What those that are asked need of a backend.
     pub needs: BTreeSet<Need>,
+    /// The backends that play users of the cases that are asked.
+    pub users: BTreeSet<String>,
     /// The scorers that cases of the dataset ask.
     pub scorers: UsedScorers,
     /// Cases that would be asked if the run were not a part of several.
@@ -326,7 +333,7 @@ pub fn scan(
     choose(candidates, choice, strata.is_some(), &mut cases, &mut chosen);
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs } = chosen;
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs, users } = chosen;
     cases.has_undecided = !undecided.is_empty();
     Some(ScannedRunner {
         runner: runner.clone(),
@@ -338,6 +345,7 @@ pub fn scan(
         unmet,
         undecided,
         needs,
+        users,
         scorers: asked,
         of_all_shards,
         unknown_failures,
@@ -385,7 +393,8 @@ fn with_panel(calls: Calls, runner: &RunnerConfig) -> Calls {
         true => 1,
         false => judges.len().max(1) as u64 * u64::from(*repeats),
     };
-    Calls { judgements: calls.judgements * times, ..calls }
+    let orders = if runner.panel.swap { 2 } else { 1 };
+    Calls { judgements: calls.judgements * times, comparisons: calls.comparisons * orders, ..calls }
 }
 
 /// The scan of a runner that has one case and no dataset: what it asks is its own affair.
@@ -404,6 +413,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         unmet: Unmet::default(),
         undecided: Undecided::default(),
         needs: BTreeSet::new(),
+        users: BTreeSet::new(),
         scorers: UsedScorers::default(),
         of_all_shards: of_all.matches(case).into(),
         unknown_failures: Vec::new(),
@@ -431,6 +441,7 @@ struct Sums {
     calls: Calls,
     undecided: Undecided,
     needs: BTreeSet<Need>,
+    users: BTreeSet<String>,
 }
 
 impl Sums {
@@ -448,6 +459,7 @@ impl Sums {
                 requests.iter().flatten().flat_map(Request::needs).chain(talk).collect()
             },
             calls: kind.calls(case),
+            users: cases.users.name_for(case).into_iter().map(ToOwned::to_owned).collect(),
             undecided: Undecided::of(case, kind),
         }
     }
@@ -459,6 +471,7 @@ impl Sums {
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
         self.needs.extend(&other.needs);
+        self.users.extend(other.users.iter().cloned());
         for (category, count) in &other.categories {
             *self.categories.entry(category.clone()).or_default() += count;
         }
@@ -472,8 +485,10 @@ pub struct Helpers {
     pub judges: Vec<Seat>,
     /// Who embeds texts.
     pub embedder: Option<Seat>,
-    /// Who plays the user.
-    pub user: Option<Seat>,
+    /// Who says how relevant texts are.
+    pub reranker: Option<Seat>,
+    /// Who plays users.
+    pub users: Vec<Seat>,
 }
 
 /// A backend of the plan, by its place.
@@ -508,7 +523,7 @@ impl ScannedRunner {
 
     /// Whether anything is asked of a judge.
     pub fn needs_judge(&self) -> bool {
-        self.calls.judgements > 0
+        self.calls.judgements > 0 || self.calls.comparisons > 0
     }
 
     /// Whether any text has to be embedded.
@@ -516,9 +531,9 @@ impl ScannedRunner {
         self.calls.embeddings > 0
     }
 
-    /// Whether somebody has to play the user.
-    pub fn needs_user(&self) -> bool {
-        self.calls.user_turns > 0
+    /// Whether the relevance of any text is asked for.
+    pub fn needs_reranking(&self) -> bool {
+        self.calls.rerankings > 0
     }
 
     /// The runner on one of the backends of a plan, with each of its variants.
@@ -547,7 +562,7 @@ impl ScannedRunner {
     ) -> PlannedLane {
         let judges = if self.needs_judge() { helpers.judges.as_slice() } else { &[] };
         let embedder = helpers.embedder.as_ref().filter(|_| self.needs_embeddings());
-        let user = helpers.user.as_ref().filter(|_| self.needs_user());
+        let reranker = helpers.reranker.as_ref().filter(|_| self.needs_reranking());
         let by = |seat: &Seat| JudgedBy {
             backend: seat.backend.name.clone(),
             model: seat.backend.model.clone(),
@@ -561,9 +576,10 @@ impl ScannedRunner {
         if let Some(seat) = embedder {
             cases.embedder = Helper::Ready(seat.backend.clone());
         }
-        if let Some(seat) = user {
-            cases.user = Helper::Ready(seat.backend.clone());
+        if let Some(seat) = reranker {
+            cases.reranker = Helper::Ready(seat.backend.clone());
         }
+        helpers.users.iter().for_each(|seat| cases.users.make_ready(seat.backend.clone()));
         let key = LaneKey {
             runner: &self.runner.name,
             variant: prompt.variant.as_deref(),
@@ -590,7 +606,8 @@ impl ScannedRunner {
             backend,
             judges: judges.iter().map(|seat| seat.place).collect(),
             embedder: embedder.map(|seat| seat.place),
-            user: user.map(|seat| seat.place),
+            reranker: reranker.map(|seat| seat.place),
+            users: helpers.users.iter().map(|seat| seat.place).collect(),
             runner,
             calls: self.calls.times(u64::from(self.runner.repeat)),
             prompt_bytes: 0,

@@ -82,7 +82,7 @@ impl UsedScorers {
                 Scorer::Python(_) => self.python = true,
                 Scorer::Exec(command) => inputs::note_files(&self.folder, command),
                 // A backend is asked.
-                Scorer::Similar(_) => {}
+                Scorer::Similar(_) | Scorer::Rerank(_) => {}
             }
         }
     }
@@ -168,7 +168,9 @@ impl Scorers {
             },
             Scorer::Python(source) => self.ask(&self.python, Some(source), input, deadline).await,
             Scorer::Exec(command) => self.exec(command, input, deadline).await,
-            Scorer::Similar(_) => Err("no program says how near texts are".to_owned()),
+            Scorer::Similar(_) | Scorer::Rerank(_) => {
+                Err("no program says how near texts are".to_owned())
+            }
         };
         match scored {
             Ok(returned) => Ok(self.redactor.clean_json(returned)),

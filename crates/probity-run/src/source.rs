@@ -6,6 +6,7 @@
 mod feed;
 mod fill;
 mod shots;
+mod users;
 
 use std::{
     cell::{Cell, RefCell},
@@ -34,6 +35,7 @@ use serde_json::json;
 
 pub(crate) use feed::feed;
 use fill::Unfilled;
+use users::Users;
 
 use crate::{
     backend::{About, Ask, Backend},
@@ -45,7 +47,7 @@ use crate::{
     kind::{
         Asking, Kind, Questions, Respond, Site, Work,
         assess::{check_panel_prompt, check_prompts},
-        similar,
+        unaided,
     },
     loading::{DatasetFiles, PromptFunctions},
     scorer::UsedScorers,
@@ -64,6 +66,8 @@ pub(crate) struct Prepared {
     pub(crate) expectation: Expectation<'static>,
     /// How answers are judged.
     pub(crate) panel: Arc<PanelConfig>,
+    /// The backend that plays the user.
+    pub(crate) user: Option<String>,
     pub(crate) work: Arc<dyn Work>,
     pub(crate) case: Arc<TestCase>,
 }
@@ -107,6 +111,11 @@ impl Done {
         }
     }
 
+    /// Forgets a case, so that it is asked again.
+    pub(crate) fn remove(&mut self, case_id: &str, repeat: u32) {
+        self.0.remove(&(Self::key(case_id), repeat));
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -128,7 +137,7 @@ impl Done {
     }
 }
 
-/// A backend that helps with the cases of a runner: it embeds texts, or plays the user.
+/// A backend that embeds or ranks texts.
 #[derive(Clone, Debug)]
 pub(crate) enum Helper {
     Nobody,
@@ -184,8 +193,10 @@ pub(crate) struct Cases {
     pub(crate) judge: Option<Judge>,
     /// Who embeds texts.
     pub(crate) embedder: Helper,
+    /// Who says how relevant texts are.
+    pub(crate) reranker: Helper,
     /// Who plays the user.
-    pub(crate) user: Helper,
+    pub(crate) users: Users,
     /// Draws the order in which cases are asked; none for the order of the dataset.
     pub(crate) shuffle: Option<u64>,
     /// Whether cases that are done are told of.
@@ -215,7 +226,8 @@ impl Default for Cases {
             panel: Arc::default(),
             judge: None,
             embedder: Helper::Nobody,
-            user: Helper::Nobody,
+            reranker: Helper::Nobody,
+            users: Users::default(),
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -243,10 +255,13 @@ impl Judge {
             combine,
             repeats,
             structured,
+            swap,
             rubric_prompt,
             rubric_prompt_at: _,
         } = panel;
-        let usual = PanelConfig { judges: panel.judges.clone(), ..PanelConfig::default() };
+        // What is judged in both orders says so itself.
+        let (judges, swap) = (panel.judges.clone(), *swap);
+        let usual = PanelConfig { judges, swap, ..PanelConfig::default() };
         let parameters = match (all, *panel == usual) {
             ([only], true) => (*only).to_owned(),
             (_, _) => json!({
@@ -309,7 +324,8 @@ impl Cases {
             panel: Arc::new(runner.panel.clone()),
             judge: None,
             embedder: Helper::named(runner.embeddings.as_ref()),
-            user: Helper::named(runner.user.as_ref()),
+            reranker: Helper::named(runner.reranker.as_ref()),
+            users: Users::of(runner),
             shuffle: None,
             tells_known: false,
             has_undecided: false,
@@ -360,12 +376,16 @@ impl Cases {
                 tell_once(&mut of_suite.borrow_mut(), problem);
             }
             if self.embedder.is_nobody() {
-                problems.extend(similar::refused(case));
+                problems.extend(unaided::without_embeddings(case));
+            }
+            if self.reranker.is_nobody() {
+                problems.extend(unaided::without_reranker(case));
+            }
+            if self.panel.judges.is_empty() {
+                problems.extend(unaided::without_judge(case));
             }
             problems.extend(without_tools(case));
-            if self.user.is_nobody() {
-                problems.extend(nobody_plays(case));
-            }
+            problems.extend(self.users.problem(case));
             if !self.allow_code {
                 consent::refuse(case, self.defaults.assertions(), &mut problems);
             }
@@ -434,6 +454,7 @@ impl Cases {
             input,
             expectation,
             panel: self.panel.clone(),
+            user: self.users.name_for(case).map(ToOwned::to_owned),
             work,
             case: case.clone(),
             request,
@@ -450,8 +471,10 @@ impl Cases {
     fn input(&self, case: &TestCase, questions: &Questions, backend: &Backend) -> InputDigest {
         let judge = self.judge.as_ref().map_or("", |it| it.parameters.as_str());
         let Questions { request, work } = questions;
-        let (embedder, user) = (self.embedder.parameters(), self.user.parameters());
-        work.input(&Asking { case, request, backend, judge, embedder, user })
+        let (embedder, reranker) = (self.embedder.parameters(), self.reranker.parameters());
+        let user = self.users.parameters(case);
+        let swap = self.panel.swap;
+        work.input(&Asking { case, request, backend, judge, swap, embedder, reranker, user })
     }
 
     /// The keys under which the answers of a case that are going to be judged are kept.
@@ -540,16 +563,6 @@ fn without_tools(case: &TestCase) -> Option<CriteriaProblem> {
             first.name
         ),
         help: None,
-    })
-}
-
-/// What is wrong with a case whose user nobody plays.
-fn nobody_plays(case: &TestCase) -> Option<CriteriaProblem> {
-    case.conversation.user.as_ref().map(|_| CriteriaProblem {
-        path: vec![Step::Key("user")],
-        code: "no-user",
-        message: "`user` needs a backend that plays the user".to_owned(),
-        help: Some("name one with `user = \"BACKEND\"` in the suite".to_owned()),
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Reply, Text},
-    question::{self, Complaint, Question},
+    question::{self, Complaint, Question, Wants},
     route::Dialect,
 };
 
@@ -57,7 +57,7 @@ pub(crate) fn read(
         system: String::new(),
         stream: false,
         stream_usage: false,
-        embeds: true,
+        wants: Wants::Embedding,
     })
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Call, Fault, Finish, Reply, Trouble},
-    question::{Complaint, Question, key},
+    question::{Complaint, Question, Wants, key},
     reply::{Said, json_response},
     route::Dialect,
 };
@@ -73,7 +73,7 @@ pub(crate) fn read(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Quest
         system: request.system_instruction.map(|it| it.text()).unwrap_or_default(),
         stream: path.ends_with(STREAM),
         stream_usage: false,
-        embeds: false,
+        wants: Wants::Answer,
     })
 }
 

@@ -32,6 +32,7 @@ mod fault;
 mod gemini;
 mod question;
 mod reply;
+mod rerank;
 mod responses;
 mod route;
 mod script;

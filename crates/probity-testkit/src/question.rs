@@ -24,8 +24,19 @@ pub(crate) struct Question {
     pub(crate) stream: bool,
     /// Whether the last of them has the count of tokens, which OpenAI has to be asked for.
     pub(crate) stream_usage: bool,
-    /// Whether the embedding of the prompt is wanted, not an answer to it.
-    pub(crate) embeds: bool,
+    /// What is wanted of the prompt.
+    pub(crate) wants: Wants,
+}
+
+/// What a request wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// An answer to the prompt.
+    Answer,
+    /// The embedding of it.
+    Embedding,
+    /// How relevant it is to what stands in the place of instructions.
+    Relevance,
 }
 
 /// Why the vendor would not take the request.
@@ -248,7 +259,7 @@ impl Question {
             key,
             stream: false,
             stream_usage: false,
-            embeds: false,
+            wants: Wants::Answer,
         }
     }
 }
@@ -371,7 +382,7 @@ mod tests {
             system: String::new(),
             stream: false,
             stream_usage: false,
-            embeds: false,
+            wants: Wants::Answer,
         };
         assert_eq!(question, expected);
     }

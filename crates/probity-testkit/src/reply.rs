@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     answer::{Call, Finish, Reply},
     bedrock, embeddings, gemini,
-    question::Question,
-    responses,
+    question::{Question, Wants},
+    rerank, responses,
     route::Dialect,
     stream,
 };
@@ -36,7 +36,11 @@ pub(crate) fn answer(question: &Question, reply: &Reply, number: u64) -> Respons
         Dialect::Gemini => (gemini::answer(&said, reply), "x-request-id"),
         Dialect::Bedrock => (bedrock::answer(&said, reply), "x-amzn-requestid"),
     };
-    let body = if question.embeds { embeddings::answer(question, reply) } else { body };
+    let body = match question.wants {
+        Wants::Answer => body,
+        Wants::Embedding => embeddings::answer(question, reply),
+        Wants::Relevance => rerank::answer(question, reply),
+    };
     let body = if question.stream { stream::body(question, &body) } else { body };
     let mut response = json_response(200, body);
     let id = HeaderValue::try_from(format!("req_{number:012}")).expect("digits are fine");

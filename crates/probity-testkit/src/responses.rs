@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{Finish, Reply},
-    question::{Complaint, Question, key},
+    question::{Complaint, Question, Wants, key},
     reply::Said,
     route::Dialect,
 };
@@ -62,7 +62,7 @@ pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Question, Complai
         system: instructions,
         stream,
         stream_usage: false,
-        embeds: false,
+        wants: Wants::Answer,
     })
 }
 

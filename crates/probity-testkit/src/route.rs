@@ -28,6 +28,8 @@ pub(crate) enum Endpoint {
     Generate,
     /// It wants the embedding of a text.
     Embed,
+    /// It wants the relevance of a text.
+    Rerank,
     /// It wants the list of models.
     Models,
     /// It wants the list of a publisher's models, as Vertex AI writes it.
@@ -53,6 +55,7 @@ pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> (Dialec
         "/v1/messages" => (Dialect::Anthropic, Method::POST, Endpoint::Generate),
         "/api/chat" => (Dialect::Ollama, Method::POST, Endpoint::Generate),
         "/v1/embeddings" | "/embeddings" => (Dialect::OpenAi, Method::POST, Endpoint::Embed),
+        "/v1/rerank" | "/rerank" => (Dialect::OpenAi, Method::POST, Endpoint::Rerank),
         "/api/embed" => (Dialect::Ollama, Method::POST, Endpoint::Embed),
         "/v1/models" | "/models" => (by_header(headers), Method::GET, Endpoint::Models),
         "/v1beta/models" => (Dialect::Gemini, Method::GET, Endpoint::Models),

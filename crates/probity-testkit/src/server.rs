@@ -32,6 +32,7 @@ use crate::{
     embeddings, fault, gemini,
     question::{self, Complaint, Question},
     reply::{self, json_response},
+    rerank,
     route::{Dialect, Endpoint, route},
     script::Script,
     seen::{Received, Seen},
@@ -173,6 +174,7 @@ async fn respond(
         }
         Endpoint::Generate
         | Endpoint::Embed
+        | Endpoint::Rerank
         | Endpoint::Models
         | Endpoint::PublisherModels
         | Endpoint::Version
@@ -191,6 +193,11 @@ async fn respond(
         Endpoint::Embed => {
             ticket.take_number();
             embeddings::read(dialect, &head.headers, &body)
+                .map_err(|complaint| ("invalid", fault::refuse(dialect, &complaint)))
+        }
+        Endpoint::Rerank => {
+            ticket.take_number();
+            rerank::read(&head.headers, &body)
                 .map_err(|complaint| ("invalid", fault::refuse(dialect, &complaint)))
         }
         Endpoint::Models => Err(match listing(dialect, &head, path) {

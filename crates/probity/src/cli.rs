@@ -160,7 +160,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   probity compare k3f9x2 latest
-  probity compare latest@small latest@large --format md")]
+  probity compare latest@small latest@large --format md
+  probity compare latest@small latest@large --judge judge --criteria \"It is polite.\"")]
     Compare(report::CompareArgs),
 
     /// Show the results of a suite over time

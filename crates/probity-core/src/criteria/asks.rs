@@ -11,10 +11,14 @@ pub enum Asks {
     Judge,
     /// A model that embeds texts.
     Embedder,
+    /// A model that says how relevant texts are.
+    Reranker,
     /// A program that the suite describes.
     Scorer,
     /// A program that the assertion itself brings.
     Code,
+    /// The other lanes: their answers to the case are compared.
+    Lanes,
 }
 
 impl AssertionTest {
@@ -33,8 +37,10 @@ impl AssertionTest {
             Self::Similar | Self::SimilarCosine | Self::SimilarDot | Self::SimilarEuclidean => {
                 Asks::Embedder
             }
+            Self::Rerank => Asks::Reranker,
             Self::Scorer => Asks::Scorer,
             Self::Python | Self::Exec => Asks::Code,
+            Self::SelectBest | Self::MaxScore => Asks::Lanes,
             Self::Equals
             | Self::ExactMatch
             | Self::Contains
@@ -100,12 +106,18 @@ impl AssertionTest {
                 | Self::ValidToolCalls
                 | Self::Perplexity
                 | Self::PerplexityScore
+                | Self::MaxScore
         )
     }
 
     /// Whether a judge has to be asked.
     pub const fn asks_judge(self) -> bool {
         matches!(self.asks(), Asks::Judge)
+    }
+
+    /// Whether it compares the answers of all lanes.
+    pub const fn compares_lanes(self) -> bool {
+        matches!(self.asks(), Asks::Lanes)
     }
 
     /// Whether it compares embeddings.

@@ -22,6 +22,14 @@ impl LaneKey<'_> {
         }
     }
 
+    /// `BACKEND`, or `VARIANT@BACKEND`: what tells it from the other lanes of its runner.
+    pub fn within_runner(self) -> String {
+        match self.variant {
+            None => self.backend.to_owned(),
+            Some(variant) => format!("{variant}@{}", self.backend),
+        }
+    }
+
     /// Whether a name means this lane: that of its variant, that of its backend, or
     /// `VARIANT@BACKEND`.
     pub fn is_meant_by(self, name: &str) -> bool {

@@ -10,7 +10,7 @@ use super::Context as Site;
 use crate::{
     check::Test,
     compile::{Compiler, texts_of},
-    judge::{self, Context, Form, Inquiry},
+    judge::{self, Context, Form, Inquiry, Look},
 };
 
 /// The usual threshold: 4 of 5 points.
@@ -34,7 +34,7 @@ pub(super) fn owned(
             | AssertionTest::ContextRelevance
             | AssertionTest::ContextFaithfulness
     );
-    let is_judged = test.asks_judge();
+    let is_judged = test.asks_judge() || test == AssertionTest::SelectBest;
     [
         ("context", "context-…", context.is_some(), has_context),
         ("context_transform", "context-…", context_transform.is_some(), has_context),
@@ -69,19 +69,22 @@ impl Site<'_> {
             true => self.context(compiler)?,
             false => Context::None,
         };
-        let JudgeOptions { query, rubric_prompt, .. } = &self.assertion.judging;
         let inquiry = Inquiry {
             turn: compiler.turn(),
             form,
-            query: query
-                .clone()
-                .or_else(|| self.variable("query")?.as_str().map(ToOwned::to_owned)),
+            look: self.look(),
             context,
-            transform: self.transform.clone(),
-            rubric_prompt: rubric_prompt.clone(),
+            rubric_prompt: self.assertion.judging.rubric_prompt.clone(),
         };
         let number = compiler.inquiry(inquiry);
         Some(Test::Judged { number, threshold: Threshold { stated, usual } })
+    }
+
+    /// What of the case is looked at.
+    pub(super) fn look(&self) -> Look {
+        let query = self.assertion.judging.query.clone();
+        let of_case = || self.variable("query")?.as_str().map(ToOwned::to_owned);
+        Look { query: query.or_else(of_case), transform: self.transform.clone() }
     }
 
     fn form(&mut self) -> Option<Form> {
@@ -142,7 +145,7 @@ impl Site<'_> {
     }
 
     /// A text that says something.
-    fn telling(&mut self) -> Option<String> {
+    pub(super) fn telling(&mut self) -> Option<String> {
         match &self.assertion.value {
             Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
             Some(_) | None => self.wrong("a text"),

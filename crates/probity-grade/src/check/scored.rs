@@ -114,6 +114,27 @@ impl Embedded {
     }
 }
 
+/// How relevant a reply is, which was found out before it is judged.
+pub(super) fn relevance(reply: &Reply<'_, '_>, number: usize, threshold: f64) -> Checked {
+    let known = match reply.result.scored.get(number) {
+        // Nothing was left of the reply.
+        Some(Ok(Value::Null)) => return Checked::fails("there is no text to rank".to_owned()),
+        Some(Ok(known)) => known.as_f64(),
+        Some(Err(why)) => return Checked::unjudged(why.clone()),
+        None => return Checked::unjudged("the reply was not ranked".to_owned()),
+    };
+    let Some(value) = known else {
+        return Checked::unjudged("the stored relevance cannot be read".to_owned());
+    };
+    let passed = value >= threshold;
+    Checked {
+        value: Some(value.clamp(0.0, 1.0)),
+        passed,
+        reason: (!passed).then(|| format!("the relevance is {value:.4}, below {threshold}")),
+        ..Checked::holds()
+    }
+}
+
 /// What was said of a reply, or why nothing was.
 fn checked(said: Result<Scored, String>) -> Checked {
     let Scored { pass, score, reason, scores } = match said {

@@ -2,12 +2,16 @@
 
 use std::iter;
 
-use probity_core::run_result::{Made, RunResult};
+use probity_core::{
+    run_result::{Made, RunResult},
+    score::Score,
+};
 
 use super::{Expectation, texts_of};
 use crate::{
     classify::turns,
-    judge::{Context, Inquiry, Shown},
+    contest::{Contest, Entry},
+    judge::{Context, Inquiry, Look, Shown},
     reply::Reply,
     script::{self, ScorerCall, ScorerInput},
 };
@@ -22,6 +26,50 @@ impl Expectation<'_> {
 
     /// The same, where the reply is the one that is asked about.
     fn shown_of(&self, inquiry: &Inquiry, result: &RunResult<'_>) -> Result<Shown, String> {
+        self.looked_at(&inquiry.look, result, |reply| {
+            let context = match (&inquiry.context, self.facts.as_deref()) {
+                (Context::Given(passages), _) => passages.clone(),
+                (Context::Made(script), Some(facts)) => {
+                    let made = script::transform(&**script, facts, reply)?;
+                    texts_of(&made)
+                        .ok_or("`context_transform` made neither a text nor a list of texts")?
+                }
+                (Context::Made(_), None) | (Context::None, _) => Vec::new(),
+            };
+            let passages = inquiry.form.passages(&context);
+            match passages.is_empty() && inquiry.form.needs_context() {
+                true => Err("the context is empty".to_owned()),
+                false => Ok(passages),
+            }
+        })
+    }
+
+    /// The comparisons with the answers of other lanes, one for each assertion that wants one.
+    pub fn contests(&self) -> &[Contest] {
+        &self.contests
+    }
+
+    /// The part of a lane in a comparison, or why it has none. What its reply came to before is in
+    /// `scores`.
+    pub fn entry(
+        &self,
+        contest: &Contest,
+        result: &RunResult<'_>,
+        lane: &str,
+        scores: &[Score],
+    ) -> Result<Entry, String> {
+        let Shown { question, answer, .. } =
+            self.looked_at(&contest.look, result, |_| Ok(Vec::new()))?;
+        Ok(Entry { lane: lane.to_owned(), question, answer, score: contest.total(scores) })
+    }
+
+    /// What is looked at of a case, with the passages that are made of its reply.
+    fn looked_at(
+        &self,
+        look: &Look,
+        result: &RunResult<'_>,
+        passages: impl FnOnce(&Reply<'_, '_>) -> Result<Vec<String>, String>,
+    ) -> Result<Shown, String> {
         let text = result.raw_response.ok_or("there is no reply")?;
         let facts = self.facts.as_deref();
         let reply = Reply::new(text, result, self.rules).of(facts);
@@ -31,26 +79,14 @@ impl Expectation<'_> {
             (Some(made), Some(text)) => reply.made_into(made, text),
             (_, _) => reply,
         };
-        let answer = match (&inquiry.transform, facts) {
+        let answer = match (&look.transform, facts) {
             (Some(script), Some(facts)) => {
                 script::text_of(&script::transform(&**script, facts, &reply)?)
             }
             (_, _) => reply.text.to_owned(),
         };
-        let context = match (&inquiry.context, facts) {
-            (Context::Given(passages), _) => passages.clone(),
-            (Context::Made(script), Some(facts)) => {
-                let made = script::transform(&**script, facts, &reply)?;
-                texts_of(&made)
-                    .ok_or("`context_transform` made neither a text nor a list of texts")?
-            }
-            (Context::Made(_), None) | (Context::None, _) => Vec::new(),
-        };
-        let passages = inquiry.form.passages(&context);
-        if passages.is_empty() && inquiry.form.needs_context() {
-            return Err("the context is empty".to_owned());
-        }
-        let question = match (&inquiry.query, result.before()) {
+        let passages = passages(&reply)?;
+        let question = match (&look.query, result.before()) {
             (Some(query), _) => query.clone(),
             (None, Some(conversation)) => conversation.shown().into_owned(),
             (None, None) => result.prompt.unwrap_or_default().to_owned(),
@@ -124,7 +160,9 @@ impl Expectation<'_> {
             Some(script) => script::transform(&**script, facts, reply)?,
             None => reply.output().into_owned(),
         };
-        Ok(ScorerInput { output, context: facts.context(reply, call.config.as_ref()) })
+        let context = facts.context(reply, call.config.as_ref());
+        let question = result.question().unwrap_or_default().to_owned();
+        Ok(ScorerInput { output, context, question })
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) struct Words {
     answer_relevance: Question,
     context_relevance: Question,
     context_precision: Question,
+    pub(super) select_best: Question,
 }
 
 /// One question.

@@ -15,13 +15,19 @@ pub struct Inquiry {
     /// The turn whose answer it is about, from 1; none: the last answer.
     pub(crate) turn: Option<u32>,
     pub(crate) form: Form,
-    /// What was asked, where that is not the prompt.
-    pub(crate) query: Option<String>,
+    pub(crate) look: Look,
     pub(crate) context: Context,
-    /// What makes the answer that is judged out of the reply.
-    pub(crate) transform: Option<Arc<dyn Script>>,
     /// The judge's prompt, where the assertion has its own.
     pub(crate) rubric_prompt: Option<RubricPrompt>,
+}
+
+/// What of a case is looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    /// What was asked, where that is not the prompt.
+    pub(crate) query: Option<String>,
+    /// What makes the answer that is judged out of the reply.
+    pub(crate) transform: Option<Arc<dyn Script>>,
 }
 
 /// Which question it is, with all that only this question has.

@@ -212,7 +212,7 @@ fn list<'f>(fields: &'f Fields, key: &str) -> Result<&'f [Value], String> {
     items.map(Vec::as_slice).ok_or_else(|| format!("`{key}` is not a list"))
 }
 
-fn text(fields: &Fields, key: &str) -> Result<String, String> {
+pub(super) fn text(fields: &Fields, key: &str) -> Result<String, String> {
     let found = fields.get(key).and_then(Value::as_str);
     found.map(ToOwned::to_owned).ok_or_else(|| format!("`{key}` is not a text"))
 }

@@ -233,7 +233,7 @@ fn in_own_words(messages: &[Message], dialogue: &Dialogue) -> Request {
 }
 
 /// What was wrong with the last answer.
-fn complaint(dialogue: &Dialogue) -> String {
+pub(super) fn complaint(dialogue: &Dialogue) -> String {
     match &dialogue.failure {
         Some(failure) => {
             let stricter = WORDS.stricter.trim();

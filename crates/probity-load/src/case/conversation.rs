@@ -18,7 +18,7 @@ use super::{
 };
 
 /// What may be said of a simulated user.
-pub(crate) const USER_FIELDS: &[&str] = &["instructions", "stop", "max_turns"];
+pub(crate) const USER_FIELDS: &[&str] = &["backend", "instructions", "stop", "max_turns"];
 /// Most turns of a case.
 const MOST_TURNS: usize = 200;
 
@@ -53,10 +53,11 @@ fn user_of(node: &Node, findings: &mut Findings) -> Option<SimulatedUser> {
     let mut fields = Fields::new(node, "`user`", USER_FIELDS, findings)?;
     let instructions = fields.required_text("instructions");
     let user = user_fields(&mut fields);
-    Some(SimulatedUser { instructions: instructions?, ..user })
+    let backend = fields.text("backend");
+    Some(SimulatedUser { instructions: instructions?, backend, ..user })
 }
 
-/// What a table says of a simulated user beside its instructions.
+/// What a table says of a simulated user, whoever plays it, beside its instructions.
 pub(crate) fn user_fields(fields: &mut Fields<'_, '_>) -> SimulatedUser {
     let max_turns = fields.count("max_turns", 1..=u64::from(MOST_USER_TURNS));
     SimulatedUser {

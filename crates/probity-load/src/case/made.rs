@@ -68,6 +68,10 @@ fn conversation(text: &str, folder: &Path) -> Result<Vec<Message>, String> {
 }
 
 fn settings(config: &Value, folder: &Path) -> Result<AskSpec, String> {
+    let mut config = config.clone();
+    if let Some(format) = config.get_mut("response_format") {
+        plain_format(format);
+    }
     read(&config.to_string(), |node, findings| {
         let Some(mut fields) = Fields::new(node, "`config`", SETTINGS, findings) else {
             return AskSpec::default();
@@ -75,6 +79,19 @@ fn settings(config: &Value, folder: &Path) -> Result<AskSpec, String> {
         let sampling = decode_sampling(&mut fields);
         AskSpec { sampling, ..decode(&mut fields, folder) }
     })
+}
+
+/// Takes the form of a reply out of what OpenAI wraps it in. Anything else is a schema, or wrong.
+fn plain_format(format: &mut Value) {
+    *format = match format.get("type").and_then(Value::as_str) {
+        Some("json_object") => Value::from("json"),
+        Some("text") => Value::Null,
+        Some("json_schema") => match format.pointer_mut("/json_schema/schema") {
+            Some(schema) => schema.take(),
+            None => return,
+        },
+        Some(_) | None => return,
+    };
 }
 
 /// Reads JSON; whatever is found about it is a reason not to use it.
@@ -90,6 +107,7 @@ fn read<T>(text: &str, of: impl FnOnce(&Node, &mut Findings) -> T) -> Result<T, 
 
 #[cfg(test)]
 mod tests {
+    use probity_core::request::ResponseFormat;
     use serde_json::json;
 
     use super::*;
@@ -115,6 +133,22 @@ mod tests {
         assert_eq!((table.messages, table.sampling.temperature), (both, Some(0.5)));
         assert_eq!(table.tools.unwrap()[0].name, "t");
         assert_eq!(made(&json!({ "prompt": "Hi", "config": null })).unwrap().messages, user("Hi"));
+    }
+
+    #[test]
+    fn forms_of_replies_are_read_as_openai_writes_them() {
+        let format = |value: Value| {
+            let made = made(&json!({ "prompt": "Hi", "config": { "response_format": value } }));
+            made.unwrap().response_format
+        };
+        let schema = json!({ "type": "object", "required": ["a"] });
+        let wrapped =
+            json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+        let expected = Some(ResponseFormat::Schema(schema.clone().into()));
+        assert_eq!((format(wrapped), format(schema)), (expected.clone(), expected));
+        assert_eq!(format(json!({ "type": "json_object" })), Some(ResponseFormat::Json));
+        assert_eq!(format(json!("json")), Some(ResponseFormat::Json));
+        assert_eq!(format(json!({ "type": "text" })), None);
     }
 
     #[test]

@@ -11,12 +11,16 @@ use probity_core::case::TestCase;
 pub struct Stats {
     /// All cases.
     pub cases: usize,
-    /// Cases by category; `none` for those without one.
+    /// Cases by category.
     pub categories: BTreeMap<String, usize>,
+    /// Cases without one.
+    pub without_category: usize,
     /// Cases by tag; a case counts under each of its tags.
     pub tags: BTreeMap<String, usize>,
-    /// Cases by difficulty; `none` for those without one.
+    /// Cases by difficulty.
     pub difficulties: BTreeMap<String, usize>,
+    /// Cases without one.
+    pub without_difficulty: usize,
     /// Cases by what decides them.
     pub criteria: BTreeMap<&'static str, usize>,
     /// Cases by the program that their expected command starts with.
@@ -38,13 +42,19 @@ impl Stats {
     /// Counts one case.
     pub fn add(&mut self, case: &TestCase) {
         self.cases += 1;
-        let category = case.category.as_ref().map_or("none", |category| category.as_str());
-        *self.categories.entry(category.to_owned()).or_default() += 1;
+        match &case.category {
+            Some(category) => {
+                *self.categories.entry(category.as_str().to_owned()).or_default() += 1;
+            }
+            None => self.without_category += 1,
+        }
         for tag in &case.tags {
             *self.tags.entry(tag.clone()).or_default() += 1;
         }
-        let difficulty = case.difficulty.as_deref().unwrap_or("none");
-        *self.difficulties.entry(difficulty.to_owned()).or_default() += 1;
+        match &case.difficulty {
+            Some(difficulty) => *self.difficulties.entry(difficulty.clone()).or_default() += 1,
+            None => self.without_difficulty += 1,
+        }
         if let Some(program) = case.expected_command.as_deref().and_then(program) {
             *self.commands.entry(program.to_owned()).or_default() += 1;
         }

@@ -153,6 +153,12 @@ impl BackendKind {
         matches!(self.way(), Way::Function)
     }
 
+    /// Whether it can be asked how relevant texts are. Whether a server has a model for that, it says
+    /// itself.
+    pub const fn reranks(self) -> bool {
+        self.embeds() && !matches!(self, Self::Azure | Self::Ollama)
+    }
+
     /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
     pub const fn embeds(self) -> bool {
         matches!(self.way(), Way::Server)

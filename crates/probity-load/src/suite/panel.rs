@@ -23,6 +23,8 @@ pub struct PanelConfig {
     pub repeats: u32,
     /// Whether the form of the answer is sent along as a JSON Schema; none: where that is known to work.
     pub structured: Option<bool>,
+    /// Whether answers that are compared are judged in both orders.
+    pub swap: bool,
     /// The prompt of `llm-rubric`, where it is not ours.
     pub rubric_prompt: Option<RubricPrompt>,
     /// Where that prompt stands.
@@ -36,6 +38,7 @@ impl Default for PanelConfig {
             combine: Combine::default(),
             repeats: 1,
             structured: None,
+            swap: false,
             rubric_prompt: None,
             rubric_prompt_at: None,
         }
@@ -91,6 +94,7 @@ pub(super) fn decode(context: &Context<'_>, fields: &mut Fields<'_, '_>) -> Pane
         combine: combine.unwrap_or(usual.combine),
         repeats: repeats.and_then(|it| u32::try_from(it).ok()).unwrap_or(usual.repeats),
         structured: fields.boolean("structured").or(usual.structured),
+        swap: fields.boolean("swap").unwrap_or(usual.swap),
         rubric_prompt,
         rubric_prompt_at,
     }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    CaseDefaults, JudgeConfig, PanelConfig, PromptConfig, WrittenAt,
-    backend::{BackendConfig, decode_timeout, is_plain},
+    CaseDefaults, PanelConfig, PromptConfig, WrittenAt,
+    backend::{BackendConfig, BackendKind, decode_timeout, is_plain},
     defaults, panel, prompt, user,
 };
 use crate::{
@@ -68,10 +68,12 @@ pub struct RunnerConfig {
     pub panel: PanelConfig,
     /// The backend that makes embeddings of texts.
     pub embeddings: Option<String>,
+    /// The backend that says how relevant texts are.
+    pub reranker: Option<String>,
     /// The backend that plays the user.
     pub user: Option<String>,
-    /// Whether pairs of answers are judged in both orders.
-    pub swap: bool,
+    /// Every backend of the suite: a case may name another one to play its user.
+    pub known_backends: Vec<String>,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
 }
@@ -117,11 +119,13 @@ pub(super) struct Surroundings<'a> {
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
-    pub(super) judge: &'a JudgeConfig,
+    pub(super) judge: &'a PanelConfig,
     /// Whether cases may bring code, for runners that do not say so.
     pub(super) allow_code: bool,
     /// Who embeds texts, for runners that do not say so.
     pub(super) embeddings: Option<&'a String>,
+    /// Who says how relevant texts are, for runners that do not say so.
+    pub(super) reranker: Option<&'a String>,
     /// Who plays the user, for runners that do not say so.
     pub(super) user: Option<&'a String>,
     /// Where paths in the file start from.
@@ -220,7 +224,7 @@ fn decode_runner(
     let of_panel = panel::Context {
         keys: &panel::Keys::OF_RUNNER,
         backends: known,
-        usual: &surroundings.judge.panel,
+        usual: surroundings.judge,
         file: surroundings.file,
         source: surroundings.source,
     };
@@ -266,8 +270,9 @@ fn decode_runner(
         panel,
         embeddings: decode_embeddings(known, &mut fields)
             .or_else(|| surroundings.embeddings.cloned()),
+        reranker: decode_reranker(known, &mut fields).or_else(|| surroundings.reranker.cloned()),
         user: user.backend.or_else(|| surroundings.user.cloned()),
-        swap: fields.boolean("swap").unwrap_or(surroundings.judge.swap),
+        known_backends: known.iter().map(|it| it.name.clone()).collect(),
         command: fields.texts("command"),
         prompts,
         backends,
@@ -398,17 +403,43 @@ pub(super) fn decode_embeddings(
     backends: &[BackendConfig],
     fields: &mut Fields<'_, '_>,
 ) -> Option<String> {
-    const KEY: &str = "embeddings";
-    let name = fields.text(KEY)?;
-    check_backend(Some(&name), KEY, backends, fields);
-    if let Some(backend) = backends.iter().find(|it| it.name == name && !it.kind.embeds()) {
-        let span = fields.span(KEY);
+    let help =
+        "name one of kind `openai`, which any server with `/v1/embeddings` can be, or `ollama`";
+    let helper = Helper { key: "embeddings", can: BackendKind::embeds, does: "embed texts", help };
+    decode_helper(&helper, backends, fields)
+}
+
+/// The backend that a suite or a runner names to rank texts. It has to be one that can.
+pub(super) fn decode_reranker(
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Option<String> {
+    let help = "name one of kind `openai`, which any server with `/v1/rerank` can be";
+    let helper = Helper { key: "reranker", can: BackendKind::reranks, does: "rank texts", help };
+    decode_helper(&helper, backends, fields)
+}
+
+/// What a backend has to be able to do to be named under a key.
+struct Helper {
+    key: &'static str,
+    can: fn(BackendKind) -> bool,
+    does: &'static str,
+    help: &'static str,
+}
+
+fn decode_helper(
+    helper: &Helper,
+    backends: &[BackendConfig],
+    fields: &mut Fields<'_, '_>,
+) -> Option<String> {
+    let Helper { key, can, does, help } = *helper;
+    let name = fields.text(key)?;
+    check_backend(Some(&name), key, backends, fields);
+    if let Some(backend) = backends.iter().find(|it| it.name == name && !can(it.kind)) {
+        let span = fields.span(key);
         let kind = backend.kind.as_str();
-        let message = format!("backend `{name}` of kind `{kind}` cannot embed texts");
-        let help = "name one of kind `openai`, which any server with `/v1/embeddings` can be, or \
-                    `ollama`"
-            .to_owned();
-        fields.findings().error_with_help("bad-value", &span, message, help);
+        let message = format!("backend `{name}` of kind `{kind}` cannot {does}");
+        fields.findings().error_with_help("bad-value", &span, message, help.to_owned());
     }
     Some(name)
 }
@@ -459,7 +490,7 @@ pub(super) fn only_helpers<'a>(
         Some(_) | None => &[],
     };
     let mut helpers: BTreeSet<&str> = of_suite.map(String::as_str).collect();
-    for key in ["judge", "embeddings", "user"] {
+    for key in ["judge", "embeddings", "reranker", "user"] {
         helpers.extend(items.iter().filter_map(|it| it.get(key)?.as_str()));
     }
     helpers.extend(items.iter().filter_map(|it| it.get("user")?.get("backend")?.as_str()));

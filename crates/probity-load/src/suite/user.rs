@@ -20,8 +20,7 @@ pub(super) fn decode(backends: &[BackendConfig], fields: &mut Fields<'_, '_>) ->
     if node.as_str().is_some() || node.entries().is_empty() {
         return UserConfig { backend: decode_name("user", backends, fields), part: None };
     }
-    let known: Vec<&str> = USER_FIELDS.iter().copied().chain(["backend"]).collect();
-    let Some(mut inner) = Fields::new(node, "`user`", &known, fields.findings()) else {
+    let Some(mut inner) = Fields::new(node, "`user`", USER_FIELDS, fields.findings()) else {
         return UserConfig::default();
     };
     let backend = decode_name("backend", backends, &mut inner);

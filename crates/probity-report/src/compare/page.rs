@@ -5,7 +5,7 @@ use std::io;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use probity_core::{classification::Verdict, record::CaseRecord, visible::safe};
 
-use super::{Comparison, Pair, Row, Side, difference, flips, summary, title};
+use super::{Comparison, Pair, Row, Side, difference, flips, preference, summary, title};
 use crate::plain::{capped, one_line};
 
 /// Cases of two lanes that are shown beside each other, those that differ first.
@@ -78,6 +78,8 @@ fn above(sides: &[Side], pair: &Pair) -> Markup {
         h2 dir="auto" { (safe(&title(sides, pair))) }
         p { (summary(&pair.changes)) }
         @if let Some(told) = difference(pair) { p { (told) } }
+        @let names = [pair.first, pair.second].map(|at| one_line(&sides[at].name, 72));
+        @for line in preference::lines(pair, names) { p { (safe(&line)) } }
         @if let Some(skills) = &pair.skills { p { (safe(&skills.to_string())) } }
     }
 }
@@ -103,7 +105,7 @@ fn cases(sides: &[Side], pair: &Pair, find: Find<'_>, out: &mut dyn io::Write) -
             continue;
         }
         let answers = [find(pair.first, id)?, find(pair.second, id)?];
-        put(out, &row(word, id, &answers))?;
+        put(out, &row(word, id, &answers, &preference::of_case(pair, id)))?;
     }
     out.write_all(b"</tbody></table>")?;
     match left_out {
@@ -112,7 +114,7 @@ fn cases(sides: &[Side], pair: &Pair, find: Find<'_>, out: &mut dyn io::Write) -
     }
 }
 
-fn row(word: &str, id: &str, answers: &[Vec<CaseRecord>; 2]) -> Markup {
+fn row(word: &str, id: &str, answers: &[Vec<CaseRecord>; 2], preferred: &Markup) -> Markup {
     let asked = |at: usize| answers[at].first().map(|it| &it.request);
     let same = asked(0).is_none() || asked(1).is_none() || asked(0) == asked(1);
     let either = answers.iter().flatten().next();
@@ -121,6 +123,7 @@ fn row(word: &str, id: &str, answers: &[Vec<CaseRecord>; 2]) -> Markup {
             td {
                 @if !word.is_empty() { span.change { (word) } }
                 code { (one_line(id, 200)) }
+                (preferred)
                 @if let Some(case) = either.filter(|_| same) { (question(case)) }
             }
             @for of_side in answers {

@@ -10,7 +10,7 @@ use probity_core::{
     view::{LaneReport, RunView},
 };
 
-use super::charts;
+use super::{charts, results};
 use crate::{
     conclusion::{self, Conclusion},
     plain::one_line,
@@ -73,7 +73,7 @@ fn card(at: usize, report: &LaneReport) -> Markup {
                         b class=(verdict.as_str()) { (count) } " " (verdict)
                     } }
                 }
-                li.planned { (metrics.results()) " of " (lane.planned) " results" }
+                li.planned { (metrics.results()) " of " (lane.planned) " " (results(lane.planned)) }
             }
             @if let Some(told) = told(report) {
                 p.note { (told) }

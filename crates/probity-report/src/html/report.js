@@ -153,7 +153,8 @@
     if (shown.length) $("rows").firstElementChild.tabIndex = 0;
     $("none").hidden = found.length > 0;
     const all = numbers.format(cases.length);
-    $("count").textContent = found.length === cases.length ? `${all} results` : `${numbers.format(found.length)} of ${all} results`;
+    const results = cases.length === 1 ? "result" : "results";
+    $("count").textContent = found.length === cases.length ? `${all} ${results}` : `${numbers.format(found.length)} of ${all} ${results}`;
     $("pager").hidden = found.length <= PAGE;
     const pages = Math.ceil(found.length / PAGE);
     $("page").textContent = `${numbers.format(from + 1)}–${numbers.format(from + shown.length)} of ${numbers.format(found.length)}`;

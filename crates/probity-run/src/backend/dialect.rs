@@ -10,6 +10,7 @@ mod embeddings;
 mod gemini;
 mod ollama;
 mod openai;
+mod rerank;
 mod responses;
 mod vertex;
 
@@ -152,6 +153,8 @@ pub(super) struct Service {
     pub(super) dialect: &'static DialectSpec,
     /// The same for embeddings; none if it makes none.
     pub(super) embeddings: Option<&'static DialectSpec>,
+    /// The same to say how relevant texts are; none if it does not.
+    pub(super) rerank: Option<&'static DialectSpec>,
     /// Where it usually is; empty where each user has an address of their own.
     pub(super) base_url: &'static str,
     /// The variables that may say where else it is, the usual one first.
@@ -193,6 +196,7 @@ const COMPATIBLE: Service = Service {
     kind: BackendKind::Openai,
     dialect: &openai::SPEC,
     embeddings: Some(&embeddings::OPENAI),
+    rerank: Some(&rerank::SPEC),
     base_url: "",
     base_variables: &[],
     address: with_scheme,

@@ -127,6 +127,14 @@ pub enum BackendError {
         /// Its kind.
         kind: &'static str,
     },
+    /// It does not say how relevant texts are.
+    #[error("backend `{backend}` of kind `{kind}` cannot rank texts")]
+    NoReranking {
+        /// The backend.
+        backend: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -155,7 +163,8 @@ impl BackendError {
             | Self::NoRegion { .. }
             | Self::NoFile { .. }
             | Self::BadHeaderName { .. }
-            | Self::NoEmbeddings { .. } => None,
+            | Self::NoEmbeddings { .. }
+            | Self::NoReranking { .. } => None,
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -200,7 +209,26 @@ impl BackendFactory<'_> {
             let (backend, kind) = (config.name.clone(), config.kind.as_str());
             return Err(BackendError::NoEmbeddings { backend, kind });
         };
-        // A vector comes as a whole, and nothing is left to chance in it.
+        self.open_plain(config, service, dialect)
+    }
+
+    /// Makes a backend ready to say how relevant texts are.
+    pub fn open_reranker(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        let service = config.kind.reranks().then(|| Service::of(config.kind));
+        let Some((service, dialect)) = service.and_then(|it| Some((it, it.rerank?))) else {
+            let (backend, kind) = (config.name.clone(), config.kind.as_str());
+            return Err(BackendError::NoReranking { backend, kind });
+        };
+        self.open_plain(config, service, dialect)
+    }
+
+    fn open_plain(
+        &self,
+        config: &BackendConfig,
+        service: &'static Service,
+        dialect: &'static DialectSpec,
+    ) -> Result<Backend, BackendError> {
+        // Numbers come as a whole, and nothing is left to chance in them.
         let config = BackendConfig {
             stream: false,
             sampling: Sampling::default(),

@@ -1,6 +1,7 @@
 //! How a case asks: with retries, limits, permits of the loop, and the cache.
 
 mod embedding;
+mod reranking;
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +21,10 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use super::task::{CallOutcome, Called, Grant, Message, Shared};
+use super::{
+    groups::{Entries, Turn},
+    task::{CallOutcome, Called, Grant, Message, Shared},
+};
 use crate::{
     backend::{About, Answers, Ask, Backend, Failed, Reply},
     clock::now_ms,
@@ -46,6 +50,8 @@ pub(crate) enum Target {
     Judge(usize),
     /// The backend that embeds texts.
     Embedder,
+    /// The backend that says how relevant texts are.
+    Reranker,
     /// The backend that plays the user.
     User,
 }
@@ -57,7 +63,10 @@ pub(crate) struct Handle {
     pub(crate) subject: BackendRef,
     pub(crate) judges: Vec<BackendRef>,
     embedder: Option<BackendRef>,
+    reranker: Option<BackendRef>,
     user: Option<BackendRef>,
+    /// What its lane is called within the runner.
+    pub(crate) lane: String,
     shared: Arc<Shared>,
     about: Arc<About>,
     /// What those are told of it who are not asked the case itself.
@@ -87,7 +96,10 @@ pub(super) struct Parties {
     pub(super) subject: BackendRef,
     pub(super) judges: Vec<BackendRef>,
     pub(super) embedder: Option<BackendRef>,
+    pub(super) reranker: Option<BackendRef>,
     pub(super) user: Option<BackendRef>,
+    /// What its lane is called within the runner.
+    pub(super) lane: String,
 }
 
 /// Why a question has no answer.
@@ -132,7 +144,7 @@ pub(crate) struct Query<'a> {
 impl Handle {
     /// The loop spawns a case with a permit for its first call.
     pub(super) fn new(serial: u64, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
-        let Parties { subject, judges, embedder, user } = parties;
+        let Parties { subject, judges, embedder, reranker, user, lane } = parties;
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
         let limit = subject.backend.timeout.min(shared.settings.timeouts.case);
@@ -142,7 +154,9 @@ impl Handle {
             subject,
             judges,
             embedder,
+            reranker,
             user,
+            lane,
             shared,
             about_others: Arc::new(About::of_others(Arc::clone(&about.case))),
             about: Arc::new(about),
@@ -236,6 +250,26 @@ impl Handle {
         own
     }
 
+    /// Waits until every lane has answered the case, or is not going to.
+    pub(crate) async fn meet(&mut self, entries: Entries) -> Result<Turn, Unanswered> {
+        self.permit = false;
+        let (turn, mine) = oneshot::channel();
+        let message = Message::Meets { serial: self.serial, entries, turn };
+        let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
+        self.shared.to_loop.send(message).map_err(|_| interrupted())?;
+        self.wait_for(mine).await.ok_or_else(interrupted)
+    }
+
+    /// Waits for another task, which takes nothing of the time that the case has.
+    pub(crate) async fn wait_for<T>(&mut self, other: oneshot::Receiver<T>) -> Option<T> {
+        let since = Instant::now();
+        let said = other.await.ok();
+        let waited = since.elapsed();
+        self.began += waited;
+        self.deadline += waited;
+        said
+    }
+
     /// The simulated user gave an answer that is of no use.
     pub(crate) fn failed_user(&self, why: &str) -> Unanswered {
         let BackendRef { at, backend } = self.party(Target::User);
@@ -253,6 +287,9 @@ impl Handle {
     ) -> Result<Result<Value, String>, Unanswered> {
         if let Scorer::Similar(similar) = &call.scorer {
             return self.near(number, call, similar, input).await;
+        }
+        if let Scorer::Rerank(query) = &call.scorer {
+            return self.rerank(number, call, query.as_deref(), input).await;
         }
         let began = Instant::now();
         let scored = self.shared.scorers.score(call, input, self.deadline).await;
@@ -275,6 +312,40 @@ impl Handle {
             calls: 0,
         });
         Ok(scored)
+    }
+
+    /// Records what a backend said of a reply in numbers; an error if it could not be asked.
+    fn note_scored(
+        &mut self,
+        (number, call): (usize, &ScorerCall),
+        helper: &BackendRef,
+        scored: Result<Value, Unanswered>,
+        (own, began): (Tally, Instant),
+    ) -> Result<Result<Value, String>, Unanswered> {
+        let error = match &scored {
+            Ok(_) => None,
+            Err(Unanswered::Failed { error, .. }) => Some(error.to_string()),
+            Err(Unanswered::Aborted(_)) => return scored.map(Ok),
+        };
+        self.asked.push(Asked {
+            role: scorer_role(number),
+            turn: None,
+            backend: helper.backend.name.clone(),
+            request: Request::new(None, call.question()),
+            reply: scored.as_ref().ok().map(ToString::to_string),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
+            error,
+            model: helper.backend.model.clone(),
+            source: Source::Backend,
+            latency_ms: millis(began.elapsed()),
+            usage: own.usage,
+            cost_usd: own.cost_usd,
+            calls: own.calls,
+        });
+        scored.map(Ok)
     }
 
     /// Asks, and asks again as long as that makes sense.
@@ -341,7 +412,9 @@ impl Handle {
     fn about(&self, target: Target) -> &Arc<About> {
         match target {
             Target::Subject => &self.about,
-            Target::Judge(_) | Target::Embedder | Target::User => &self.about_others,
+            Target::Judge(_) | Target::Embedder | Target::Reranker | Target::User => {
+                &self.about_others
+            }
         }
     }
 
@@ -352,6 +425,7 @@ impl Handle {
             Target::Judge(at) => self.judges.get(at).unwrap_or(&self.subject),
             // Without one, none is asked for.
             Target::Embedder => self.embedder.as_ref().unwrap_or(&self.subject),
+            Target::Reranker => self.reranker.as_ref().unwrap_or(&self.subject),
             Target::User => self.user.as_ref().unwrap_or(&self.subject),
         }
     }
@@ -453,6 +527,7 @@ impl Handle {
                     Target::Subject => *error,
                     Target::Judge(_) => of_helper("judge", &backend.name, *error),
                     Target::Embedder => of_helper("embeddings", &backend.name, *error),
+                    Target::Reranker => of_helper("reranker", &backend.name, *error),
                     Target::User => of_helper("simulated user", &backend.name, *error),
                 };
                 let left = self.deadline.saturating_duration_since(Instant::now());

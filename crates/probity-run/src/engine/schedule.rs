@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::record::LaneStatus;
-use tokio::time::Instant;
+use probity_core::{event::CaseKey, record::LaneStatus};
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    BackendState, Engine, Halt, Waiting,
+    BackendState, Engine, Entries, Halt, Turn, Waiting,
+    groups::{self, GroupKey},
     lane::LaneState,
     task::{Called, Grant},
 };
@@ -15,13 +16,14 @@ use crate::{budget::Left, source::feed};
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let LaneState { backend, judges, embedder, user, .. } = &self.lanes[lane];
-        let (backend, embedder) = (*backend, *embedder);
-        // One that judges itself, or plays the user as well, is there once. One that embeds has a
-        // place of its own.
-        let user = user.filter(|it| !judges.contains(it));
-        let others = judges.clone().into_iter().chain(user).filter(move |it| *it != backend);
-        std::iter::once(backend).chain(others).chain(embedder)
+        let LaneState { backend, judges, embedder, reranker, users, .. } = &self.lanes[lane];
+        let (backend, embedder, reranker) = (*backend, *embedder, *reranker);
+        // One that judges itself, or plays the user as well, is there once. One that embeds or ranks
+        // texts has a place of its own.
+        let users = users.iter().copied().filter(|it| !judges.contains(it));
+        let others: Vec<usize> = judges.iter().copied().chain(users).collect();
+        let others = others.into_iter().filter(move |it| *it != backend);
+        std::iter::once(backend).chain(others).chain(embedder).chain(reranker)
     }
 
     /// Begins the lanes of a stage, except those whose backend was given up before.
@@ -135,6 +137,66 @@ impl Engine {
             self.forgo(lane, other);
         }
         self.backends[backend].waiting.push_back(waiting);
+    }
+
+    /// A case of a runner, whatever lane asks it.
+    pub(super) fn group_key(&self, key: &CaseKey) -> GroupKey {
+        let runner = self.lanes[key.lane].runner;
+        GroupKey { runner, case_id: key.case_id.clone(), repeat: key.repeat }
+    }
+
+    /// A case waits for the answers of other lanes. It counts for no backend meanwhile: whoever is
+    /// not proven gets other cases, which this one may be waiting for.
+    pub(super) fn park(&mut self, waiting: groups::Waiting) {
+        let Some(live) = self.live.get_mut(&waiting.serial) else { return };
+        let was_parked = std::mem::replace(&mut live.is_parked, true);
+        let unused = live.calling.take();
+        let key = live.key.clone();
+        if let Some(backend) = unused {
+            self.backends[backend].pacer.dropped();
+            self.forgo(key.lane, backend);
+        }
+        if !was_parked {
+            for backend in self.parties(key.lane) {
+                self.backends[backend].pacer.end_case();
+            }
+        }
+        self.groups.join(self.group_key(&key), key.lane, waiting);
+    }
+
+    /// Has cases go on for which the answers of all lanes are there: the first of them leads.
+    pub(super) fn seat_groups(&mut self) {
+        let lanes = &self.lanes;
+        let of_runner = |runner: usize| {
+            (0..lanes.len()).filter(|at| lanes[*at].runner == runner).collect::<Vec<_>>()
+        };
+        let wanting = (0..lanes.len()).filter(|at| lanes[*at].wants_cases()).collect();
+        for group in self.groups.take_complete(of_runner, wanting) {
+            let entries: Vec<Entries> = group.iter().map(|it| it.entries.clone()).collect();
+            let mut others = Vec::with_capacity(group.len());
+            let mut group = group.into_iter();
+            let Some(leader) = group.next() else { continue };
+            for follower in group {
+                let (decision, decided) = oneshot::channel();
+                others.push(decision);
+                // One that is gone waits for nothing.
+                let _ = follower.turn.send(Turn::Follow(decided));
+            }
+            // If it is gone, the others come together again.
+            if leader.turn.send(Turn::Lead { entries, others }).is_ok() {
+                self.unpark(leader.serial);
+            }
+        }
+    }
+
+    /// A case goes on that is going to ask again.
+    fn unpark(&mut self, serial: u64) {
+        let Some(live) = self.live.get_mut(&serial) else { return };
+        live.is_parked = false;
+        let lane = live.key.lane;
+        for backend in self.parties(lane) {
+            self.backends[backend].pacer.enter();
+        }
     }
 
     /// Gives permits to cases that wait for their next call. They go before new cases.

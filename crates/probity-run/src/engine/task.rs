@@ -15,7 +15,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::handle::{Handle, Query, Target, Unanswered, Vectors};
+use super::{
+    groups::{Entries, Turn},
+    handle::{Handle, Query, Target, Unanswered, Vectors},
+};
 use crate::{
     backend::{Answers, CacheAccess, Reply},
     grade::{self, Received},
@@ -29,6 +32,8 @@ use crate::{
 pub(super) enum Message {
     /// It wants to make a call of a backend.
     Wants { serial: u64, backend: usize, deadline: Instant, grant: oneshot::Sender<Grant> },
+    /// It has an answer and waits for those of other lanes.
+    Meets { serial: u64, entries: Entries, turn: oneshot::Sender<Turn> },
     /// A call came back.
     Called(Box<Called>),
 }

@@ -16,6 +16,7 @@ use std::{
 
 use probity_core::{
     case::TestCase,
+    classification::Verdict,
     criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
     kind::RunnerKind,
@@ -49,6 +50,7 @@ enum Act {
 }
 
 const JUDGED: &str = r#"{"criteria": [{"name": "rubric", "score": 5, "reason": ""}]}"#;
+const CHOSEN: &str = r#"{"reason": "", "best": 1}"#;
 
 /// A backend that plays a list of acts for each prompt, the last one again and again.
 #[derive(Debug, Default)]
@@ -56,6 +58,8 @@ pub struct Scripted {
     acts: BTreeMap<String, Vec<(Duration, Act)>>,
     /// For prompts that have none of their own, such as those for a judge.
     otherwise: Vec<(Duration, Act)>,
+    /// What its replies are, so that those of two backends differ.
+    voice: String,
     asked: Mutex<BTreeMap<String, usize>>,
     in_flight: AtomicU64,
     peak: AtomicU64,
@@ -86,8 +90,12 @@ impl Scripted {
         let played = async {
             tokio::time::sleep(latency).await;
             match act {
-                Act::Reply => Ok(Reply { text: "yes".to_owned(), ..Reply::default() }),
-                Act::Judge => Ok(Reply { text: JUDGED.to_owned(), ..Reply::default() }),
+                Act::Reply => Ok(Reply { text: format!("yes {}", self.voice), ..Reply::default() }),
+                Act::Judge => {
+                    let is_choice = ask.request.prompt().contains("\"best\"");
+                    let text = if is_choice { CHOSEN } else { JUDGED };
+                    Ok(Reply { text: text.to_owned(), ..Reply::default() })
+                }
                 Act::Fail(kind, retry_after) => {
                     Err(CallError { retry_after, ..CallError::new(kind, kind.as_str()) }.into())
                 }
@@ -121,7 +129,11 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
         parameters: String::new(),
         reports_cost: false,
         not_applied: Vec::new(),
-        wire: Wire::Scripted(Scripted { acts: acts.collect(), ..Scripted::default() }),
+        wire: Wire::Scripted(Scripted {
+            acts: acts.collect(),
+            voice: name.to_owned(),
+            ..Scripted::default()
+        }),
     })
 }
 
@@ -184,7 +196,8 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
             backend: at,
             judges: Vec::new(),
             embedder: None,
-            user: None,
+            reranker: None,
+            users: Vec::new(),
             runner: 0,
             calls: crate::plan::Calls::default(),
             prompt_bytes: 0,
@@ -225,14 +238,24 @@ fn judge(acts: Vec<(Duration, Act)>, max_concurrency: u64) -> Arc<Backend> {
 }
 
 /// Has the answers of some lanes judged.
-fn judged(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
+fn judged(plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
+    asserted(plan, judge, lanes, AssertionTest::LlmRubric)
+}
+
+/// Has the answers of all lanes compared with each other.
+fn compared(plan: Plan, judge: &Arc<Backend>) -> Plan {
+    let all: Vec<usize> = (0..plan.lanes.len()).collect();
+    asserted(plan, judge, &all, AssertionTest::SelectBest)
+}
+
+fn asserted(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize], test: AssertionTest) -> Plan {
     let place = plan.backends.len();
     plan.backends.push(judge.clone());
     for at in lanes {
         let lane = &mut plan.lanes[*at];
         lane.judges = vec![place];
         for case in &mut lane.cases.given {
-            let kind = AssertionKind { negated: false, test: AssertionTest::LlmRubric };
+            let kind = AssertionKind { negated: false, test };
             case.criteria.assertions =
                 vec![Assertion { value: Some("is good".into()), ..Assertion::new(kind) }];
         }
@@ -473,6 +496,58 @@ async fn a_slow_judge_is_not_flooded() {
     assert!(most < 100, "{most} answers waited for the judge at once");
 }
 
+/// The verdicts of a lane, by how many times each is there.
+fn verdicts(events: &[Event], lane: usize) -> BTreeMap<Verdict, usize> {
+    let mut all = BTreeMap::new();
+    for event in events {
+        if let Event::CaseFinished { lane: at, record } = event
+            && *at == lane
+        {
+            *all.entry(record.verdict).or_default() += 1;
+        }
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_question_finds_the_best_of_all_lanes() {
+    let slow = vec![vec![(Duration::from_secs(3), Act::Reply)]; 40];
+    let lanes =
+        [backend("a", replies(40), 64), backend("b", slow, 4), backend("c", replies(40), 1)];
+    let judge = judge(vec![(SOON, Act::Judge)], 2);
+    let (outcome, events) = trace(compared(plan(&lanes, settings(), 1), &judge), None).await;
+    assert_eq!(outcome.used.calls, 3 * 40 + 40);
+    let all: Vec<_> = (0..3).map(|lane| verdicts(&events, lane)).collect();
+    let sum = |verdict| all.iter().filter_map(|it| it.get(&verdict)).sum::<usize>();
+    assert_eq!((sum(Verdict::Pass), sum(Verdict::Fail)), (40, 80));
+    check_stream(&events);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_is_given_up_leaves_the_others_to_be_compared() {
+    let dead = failures(20, ErrorKind::Auth);
+    let lanes =
+        [backend("dead", dead, 8), backend("a", replies(20), 8), backend("b", replies(20), 8)];
+    let judge = judge(vec![(SOON, Act::Judge)], 2);
+    let (outcome, events) = trace(compared(plan(&lanes, settings(), 1), &judge), None).await;
+    assert!(matches!(outcome.lanes[0], LaneStatus::FailFast { .. }));
+    assert_eq!(outcome.lanes[1..], [LaneStatus::Complete, LaneStatus::Complete]);
+    assert_eq!((finished(&events, 1), finished(&events, 2), script(&judge).calls()), (20, 20, 20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_judge_is_an_error_of_every_lane_that_it_compares() {
+    let lanes = [backend("a", replies(50), 64), backend("b", replies(50), 64)];
+    let judge = judge(vec![(SOON, Act::Fail(ErrorKind::Auth, None))], 64);
+    let (outcome, events) = trace(compared(plan(&lanes, settings(), 1), &judge), None).await;
+    assert!(outcome.lanes.iter().all(|it| matches!(it, LaneStatus::FailFast { .. })));
+    for lane in 0..2 {
+        let found = verdicts(&events, lane);
+        assert!(found.keys().all(|it| *it == Verdict::Error), "{found:?}");
+    }
+    assert!(script(&judge).calls() <= 3, "{}", script(&judge).calls());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lane_that_takes_too_long_ends_and_the_next_stage_begins() {
     let (slow, fast) = (
@@ -513,6 +588,7 @@ proptest! {
         stop_after in prop::option::of(0_u64..20_000),
         repeat in 1_u32..3,
         judging in prop::collection::vec((act(), any::<bool>()), 0..4),
+        is_compared in any::<bool>(),
         timeout in prop::option::of(0_u64..15_000),
         is_parallel in any::<bool>(),
     ) {
@@ -537,9 +613,11 @@ proptest! {
                 act => (*wait, act.clone()),
             };
             let judge = judge(judging.iter().map(says).collect(), own);
-            if !judging.is_empty() {
-                plan = judged(plan, &judge, &[0]);
-            }
+            plan = match (judging.is_empty(), is_compared) {
+                (true, _) => plan,
+                (false, true) => compared(plan, &judge),
+                (false, false) => judged(plan, &judge, &[0]),
+            };
             if !is_parallel {
                 plan.stages = (0..backends.len()).map(|at| vec![at]).collect();
             }

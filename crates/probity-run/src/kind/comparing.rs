@@ -86,7 +86,7 @@ pub(super) fn open(
             },
         );
     }
-    let (system, swap) = (runner.system.clone(), runner.swap);
+    let (system, swap) = (runner.system.clone(), runner.panel.swap);
     Some(Arc::new(Comparing { rules, library, system, swap, texts, sizes }))
 }
 

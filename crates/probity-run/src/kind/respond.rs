@@ -15,7 +15,7 @@ use probity_core::{
 use probity_load::template;
 use serde_json::Value;
 
-use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, similar};
+use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, contest, similar};
 use crate::{
     engine::{Ended, Handle, Unanswered, failed, finish},
     grade::{self, Received},
@@ -38,7 +38,9 @@ pub(super) fn calls(case: &TestCase) -> Calls {
     Calls {
         answers: spec.turn_count() as u64,
         judgements: in_all(rubrics_in),
+        comparisons: in_all(contest::questions_in),
         embeddings: in_all(similar::texts_in),
+        rerankings: in_all(ranked_in),
         steps: match case.ask.tools {
             Some(_) => spec.answered_turns() as u64 * u64::from(spec.steps() - 1),
             None => 0,
@@ -52,6 +54,12 @@ pub(super) fn calls(case: &TestCase) -> Calls {
 fn rubrics_in(assertions: &[Assertion]) -> u64 {
     let of = |it: &Assertion| u64::from(it.kind.test.asks_judge()) + rubrics_in(&it.members);
     assertions.iter().map(of).sum()
+}
+
+/// How often the assertions of a case ask how relevant a reply is.
+fn ranked_in(assertions: &[Assertion]) -> u64 {
+    let of = |it: &Assertion| u64::from(it.kind.test.asks() == Asks::Reranker);
+    assertions.iter().map(|it| of(it) + ranked_in(&it.members)).sum()
 }
 
 /// Whether the assertions of a case ask anybody: a judge, a scorer outside of the process, or a model
@@ -112,9 +120,12 @@ impl Work for Answer {
             several => serde_json::to_string(several),
         };
         let asserted = asserted.unwrap_or_default();
-        let embedder = Some(asking.embedder.as_bytes()).filter(|it| !it.is_empty());
+        let helpers = [asking.embedder, asking.reranker].into_iter();
+        let helpers = helpers.map(str::as_bytes).filter(|it| !it.is_empty());
         let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
-        InputDigest::of(parts.into_iter().chain(embedder))
+        let both_orders = asking.swap && contest::is_compared(asking.case);
+        let orders = both_orders.then_some(&b"both"[..]);
+        InputDigest::of(parts.into_iter().chain(helpers).chain(orders))
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
@@ -137,20 +148,29 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
     };
     let received = Received { scored: &scored, ..received };
-    let classification = grade::classify_reply(&case, &handle, received);
-    // A reply that fails without the judge is not worth a call.
-    if rubrics == 0 || classification.details.reason != Some(Trouble::Unjudged) {
-        return Ok(finish(case, handle, Some(reply), classification));
-    }
+    let mut classification = grade::classify_reply(&case, &handle, received);
     let mut assessments = Vec::with_capacity(rubrics);
-    for at in 0..rubrics {
-        match assess(&case, at, received, &mut handle).await {
-            Ok(assessed) => assessments.push(assessed),
-            Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
+    // A reply that fails without the judge is not worth a call.
+    if rubrics > 0 && classification.details.reason == Some(Trouble::Unjudged) {
+        for at in 0..rubrics {
+            match assess(&case, at, received, &mut handle).await {
+                Ok(assessed) => assessments.push(assessed),
+                Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
+            }
         }
+        let received = Received { assessments: &assessments, ..received };
+        classification = grade::classify_reply(&case, &handle, received);
     }
-    let received = Received { assessments: &assessments, ..received };
-    let classification = grade::classify_reply(&case, &handle, received);
+    // One that fails may still be the best.
+    if !case.expectation.contests().is_empty() && !reply.is_empty() {
+        let received = Received { assessments: &assessments, ..received };
+        let selections = match contest::hold(&case, received, &classification, &mut handle).await {
+            Ok(selections) => selections,
+            Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
+        };
+        let received = Received { selections: &selections, ..received };
+        classification = grade::classify_reply(&case, &handle, received);
+    }
     Ok(finish(case, handle, Some(reply), classification))
 }
 

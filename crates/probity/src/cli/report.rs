@@ -158,6 +158,36 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
+    /// Ask this backend which of two answers is better, for each case that both runs answered; each
+    /// pair is judged in both orders
+    #[arg(long, value_name = "NAME", help_heading = "Judging answers")]
+    pub(crate) judge: Option<String>,
+
+    /// Use this model for the judge, instead of the suite's
+    #[arg(long, value_name = "MODEL", requires = "judge", help_heading = "Judging answers")]
+    pub(crate) judge_model: Option<String>,
+
+    /// What makes an answer better
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "judge",
+        help_heading = "Judging answers",
+        default_value = "It does what the task asks for: it is right, complete and to the point."
+    )]
+    pub(crate) criteria: String,
+
+    /// The suite that describes the judge [default: probity.toml, else probity.yaml]
+    #[arg(
+        long, value_name = "FILE", default_value = UNNAMED, hide_default_value = true,
+        value_parser = suite_file(), requires = "judge", help_heading = "Judging answers"
+    )]
+    pub(crate) suite: PathBuf,
+
+    /// Neither use judgements of earlier comparisons nor keep new ones
+    #[arg(long, requires = "judge", help_heading = "Judging answers")]
+    pub(crate) no_cache: bool,
+
     #[command(flatten)]
     pub(crate) place: StoreArgs,
 }

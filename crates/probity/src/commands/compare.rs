@@ -1,5 +1,7 @@
 //! `probity compare`: runs beside each other.
 
+mod judged;
+
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
@@ -46,7 +48,10 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
     }
     let format = args.output.as_deref().map_or(Ok(args.format), format_of)?;
     let file = args.output.as_deref().map(OutputFile::create).transpose()?;
-    let comparison = compare(&reader, &chosen, args, format)?;
+    let mut comparison = compare(&reader, &chosen, args, format)?;
+    if let Some(judge) = &args.judge {
+        judged::add(&mut comparison, &reader, &lanes_of(&chosen), (judge, args), printer)?;
+    }
     let page = |out: &mut dyn Write| write_page(&reader, &chosen, &comparison, out);
     let text = || match format {
         CompareFormat::Md => compare::markdown(&comparison),
@@ -94,14 +99,18 @@ fn write_page(
     comparison: &Comparison,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let lanes: Vec<&LaneView> =
-        chosen.iter().flat_map(|it| &it.lanes).map(|(view, _)| view).collect();
+    let lanes = lanes_of(chosen);
     let find = |side: usize, id: &str| reader.case(lanes[side], id).map_err(io::Error::other);
     let written = compare::html(comparison, &find, &mut *out).and_then(|()| out.flush());
     written.map_err(|error| match error.downcast::<StoreError>() {
         Ok(unread) => unread.into(),
         Err(error) => Failure::output(error),
     })
+}
+
+/// The lanes in the order of the sides.
+fn lanes_of(chosen: &[Chosen]) -> Vec<&LaneView> {
+    chosen.iter().flat_map(|it| &it.lanes).map(|(view, _)| view).collect()
 }
 
 /// A run, or some of its lanes.
@@ -207,6 +216,7 @@ fn compare(
             reasons: why,
             unchanged,
             needed,
+            preference: None,
         });
     }
     if pairs.is_empty() {

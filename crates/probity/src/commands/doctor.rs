@@ -93,6 +93,7 @@ impl Report {
         let opened = project.with_factory(client, |factory| match uses {
             Uses::Answers | Uses::Both => factory.open(config),
             Uses::Embeddings => factory.open_embedder(config),
+            Uses::Reranking => factory.open_reranker(config),
         });
         let backend = match opened {
             Ok(backend) => backend,
@@ -128,10 +129,10 @@ impl Report {
         if !backend.not_applied.is_empty() {
             self.line("ignores", &backend.not_applied.join(", "));
         }
-        if call && uses != Uses::Embeddings {
+        if call && matches!(uses, Uses::Answers | Uses::Both) {
             self.call(&backend).await;
         }
-        if call && uses != Uses::Answers {
+        if call && matches!(uses, Uses::Embeddings | Uses::Both) {
             match project.with_factory(client, |factory| factory.open_embedder(config)) {
                 Ok(embedder) => self.embed(&embedder).await,
                 Err(error) => self.trouble("embedding", &error.to_string()),
@@ -250,6 +251,7 @@ enum Uses {
     Answers,
     Embeddings,
     Both,
+    Reranking,
 }
 
 impl Uses {
@@ -262,7 +264,9 @@ impl Uses {
                 || it.panel.judges.contains(name)
                 || it.user.as_ref() == Some(name)
         });
+        let reranks = suite.runners.iter().any(|it| it.reranker.as_ref() == Some(name));
         match (answers, embeds) {
+            (false, false) if reranks => Self::Reranking,
             (_, false) => Self::Answers,
             (false, true) => Self::Embeddings,
             (true, true) => Self::Both,
@@ -272,6 +276,7 @@ impl Uses {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Answers => "answers",
+            Self::Reranking => "ranking texts",
             Self::Embeddings => "embeddings",
             Self::Both => "answers and embeddings",
         }

@@ -5,12 +5,15 @@ mod told;
 
 use std::{io::Write as _, path::Path, sync::Arc};
 
-use probity_core::calibration::{Calibration, Judged, Label};
+use probity_core::{
+    calibration::{Calibration, Judged, Label},
+    record::CallError,
+};
 use probity_grade::judge::Judgement;
 use probity_load::settings::Layer;
 use probity_run::{
-    backend::{Backend, http},
-    calibrate,
+    backend::http,
+    calibrate::{self, Judge},
 };
 use probity_store::Reader;
 use serde_json::json;
@@ -135,26 +138,21 @@ fn hear_from_judge(
     }
     let project =
         Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
-    let (judge, structured) = open_judge(args, &project)?;
+    let judge = open_judge(args.judge.as_deref(), args.judge_model.as_deref(), &project)?;
     let all = questions.iter().map(|it| it.labelled.clone()).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("failed to start").because(error))?;
     let count = questions.len();
-    let name = judge.name.clone();
+    let name = &judge.backend.name;
     let each = |done: usize| {
         if done.is_multiple_of(100) && done < count {
             printer.note(&format!("{done} of {count} asked"));
         }
     };
-    let asked = calibrate::ask_all(judge, &project.settings, structured, all, each);
-    let judged = runtime.block_on(asked);
-    let judged = judged.map_err(|error| {
-        Failure::new(format!("the judge `{name}` cannot be asked"))
-            .because(std::io::Error::other(error.to_string()))
-            .exit(Exit::Aborted)
-    })?;
+    let judged = runtime.block_on(calibrate::ask_all(&judge, &project.settings, all, each));
+    let judged = judged.map_err(|error| not_asked(name, &error))?;
     for (item, said) in items.iter().zip(said) {
         let Said::Asked((question, criterion)) = &item.said else { continue };
         let place = questions.iter().position(|it| Arc::ptr_eq(it, question));
@@ -172,19 +170,27 @@ fn hear_from_judge(
     Ok(())
 }
 
-/// The backend that judges: the one that is named, else the suite's, else its only one. With it
-/// comes whether runs send it the form of the answer.
-fn open_judge(
-    args: &AgreementArgs,
+/// A judge that is down, or that does not let us in.
+pub(super) fn not_asked(name: &str, error: &CallError) -> Failure {
+    Failure::new(format!("the judge `{name}` cannot be asked"))
+        .because(std::io::Error::other(error.to_string()))
+        .exit(Exit::Aborted)
+}
+
+/// The backend that judges: the one that is named, else the suite's, else its only one. It is asked as
+/// runs ask it.
+pub(super) fn open_judge(
+    named: Option<&str>,
+    model: Option<&str>,
     project: &Project,
-) -> Result<(Arc<Backend>, Option<bool>), Failure> {
+) -> Result<Judge, Failure> {
     let suite = &project.suite;
     let of_runner = || suite.runners.iter().find_map(|it| it.panel.judges.first().cloned());
     let only = || match suite.backends.as_slice() {
         [one] => Some(one.name.clone()),
         _ => None,
     };
-    let named = args.judge.clone().or_else(|| suite.judge.panel.judges.first().cloned());
+    let named = named.map(ToOwned::to_owned).or_else(|| suite.judge.judges.first().cloned());
     let name = named.or_else(of_runner).or_else(only).ok_or_else(|| {
         Failure::new("the suite names no judge")
             .hint("name a backend with --judge, or with [judge] in the suite")
@@ -195,17 +201,17 @@ fn open_judge(
             .hint(format!("the suite has {}", known.join(", ")))
     })?;
     let mut panels = suite.runners.iter().map(|it| &it.panel);
-    let panel = panels.find(|it| it.judges.contains(&name)).unwrap_or(&suite.judge.panel);
+    let panel = panels.find(|it| it.judges.contains(&name)).unwrap_or(&suite.judge);
     let mut config = config.clone();
-    if let Some(model) = &args.judge_model {
-        config.model = Some(model.clone());
+    if let Some(model) = model {
+        config.model = Some(model.to_owned());
     }
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
     let backend = project.with_factory(&client, |factory| factory.open(&config));
     let backend =
         backend.map_err(|error| Failure::new("the judge cannot be used").because(error))?;
-    Ok((Arc::new(backend), panel.structured))
+    Ok(Judge { backend: Arc::new(backend), structured: panel.structured, cache: None })
 }
 
 /// The labels with what the judge said, one a line: they can be read again without asking.

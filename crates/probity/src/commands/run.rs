@@ -1,6 +1,6 @@
 //! `probity run`: a suite against its backends, recorded case by case.
 
-mod answers;
+pub(in crate::commands) mod answers;
 mod dry_run;
 mod forced_exit;
 mod porcelain;
@@ -130,7 +130,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     let access = answers::access(args, &project);
     let kept = answers::Kept {
         generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
-        embeddings: lanes.iter().any(|lane| lane.embedder.is_some()),
+        embeddings: lanes.iter().any(|it| it.embedder.is_some() || it.reranker.is_some()),
     };
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, kept)?;
@@ -278,8 +278,9 @@ impl Context<'_> {
                 continue;
             }
             let judges = lane.judges.iter().copied();
-            let asked =
-                std::iter::once(lane.backend).chain(judges).chain(lane.embedder).chain(lane.user);
+            let users = lane.users.iter().copied();
+            let asked = std::iter::once(lane.backend).chain(judges).chain(lane.embedder);
+            let asked = asked.chain(lane.reranker).chain(users);
             if let Some(unknown) = asked.map(|at| &backends[at]).find(|it| !it.has_known_cost()) {
                 let model = match &unknown.model {
                     Some(model) => format!(" with the model `{model}`"),
@@ -481,11 +482,13 @@ fn refuse_copies(lanes: &[PlannedLane], backends: &[Arc<Backend>]) -> Result<(),
 /// An option that would do nothing is a misunderstanding.
 fn refuse_idle(args: &RunArgs, lanes: &[PlannedLane], has_cache: bool) -> Result<(), Failure> {
     let judges = lanes.iter().any(|lane| !lane.judges.is_empty());
-    let compares = lanes.iter().any(|lane| lane.info.kind.spec().compares);
+    let compares =
+        lanes.iter().any(|lane| lane.info.kind.spec().compares || lane.calls.comparisons > 0);
+    let generates = lanes.iter().any(|lane| lane.info.kind.spec().compares);
     let idle = [
         ("--judge-model", args.judge_model.is_some() && !judges, "nothing is judged"),
         ("--swap", args.swap && !compares, "no answers are compared"),
-        ("--regenerate", args.regenerate && !compares && !has_cache, "no answers are cached"),
+        ("--regenerate", args.regenerate && !generates && !has_cache, "no answers are cached"),
     ];
     match idle.iter().find(|(_, is_idle, _)| *is_idle) {
         None => Ok(()),

@@ -174,12 +174,12 @@ fn stats_count_what_there_is() {
     prompts   14 characters on average, 16 at most
 
     by category
-            2  none
             1  correctness
+            2  (without)
 
     by difficulty
-            2  none
             1  easy
+            2  (without)
 
     by tag
             1  greeting
@@ -198,7 +198,12 @@ fn stats_count_what_there_is() {
     let output = project.run(&["dataset", "stats", "--json", "cases.toml"]);
     let stats: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(stats["cases"], 3);
+    assert_eq!(stats["without_category"], 2);
     assert_eq!(stats["without_criteria"][0], "free");
+    let named =
+        "{\"id\":\"a\",\"prompt\":\"p\",\"category\":\"none\"}\n{\"id\":\"b\",\"prompt\":\"q\"}\n";
+    let text = Project::new().file("c.jsonl", named).shown(&["dataset", "stats", "c.jsonl"]);
+    assert!(text.contains("by category\n        1  none\n        1  (without)\n"), "{text}");
 }
 
 #[test]

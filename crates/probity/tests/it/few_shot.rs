@@ -60,7 +60,7 @@ fn examples_are_not_judged_so_that_assertions_of_the_runner_ask_nothing_of_them(
          prompt_vars = { hint = \"Add:\" }\nassert = [{ type = \"contains\", value = \"{{ sum }}\" }]",
     );
     let case = r#"{"id": "a", "prompt": "5 + 5?", "prompt_vars": {"sum": "10"}}"#;
-    let asked = asked(&project.file("test.jsonl", case));
+    let asked = asked(&project.file("test.jsonl", case), &[]);
     check(&asked, "a", &["user: Add: 1 + 1?", "assistant: 2", "user: Add: 5 + 5?"]);
 }
 

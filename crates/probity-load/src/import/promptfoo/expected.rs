@@ -88,7 +88,6 @@ const FOREIGN: &[&str] = &[
     "moderation",
     "pi",
     "ruby",
-    "select-best",
     "tool-call-f1",
     "webhook",
 ];

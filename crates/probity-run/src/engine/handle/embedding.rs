@@ -7,12 +7,11 @@ use std::{
 
 use probity_core::{
     failure::ErrorKind,
-    record::{Asked, CacheKind, CallError, Source},
+    record::{CacheKind, CallError},
     request::Request,
     span::Span,
 };
 use probity_grade::{
-    again::scorer_role,
     script::{ScorerCall, ScorerInput},
     similar::Similar,
 };
@@ -23,7 +22,7 @@ use tokio::{
 };
 
 use super::{BackendRef, Handle, Query, Target, Unanswered};
-use crate::{backend::vector_in, grade::millis};
+use crate::backend::vector_in;
 
 /// What a text is to a model.
 pub(super) type Vector = Arc<[f32]>;
@@ -66,30 +65,7 @@ impl Handle {
         let (before, began) = (self.begin_tally(), Instant::now());
         let compared = self.compare(&embedder, similar, &input.text()).await;
         let own = self.end_tally(before);
-        let error = match &compared {
-            Ok(_) => None,
-            Err(Unanswered::Failed { error, .. }) => Some(error.to_string()),
-            Err(Unanswered::Aborted(_)) => return compared.map(Ok),
-        };
-        self.asked.push(Asked {
-            role: scorer_role(number),
-            turn: None,
-            backend: embedder.backend.name.clone(),
-            request: Request::new(None, call.question()),
-            reply: compared.as_ref().ok().map(ToString::to_string),
-            tool_calls: Vec::new(),
-            reasoning: None,
-            stop_reason: None,
-            logprobs: None,
-            error,
-            model: embedder.backend.model.clone(),
-            source: Source::Backend,
-            latency_ms: millis(began.elapsed()),
-            usage: own.usage,
-            cost_usd: own.cost_usd,
-            calls: own.calls,
-        });
-        compared.map(Ok)
+        self.note_scored((number, call), &embedder, compared, (own, began))
     }
 
     async fn compare(

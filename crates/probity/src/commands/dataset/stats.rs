@@ -41,11 +41,11 @@ fn table(stats: &Stats, summary: &Summary) -> String {
     let mean = stats.prompt_characters / stats.cases.max(1);
     let _ =
         writeln!(text, "prompts   {mean} characters on average, {} at most", stats.longest_prompt);
-    section(&mut text, "by category", &stats.categories);
-    section(&mut text, "by difficulty", &stats.difficulties);
-    section(&mut text, "by tag", &stats.tags);
-    section(&mut text, "decided by", &stats.criteria);
-    section(&mut text, "by command", &stats.commands);
+    section(&mut text, "by category", &stats.categories, stats.without_category);
+    section(&mut text, "by difficulty", &stats.difficulties, stats.without_difficulty);
+    section(&mut text, "by tag", &stats.tags, 0);
+    section(&mut text, "decided by", &stats.criteria, 0);
+    section(&mut text, "by command", &stats.commands, 0);
     let few: Vec<&str> = stats
         .commands
         .iter()
@@ -67,11 +67,14 @@ fn table(stats: &Stats, summary: &Summary) -> String {
     text
 }
 
-/// A table of counts, the largest first.
-fn section<K: Display + Ord>(text: &mut String, title: &str, counts: &BTreeMap<K, usize>) {
-    if counts.is_empty()
-        || (counts.len() == 1 && counts.keys().any(|key| key.to_string() == "none"))
-    {
+/// A table of counts, the largest first, and of the cases that have no name there.
+fn section<K: Display + Ord>(
+    text: &mut String,
+    title: &str,
+    counts: &BTreeMap<K, usize>,
+    without: usize,
+) {
+    if counts.is_empty() {
         return;
     }
     let mut rows: Vec<(&K, &usize)> = counts.iter().collect();
@@ -82,5 +85,8 @@ fn section<K: Display + Ord>(text: &mut String, title: &str, counts: &BTreeMap<K
     }
     if rows.len() > ROWS {
         let _ = writeln!(text, "           and {} more", rows.len() - ROWS);
+    }
+    if without > 0 {
+        let _ = writeln!(text, "  {without:>7}  (without)");
     }
 }

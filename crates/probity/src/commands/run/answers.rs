@@ -12,11 +12,11 @@ use crate::{
 
 /// A cache that answers are kept in.
 #[derive(Debug)]
-pub(super) struct StoredAnswers(Cache);
+pub(in crate::commands) struct StoredAnswers(Cache);
 
 impl StoredAnswers {
     /// Puts a cache aside that turned out to be damaged, and says so.
-    pub(super) fn tell_of_damage(&self, printer: &Printer) {
+    pub(in crate::commands) fn tell_of_damage(&self, printer: &Printer) {
         if self.0.is_damaged() {
             // Nothing was read from it after that, whatever becomes of the file.
             let _ = set_aside(self.0.path(), printer);
@@ -103,15 +103,23 @@ pub(super) fn open(
     kept: Kept,
     printer: &Printer,
 ) -> Result<Option<Arc<StoredAnswers>>, Failure> {
-    if !is_wanted(access, kept) {
-        return Ok(None);
+    match is_wanted(access, kept) {
+        true => open_cache(project, printer).map(Some),
+        false => Ok(None),
     }
+}
+
+/// Opens the cache. One that is damaged is put aside.
+pub(in crate::commands) fn open_cache(
+    project: &Project,
+    printer: &Printer,
+) -> Result<Arc<StoredAnswers>, Failure> {
     let path = Path::new(&project.settings.cache_path);
     let cache = match Cache::open(path) {
         Err(error) if error.is_damage() && set_aside(path, printer) => Cache::open(path),
         outcome => outcome,
     };
-    Ok(Some(Arc::new(StoredAnswers(cache?))))
+    Ok(Arc::new(StoredAnswers(cache?)))
 }
 
 fn is_wanted(access: CacheAccess, kept: Kept) -> bool {

@@ -77,17 +77,23 @@ pub(super) fn render(plan: &Plan<'_>) -> String {
 }
 
 impl Plan<'_> {
+    /// How many lanes a runner has.
+    fn lanes_of(&self, runner: usize) -> u64 {
+        self.lanes.iter().filter(|it| it.runner == runner).count() as u64
+    }
+
     fn lane(&self, text: &mut String, lane: &PlannedLane, tries: u64, sums: &mut Sums) {
         let backend = &self.backends[lane.backend];
         let runner = &self.scanned[lane.runner];
         let info = &lane.info;
-        let Calls { answers, judgements, embeddings, fallbacks, steps, user_turns } = lane.calls;
+        let Calls { answers, judgements, comparisons, embeddings, .. } = lane.calls;
+        let Calls { rerankings, fallbacks, steps, user_turns, .. } = lane.calls;
         let known = match self.cache.filter(|_| self.access.generations.read) {
             Some(cache) if info.kind.spec().compares => lane.known_generations(backend, cache),
             Some(_) | None => 0,
         };
         let new = answers.saturating_sub(known);
-        let calls = new + judgements + embeddings;
+        let calls = new + judgements + comparisons + embeddings + rerankings;
         sums.calls += calls;
         let model = info.model.as_deref().unwrap_or("its default model");
         let _ = writeln!(text, "{} ({}, {model})", info.key(), info.backend_kind);
@@ -101,7 +107,8 @@ impl Plan<'_> {
                 repeat => format!("{repeat} times"),
             },
             // A judge that cannot be read is asked twice more.
-            (calls + fallbacks + steps + 2 * user_turns + 2 * judgements).saturating_mul(tries),
+            (calls + fallbacks + steps + 2 * (user_turns + judgements + comparisons))
+                .saturating_mul(tries),
         );
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
@@ -116,48 +123,23 @@ impl Plan<'_> {
             let judges: Vec<String> = judges.iter().map(named).collect();
             let kept = if known > 0 { format!(", {known} more are cached") } else { String::new() };
             let at_most = if info.kind.spec().compares { "" } else { "at most " };
-            let _ = writeln!(
-                text,
-                "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
-                judges.join(", ")
-            );
+            if judgements > 0 {
+                let _ = writeln!(
+                    text,
+                    "  {new} answers{kept}, {at_most}{judgements} judgements by {}",
+                    judges.join(", ")
+                );
+            }
+            if comparisons > 0 {
+                let lanes = self.lanes_of(lane.runner);
+                let _ = writeln!(
+                    text,
+                    "  at most {comparisons} comparisons of the answers of {lanes} lanes by {}",
+                    judges.first().map_or("", String::as_str)
+                );
+            }
         }
-        let embedder = lane.embedder.map(|place| &self.backends[place]);
-        let user = lane.user.map(|place| &self.backends[place]);
-        beyond_answers(text, lane.calls, embedder, user);
-        // Each answer is read again by the judge, at its full length.
-        let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
-        let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(info.repeat);
-        let judges: Vec<&Arc<Backend>> =
-            lane.judges.iter().map(|place| &self.backends[*place]).collect();
-        let all = output.saturating_mul(new);
-        let _ = write!(text, "  about {input} tokens in, up to {all} out");
-        let mut dollars = price(backend, input, all);
-        let mut judging = 0_u64;
-        for judge in &judges {
-            let own = judgements / judges.len() as u64;
-            let read = (2 * output).saturating_mul(own) + input;
-            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own);
-            judging = judging.saturating_add(read).saturating_add(said);
-            dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
-        }
-        if !judges.is_empty() {
-            let _ = write!(text, ", and up to {judging} for judging");
-        }
-        if let Some(embedder) = embedder {
-            let read = output.saturating_mul(embeddings);
-            let _ = write!(text, ", and up to {read} for embeddings");
-            dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
-        }
-        if let Some(user) = user {
-            let said = user.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
-            let answers = output.saturating_mul(user_turns);
-            // As if each text were read once by each side.
-            let read = input.saturating_add(said).saturating_add(answers);
-            let _ = write!(text, ", and up to {} with the user", read.saturating_mul(3));
-            dollars = dollars.zip(price(user, read, said)).map(|(a, b)| a + b);
-            dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
-        }
+        let dollars = self.tokens(text, lane, new);
         match dollars {
             Some(dollars) => {
                 sums.cost += dollars;
@@ -173,6 +155,70 @@ impl Plan<'_> {
                 text.push_str(": no price is known\n");
             }
         }
+    }
+
+    /// How many tokens a lane may take, and what they cost; none if that is not known.
+    fn tokens(&self, text: &mut String, lane: &PlannedLane, new: u64) -> Option<f64> {
+        let backend = &self.backends[lane.backend];
+        let Calls { judgements, comparisons, embeddings, rerankings, user_turns, .. } = lane.calls;
+        let embedder = lane.embedder.map(|place| &self.backends[place]);
+        let users: Vec<&Arc<Backend>> =
+            lane.users.iter().map(|place| &self.backends[*place]).collect();
+        let reranker = lane.reranker.map(|place| &self.backends[place]);
+        beyond_answers(text, lane.calls, [embedder, reranker], &users);
+        let output = lane.max_tokens(backend).unwrap_or(REPLY_TOKENS);
+        let input = lane.prompt_bytes / BYTES_PER_TOKEN * u64::from(lane.info.repeat);
+        let all = output.saturating_mul(new);
+        let _ = write!(text, "  about {input} tokens in, up to {all} out");
+        let mut dollars = price(backend, input, all);
+        if judgements + comparisons > 0 {
+            let (judging, cost) = self.judging(lane, input, output);
+            let _ = write!(text, ", and up to {judging} for judging");
+            dollars = dollars.zip(cost).map(|(a, b)| a + b);
+        }
+        if let Some(embedder) = embedder {
+            let read = output.saturating_mul(embeddings);
+            let _ = write!(text, ", and up to {read} for embeddings");
+            dollars = dollars.zip(price(embedder, read, 0)).map(|(a, b)| a + b);
+        }
+        if let Some(reranker) = reranker {
+            let read = output.saturating_mul(rerankings).saturating_add(input);
+            let _ = write!(text, ", and up to {read} for ranking");
+            dollars = dollars.zip(price(reranker, read, 0)).map(|(a, b)| a + b);
+        }
+        if !users.is_empty() {
+            let longest = users.iter().map(|it| it.max_tokens.unwrap_or(REPLY_TOKENS)).max();
+            let said = longest.unwrap_or(REPLY_TOKENS).saturating_mul(user_turns);
+            let answers = output.saturating_mul(user_turns);
+            // As if each text were read once by each side.
+            let read = input.saturating_add(said).saturating_add(answers);
+            let _ = write!(text, ", and up to {} with the user", read.saturating_mul(3));
+            // As if the dearest one played all users.
+            let prices: Option<Vec<f64>> = users.iter().map(|it| price(it, read, said)).collect();
+            let dearest = prices.map(|all| all.into_iter().fold(0.0, f64::max));
+            dollars = dollars.zip(dearest).map(|(a, b)| a + b);
+            dollars = dollars.zip(price(backend, read, answers)).map(|(a, b)| a + b);
+        }
+        dollars
+    }
+
+    /// The tokens of all judges, and what they cost. Each answer is read again, at its full length.
+    fn judging(&self, lane: &PlannedLane, input: u64, output: u64) -> (u64, Option<f64>) {
+        let Calls { judgements, comparisons, .. } = lane.calls;
+        let (mut tokens, mut dollars) = (0_u64, Some(0.0));
+        for (at, place) in lane.judges.iter().enumerate() {
+            let judge = &self.backends[*place];
+            let compared = if at == 0 { comparisons } else { 0 };
+            let own = judgements / lane.judges.len() as u64;
+            let of_pairs = (2 * output).saturating_mul(own);
+            let of_lanes = output.saturating_mul(self.lanes_of(lane.runner));
+            let read =
+                input.saturating_add(of_pairs).saturating_add(of_lanes.saturating_mul(compared));
+            let said = judge.max_tokens.unwrap_or(REPLY_TOKENS).saturating_mul(own + compared);
+            tokens = tokens.saturating_add(read).saturating_add(said);
+            dollars = dollars.zip(price(judge, read, said)).map(|(a, b)| a + b);
+        }
+        (tokens, dollars)
     }
 }
 
@@ -238,18 +284,23 @@ pub(super) fn write_requests(
 fn beyond_answers(
     text: &mut String,
     calls: Calls,
-    embedder: Option<&Arc<Backend>>,
-    user: Option<&Arc<Backend>>,
+    [embedder, reranker]: [Option<&Arc<Backend>>; 2],
+    users: &[&Arc<Backend>],
 ) {
-    let Calls { embeddings, fallbacks, steps, user_turns, .. } = calls;
+    let Calls { embeddings, rerankings, fallbacks, steps, user_turns, .. } = calls;
     let called = |it: &Backend| {
         format!("{} ({})", it.name, it.model.as_deref().unwrap_or("its default model"))
     };
     if let Some(embedder) = embedder {
         let _ = writeln!(text, "  at most {embeddings} embeddings by {}", called(embedder));
     }
-    if let Some(user) = user {
-        let _ = writeln!(text, "  up to {user_turns} more turns with {} as the user", called(user));
+    if let Some(reranker) = reranker {
+        let _ = writeln!(text, "  at most {rerankings} texts ranked by {}", called(reranker));
+    }
+    if !users.is_empty() {
+        let users: Vec<String> = users.iter().map(|it| called(it)).collect();
+        let users = users.join(", ");
+        let _ = writeln!(text, "  up to {user_turns} more turns with {users} as the user");
     }
     if steps > 0 {
         let _ = writeln!(text, "  up to {steps} more where tools are called");

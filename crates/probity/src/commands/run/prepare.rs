@@ -12,12 +12,15 @@ use probity_core::{
 };
 use probity_load::{
     inputs,
-    suite::{BackendConfig, BackendKind, PromptConfig, RunnerConfig},
+    suite::{BackendConfig, BackendKind, PanelConfig, PromptConfig, RunnerConfig},
 };
 use probity_run::{
-    backend::{About, Ask, Backend, http, open::BackendError},
+    backend::{
+        About, Ask, Backend, http,
+        open::{BackendError, BackendFactory},
+    },
     filter::Unmet,
-    plan::{Choice, Helpers, PlannedLane, ScannedRunner, Seat, Undecided, scan},
+    plan::{Choice, Helpers, PlannedLane, ScannedRunner, Seat, Undecided, count_comparisons, scan},
     scorer::Scorers,
 };
 
@@ -62,7 +65,10 @@ impl Context<'_> {
             .filter(asked)
             .map(|runner| RunnerConfig {
                 repeat: selection.repeat.unwrap_or(runner.repeat),
-                swap: runner.swap || selection.swap,
+                panel: PanelConfig {
+                    swap: runner.panel.swap || selection.swap,
+                    ..runner.panel.clone()
+                },
                 backends: runner
                     .backends
                     .iter()
@@ -238,14 +244,18 @@ impl Context<'_> {
                 let embedder = runner.embeddings.as_deref();
                 let embedder = embedder.filter(|_| scanned.needs_embeddings());
                 let embedder = embedder.map(|name| bench.embedder(name)).transpose()?;
-                let player = runner.user.as_deref().filter(|_| scanned.needs_user());
-                let player = player.map(|name| bench.player(name)).transpose()?;
-                let helpers = Helpers { judges, embedder, user: player };
+                let reranker = runner.reranker.as_deref();
+                let reranker = reranker.filter(|_| scanned.needs_reranking());
+                let reranker = reranker.map(|name| bench.reranker(name)).transpose()?;
+                let users = scanned.users.iter().map(|name| bench.player(name));
+                let users = users.collect::<Result<_, _>>()?;
+                let helpers = Helpers { judges, embedder, reranker, users };
                 self.warn_of_settings(runner, &bench.all[place]);
                 lanes.extend(scanned.lanes(at, place, &bench.all[place], &helpers));
             }
         }
         check_requests(&lanes, &bench.all)?;
+        count_comparisons(&mut lanes);
         for lane in &mut lanes {
             lane.info.judging.errors_as_failures = self.project.settings.errors_as_failures;
             lane.info.judging.max_undecided = self.project.settings.max_undecided;
@@ -290,6 +300,8 @@ enum SeatKey {
     Answers(String, Option<String>),
     /// It embeds texts.
     Embeds(String),
+    /// It says how relevant texts are.
+    Reranks(String),
 }
 
 /// The backends of a run, each made ready once.
@@ -334,15 +346,32 @@ impl<'c> Bench<'c> {
     /// The place of a backend that embeds texts. A recording has no embeddings, so a replay asks it as
     /// well.
     fn embedder(&mut self, name: &str) -> Result<Seat, Failure> {
-        let key = Some(SeatKey::Embeds(name.to_owned()));
+        self.helper(name, SeatKey::Embeds(name.to_owned()), |factory, config| {
+            factory.open_embedder(config)
+        })
+    }
+
+    /// The place of a backend that says how relevant texts are, which a replay asks as well.
+    fn reranker(&mut self, name: &str) -> Result<Seat, Failure> {
+        self.helper(name, SeatKey::Reranks(name.to_owned()), |factory, config| {
+            factory.open_reranker(config)
+        })
+    }
+
+    fn helper(
+        &mut self,
+        name: &str,
+        key: SeatKey,
+        open: fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>,
+    ) -> Result<Seat, Failure> {
+        let key = Some(key);
         let known = self.keys.iter().position(|it| *it == key);
         let place = match known {
             Some(place) => place,
             None => {
                 let config = self.config(name)?;
                 let project = self.context.project;
-                let opened =
-                    project.with_factory(&self.client, |factory| factory.open_embedder(config));
+                let opened = project.with_factory(&self.client, |factory| open(factory, config));
                 self.add(key, opened.map_err(unusable)?)
             }
         };

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use probity_core::record::{Lane, LaneStatus};
 use probity_report::plain::shell_word;
 use probity_run::{
-    plan::{Plan, Used},
+    plan::{Plan, Used, reopen_comparisons},
     source::{Done, DoneCase},
 };
 use probity_store::{LaneView, Reader, Recorder, RunRow};
@@ -112,7 +112,8 @@ impl Earlier {
         let known = reader.lanes(run)?;
         let mut used = Used::default();
         let mut by_runner = vec![Used::default(); plan.budgets.len()];
-        for lane in &mut plan.lanes {
+        let mut taken_up = Vec::with_capacity(plan.lanes.len());
+        for (at, lane) in plan.lanes.iter_mut().enumerate() {
             let same = |it: &&LaneView| it.lane.key() == lane.info.key();
             let Some(view) = known.iter().find(same) else { continue };
             let tally = reader.tally(view)?;
@@ -154,13 +155,18 @@ impl Earlier {
             let is_current =
                 |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
             let vanished = recorder.mark_stale(&lane.info, is_current)?;
+            lane.done = done;
+            taken_up.push((at, view, changed, vanished));
+        }
+        reopen_comparisons(&mut plan.lanes);
+        for (at, view, changed, vanished) in taken_up {
+            let lane = &mut plan.lanes[at];
             if !self.quiet {
-                tell(&lane.info, changed, vanished, done.len(), printer);
+                tell(&lane.info, changed, vanished, lane.done.len(), printer);
             }
-            let has_rest = (done.len() as u64) < lane.info.planned;
+            let has_rest = (lane.done.len() as u64) < lane.info.planned;
             let gave_up = |it: &LaneStatus| matches!(it, LaneStatus::FailFast { .. });
             lane.ended = view.status.clone().filter(|it| !has_rest && gave_up(it));
-            lane.done = done;
         }
         let of_plan =
             |it: &&LaneView| plan.lanes.iter().any(|lane| it.lane.key() == lane.info.key());

@@ -273,7 +273,17 @@ fn a_question_to_a_judge_satisfies_the_schema_if_and_only_if_the_loader_is_conte
     let with_prompt = |prompt: Value| {
         assert(json!({ "type": "llm-rubric", "value": "v", "rubric_prompt": prompt }))
     };
+    let max_score = |value: Value| {
+        let contains = json!({ "type": "contains", "value": "v" });
+        json!({ "assert": [contains, { "type": "max-score", "value": value }] })
+    };
     let cases = [
+        max_score(json!({ "method": "sum", "weights": { "contains": 2 }, "threshold": 0.5 })),
+        max_score(json!({ "method": "median" })),
+        max_score(json!({ "weights": { "contains": -1 } })),
+        max_score(json!({ "least": 1 })),
+        max_score(json!("v")),
+        max_score(json!(null)),
         assert(json!({ "type": "factuality", "value": "v" })),
         assert(json!({ "type": "factuality" })),
         assert(json!({ "type": "not-factuality", "value": " " })),
@@ -288,6 +298,13 @@ fn a_question_to_a_judge_satisfies_the_schema_if_and_only_if_the_loader_is_conte
         assert(json!({ "type": "g-eval", "value": ["v", "w"], "steps": "s" })),
         assert(json!({ "type": "g-eval", "value": [] })),
         assert(json!({ "type": "g-eval", "value": [1] })),
+        assert(json!({ "type": "rerank", "value": "v", "threshold": -2 })),
+        assert(json!({ "type": "rerank", "threshold": 0.5 })),
+        assert(json!({ "type": "rerank", "value": "v" })),
+        assert(json!({ "type": "rerank", "value": ["v"], "threshold": 0.5 })),
+        assert(json!({ "type": "select-best", "value": "v", "query": "q" })),
+        assert(json!({ "type": "select-best", "value": " " })),
+        assert(json!({ "type": "select-best", "value": "v", "threshold": 1 })),
         assert(json!({ "type": "context-recall", "value": "v", "context": "c" })),
         assert(json!({ "type": "context-recall", "value": "v", "context": ["c", "d"] })),
         assert(json!({ "type": "context-recall", "value": "v", "context": [" "] })),

@@ -540,6 +540,7 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
                     AssertionTest::ContextFaithfulness,
                     AssertionTest::AnswerRelevance,
                     AssertionTest::ValidToolCalls,
+                    AssertionTest::MaxScore,
                 ])
             {
                 Value::Null
@@ -550,7 +551,8 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
             } else {
                 json!("v")
             };
-            let mut assertion = json!({ "type": name, "value": value, "threshold": 1 });
+            let threshold = if is(&[AssertionTest::SelectBest]) { None } else { Some(1) };
+            let mut assertion = json!({ "type": name, "value": value, "threshold": threshold });
             if test == AssertionTest::AssertSet {
                 assertion["assert"] = json!([]);
             }

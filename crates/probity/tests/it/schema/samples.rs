@@ -36,6 +36,7 @@ use probity_core::{
         ToolResult,
     },
     score::Score,
+    selection::{Candidate, Selection},
 };
 use serde_json::{Value, json};
 
@@ -92,6 +93,15 @@ pub(super) fn classifications() -> Vec<Classification> {
         duplicate_keys: vec![text("/a")],
         extracted: vec![Extracted { check: "number".into(), text: text("4") }],
         judged: vec![judged_check()],
+        selected: vec![Selection {
+            check: "select-best".into(),
+            by: text("c"),
+            answers: vec![Candidate { lanes: vec![text("l")], score: Some(0.5) }],
+            own: 0,
+            best: vec![0],
+            judge: Some(text("j")),
+            reason: Some(text("r")),
+        }],
         diff: Some(diff),
         criteria: Some(Criterion::None),
         turn: Some(2),
@@ -475,6 +485,7 @@ pub(super) fn case() -> TestCase {
             }]),
             max_steps: Some(2),
             user: Some(SimulatedUser {
+                backend: Some(text("b")),
                 instructions: text("i"),
                 stop: Some(text("s")),
                 max_turns: Some(1),

@@ -178,3 +178,46 @@ fn a_user_that_cannot_be_played_is_told_with_its_place() {
     let shown = project(&model, &user, bad, &[tea()]).shown(&["run"]);
     assert!(shown.contains("max_turns") && shown.contains("until"), "{shown}");
 }
+
+#[test]
+fn a_case_may_have_a_user_that_another_backend_plays() {
+    let model = FakeServer::start(Script::default());
+    let (usual, own) = (drinker(), FakeServer::start(Script::always(Answer::text("Bye [END]"))));
+    let mut other = tea();
+    other["id"] = json!("other");
+    other["user"] = json!({ "backend": "own", "instructions": "You leave." });
+    other["assert"] = json!([{ "type": "equals", "value": "there" }]);
+    let runner = "user = \"sim\"\nbackends = [\"b\"]";
+    let project = project(&model, &usual, runner, &[tea(), other]);
+    let text = project.read("probity.toml")
+        + &format!(
+            "[backends.own]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m-3\"\n",
+            own.url()
+        );
+    let project = project.file("probity.toml", text);
+    let dry = project.shown(&["run", "--dry-run"]);
+    assert!(dry.contains("more turns with own (m-3), sim (m-2) as the user"), "{dry}");
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "6")]);
+    assert_eq!((usual.seen().asked, own.seen().asked), (2, 1));
+    let cases = stored(&project);
+    let case = cases.iter().find(|it| it["case_id"] == "other").unwrap();
+    assert_eq!(case["asked"][1]["backend"], "own");
+    // Another one who plays the user is another question.
+    run(&project, &["--resume", "latest"]).expect(0, &[("TOTAL_CALLS", "0")]);
+    let renamed = project.read("probity.toml").replace("m-3", "m-4");
+    let project = project.file("probity.toml", renamed);
+    run(&project, &["--resume", "latest"]).expect(0, &[("TOTAL_CALLS", "2")]);
+}
+
+#[test]
+fn a_user_that_no_backend_plays_is_refused_at_its_place() {
+    let (model, user) = (FakeServer::start(Script::default()), drinker());
+    let mut case = tea();
+    case["user"] = json!({ "backend": "nobody", "instructions": "You leave." });
+    let project = project(&model, &user, "", &[case]);
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("the suite has no backend `nobody`"), "{}", ran.err);
+    assert!(ran.err.contains("cases.jsonl:1:"), "{}", ran.err);
+    assert_eq!(model.seen().asked, 0);
+}
