@@ -26,13 +26,23 @@ pub(crate) fn run(probity: &Path, count: usize) -> io::Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 cases")]
     let count = count as f64;
     let told = |what: &str, ran: &Ran| {
-        let wall = ran.wall.as_secs_f64();
-        println!("{what}: {:.0} cases a second, {wall:.2} s", count / wall);
+        let Ran { wall, cpu, peak_mib, .. } = ran;
+        let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
+        let (a_second, a_cpu_second) = (count / wall, count / cpu);
+        println!(
+            "{what}: {a_second:.0} cases a second, {a_cpu_second:.0} a CPU-second, {wall:.2} s, \
+             {cpu:.2} s of CPU time, {peak_mib:.1} MiB"
+        );
     };
     told("judged by a Python function", &with);
     told("judged by `contains`", &without);
     let more = with.wall.saturating_sub(without.wall).as_secs_f64();
-    println!("the scorer alone, by the difference: {:.0} cases a second", count / more);
+    let more_cpu = with.cpu.saturating_sub(without.cpu).as_secs_f64();
+    println!(
+        "the scorer alone, by the difference: {:.0} cases a second, {:.0} a CPU-second",
+        count / more,
+        count / more_cpu
+    );
     Ok(())
 }
 

@@ -82,6 +82,11 @@ impl Pacer {
         self.in_flight
     }
 
+    /// Cases that are being asked, or wait to be asked again.
+    pub(crate) fn busy(&self) -> u64 {
+        self.in_flight + self.backing_off
+    }
+
     /// Calls that may be in flight now.
     pub(crate) fn limit(&self) -> u64 {
         #[expect(

@@ -187,8 +187,9 @@ impl Scorers {
         deadline: Instant,
     ) -> Result<Value, String> {
         let folder = &self.place.folder;
-        let context = RawValue::from_string(input.context.clone()).map_err(|it| it.to_string())?;
-        let (output, context) = (&input.output, &*context);
+        let context: &RawValue =
+            serde_json::from_str(&input.context).map_err(|it| it.to_string())?;
+        let output = &input.output;
         let in_python = |named: &str| Function::file(named, Some(PYTHON_FUNCTION), folder);
         let run = match (pool.start(), source) {
             (_, Some(source)) => Some(match source.trim().strip_prefix("file://") {

@@ -72,11 +72,12 @@ impl Engine {
             };
             // Cases that ask several times are brought to their end before others begin, so that
             // a budget is not used up by many that are half done.
-            let slowest = judges().map(|it| it.pacer.limit()).min();
-            let most = slowest.map_or(u64::MAX, |limit| {
-                let both = asked.pacer.limit() + limit;
-                both.min(self.shared.settings.max_concurrency)
-            });
+            let limit = asked.pacer.limit();
+            let most = match judges().map(|it| it.pacer.limit()).min() {
+                Some(slowest) => (limit + slowest).min(self.shared.settings.max_concurrency),
+                // Nor must a scorer that is slower than the backend: its queue would have no bound.
+                None => limit + asked.pacer.busy(),
+            };
             let has_room = room
                 && (lane.live as u64) < most
                 && asked.pacer.may_begin(now)

@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{BufWriter, Write as _},
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -21,6 +22,11 @@ const TRY: Duration = Duration::from_millis(250);
 const UNTOLD: Duration = Duration::from_secs(2);
 /// How long is waited for them after Ctrl-C.
 const LAST_TRIES: Duration = Duration::from_secs(2);
+
+/// How far apart transactions are, in a run that makes many.
+const APART: Duration = Duration::from_millis(10);
+/// How many may follow each other at once before they are that far apart.
+const UNRESTED: u32 = 10;
 
 /// Takes events in, on a thread of its own.
 pub(super) struct Sinks {
@@ -68,6 +74,30 @@ impl Done {
     }
 }
 
+/// How often transactions end: each costs the disk as much as many results do.
+struct Pace {
+    /// When the next one is due.
+    due: Instant,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Self { due: long_ago(now) }
+    }
+
+    /// How long to rest after one that has just ended. A few in short order need no rest, so that
+    /// neither a short run nor a slow model waits for anything.
+    fn rest(&mut self, now: Instant) -> Duration {
+        self.due = self.due.max(long_ago(now)) + APART;
+        self.due.saturating_duration_since(now)
+    }
+}
+
+/// When what was due then has been forgotten.
+fn long_ago(now: Instant) -> Instant {
+    now.checked_sub(APART * UNRESTED).unwrap_or(now)
+}
+
 /// A file that everything that happens is written to.
 pub(super) struct EventsFile {
     path: PathBuf,
@@ -84,13 +114,15 @@ impl EventsFile {
 impl Sinks {
     /// Takes events until nobody sends any more. When it ends early, the run does too.
     ///
-    /// What is waiting is written in one transaction: a slow model gets one for each case,
-    /// a fast one gets large batches, and nobody waits for a timer.
+    /// What is waiting is written in one transaction: a slow model gets one for each case, a fast
+    /// one gets large batches.
     pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<(), Failure> {
+        let mut pace = Pace::new(Instant::now());
         while let Some(batch) = receiver.next_batch() {
             if let Err(unwritten) = self.take(batch) {
                 return Err(unwritten.failure(&self.store, &receiver.close()));
             }
+            thread::sleep(pace.rest(Instant::now()));
         }
         self.progress.finish();
         self.recorder.close();
@@ -170,5 +202,27 @@ impl Unwritten {
             )),
             Self::Events(failure) => failure,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_many_transactions_in_short_order_are_kept_apart() {
+        let mut now = Instant::now();
+        let mut pace = Pace::new(now);
+        for _ in 0..100 {
+            assert_eq!(pace.rest(now), Duration::ZERO, "those of a slow model");
+            now += APART * 2;
+        }
+        let rests: Vec<Duration> = (0..=UNRESTED).map(|_| pace.rest(now)).collect();
+        assert_eq!(rests.iter().filter(|it| it.is_zero()).count(), UNRESTED as usize);
+        assert_eq!(rests.last(), Some(&APART));
+        now += APART;
+        assert_eq!(pace.rest(now), APART, "as long as they come that fast");
+        now += APART * 2 * UNRESTED;
+        assert_eq!(pace.rest(now), Duration::ZERO, "and no longer");
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::{Value, json};
 
-use super::{asserting, by, javascript, of, project, server};
+use super::{asserting, by, cases, javascript, of, project, server};
 use crate::{
     project::Project,
     resume::is_alive,
@@ -266,4 +266,31 @@ fn a_scorer_that_takes_too_long_costs_its_case_an_error() {
         ("innocent".to_owned(), None),
     ]);
     check(&project(&server, "[timeouts]\nscorer = \"5s\"\n", &dataset), &expected);
+}
+
+#[test]
+fn a_slow_scorer_holds_back_the_questions() {
+    let scored = asserting(&json!({ "type": "scorer", "value": "own" }));
+    let ids: Vec<String> = (0..60).map(|at| format!("case-{at}")).collect();
+    let dataset: Vec<(&str, Value)> = ids.iter().map(|id| (id.as_str(), scored.clone())).collect();
+    let suite = "allow_code = true\n[backends.echo]\nkind = \"echo\"\nmax_concurrency = 4\n\
+                 [[runners]]\nname = \"all\"\ndataset = \"cases.jsonl\"\n\
+                 [scorers.own]\npython = \"own.py\"\n";
+    let project = Project::new()
+        .file("probity.toml", suite)
+        .file("cases.jsonl", cases(&dataset))
+        .file("own.py", "def get_assert(output, context):\n    return True\n");
+    run(&project, &["--events", "events.jsonl"]).expect(0, &[("PASS", "60")]);
+    let (mut live, mut most) = (0, 0);
+    for line in project.read("events.jsonl").lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        match event["event"].as_str() {
+            Some("case-started") => live += 1,
+            Some("case-finished") => live -= 1,
+            Some(_) | None => {}
+        }
+        most = most.max(live);
+    }
+    // The process starts while all sixty could be asked.
+    assert!(most <= 8, "{most} cases at the same time");
 }
