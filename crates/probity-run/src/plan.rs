@@ -583,6 +583,7 @@ impl ScannedRunner {
                 planned: self.selected * u64::from(self.runner.repeat),
                 repeat: self.runner.repeat,
                 replayed: asked.is_replay(),
+                imported: None,
                 judge: panel.first().cloned(),
                 judges: if panel.len() > 1 { panel } else { Vec::new() },
                 skills: self.skills.clone(),

@@ -224,6 +224,10 @@ fn compare(
             "answers come from a recording: what is compared is how they were judged".to_owned(),
         );
     }
+    let tools = sides.iter().filter_map(|side| side.report.lane.imported.as_deref());
+    for tool in tools.collect::<BTreeSet<_>>() {
+        notes.push(format!("{tool} asked and judged one side, so a difference may be one of tools"));
+    }
     Ok(Comparison { sides, pairs, notes })
 }
 
