@@ -77,6 +77,9 @@ pub struct EvaluationResult {
     pub complete: bool,
     /// Whether answers come from a recording.
     pub replayed: bool,
+    /// The other tool that asked and judged, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
     /// Results that were planned.
     pub planned: u64,
     /// Results that there are, those that could not be judged included.
@@ -303,6 +306,7 @@ impl EvaluationResult {
             dataset_digest: dataset_digest.clone(),
             complete: lane.is_complete(),
             replayed: info.replayed || metrics.replayed > 0,
+            imported: info.imported.clone(),
             planned: *planned,
             results: metrics.results(),
             total: verdicts.judged(),

@@ -5,7 +5,7 @@ use crate::{
     details::{CommandDetails, Details, RefusalSource, Trouble},
     difference::Difference,
     evaluation::FailureReason,
-    record::CaseRecord,
+    record::{CaseRecord, Source},
     score::Score,
 };
 
@@ -19,6 +19,9 @@ impl CaseRecord {
         match (self.verdict, &self.error) {
             (Verdict::Undecided, _) if self.case.execution.is_some() => {
                 "`execution` needs a sandbox, and none ran, so the case is undecided".to_owned()
+            }
+            (Verdict::Undecided, _) if self.source == Source::Imported => {
+                "the tool that asked gives no verdict, so the case is undecided".to_owned()
             }
             (Verdict::Undecided, _) => "the case has no criterion, so it is undecided".to_owned(),
             (Verdict::Error | Verdict::Fail, Some(error)) => error.sentence(),

@@ -1,6 +1,7 @@
 //! What is kept of a run: its lanes, and one record for each case that came to an end.
 
 mod call;
+mod imported;
 mod lane_key;
 mod skills;
 
@@ -13,6 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use call::{CallError, FailedAttempt, Source, Spent, Usage};
+pub use imported::Imported;
 pub use lane_key::LaneKey;
 pub use skills::{SkillChanges, SkillsInfo};
 
@@ -239,6 +241,9 @@ pub struct Lane {
     /// Whether answers come from a recording.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
+    /// The other tool that asked and judged, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
     /// Who judges its answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgedBy>,
@@ -331,6 +336,9 @@ pub struct RunInfo {
     /// The run whose replies were judged again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescored_from: Option<String>,
+    /// The file of another tool that its replies were read from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// The choice of cases of a run. A resumed run makes the same one.

@@ -10,7 +10,7 @@ use crate::{
     gate::{GateOutcome, GateStatus},
     kind::{Figures, OwnCases},
     metrics::{Metrics, Verdicts},
-    record::{CallError, CaseRecord, Lane, LaneStatus, RunStatus},
+    record::{CallError, CaseRecord, Imported, Lane, LaneStatus, RunStatus},
 };
 
 /// One run.
@@ -30,6 +30,8 @@ pub struct RunView {
     pub status: RunStatus,
     /// The version that ran it.
     pub probity_version: String,
+    /// The file of another tool that its replies were read from.
+    pub imported: Option<Imported>,
     /// The share of errors above which the results of a run are not usable.
     pub max_error_rate: f64,
     /// What was run on what, in the order of the plan.

@@ -99,6 +99,9 @@ fn top(run: &RunView) -> Markup {
                     div { dt { "Ended" } dd { (ended) } }
                 }
                 div { dt { "State" } dd { (run.status) } }
+                @if let Some(imported) = &run.imported {
+                    div { dt { "Imported from" } dd dir="auto" { (one_line(&imported.to_string(), 80)) } }
+                }
             }
             button #theme type="button" aria-label="Switch between light and dark" title="Light or dark" hidden {
                 "◐"

@@ -127,6 +127,7 @@ pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
         "variant": lane.variant,
         "backend": lane.backend,
         "replayed": lane.replayed,
+        "imported": lane.imported,
         "case_id": case.case_id,
         "repeat": case.repeat,
         "kind": lane.kind,

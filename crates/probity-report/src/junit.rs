@@ -127,6 +127,7 @@ fn write_lane(
         ("variant", lane.variant.as_deref()),
         ("model", lane.model.as_deref()),
         ("replayed", lane.replayed.then_some("true")),
+        ("imported", lane.imported.as_deref()),
         ("dataset_digest", Some(lane.dataset_digest.as_str())),
         ("probity_version", Some(run.probity_version.as_str())),
     ];

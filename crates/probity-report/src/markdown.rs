@@ -177,9 +177,13 @@ fn row(report: &LaneReport) -> String {
         0 => "n/a".to_owned(),
         _ => format!("{}{}", dollars(metrics.cost_usd), estimated(metrics)),
     };
-    let replayed = if lane.replayed { " (replayed)" } else { "" };
+    let origin = match (&lane.imported, lane.replayed) {
+        (Some(tool), _) => format!(" (imported from {})", cell(&one_line(tool, 30))),
+        (None, true) => " (replayed)".to_owned(),
+        (None, false) => String::new(),
+    };
     format!(
-        "| {}{}{replayed} | **{}** | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |\n",
+        "| {}{}{origin} | **{}** | {interval} | {pass} | {fail} | {error} | {p95} | {cost} |\n",
         cell(&one_line(&report.title(), 60)),
         model.unwrap_or_default(),
         percent(pass, pass + fail),

@@ -79,6 +79,7 @@ impl Sample {
             finished_ms: Some(1_794_744_061_500),
             status: RunStatus::Complete,
             probity_version: "0.1.0".to_owned(),
+            imported: None,
             max_error_rate: 0.5,
             lanes: reports,
         };
@@ -154,6 +155,7 @@ pub(crate) fn lane(backend: &str, cases: &[CaseRecord]) -> Lane {
         planned: cases.len() as u64,
         repeat: 1,
         replayed: false,
+        imported: None,
         judge: None,
         judges: Vec::new(),
         skills: None,

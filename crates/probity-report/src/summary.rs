@@ -107,6 +107,7 @@ fn runner(report: &LaneReport) -> Value {
         "kind": lane.kind,
         "model": lane.model,
         "replayed": lane.replayed,
+        "imported": lane.imported,
         "status": word(report),
         "reason": reason,
         "permanent": permanent,

@@ -94,7 +94,14 @@ impl<'a> Page<'a> {
 /// The summary of a run, with colours for terminals that have them.
 pub fn render(page: &Page<'_>) -> io::Result<String> {
     let run = page.run;
-    let mut text = format!("run {} of {}: {}\n", run.run_id, one_line(&run.suite, 60), run.status);
+    let imported = run.imported.as_ref().map(|it| one_line(&format!(", imported from {it}"), 120));
+    let mut text = format!(
+        "run {} of {}: {}{}\n",
+        run.run_id,
+        one_line(&run.suite, 60),
+        run.status,
+        imported.unwrap_or_default()
+    );
     failing::write(&mut text, page)?;
     if let Some(since) = page.since {
         since::write(&mut text, page, since);

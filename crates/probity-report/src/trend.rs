@@ -52,6 +52,9 @@ impl Point {
         if lane.replayed {
             remarks.push("replayed");
         }
+        if lane.imported.is_some() {
+            remarks.push("imported");
+        }
         remarks
     }
 }

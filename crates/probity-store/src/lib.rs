@@ -29,7 +29,7 @@ pub use id::new_run_id;
 pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};
 pub use reader::{LaneView, Reader, RunRow, Tally};
-pub use recorder::{NewRun, Recorder};
+pub use recorder::{NewRun, Recorder, record_whole};
 use schema::Content;
 pub use view::StoredCases;
 

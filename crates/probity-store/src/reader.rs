@@ -168,6 +168,16 @@ impl Reader {
         }
     }
 
+    /// The run that was read from a file of another tool with this digest, the latest first. A run
+    /// that judges its replies again is another one.
+    pub fn find_imported(&self, digest: &str) -> Result<Option<RunRow>, StoreError> {
+        let is_it = |run: &RunRow| {
+            let RunInfo { imported, rescored_from, .. } = &run.info;
+            rescored_from.is_none() && imported.as_ref().is_some_and(|it| it.digest == digest)
+        };
+        Ok(self.runs()?.into_iter().find(is_it))
+    }
+
     fn select_runs(
         &self,
         rest: &str,
@@ -248,7 +258,7 @@ impl Reader {
                     Verdict::Undecided => &mut tally.verdicts.undecided,
                 } += count;
                 match source {
-                    Source::Backend => {}
+                    Source::Backend | Source::Imported => {}
                     Source::Cache => tally.cached += count,
                     Source::Replay => tally.replayed += count,
                 }

@@ -66,19 +66,7 @@ impl Recorder {
         make_place(path)?;
         let connection = open(path)?;
         let lock = Lock::take(path, &run.run_id)?;
-        connection
-            .execute(
-                "INSERT INTO runs (run_id, suite, started_ms, status, info) VALUES (?, ?, ?, ?, ?)",
-                params![
-                    run.run_id,
-                    run.suite,
-                    run.started_ms,
-                    RunStatus::Running.as_str(),
-                    json(&run.info),
-                ],
-            )
-            .map_err(StoreError::Write)?;
-        let row = connection.last_insert_rowid();
+        let row = insert_run(&connection, run).map_err(StoreError::Write)?;
         Ok(Self::new(connection, row, lock))
     }
 
@@ -244,6 +232,40 @@ impl Recorder {
         let _ = connection.close();
         lock.release();
     }
+}
+
+/// Writes a run that is already over, with all its events. It is there as a whole, or not at all.
+pub fn record_whole(path: &Path, run: &NewRun, events: &[Stamped]) -> Result<(), StoreError> {
+    make_place(path)?;
+    let mut connection = open(path)?;
+    let transaction = begin(&mut connection)?;
+    let write = || {
+        let row = insert_run(&transaction, run)?;
+        let (mut lanes, mut last_system) = (Vec::new(), None);
+        let mut writer = Writer {
+            transaction: &transaction,
+            run: row,
+            lanes: &mut lanes,
+            last_system: &mut last_system,
+        };
+        events.iter().try_for_each(|Stamped { at_ms, event }| writer.write(*at_ms, event))
+    };
+    write().and_then(|()| transaction.commit()).map_err(StoreError::Write)
+}
+
+/// The row of a new run.
+fn insert_run(connection: &Connection, run: &NewRun) -> rusqlite::Result<i64> {
+    connection.execute(
+        "INSERT INTO runs (run_id, suite, started_ms, status, info) VALUES (?, ?, ?, ?, ?)",
+        params![
+            run.run_id,
+            run.suite,
+            run.started_ms,
+            RunStatus::Running.as_str(),
+            json(&run.info),
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
 }
 
 /// Begins to write. Others that write are waited for here, and never halfway.

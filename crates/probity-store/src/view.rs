@@ -56,6 +56,7 @@ impl Reader {
             finished_ms: run.finished_ms,
             status: run.status,
             probity_version: run.info.probity_version.clone(),
+            imported: run.info.imported.clone(),
             max_error_rate,
             lanes: lanes.collect::<Result<_, StoreError>>()?,
             against: None,

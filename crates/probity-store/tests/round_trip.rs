@@ -37,6 +37,7 @@ fn lane() -> Lane {
         planned: 3,
         repeat: 1,
         replayed: false,
+        imported: None,
         judge: None,
         judges: Vec::new(),
         skills: None,

@@ -1,6 +1,7 @@
 //! The command line. The comments are the help text.
 
 pub(crate) mod check;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod report;
@@ -76,6 +77,30 @@ Examples:
 
 Exit codes: 0 all files are written, 2 they are not")]
     Init(init::InitArgs),
+
+    /// Import another tool's configuration as a suite, or its results as a run
+    ///
+    /// Reads promptfoo's configurations and the case files of other tools, and writes what a person
+    /// would have written: a suite, datasets, prompts. What cannot be carried over is listed with its
+    /// file, its line and what to do about it. Nothing of the import is run, and no file outside the
+    /// folder of the configuration is read.
+    ///
+    /// Results become a stored run that says where it comes from: promptfoo's output (.json, .jsonl),
+    /// Inspect's logs (.eval, .json), lm-eval's samples and results, OpenAI evals' logs. It can be
+    /// shown, compared, judged again and blessed. Errors stay errors, and what the tool does not
+    /// decide is undecided. The same file is stored once.
+    #[command(after_help = "\
+Examples:
+  probity import promptfooconfig.yaml          probity.toml and its datasets, beside it
+  probity import evals/ -o evals/probity       into another folder
+  probity import prompts.csv --from plain
+  probity import promptfooconfig.yaml --json   for scripts, see `probity schema import`
+  probity import out.json                      results of promptfoo as a run
+  probity import log.eval --suite probity.toml a log of Inspect, with the names of a suite
+  probity run promptfooconfig.yaml             imports and runs, without writing a suite
+
+Exit codes: 0 everything was carried over, 1 something was not, 2 nothing was imported")]
+    Import(import::ImportArgs),
 
     /// Run a suite: ask its backends every case, and judge and record the answers
     ///
@@ -171,14 +196,20 @@ Examples:
   probity trend shell.toml --backend local -n 50")]
     Trend(report::TrendArgs),
 
-    /// Export a run: conversations or preference pairs for training, or a draft of an issue
+    /// Export a run or a suite: for training, as a draft of an issue, or for another tool
     ///
-    /// Prompts are written as they were sent. Cases that ended in an error are left out.
+    /// Prompts are written as they were sent. For training, cases that ended in an error are left
+    /// out. What another tool cannot be told is listed, and the exit code is 1 unless --lossy.
     #[command(after_help = "\
 Examples:
   probity export --as chat -o train.jsonl
   probity export k3f9x2 --as preferences > pairs.jsonl
-  probity export --as issue --baseline main")]
+  probity export --as issue --baseline main
+  probity export probity.toml --as promptfoo -o promptfooconfig.yaml
+  probity export k3f9x2 --as promptfoo -o results.json   then: promptfoo import results.json
+  probity export k3f9x2 --as inspect-log -o logs         then: inspect view --log-dir logs
+
+Exit codes: 0 everything was written, 1 something could not be said, 2 nothing was written")]
     Export(report::ExportArgs),
 
     /// Check whether the backends of a suite are available
@@ -257,7 +288,7 @@ Examples:
     )]
     Check(check::CheckCommand),
 
-    /// Validate, count, lint, convert and import datasets
+    /// Validate, count, lint and convert datasets
     ///
     /// A dataset is a file of cases in TOML, JSONL, JSON, YAML or CSV.
     #[command(
@@ -266,8 +297,7 @@ Examples:
 Examples:
   probity dataset validate cases/*.toml
   probity dataset stats cases.jsonl
-  probity dataset convert cases.toml cases.jsonl
-  probity dataset import --from promptfoo promptfooconfig.yaml cases.toml"
+  probity dataset convert cases.toml cases.jsonl"
     )]
     Dataset(DatasetCommand),
 
@@ -425,40 +455,6 @@ Example:
         #[arg(long)]
         force: bool,
     },
-    /// Import another tool's cases, and report what could not be converted
-    #[command(after_help = "\
-Examples:
-  probity dataset import --from promptfoo promptfooconfig.yaml cases.toml
-  probity dataset import --from csv prompts.csv cases.jsonl")]
-    Import {
-        /// The tool the cases come from
-        #[arg(long, value_enum)]
-        from: ImportArg,
-        /// The file to read
-        input: PathBuf,
-        /// The file to write: .toml, .jsonl, .json, .yaml or .csv
-        output: PathBuf,
-        /// Prompt template for a file with variables only, such as promptfoo's CSV
-        #[arg(long, value_name = "TEMPLATE")]
-        prompt: Option<String>,
-        /// Overwrite the output
-        #[arg(long)]
-        force: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ImportArg {
-    /// caro: its YAML, TOML and JSON cases, all four generations
-    Caro,
-    /// FailProof LLM: JSONL suites
-    Failproof,
-    /// dotnet-artisan: activation and confusion JSONL, rubric YAML
-    Artisan,
-    /// promptfoo: test YAML, JSON, JSONL and CSV
-    Promptfoo,
-    /// A CSV file with the columns `prompt` and `expected`
-    Csv,
 }
 
 #[cfg(test)]

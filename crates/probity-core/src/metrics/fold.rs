@@ -126,12 +126,18 @@ impl<'j> Fold<'j> {
         metrics.cost_usd += outcome.cost_usd.unwrap_or(0.0);
         metrics.priced += u64::from(outcome.cost_usd.is_some());
         match outcome.source {
-            Source::Backend => {}
+            Source::Backend | Source::Imported => {}
             Source::Cache => metrics.cached += 1,
             Source::Replay => metrics.replayed += 1,
         }
-        // An answer from the cache took no time, and an error says how long it was waited for.
-        if outcome.source != Source::Cache && outcome.error.is_none() {
+        // An answer from the cache took no time, another tool may not say what one took, and an
+        // error says how long it was waited for.
+        let is_timed = match outcome.source {
+            Source::Backend | Source::Replay => true,
+            Source::Cache => false,
+            Source::Imported => outcome.latency_ms > 0,
+        };
+        if is_timed && outcome.error.is_none() {
             self.latencies.push(float(outcome.latency_ms));
             self.first_tokens.extend(outcome.ttft_ms.map(float));
             self.speeds.extend(outcome.tokens_per_second);

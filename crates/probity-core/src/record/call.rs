@@ -170,5 +170,7 @@ named_enum! {
         Cache = "cache",
         /// A recording.
         Replay = "replay",
+        /// A backend that another tool asked.
+        Imported = "imported",
     }
 }

@@ -55,6 +55,7 @@ fn card(at: usize, report: &LaneReport) -> Markup {
                     (one_line(&lane.backend_kind, 30))
                     @if let Some(model) = &lane.model { " · " (one_line(model, 60)) }
                     @if lane.replayed { " · replayed" }
+                    @if let Some(tool) = &lane.imported { " · imported from " (one_line(tool, 30)) }
                 }
             }
             div.rate {

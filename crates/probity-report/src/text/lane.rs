@@ -97,10 +97,14 @@ pub(super) fn write_rest(text: &mut String, report: &LaneReport, width: usize) {
 fn write_title(text: &mut String, report: &LaneReport, width: usize) {
     let lane = &report.lane;
     let title = one_line(&report.title(), 60);
-    let replayed = if lane.replayed { ", replayed from a recording" } else { "" };
-    let left = width.saturating_sub(title.chars().count() + replayed.len() + 3);
+    let origin = match (&lane.imported, lane.replayed) {
+        (Some(tool), _) => format!(", imported from {}", one_line(tool, 30)),
+        (None, true) => ", replayed from a recording".to_owned(),
+        (None, false) => String::new(),
+    };
+    let left = width.saturating_sub(title.chars().count() + origin.len() + 3);
     let model = lane.model.as_deref().map(|model| format!(" ({})", fitted(model, left.max(12))));
-    let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}{}{replayed}", model.unwrap_or_default());
+    let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}{}{origin}", model.unwrap_or_default());
 }
 
 /// How it ended, unless that was as planned, and what to look at.

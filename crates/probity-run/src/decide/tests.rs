@@ -34,6 +34,7 @@ fn lane(gates: Vec<Gate>, planned: u64) -> Lane {
         planned,
         repeat: 1,
         replayed: false,
+        imported: None,
         judge: None,
         judges: Vec::new(),
         skills: None,

@@ -188,6 +188,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
                 planned,
                 repeat,
                 replayed: false,
+                imported: None,
                 judge: None,
                 judges: Vec::new(),
                 skills: None,

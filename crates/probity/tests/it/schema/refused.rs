@@ -522,7 +522,7 @@ fn summaries_that_are_not_whole_are_refused() {
     let runner = |figures: Value| {
         json!({
             "runner": "r", "variant": "v", "backend": "b", "kind": figures["kind"], "model": "m",
-            "replayed": false, "status": "timeout", "reason": "r", "permanent": true,
+            "replayed": false, "imported": null, "status": "timeout", "reason": "r", "permanent": true,
             "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0,
             "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1,
             "figures": figures, "gates": "pass",

@@ -288,6 +288,7 @@ fn lane() -> Lane {
         planned: 1,
         repeat: 1,
         replayed: true,
+        imported: Some("promptfoo".to_owned()),
         judge: Some(judged_by()),
         judges: vec![judged_by(), judged_by()],
         skills: Some(SkillsInfo {
@@ -511,7 +512,7 @@ pub(super) fn case() -> TestCase {
 pub(super) fn results() -> Vec<Value> {
     let result = |classification: Classification| {
         json!({
-            "runner": "r", "variant": "v", "backend": "b", "replayed": false, "case_id": "a", "repeat": 0,
+            "runner": "r", "variant": "v", "backend": "b", "replayed": false, "imported": "promptfoo", "case_id": "a", "repeat": 0,
             "kind": "respond", "case": case(), "system": null, "prompt": "p",
             "messages": conversation().messages,
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",

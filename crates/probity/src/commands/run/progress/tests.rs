@@ -24,6 +24,7 @@ fn started() -> Board {
         planned: 10,
         repeat: 1,
         replayed: false,
+        imported: None,
         judge: None,
         judges: Vec::new(),
         skills: None,
