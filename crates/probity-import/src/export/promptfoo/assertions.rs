@@ -182,8 +182,10 @@ fn foreign_name(test: AssertionTest) -> Option<&'static str> {
         | AssertionTest::Scorer
         | AssertionTest::Exec => None,
         other => match other.asks() {
-            Asks::Nobody | Asks::Judge | Asks::Embedder | Asks::Code => Some(other.as_str()),
-            Asks::Scorer => None,
+            Asks::Nobody | Asks::Judge | Asks::Embedder | Asks::Code | Asks::Lanes => {
+                Some(other.as_str())
+            }
+            Asks::Scorer | Asks::Reranker => None,
         },
     }
 }
