@@ -141,9 +141,9 @@ pub struct BackendDraft {
     /// JSON Pointer to the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
-    /// JSON Pointer to an error.
+    /// JSON Pointer to the id of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub session: Option<String>,
     /// The program and its arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -181,7 +181,7 @@ impl BackendDraft {
             headers: BTreeMap::new(),
             body: None,
             reply: None,
-            error: None,
+            session: None,
             command: Vec::new(),
             file: None,
             config: Map::new(),

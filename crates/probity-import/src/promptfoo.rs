@@ -6,6 +6,7 @@
 mod assemble;
 mod assertions;
 mod config;
+mod env;
 mod expected;
 mod prompts;
 mod providers;
@@ -13,7 +14,7 @@ mod tests;
 mod transform;
 mod vars;
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use probity_core::located::Node;
 
@@ -36,6 +37,10 @@ pub(crate) struct Context<'a> {
     draft: Draft,
     /// The ids of cases that are taken.
     ids: Ids,
+    /// Variables that the configuration sets.
+    env: env::Env,
+    /// Backends that help, by what they were made of.
+    helpers: BTreeMap<String, Option<String>>,
 }
 
 impl Context<'_> {

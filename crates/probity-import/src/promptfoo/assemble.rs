@@ -36,7 +36,7 @@ pub(super) fn assemble(
     let at = context.at(root);
     if providers.is_empty() && root.get("providers").is_none() && root.get("targets").is_none() {
         let backend = nobody(at.clone(), context.notes);
-        providers.push(Provider::of_backend(NOBODY, at.clone()));
+        providers.push(Provider::of_backend(NOBODY));
         context.draft.backends.push(backend);
     }
     if providers.is_empty() {

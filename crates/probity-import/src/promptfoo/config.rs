@@ -2,7 +2,9 @@
 
 use probity_core::located::{Node, NodeValue};
 
-use super::{Context, assemble, key_span, prompts, providers, tests};
+use std::collections::BTreeMap;
+
+use super::{Context, assemble, env::Env, key_span, prompts, providers, tests};
 use crate::{
     ImportError,
     cases::{Ids, text},
@@ -32,7 +34,6 @@ pub(crate) fn import(
     source: &mut Source,
     notes: &mut Notes,
 ) -> Result<Draft, ImportError> {
-    let mut context = Context { source, notes, draft: Draft::default(), ids: Ids::default() };
     let root = match root.value {
         // Tests alone.
         NodeValue::Array(_) => tests_alone(root),
@@ -40,6 +41,14 @@ pub(crate) fn import(
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
             return Err(ImportError::shape("it is no configuration: there is no table in it"));
         }
+    };
+    let mut context = Context {
+        source,
+        notes,
+        draft: Draft::default(),
+        ids: Ids::default(),
+        env: Env::of(root.get("env")),
+        helpers: BTreeMap::new(),
     };
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
