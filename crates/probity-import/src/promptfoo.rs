@@ -10,6 +10,7 @@ mod env;
 mod expected;
 mod prompts;
 mod providers;
+mod templates;
 mod tests;
 mod transform;
 mod vars;

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::{
     Context,
-    prompts::Prompt,
+    prompts::{self, Prompt},
     providers::Provider,
     tests::{Test, Tests},
 };
 use crate::{
     ImportError, NOBODY,
-    draft::{Asks, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup},
+    draft::{CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup},
     nobody,
 };
 
@@ -28,7 +28,7 @@ struct Group {
 
 pub(super) fn assemble(
     root: &Node,
-    prompts: Vec<Prompt>,
+    mut prompts: Vec<Prompt>,
     mut providers: Vec<Provider>,
     tests: Tests,
     context: &mut Context<'_>,
@@ -45,7 +45,8 @@ pub(super) fn assemble(
     if prompts.is_empty() {
         return Err(ImportError::shape("none of the prompts can be carried over"));
     }
-    let groups = grouped(tests.cases);
+    let mut groups = grouped(tests.cases);
+    rename_vars(&mut prompts, &mut groups);
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
     }
@@ -149,31 +150,42 @@ fn add_runners(
 
 /// Variables that a prompt names and a case does not have are empty in promptfoo.
 fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
-    const OURS: &[&str] = &["id", "tags", "category", "difficulty"];
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    for variant in &runner.prompts {
-        let texts: Vec<String> = match &variant.asks {
-            Asks::Template(text) => vec![text.clone()],
-            Asks::Messages(messages) => texts_in(messages),
-            Asks::Function(_) => Vec::new(),
-        };
-        for text in texts {
-            let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
-            named.extend(names.into_iter().map(|it| (it, Value::from(""))));
-        }
+    for text in runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks)) {
+        let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
+        named.extend(names.into_iter().map(|it| (it, Value::from(""))));
     }
     let lacks = |name: &str| cases.iter().any(|it| !it.case.prompt_vars.contains_key(name));
-    named.retain(|name, _| !OURS.contains(&name.as_str()) && lacks(name));
+    named.retain(|name, _| lacks(name));
     for (name, value) in named {
         runner.setup.prompt_vars.entry(name).or_insert(value);
     }
 }
 
-fn texts_in(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
-        Value::Object(map) => map.values().flat_map(texts_in).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+/// A template of ours sees fields of the case, which would hide variables of the same names. Those get
+/// other names.
+fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
+    for name in prompts::OURS {
+        let uses = |it: &Prompt| {
+            let uses = |text: &String| {
+                let names = template::undefined_variables(text, |other| other != *name);
+                names.is_ok_and(|it| !it.is_empty())
+            };
+            prompts::texts_of(&it.variant.asks).iter().any(uses)
+        };
+        let other = format!("{name}_value");
+        let mut is_used = false;
+        for prompt in prompts.iter_mut().filter(|it| uses(it)) {
+            prompt.variant.asks = prompts::renamed(&prompt.variant.asks, name, &other);
+            is_used = true;
+        }
+        if !is_used {
+            continue;
+        }
+        for case in groups.iter_mut().flat_map(|it| &mut it.cases) {
+            let vars = &mut case.case.prompt_vars;
+            let value = vars.get(*name).cloned().unwrap_or_else(|| Value::from(""));
+            vars.insert(other.clone(), value);
+        }
     }
 }

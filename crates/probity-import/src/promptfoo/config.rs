@@ -53,8 +53,8 @@ pub(crate) fn import(
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
     note_keys(&root, &mut context);
-    let prompts = prompts::read(&root, &mut context);
     let providers = providers::read(&root, &mut context);
+    let prompts = prompts::read(&root, &mut context);
     let tests = tests::read(&root, &prompts, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
