@@ -10,12 +10,13 @@ mod env;
 mod expected;
 mod prompts;
 mod providers;
+mod refs;
 mod templates;
 mod tests;
 mod transform;
 mod vars;
 
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::BTreeMap;
 
 use probity_core::located::Node;
 
@@ -42,6 +43,8 @@ pub(crate) struct Context<'a> {
     env: env::Env,
     /// Backends that help, by what they were made of.
     helpers: BTreeMap<String, Option<String>>,
+    /// How often each case is asked.
+    repeat: Option<u32>,
 }
 
 impl Context<'_> {
@@ -97,10 +100,4 @@ fn list(node: &Node) -> &[Node] {
         true => node.items(),
         false => std::slice::from_ref(node),
     }
-}
-
-/// The span of a key, for notes about the key rather than its value.
-fn key_span(node: &Node, key: &str) -> Range<usize> {
-    let entry = node.entries().iter().rev().find(|it| it.key == key);
-    entry.map_or_else(|| node.span.clone(), |it| it.key_span.clone())
 }

@@ -143,6 +143,7 @@ fn add_runners(
             number += 1;
             runner.name = format!("tests-{number}");
         }
+        runner.setup.repeat = context.repeat;
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }

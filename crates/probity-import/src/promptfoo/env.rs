@@ -34,11 +34,6 @@ impl Env {
         Self(known.collect())
     }
 
-    /// A value of the configuration's own.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
     /// These values, and others that come before them.
     pub(super) fn with(&self, other: &Self) -> Self {
         let mut all = self.0.clone();
