@@ -1,0 +1,57 @@
+//! `probity import`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use probity_import::Origin;
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file to import, or a folder with a promptfooconfig
+    pub(crate) path: PathBuf,
+    /// The folder to write to; default: the folder of the file
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// The tool that the file comes from; default: found by what is in it
+    #[arg(long, value_enum, value_name = "TOOL")]
+    pub(crate) from: Option<OriginArg>,
+    /// Succeed even if not everything can be carried over
+    #[arg(long)]
+    pub(crate) lossy: bool,
+    /// Print what was written and what was not carried over as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read files outside the folder of the configuration, too
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OriginArg {
+    /// promptfoo: a configuration, or tests in YAML, JSON, JSONL or CSV
+    Promptfoo,
+    /// caro: its YAML, TOML and JSON cases, all four generations
+    Caro,
+    /// FailProof LLM: JSONL suites
+    Failproof,
+    /// dotnet-artisan: activation and confusion JSONL, rubric YAML
+    Artisan,
+    /// CSV or JSONL with a prompt and an expected answer in each record
+    #[value(alias = "csv")]
+    Plain,
+}
+
+impl From<OriginArg> for Origin {
+    fn from(origin: OriginArg) -> Self {
+        match origin {
+            OriginArg::Promptfoo => Self::Promptfoo,
+            OriginArg::Caro => Self::Caro,
+            OriginArg::Failproof => Self::Failproof,
+            OriginArg::Artisan => Self::Artisan,
+            OriginArg::Plain => Self::Plain,
+        }
+    }
+}
