@@ -7,6 +7,8 @@ mod assemble;
 mod assertions;
 mod config;
 mod expected;
+mod nunjucks;
+mod options;
 mod prompts;
 mod providers;
 mod tests;

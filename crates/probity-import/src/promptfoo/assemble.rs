@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     Context,
+    options::Around,
     prompts::Prompt,
     providers::Provider,
     tests::{Test, Tests},
@@ -20,6 +21,7 @@ use crate::{
 
 /// Tests that are asked in the same way: they share a dataset.
 struct Group {
+    around: Around,
     prompts: Vec<String>,
     providers: Vec<String>,
     setup: Setup,
@@ -51,7 +53,7 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { prompts: wanted, providers: asked, setup, cases } = group;
+        let Group { around, prompts: wanted, providers: asked, setup, cases } = group;
         let dataset = vec![DatasetRef::Draft(name.clone())];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
@@ -64,7 +66,9 @@ pub(super) fn assemble(
             setup,
             prompts: Vec::new(),
         };
-        let chosen: Vec<&Prompt> = prompts.iter().filter(|it| it.is_among(&wanted)).collect();
+        let chosen = prompts.iter().filter(|it| it.is_among(&wanted));
+        let chosen: Vec<Prompt> = chosen.map(|it| it.within(&around)).collect();
+        let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
@@ -78,7 +82,7 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![DatasetRef::Function(named)],
             backends: Vec::new(),
-            setup: Setup::default(),
+            setup: tests.setup.clone(),
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -92,13 +96,16 @@ pub(super) fn assemble(
 
 fn grouped(tests: Vec<Test>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, setup } in tests {
+    for Test { case, prompts, providers, around, setup } in tests {
         let same = |it: &&mut Group| {
-            it.prompts == prompts && it.providers == providers && it.setup == setup
+            it.prompts == prompts
+                && it.providers == providers
+                && it.around == around
+                && it.setup == setup
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
-            None => groups.push(Group { prompts, providers, setup, cases: vec![case] }),
+            None => groups.push(Group { around, prompts, providers, setup, cases: vec![case] }),
         }
     }
     groups
