@@ -8,6 +8,8 @@ mod assertions;
 mod config;
 mod env;
 mod expected;
+mod nunjucks;
+mod options;
 mod prompts;
 mod providers;
 mod refs;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     Context,
+    options::Around,
     prompts::{self, Prompt},
     providers::Provider,
     tests::{Test, Tests},
@@ -20,6 +21,7 @@ use crate::{
 
 /// Tests that are asked in the same way: they share a dataset.
 struct Group {
+    around: Around,
     prompts: Vec<String>,
     providers: Vec<String>,
     setup: Setup,
@@ -52,7 +54,7 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { prompts: wanted, providers: asked, setup, cases } = group;
+        let Group { around, prompts: wanted, providers: asked, setup, cases } = group;
         let dataset = vec![DatasetRef::Draft(name.clone())];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
@@ -65,7 +67,9 @@ pub(super) fn assemble(
             setup,
             prompts: Vec::new(),
         };
-        let chosen: Vec<&Prompt> = prompts.iter().filter(|it| it.is_among(&wanted)).collect();
+        let chosen = prompts.iter().filter(|it| it.is_among(&wanted));
+        let chosen: Vec<Prompt> = chosen.map(|it| it.within(&around)).collect();
+        let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
@@ -79,7 +83,7 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![DatasetRef::Function(named)],
             backends: Vec::new(),
-            setup: Setup::default(),
+            setup: tests.setup.clone(),
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -93,13 +97,16 @@ pub(super) fn assemble(
 
 fn grouped(tests: Vec<Test>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, setup } in tests {
+    for Test { case, prompts, providers, around, setup } in tests {
         let same = |it: &&mut Group| {
-            it.prompts == prompts && it.providers == providers && it.setup == setup
+            it.prompts == prompts
+                && it.providers == providers
+                && it.around == around
+                && it.setup == setup
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
-            None => groups.push(Group { prompts, providers, setup, cases: vec![case] }),
+            None => groups.push(Group { around, prompts, providers, setup, cases: vec![case] }),
         }
     }
     groups
@@ -143,7 +150,7 @@ fn add_runners(
             number += 1;
             runner.name = format!("tests-{number}");
         }
-        runner.setup.repeat = context.repeat;
+        runner.setup.repeat = runner.setup.repeat.or(context.repeat);
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
@@ -156,7 +163,9 @@ fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
         let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
         named.extend(names.into_iter().map(|it| (it, Value::from(""))));
     }
-    let lacks = |name: &str| cases.iter().any(|it| !it.case.prompt_vars.contains_key(name));
+    let lacks = |name: &str| {
+        cases.is_empty() || cases.iter().any(|it| !it.case.prompt_vars.contains_key(name))
+    };
     named.retain(|name, _| lacks(name));
     for (name, value) in named {
         runner.setup.prompt_vars.entry(name).or_insert(value);
@@ -183,10 +192,14 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
         if !is_used {
             continue;
         }
-        for case in groups.iter_mut().flat_map(|it| &mut it.cases) {
-            let vars = &mut case.case.prompt_vars;
-            let value = vars.get(*name).cloned().unwrap_or_else(|| Value::from(""));
-            vars.insert(other.clone(), value);
+        for group in groups.iter_mut() {
+            let shared = group.setup.prompt_vars.get(*name).cloned();
+            group.setup.prompt_vars.insert(other.clone(), shared.unwrap_or_else(|| "".into()));
+            for case in &mut group.cases {
+                let vars = &mut case.case.prompt_vars;
+                let own = vars.get(*name).cloned();
+                vars.extend(own.map(|value| (other.clone(), value)));
+            }
         }
     }
 }

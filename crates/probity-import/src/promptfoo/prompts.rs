@@ -9,7 +9,7 @@ use probity_core::{
 use probity_load::{dataset::Format, function};
 use serde_json::Value;
 
-use super::{Context, list, templates};
+use super::{Context, list, options::Around, templates};
 use crate::{
     At,
     cases::text,
@@ -27,6 +27,15 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
+    /// The prompt with what stands around it in a test. Functions say all themselves.
+    pub(super) fn within(&self, Around { prefix, suffix }: &Around) -> Self {
+        let mut prompt = self.clone();
+        if let Asks::Template(text) = &mut prompt.variant.asks {
+            *text = format!("{prefix}{text}{suffix}");
+        }
+        prompt
+    }
+
     /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
         let means = |wanted: &String| match wanted.strip_suffix('*') {

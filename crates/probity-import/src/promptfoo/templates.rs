@@ -1,8 +1,8 @@
-//! promptfoo's templates are nunjucks, ours are minijinja. Most of both is the same; this is the rest.
+//! Templates as prompts have them: translated, with variables of other names, with marks for their tags.
 
 use probity_load::template;
 
-use crate::cases::literal;
+use super::nunjucks;
 
 /// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +18,7 @@ pub(super) fn translate(text: &str) -> Result<String, String> {
     if !template::is_template(text) {
         return Ok(text.to_owned());
     }
-    if is_partial(text) {
-        return Ok(literal(text));
-    }
-    let translated = map_tags(text, |inner| map_code(inner, &expression));
-    // A comment of ours, which is nothing special there.
+    let translated = nunjucks::prompt(text);
     template::check(&translated).map_err(|error| error.to_string())?;
     Ok(translated)
 }
@@ -73,24 +69,6 @@ pub(super) fn unmarked(text: &str, tags: &[String]) -> String {
         rest = &rest[end + '\u{e001}'.len_utf8()..];
     }
     output + rest
-}
-
-/// promptfoo sends a text as it is if one of its lines ends within a tag.
-fn is_partial(text: &str) -> bool {
-    let has_raw = text.contains("raw %}") && text.contains("endraw");
-    let open_at_end = |line: &str| {
-        [("{{", '}'), ("{%", '%'), ("{#", '#')].iter().any(|(open, close)| {
-            let mut rest = line;
-            while let Some(at) = rest.find(open) {
-                rest = &rest[at + open.len()..];
-                if !rest.contains(*close) {
-                    return true;
-                }
-            }
-            false
-        })
-    };
-    !has_raw && text.split('\n').any(open_at_end)
 }
 
 fn pieces(text: &str) -> Vec<Piece<'_>> {
@@ -176,30 +154,6 @@ fn map_code(inner: &str, change: &dyn Fn(&str) -> String) -> String {
     output + &change(rest)
 }
 
-/// Spellings of JavaScript that nunjucks takes.
-fn expression(code: &str) -> String {
-    const SPELLINGS: &[(&str, &str)] = &[
-        ("!==", "!="),
-        ("===", "=="),
-        (" && ", " and "),
-        (" || ", " or "),
-        (".toUpperCase()", "|upper"),
-        (".toLowerCase()", "|lower"),
-        (".trim()", "|trim"),
-        (".toString()", "|string"),
-        ("| safe", ""),
-        ("|safe", ""),
-    ];
-    let mut code =
-        SPELLINGS.iter().fold(code.to_owned(), |code, (from, to)| code.replace(from, to));
-    while let Some(at) = code.match_indices(".length").map(|it| it.0).find(|at| {
-        !code[at + ".length".len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
-    }) {
-        code.replace_range(at..at + ".length".len(), "|length");
-    }
-    code
-}
-
 fn rename_in(code: &str, from: &str, to: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut output = String::with_capacity(code.len());
@@ -221,21 +175,6 @@ fn rename_in(code: &str, from: &str, to: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spellings_of_javascript_are_translated() {
-        let of = |text| translate(text).unwrap();
-        assert_eq!(
-            of("{% if items.length === 2 && ok %}{{ x.toUpperCase() }}{% endif %}"),
-            "{% if items|length == 2 and ok %}{{ x|upper }}{% endif %}"
-        );
-        assert_eq!(
-            of("{{ '===' }} === {% raw %}{{ a === b }}{% endraw %}"),
-            "{{ '===' }} === {% raw %}{{ a === b }}{% endraw %}"
-        );
-        assert_eq!(of("Say {{ name"), "{% raw %}Say {{ name{% endraw %}");
-        assert!(translate("{{ x | nosuch }}").is_err() || translate("{% nosuch %}").is_err());
-    }
 
     #[test]
     fn a_variable_gets_another_name() {

@@ -108,7 +108,9 @@ pub(super) fn as_suite(
     if losses > 0 && !foreign.lossy {
         let lost = counted(losses, "thing");
         return Err(Failure::new(format!("{lost} of `{}` cannot be carried over", path.display()))
-            .hint("--lossy runs what is left; `probity import` writes a suite to complete by hand"));
+            .hint(
+                "--lossy runs what is left; `probity import` writes a suite to complete by hand",
+            ));
     }
     let room = room(&outcome.config, store)?;
     let written = render(&outcome.draft, &format!("{}/", room.display()));
