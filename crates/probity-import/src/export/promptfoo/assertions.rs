@@ -57,6 +57,8 @@ pub(super) fn of_case(case: &TestCase, lose: &mut dyn FnMut(&str)) -> Vec<Said> 
         assertions,
         threshold: _,
         transform: _,
+        // A scorer that fails is a failure there in any case.
+        scorer_errors: _,
     } = &case.criteria;
     let mut said = Vec::new();
     if case.command_check().is_some() {
