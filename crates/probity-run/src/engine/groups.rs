@@ -30,7 +30,7 @@ pub(crate) struct JudgeFailed {
 
 /// What a task does that has waited for the others.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum Duty {
     /// It has the answers compared, its own included, and tells the others.
     Lead { entries: Vec<Entries>, others: Vec<oneshot::Sender<Decision>> },
     /// It waits for another one. If that is gone, it joins the others again.
@@ -42,7 +42,7 @@ pub(crate) enum Turn {
 pub(super) struct Waiting {
     pub(super) serial: u64,
     pub(super) entries: Entries,
-    pub(super) turn: oneshot::Sender<Turn>,
+    pub(super) duty: oneshot::Sender<Duty>,
 }
 
 /// A case of a runner, whatever lane asks it.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn waiting(serial: u64) -> Waiting {
-        Waiting { serial, entries: Arc::default(), turn: oneshot::channel().0 }
+        Waiting { serial, entries: Arc::default(), duty: oneshot::channel().0 }
     }
 
     fn complete(groups: &mut Groups, wanting: &[usize]) -> Vec<Vec<u64>> {

@@ -6,7 +6,7 @@ use probity_core::{event::CaseKey, record::LaneStatus};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    BackendState, Engine, Entries, Halt, Turn, Waiting,
+    BackendState, Duty, Engine, Entries, Halt, Waiting,
     groups::{self, GroupKey},
     lane::LaneState,
     task::{Called, Grant},
@@ -180,10 +180,10 @@ impl Engine {
                 let (decision, decided) = oneshot::channel();
                 others.push(decision);
                 // One that is gone waits for nothing.
-                let _ = follower.turn.send(Turn::Follow(decided));
+                let _ = follower.duty.send(Duty::Follow(decided));
             }
             // If it is gone, the others come together again.
-            if leader.turn.send(Turn::Lead { entries, others }).is_ok() {
+            if leader.duty.send(Duty::Lead { entries, others }).is_ok() {
                 self.unpark(leader.serial);
             }
         }

@@ -1,6 +1,6 @@
 //! Assertions about the relevance of a reply, as a reranking model finds it.
 
-use probity_testkit::{Answer, FakeServer, Reply, Rule, Script, Text, Trouble, When};
+use probity_testkit::{Answer, FakeServer, Received, Reply, Rule, Script, Text, Trouble, When};
 use serde_json::{Value, json};
 
 use crate::{
@@ -68,7 +68,7 @@ fn a_reply_is_as_relevant_as_a_model_finds_it() {
     let score = &more["classification"]["scores"][0];
     assert_eq!(score["reason"], "the relevance is 0.5000, below 0.6");
     assert_eq!((&score["value"], &more["asked"][1]["backend"]), (&json!(0.5), &json!("ranks")));
-    let sent: Vec<Value> = server.seen().last.iter().map(|it| it.json()).collect();
+    let sent: Vec<Value> = server.seen().last.iter().map(Received::json).collect();
     let expected = json!({ "model": RANKER, "query": "Say cup", "documents": ["cup"] });
     assert!(sent.contains(&expected), "{sent:#?}");
     check_export(&project);
