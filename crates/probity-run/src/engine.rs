@@ -278,6 +278,7 @@ impl Engine {
                 if stage.iter().all(|lane| self.lanes[*lane].is_over()) && self.live.is_empty() {
                     break;
                 }
+                self.unblock_groups(&stage);
                 let wake = self.wake(&stage, &mut stop).await;
                 self.handle(wake).await?;
             }

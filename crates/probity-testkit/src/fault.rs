@@ -463,7 +463,7 @@ mod tests {
             system: String::new(),
             stream: false,
             stream_usage: false,
-            embeds: false,
+            wants: crate::question::Wants::Answer,
         };
         for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Ollama] {
             let question = question(dialect);

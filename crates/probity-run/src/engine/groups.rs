@@ -1,8 +1,9 @@
 //! Cases whose answers are compared with those of the other lanes.
 //!
 //! Such a case waits, with its answer, until every lane of its runner has answered it or is not going
-//! to. Then one of the tasks has the answers judged, and tells the others. Lanes begin cases in the
-//! same order, so that the one that is furthest behind never waits for the others.
+//! to. Then one of the tasks has the answers judged, and tells the others. The lanes of a runner have the
+//! same cases and begin them in the same order, so that the one that is furthest behind never waits for
+//! the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -119,6 +120,19 @@ impl Groups {
             }
         }
         complete
+    }
+}
+
+impl Groups {
+    /// How many tasks wait for others.
+    pub(super) fn waiting(&self) -> usize {
+        self.all.values().map(|it| it.waiting.len()).sum()
+    }
+
+    /// Takes the first of those out that wait, whoever else may come.
+    pub(super) fn take_first(&mut self) -> Option<Vec<Waiting>> {
+        let group = self.all.values_mut().find(|it| !it.waiting.is_empty())?;
+        Some(std::mem::take(&mut group.waiting).into_values().collect())
     }
 }
 

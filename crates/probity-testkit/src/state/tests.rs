@@ -14,7 +14,7 @@ fn question(prompt: &str) -> Question {
         system: String::new(),
         stream: false,
         stream_usage: false,
-        embeds: false,
+        wants: crate::question::Wants::Answer,
     }
 }
 
