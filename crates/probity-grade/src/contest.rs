@@ -242,7 +242,7 @@ mod tests {
         let place = lineup.answers.iter().position(|it| it.lanes.len() == 2).unwrap();
         let found = lineup.decide(Some("j"), &[chosen(Order::Drawn, place)]);
         let own = |lane: &str| found.seen_by(lane).unwrap();
-        assert_eq!(["a", "b", "c"].map(|it| own(it).value()), [1.0, 0.0, 1.0]);
+        assert_eq!(["a", "b", "c"].map(|it| own(it).is_best()), [true, false, true]);
         assert!(found.seen_by("d").is_none());
         let all_same = contest.line_up(&entries[..1], DRAW);
         assert!(all_same.question(Order::Drawn).is_none());
@@ -298,7 +298,7 @@ mod tests {
             contest(By::Scores(Totals { is_sum, weights, threshold: None })).total(&scores)
         };
         let heavy = BTreeMap::from([("contains".to_owned(), 3.0)]);
-        assert_eq!((total(false, BTreeMap::new()), total(false, heavy.clone())), (0.5, 0.75));
-        assert_eq!(total(true, heavy), 3.0);
+        let means = (total(false, BTreeMap::new()), total(false, heavy.clone()));
+        assert_eq!((means, total(true, heavy)), ((0.5, 0.75), 3.0));
     }
 }

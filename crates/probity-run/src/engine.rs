@@ -51,7 +51,7 @@ use handle::{BackendRef, Parties, Vectors};
 use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
-pub(crate) use groups::{Decision, Entries, JudgeFailed, Turn};
+pub(crate) use groups::{Decision, Duty, Entries, JudgeFailed};
 pub(crate) use handle::{Handle, Query, Target, Unanswered};
 pub(crate) use task::{Ended, JudgeCall, ask_judge, failed, failed_with, finish};
 
@@ -278,6 +278,7 @@ impl Engine {
                 if stage.iter().all(|lane| self.lanes[*lane].is_over()) && self.live.is_empty() {
                     break;
                 }
+                self.unblock_groups(&stage);
                 let wake = self.wake(&stage, &mut stop).await;
                 self.handle(wake).await?;
             }
@@ -398,8 +399,8 @@ impl Engine {
                 self.wants(backend, Waiting { serial, deadline, grant });
                 Ok(())
             }
-            Message::Meets { serial, entries, turn } => {
-                self.park(groups::Waiting { serial, entries, turn });
+            Message::Meets { serial, entries, duty } => {
+                self.park(groups::Waiting { serial, entries, duty });
                 Ok(())
             }
             Message::Called(called) => self.called(*called).await,

@@ -1,8 +1,9 @@
 //! Cases whose answers are compared with those of the other lanes.
 //!
 //! Such a case waits, with its answer, until every lane of its runner has answered it or is not going
-//! to. Then one of the tasks has the answers judged, and tells the others. Lanes begin cases in the
-//! same order, so that the one that is furthest behind never waits for the others.
+//! to. Then one of the tasks has the answers judged, and tells the others. The lanes of a runner have the
+//! same cases and begin them in the same order, so that the one that is furthest behind never waits for
+//! the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,7 +31,7 @@ pub(crate) struct JudgeFailed {
 
 /// What a task does that has waited for the others.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum Duty {
     /// It has the answers compared, its own included, and tells the others.
     Lead { entries: Vec<Entries>, others: Vec<oneshot::Sender<Decision>> },
     /// It waits for another one. If that is gone, it joins the others again.
@@ -42,7 +43,7 @@ pub(crate) enum Turn {
 pub(super) struct Waiting {
     pub(super) serial: u64,
     pub(super) entries: Entries,
-    pub(super) turn: oneshot::Sender<Turn>,
+    pub(super) duty: oneshot::Sender<Duty>,
 }
 
 /// A case of a runner, whatever lane asks it.
@@ -122,6 +123,19 @@ impl Groups {
     }
 }
 
+impl Groups {
+    /// How many tasks wait for others.
+    pub(super) fn waiting(&self) -> usize {
+        self.all.values().map(|it| it.waiting.len()).sum()
+    }
+
+    /// Takes the first of those out that wait, whoever else may come.
+    pub(super) fn take_first(&mut self) -> Option<Vec<Waiting>> {
+        let group = self.all.values_mut().find(|it| !it.waiting.is_empty())?;
+        Some(std::mem::take(&mut group.waiting).into_values().collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +145,7 @@ mod tests {
     }
 
     fn waiting(serial: u64) -> Waiting {
-        Waiting { serial, entries: Arc::default(), turn: oneshot::channel().0 }
+        Waiting { serial, entries: Arc::default(), duty: oneshot::channel().0 }
     }
 
     fn complete(groups: &mut Groups, wanting: &[usize]) -> Vec<Vec<u64>> {

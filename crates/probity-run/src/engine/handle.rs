@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use super::{
-    groups::{Entries, Turn},
+    groups::{Duty, Entries},
     task::{CallOutcome, Called, Grant, Message, Shared},
 };
 use crate::{
@@ -251,10 +251,10 @@ impl Handle {
     }
 
     /// Waits until every lane has answered the case, or is not going to.
-    pub(crate) async fn meet(&mut self, entries: Entries) -> Result<Turn, Unanswered> {
+    pub(crate) async fn meet(&mut self, entries: Entries) -> Result<Duty, Unanswered> {
         self.permit = false;
-        let (turn, mine) = oneshot::channel();
-        let message = Message::Meets { serial: self.serial, entries, turn };
+        let (duty, mine) = oneshot::channel();
+        let message = Message::Meets { serial: self.serial, entries, duty };
         let interrupted = || Unanswered::Aborted(Aborted::Interrupted);
         self.shared.to_loop.send(message).map_err(|_| interrupted())?;
         self.wait_for(mine).await.ok_or_else(interrupted)

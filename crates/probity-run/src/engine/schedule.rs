@@ -6,7 +6,7 @@ use probity_core::{event::CaseKey, record::LaneStatus};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    BackendState, Engine, Entries, Halt, Turn, Waiting,
+    BackendState, Duty, Engine, Entries, Halt, Waiting,
     groups::{self, GroupKey},
     lane::LaneState,
     task::{Called, Grant},
@@ -173,20 +173,38 @@ impl Engine {
         };
         let wanting = (0..lanes.len()).filter(|at| lanes[*at].wants_cases()).collect();
         for group in self.groups.take_complete(of_runner, wanting) {
-            let entries: Vec<Entries> = group.iter().map(|it| it.entries.clone()).collect();
-            let mut others = Vec::with_capacity(group.len());
-            let mut group = group.into_iter();
-            let Some(leader) = group.next() else { continue };
-            for follower in group {
-                let (decision, decided) = oneshot::channel();
-                others.push(decision);
-                // One that is gone waits for nothing.
-                let _ = follower.turn.send(Turn::Follow(decided));
-            }
-            // If it is gone, the others come together again.
-            if leader.turn.send(Turn::Lead { entries, others }).is_ok() {
-                self.unpark(leader.serial);
-            }
+            self.seat(group);
+        }
+    }
+
+    /// Has the first cases go on that wait, if nothing else can: lanes that do not have the same cases
+    /// would wait for each other for ever.
+    pub(super) fn unblock_groups(&mut self, stage: &[usize]) {
+        let is_blocked = !self.live.is_empty()
+            && self.live.values().all(|it| it.is_parked && it.aborted.is_none())
+            && self.groups.waiting() == self.live.len()
+            && self.next_resume().is_none()
+            && self.open_lanes(stage).is_empty();
+        if let Some(group) = is_blocked.then(|| self.groups.take_first()).flatten() {
+            self.seat(group);
+        }
+    }
+
+    /// The first of some cases leads, the others follow.
+    fn seat(&mut self, group: Vec<groups::Waiting>) {
+        let entries: Vec<Entries> = group.iter().map(|it| it.entries.clone()).collect();
+        let mut others = Vec::with_capacity(group.len());
+        let mut group = group.into_iter();
+        let Some(leader) = group.next() else { return };
+        for follower in group {
+            let (decision, decided) = oneshot::channel();
+            others.push(decision);
+            // One that is gone waits for nothing.
+            let _ = follower.duty.send(Duty::Follow(decided));
+        }
+        // If it is gone, the others come together again.
+        if leader.duty.send(Duty::Lead { entries, others }).is_ok() {
+            self.unpark(leader.serial);
         }
     }
 

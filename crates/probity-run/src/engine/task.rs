@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    groups::{Entries, Turn},
+    groups::{Duty, Entries},
     handle::{Handle, Query, Target, Unanswered, Vectors},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(super) enum Message {
     /// It wants to make a call of a backend.
     Wants { serial: u64, backend: usize, deadline: Instant, grant: oneshot::Sender<Grant> },
     /// It has an answer and waits for those of other lanes.
-    Meets { serial: u64, entries: Entries, turn: oneshot::Sender<Turn> },
+    Meets { serial: u64, entries: Entries, duty: oneshot::Sender<Duty> },
     /// A call came back.
     Called(Box<Called>),
 }

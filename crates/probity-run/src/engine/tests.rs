@@ -356,7 +356,10 @@ async fn errors_that_pass_are_tried_again() {
         _ => None,
     });
     let record = record.unwrap();
-    assert_eq!((record.calls, record.failures.len(), record.reply.as_deref()), (3, 2, Some("yes")));
+    assert_eq!(
+        (record.calls, record.failures.len(), record.reply.as_deref()),
+        (3, 2, Some("yes a"))
+    );
     assert_eq!(record.failures[0].retry_in_ms, Some(2000));
 }
 

@@ -15,7 +15,7 @@ use probity_grade::{
 
 use crate::{
     engine::{
-        Decision, Entries, Handle, JudgeCall, JudgeFailed, Target, Turn, Unanswered, ask_judge,
+        Decision, Duty, Entries, Handle, JudgeCall, JudgeFailed, Target, Unanswered, ask_judge,
     },
     grade::{self, Received},
     source::Prepared,
@@ -48,7 +48,7 @@ pub(super) async fn hold(
     let own: Entries = Arc::new(own.collect());
     loop {
         let decision = match handle.meet(own.clone()).await? {
-            Turn::Lead { entries, others } => {
+            Duty::Lead { entries, others } => {
                 let decision = lead(case, &entries, handle).await?;
                 for other in others {
                     // One that is gone has been given up.
@@ -56,7 +56,7 @@ pub(super) async fn hold(
                 }
                 decision
             }
-            Turn::Follow(decision) => match handle.wait_for(decision).await {
+            Duty::Follow(decision) => match handle.wait_for(decision).await {
                 Some(decision) => decision,
                 // Whoever was to decide has been given up.
                 None => continue,

@@ -87,7 +87,7 @@ fn the_best_answer_passes_and_the_others_fail() {
     let dry = project.shown(&["run", "--dry-run"]);
     assert!(dry.contains("at most 2 comparisons of the answers of 3 lanes by judge"), "{dry}");
     assert!(dry.contains("\n8 calls,"), "{dry}");
-    run(&project, &[]).expect(1, &[("TOTAL_CALLS", "8"), ("N_CASES", "6")]);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "8"), ("N_CASES", "6")]);
     let cases = stored(&project);
     let found = verdicts(&cases);
     let expected = ["a", "b"].iter().flat_map(|id| {
@@ -113,10 +113,19 @@ fn the_best_answer_passes_and_the_others_fail() {
 }
 
 #[test]
+fn gates_are_about_the_best_answers() {
+    let server = FakeServer::start(script());
+    let gated = format!("{ALL}\ngates = {{ pass_rate = 1.0 }}");
+    let project = project(&server, &gated, &["a", "b"]);
+    run(&project, &[]).expect(1, &[]);
+    run(&project, &["--backend", "large"]).expect(0, &[("TOTAL_CALLS", "2")]);
+}
+
+#[test]
 fn other_criteria_are_no_reason_to_believe_the_old_judgement() {
     let server = FakeServer::start(script());
     let site = project(&server, ALL, &["a"]);
-    run(&site, &[]).expect(1, &[]);
+    run(&site, &[]).expect(0, &[]);
     let other = suite(&server, &ALL.replace("richest", "plainest"));
     let site = site.file("probity.toml", other);
     site.run(&["rescore"]);
@@ -153,7 +162,7 @@ fn prompt_variants_are_compared_with_what_each_was_asked() {
         ALL.replace("\"large\", \"third\"", "")
     );
     let project = project(&server, &runner, &["a"]);
-    run(&project, &[]).expect(1, &[("TOTAL_CALLS", "3")]);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "3")]);
     let cases = stored(&project);
     let lost = cases.iter().find(|it| it["verdict"] == "fail").unwrap();
     assert_eq!(score(lost).0, "judge finds terse@small the best: it is rich");
@@ -173,9 +182,10 @@ fn a_judge_who_prefers_a_place_is_found_out_by_asking_in_both_orders() {
     let project = project(&server, &format!("{two}\nswap = true"), &["a"]);
     run(&project, &[]).expect(0, &[("TOTAL_CALLS", "4")]);
     let cases = stored(&project);
-    let (reason, value) = score(of(&cases, "small"));
+    let small = of(&cases, "small");
+    let reason = score(small).0;
     assert!(reason.starts_with("judge finds it the best in one order and large"), "{reason}");
-    assert_eq!(value, 0.5);
+    assert_eq!(small["classification"]["scores"][0]["value"], 0.5);
     check_export(&project);
     // The command line can ask for it as well, and the same question has the same answer.
     let project = project.file("probity.toml", suite(&server, &two));
@@ -221,7 +231,7 @@ fn a_lane_without_an_answer_does_not_keep_the_others_waiting() {
     assert_eq!(of(&cases, "large")["verdict"], "error");
     assert_eq!(passed(&project).len(), 1);
     // With the third answer there, what the others came to is another matter: all are asked again.
-    run(&project, &["--retry-errors"]).expect(1, &[]);
+    run(&project, &["--retry-errors"]).expect(0, &[]);
     assert_eq!(server.seen().asked, 8);
     assert_eq!(passed(&project), ["large"]);
 }
@@ -230,8 +240,8 @@ fn a_lane_without_an_answer_does_not_keep_the_others_waiting() {
 fn cached_answers_and_judgements_are_not_asked_for_again() {
     let server = FakeServer::start(script());
     let project = project(&server, ALL, &["a", "b"]);
-    run(&project, &["--cache"]).expect(1, &[("TOTAL_CALLS", "8")]);
-    run(&project, &["--cache"]).expect(1, &[("TOTAL_CALLS", "0")]);
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "8")]);
+    run(&project, &["--cache"]).expect(0, &[("TOTAL_CALLS", "0")]);
     assert_eq!(server.seen().asked, 8);
     let passed = verdicts(&stored(&project)).iter().filter(|it| it.2 == "pass").count();
     assert_eq!(passed, 2);
@@ -241,9 +251,9 @@ fn cached_answers_and_judgements_are_not_asked_for_again() {
 fn a_recording_has_the_comparisons_as_well() {
     let server = FakeServer::start(script());
     let project = project(&server, ALL, &["a", "b"]);
-    run(&project, &["--record", "answers.jsonl"]).expect(1, &[("TOTAL_CALLS", "8")]);
+    run(&project, &["--record", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "8")]);
     let before = verdicts(&stored(&project));
-    run(&project, &["--replay", "answers.jsonl"]).expect(1, &[("TOTAL_CALLS", "0")]);
+    run(&project, &["--replay", "answers.jsonl"]).expect(0, &[("TOTAL_CALLS", "0")]);
     assert_eq!((verdicts(&stored(&project)), server.seen().asked), (before, 8));
 }
 
@@ -253,9 +263,9 @@ fn questions_about_all_lanes_count_towards_the_budget() {
     let site = project(&server, ALL, &["a"]);
     let ran = run(&site, &["--max-calls", "3"]);
     assert_eq!((ran.code, server.seen().asked), (Some(3), 3), "{}", ran.err);
-    run(&site, &["--resume", "--max-calls", "20"]).expect(1, &[]);
+    run(&site, &["--resume", "--max-calls", "20"]).expect(0, &[]);
     assert_eq!(server.seen().asked, 7);
-    run(&site, &["--max-calls", "4"]).expect(1, &[("TOTAL_CALLS", "4")]);
+    run(&site, &["--max-calls", "4"]).expect(0, &[("TOTAL_CALLS", "4")]);
 }
 
 #[test]
@@ -265,8 +275,8 @@ fn a_run_that_is_taken_up_asks_only_for_comparisons_that_are_not_complete() {
     let first = run(&site, &["--max-calls", "9", "-j", "1"]);
     assert_eq!(first.code, Some(3), "{}", first.err);
     let done = stored(&site).len();
-    assert!(done > 0 && done % 3 == 0 && done < 9, "{done}");
-    run(&site, &["--resume", "--max-calls", "100"]).expect(1, &[]);
+    assert!(done > 0 && done < 9, "{done}");
+    run(&site, &["--resume", "--max-calls", "100"]).expect(0, &[]);
     let found = verdicts(&stored(&site));
     assert_eq!(found.iter().filter(|it| it.2 == "pass").count(), 3, "{found:?}");
     assert_eq!(found.len(), 9);
@@ -293,7 +303,7 @@ fn the_highest_score_of_the_other_checks_passes() {
                   { type = \"max-score\", value = { weights = { \"edit-similarity\" = 2, \
                   contains = 1 } } },\n]";
     let project = project(&server, runner, &["a"]);
-    run(&project, &[]).expect(1, &[("TOTAL_CALLS", "3")]);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "3")]);
     let cases = stored(&project);
     let passed: Vec<&Value> = cases.iter().filter(|it| it["verdict"] == "pass").collect();
     assert_eq!((passed.len(), &passed[0]["backend"]), (1, &json!("large")));

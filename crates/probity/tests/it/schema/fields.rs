@@ -194,6 +194,11 @@ fn rubric_assertion() -> Value {
         { "name": "n", "weight": 2, "description": "d" }] })
 }
 
+fn score_assertion() -> Value {
+    let totals = json!({ "method": "sum", "weights": { "llm-rubric": 2 }, "threshold": 1 });
+    json!({ "type": "max-score", "value": totals })
+}
+
 fn tool_assertions() -> [Value; 3] {
     [
         json!({ "type": "tool-called", "value": { "name": "f", "arguments": {}, "schema": {} } }),
@@ -206,7 +211,7 @@ fn tool_assertions() -> [Value; 3] {
 fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
     let sound = sound_case();
     let other = json!({ "id": "b", "expected_response": "r", "normalize": ["case"], "ignore": [","], "user_prompt": "p", "expected_skill": "s", "category": "c", "strict": true,
-                        "assert": [rubric_assertion()] });
+                        "assert": [rubric_assertion(), score_assertion()] });
     let rubric = json!({ "version": "1.0", "skill_name": "s", "license": "MIT",
                          "description": "d", "test_prompts": ["p"], "criteria": [
                              { "name": "n", "weight": 1, "description": "d" }] });
@@ -254,6 +259,7 @@ version = "1"
 prices = "prices.toml"
 parallel = true
 embeddings = "server"
+reranker = "server"
 user = "server"
 allow_code = true
 [judge]
@@ -317,6 +323,7 @@ gates = false
 timeout = "10m"
 judge = "recorded"
 embeddings = "server"
+reranker = "server"
 user = { backend = "server", instructions = "i", stop = "s", max_turns = 2 }
 transform = "output"
 assert = [{ type = "contains", value = "a" }]
@@ -492,6 +499,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     let case = sound_case();
     let mut assertions = case["assert"].as_array().unwrap().clone();
     assertions.push(rubric_assertion());
+    assertions.push(score_assertion());
     assertions.extend(tool_assertions());
     let common = json!({ "backends": { "b": { "kind": "echo" } }, "runners": [
         { "name": "r", "dataset": "d", "extract": case["extract"], "assert": assertions }] });

@@ -138,6 +138,9 @@ const EVIDENCE: &[&str] = &[
     "command",
     "transformed",
     "/details/judged",
+    "/details/selected",
+    "/selected/0/judge",
+    "/answers/0/score",
     "agreement",
     "statements",
     "/statements/0/reason",
@@ -472,6 +475,7 @@ fn results_that_are_not_whole_are_refused() {
         "tool_results",
         "max_steps",
         "user",
+        "/user/backend",
         "/user/stop",
         "/user/max_turns",
         "/tool_results/0/arguments",
@@ -612,10 +616,16 @@ fn comparisons_that_are_not_whole_are_refused() {
                     "categories": { "posix": { "cases": 1, "first": 1, "second": 0 } },
                     "regressions": ["a"], "fixes": ["b"], "lost": ["c"], "vanished": ["d"],
                     "new": ["e"], "reasons": { "a": "why" },
-                    "skills": { "changed": ["s"], "new": ["t"], "gone": ["u"] } }],
+                    "skills": { "changed": ["s"], "new": ["t"], "gone": ["u"] },
+                    "preference": { "judge": "j", "criteria": "c", "wins": 1, "ties": 0,
+                                    "losses": 1, "unjudged": 0, "both_orders": 2, "consistent": 2,
+                                    "difference": 0, "interval": [-0.5, 0.5], "p_value": 1,
+                                    "cases": { "a": { "result": "win", "points": [2, 4],
+                                                      "reason": "r" } } } }],
         "notes": ["note"],
     });
-    let loose = Loose { anything: &[], named: &["/categories", "/reasons"], optional: &[] };
+    let named = ["/categories", "/reasons", "/preference/cases"];
+    let loose = Loose { anything: &[], named: &named, optional: &[] };
     check_refusals("comparison", &comparison, &loose);
     check_whole("comparison", std::slice::from_ref(&comparison));
     let wrong = [
@@ -624,6 +634,8 @@ fn comparisons_that_are_not_whole_are_refused() {
         ("/sides/0/interval/1", json!(1.5)),
         ("/pairs/0/difference", json!(-2)),
         ("/pairs/0/p_value", json!(2)),
+        ("/pairs/0/preference/difference", json!(2)),
+        ("/pairs/0/preference/cases/a/result", json!("lost")),
         ("/pairs/0/categories", json!({ "two\nlines": { "cases": 1, "first": 1, "second": 0 } })),
         ("/pairs", json!([])),
     ];
