@@ -89,13 +89,14 @@ pub struct SuiteSettings {
 /// What counts as a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// Whether only the suite's own phrases are refusals.
-    pub replace: bool,
+    /// Whether replies are looked at for refusals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detect: Option<bool>,
 }
 
 impl Refusal {
     const fn is_empty(&self) -> bool {
-        !self.replace
+        self.detect.is_none()
     }
 }
 

@@ -7,7 +7,7 @@ use probity_load::template;
 use serde_json::Value;
 
 use super::{
-    Context,
+    Context, assertions,
     options::Around,
     prompts::{self, Prompt},
     providers::Provider,
@@ -159,7 +159,10 @@ fn add_runners(
 /// Variables that a prompt names and a case does not have are empty in promptfoo.
 fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    for text in runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks)) {
+    let asked = runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks));
+    let of_cases = cases.iter().flat_map(|it| &it.case.criteria.assertions);
+    let expected = of_cases.chain(&runner.setup.assertions).flat_map(assertions::templates);
+    for text in asked.chain(expected) {
         let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
         named.extend(names.into_iter().map(|it| (it, Value::from(""))));
     }

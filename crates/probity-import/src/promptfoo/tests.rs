@@ -275,7 +275,7 @@ fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
     setup.scorer_errors = (runs || !tests.functions.is_empty()).then_some(ScorerErrors::Fail);
     let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
     let is_told = tests.cases.iter().any(|it| assertions::any(&all(it), &says_refusal));
-    context.draft.settings.refusal.replace = !is_told;
+    context.draft.settings.refusal.detect = (!is_told).then_some(false);
 }
 
 /// Tests and functions that make some, as they are found.
