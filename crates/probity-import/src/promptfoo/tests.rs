@@ -201,11 +201,16 @@ fn cases(
             true => filled_in(it, &known),
             false => (*it).clone(),
         });
+        let assertions: Vec<Assertion> = assertions.collect();
+        let id = context.ids.unique(name);
+        let vars = own_vars(&id, vars, &default.shared);
+        let (prompt, prompt_vars) = with_prompt(vars, &known, &[&assertions, &setup.assertions]);
         let case = TestCase {
-            id: context.ids.unique(name),
-            prompt_vars: vars.into_iter().collect(),
+            id,
+            prompt,
+            prompt_vars,
             criteria: Criteria {
-                assertions: assertions.collect(),
+                assertions,
                 threshold: test.threshold,
                 transform: test.options.transform.clone(),
                 ..Criteria::default()
@@ -222,6 +227,29 @@ fn cases(
         });
     }
     Ok(cases)
+}
+
+/// The variables of a case. One without any would have nothing to say for itself: it gets those that all
+/// have, or its name.
+fn own_vars(id: &str, vars: Vars, shared: &Vars) -> Vars {
+    match (vars.is_empty(), shared.is_empty()) {
+        (false, _) => vars,
+        (true, false) => shared.clone(),
+        (true, true) => Vars::from([("test".to_owned(), Value::from(id))]),
+    }
+}
+
+/// The variable `prompt` is what a case of ours asks. It stays a variable where an assertion names it.
+fn with_prompt(mut vars: Vars, known: &Vars, assertions: &[&[Assertion]]) -> (String, Vars) {
+    let Some(Value::String(prompt)) = known.get("prompt") else { return (String::new(), vars) };
+    if prompt.is_empty() {
+        return (String::new(), vars);
+    }
+    let names = |it: &Assertion| serde_json::to_string(it).is_ok_and(|it| it.contains("prompt"));
+    if !assertions.iter().any(|it| it.iter().any(names)) {
+        vars.remove("prompt");
+    }
+    (prompt.clone(), vars)
 }
 
 fn either(own: &[String], other: &[String]) -> Vec<String> {

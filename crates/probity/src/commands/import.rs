@@ -28,8 +28,15 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         allow_outside: args.allow_outside,
         suite_folder: args.output.as_deref(),
     };
-    let outcome = import(&args.path, &options).map_err(|error| failure(error, printer))?;
     let folder = target(args);
+    let made = make_room(&folder)?;
+    let outcome = import(&args.path, &options).map_err(|error| {
+        if made {
+            // Nothing is left behind; if that fails, it is empty anyway.
+            let _ = fs::remove_dir(&folder);
+        }
+        failure(error, printer)
+    })?;
     let written = render(&outcome.draft, "");
     let paths = write(&folder, &written, args.force)?;
     match args.json {
@@ -47,6 +54,16 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         true => Exit::Success,
         false => Exit::Failed(1),
     })
+}
+
+/// Makes the folder that is written to, because paths that start from it lead through it. Whether it was
+/// made.
+fn make_room(folder: &Path) -> Result<bool, Failure> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(false);
+    }
+    fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+    Ok(true)
 }
 
 /// What was written, for scripts.
