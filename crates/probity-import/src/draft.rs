@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::note::At;
 
 /// A suite, and the datasets that it names.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Draft {
     /// What the suite says at its top, for whoever reads it.
     pub comments: Vec<String>,

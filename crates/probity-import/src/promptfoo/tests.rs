@@ -78,7 +78,13 @@ pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) 
     if is_empty {
         written.push((root.clone(), Written::default()));
     }
+    let stored: Vec<String> = written.iter().filter_map(|(node, _)| stored(node)).collect();
     for (number, (node, test)) in written.into_iter().enumerate() {
+        if let Some(name) = stored.iter().find(|it| names(&test.vars, it)) {
+            let what = format!("a test that goes on from the output `{name}` of another");
+            context.lost(&node, what, "make one case with `turns` of both");
+            continue;
+        }
         let name = test.description.clone().unwrap_or_else(|| format!("test-{}", number + 1));
         // What cannot be asked is noted.
         if let Ok(cases) = cases(&name, &test, &default, &node, context) {
@@ -88,6 +94,18 @@ pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) 
     tests.setup = default.setup(&Written::default());
     settle_helpers(&mut tests, context);
     tests
+}
+
+/// The name that a test gives its output, for other tests.
+fn stored(node: &Node) -> Option<String> {
+    text(node.get("options")?, "storeOutputAs")
+}
+
+/// Whether a value of these variables names another variable.
+fn names(vars: &Vars, name: &str) -> bool {
+    let texts = vars.values().filter_map(Value::as_str).filter(|it| template::is_template(it));
+    let names = |text: &str| template::undefined_variables(text, |other| other != name);
+    texts.into_iter().any(|it| names(it).is_ok_and(|it| !it.is_empty()))
 }
 
 /// `defaultTest`, written out or in a file.
