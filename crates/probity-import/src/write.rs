@@ -1,6 +1,6 @@
 //! From a draft to files: a suite in TOML, its datasets, and prompts that are too long to stand in it.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use probity_load::dataset::{self, Format, Writer, toml_value};
 use serde::Serialize;
@@ -71,6 +71,21 @@ pub fn render(draft: &Draft, prefix: &str) -> Written {
         writing.runner(at, runner, &draft.datasets);
     }
     writing.written
+}
+
+/// The draft with the files that its cases name as paths that start nowhere, for datasets that are not in
+/// the folder of the suite.
+#[must_use]
+pub fn anchored(draft: &Draft, folder: &Path) -> Draft {
+    let mut draft = draft.clone();
+    for case in draft.datasets.iter_mut().flat_map(|it| &mut it.cases) {
+        for value in case.case.prompt_vars.values_mut() {
+            if let Some(name) = value.as_str().and_then(|it| it.strip_prefix("file://")) {
+                *value = format!("file://{}", folder.join(name).display()).into();
+            }
+        }
+    }
+    draft
 }
 
 /// The name of a dataset's file.

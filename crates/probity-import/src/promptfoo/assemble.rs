@@ -7,11 +7,10 @@ use probity_load::template;
 use serde_json::Value;
 
 use super::{
-    Context,
+    Context, assertions,
     options::Around,
     prompts::{self, Prompt},
     providers::Provider,
-    templates,
     tests::{Test, Tests},
 };
 use crate::{
@@ -73,7 +72,6 @@ pub(super) fn assemble(
         let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
-        let cases = cases.into_iter().map(with_a_value).collect();
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
@@ -95,14 +93,6 @@ pub(super) fn assemble(
         true => Err(ImportError::shape("no provider is asked any of the prompts")),
         false => Ok(()),
     }
-}
-
-/// A case asks something itself, or has a value for those who ask.
-fn with_a_value(mut it: CaseDraft) -> CaseDraft {
-    if it.case.prompt_vars.is_empty() {
-        it.case.prompt_vars.insert("test".to_owned(), Value::from(it.case.id.as_str()));
-    }
-    it
 }
 
 fn grouped(tests: Vec<Test>) -> Vec<Group> {
@@ -169,7 +159,10 @@ fn add_runners(
 /// Variables that a prompt names and a case does not have are empty in promptfoo.
 fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    for text in runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks)) {
+    let asked = runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks));
+    let of_cases = cases.iter().flat_map(|it| &it.case.criteria.assertions);
+    let expected = of_cases.chain(&runner.setup.assertions).flat_map(assertions::templates);
+    for text in asked.chain(expected) {
         let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
         named.extend(names.into_iter().map(|it| (it, Value::from(""))));
     }
@@ -188,10 +181,6 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
     for name in prompts::OURS {
         let uses = |it: &Prompt| {
             let uses = |text: &String| {
-                // A template of nothing but the prompt asks what the case itself asks.
-                if *name == "prompt" {
-                    return templates::only_expression(text) == Some(name);
-                }
                 let names = template::undefined_variables(text, |other| other != *name);
                 names.is_ok_and(|it| !it.is_empty())
             };
