@@ -177,13 +177,16 @@ fn take_out_criteria(
     folder: &Path,
 ) -> BTreeSet<String> {
     let mut mended = BTreeSet::new();
-    let is_refused =
-        |id: &str| refused.iter().any(|it| matches!(it, Refused::Case(other, _) if other == id));
+    let ids = refused.iter().filter_map(|it| match it {
+        Refused::Case(id, _) => Some(id.as_str()),
+        Refused::Part(..) => None,
+    });
+    let ids: BTreeSet<&str> = ids.collect();
     let rules = rules_of(folder);
     for dataset in &mut draft.datasets {
         let found = criteria_problems(&dataset.cases, rules);
         for CaseDraft { case, at } in &mut dataset.cases {
-            let Some(problems) = found.get(&case.id).filter(|_| is_refused(&case.id)) else {
+            let Some(problems) = found.get(&case.id).filter(|_| ids.contains(&*case.id)) else {
                 continue;
             };
             mended.insert(case.id.clone());

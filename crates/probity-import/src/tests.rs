@@ -2,6 +2,8 @@ use std::{fmt::Write as _, fs};
 
 use super::*;
 
+mod mutated;
+
 /// The cases as JSON lines, then the notes.
 fn imported(origin: Origin, name: &str, text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();

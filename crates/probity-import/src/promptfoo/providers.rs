@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{
     Context,
     env::{Env, Told},
-    list,
+    list, transform,
 };
 use crate::{
     cases::{text, texts},
@@ -42,7 +42,7 @@ pub(super) struct Provider {
     pub(super) tools: Option<Value>,
     /// Which of them has to be called.
     pub(super) tool_choice: Option<Value>,
-    /// Whether it is told nothing but the prompt of the user.
+    /// Whether it is told nothing but one text.
     pub(super) takes_text_alone: bool,
 }
 
@@ -73,8 +73,12 @@ impl Provider {
     /// What a runner says about its cases if it asks this provider.
     pub(super) fn completed(&self, setup: &Setup) -> Setup {
         let Self { transform, tools, tool_choice, .. } = self;
+        let both = match (transform, &setup.transform) {
+            (Some(first), Some(second)) => transform::composed(first, second),
+            (first, second) => second.clone().or_else(|| first.clone()),
+        };
         Setup {
-            transform: setup.transform.clone().or_else(|| transform.clone()),
+            transform: both,
             tools: setup.tools.clone().or_else(|| tools.clone()),
             tool_choice: setup.tool_choice.clone().or_else(|| tool_choice.clone()),
             ..setup.clone()
@@ -158,7 +162,9 @@ fn described<'n>(item: &'n Node, context: &mut Context<'_>) -> Vec<Described<'n>
             label: text(table, "label"),
             config: table.get("config"),
             prompts: texts(table, "prompts"),
-            transform: text(table, "transform"),
+            transform: table
+                .get("transform")
+                .and_then(|it| transform::read(it, "the transform of a provider", context)),
             env,
             ..plain(&id, table)
         }
@@ -223,7 +229,10 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         Meaning::Http(url) => {
             let made = http::read(url, described, backend, context)?;
             provider.takes_text_alone = true;
-            provider.transform = provider.transform.or(made.transform);
+            provider.transform = match (made.transform, provider.transform.take()) {
+                (Some(first), Some(second)) => transform::composed(&first, &second),
+                (first, second) => first.or(second),
+            };
             Some(made.backend)
         }
         Meaning::Webhook(url) => {

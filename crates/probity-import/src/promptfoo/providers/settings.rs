@@ -360,8 +360,41 @@ impl Filling<'_, '_> {
         }
     }
 
-    /// A value, or that of the file that it names.
+    /// A value, or that of the file that it names. Nothing fills in templates there.
     fn loaded(&mut self, node: &Node) -> Option<Value> {
+        let value = self.read(node)?;
+        let mut is_whole = true;
+        let value = self.filled(value, &mut is_whole);
+        if !is_whole {
+            let what = format!("a variable in the `config` of the provider `{}`", self.provider.id);
+            self.context.lost(node, what, "write the value out");
+            return None;
+        }
+        Some(value)
+    }
+
+    fn filled(&self, value: Value, is_whole: &mut bool) -> Value {
+        match value {
+            Value::String(text) => match self.env.told(&text) {
+                Told::Text(told) => {
+                    *is_whole &= !told.contains("{{");
+                    Value::from(told.into_owned())
+                }
+                Told::Variable(_) | Told::Unknown(_) => {
+                    *is_whole = false;
+                    Value::Null
+                }
+            },
+            Value::Array(items) => items.into_iter().map(|it| self.filled(it, is_whole)).collect(),
+            Value::Object(map) => {
+                let pairs = map.into_iter().map(|(key, it)| (key, self.filled(it, is_whole)));
+                Value::Object(pairs.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
+    }
+
+    fn read(&mut self, node: &Node) -> Option<Value> {
         let name = node.as_str().and_then(|it| it.strip_prefix("file://"));
         match name {
             None => Some(node.to_json()),
