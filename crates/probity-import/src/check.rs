@@ -36,6 +36,9 @@ use crate::{
 const MOST_ROUNDS: usize = 24;
 /// Limits of calls that are not made here.
 const NO_TIME: Duration = Duration::from_secs(1);
+/// Stands for what a file has: text to whoever wants text, and an image to whoever wants one.
+const SOME_FILE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\
+                         YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 /// What is to be done about what was taken out.
 const ADVICE: &str = "write it as docs/suites.md and docs/datasets.md say";
 
@@ -111,7 +114,7 @@ fn without_files(draft: &Draft) -> Draft {
     for vars in cases.map(|it| &mut it.case.prompt_vars).chain(shared) {
         for value in vars.values_mut() {
             if value.as_str().is_some_and(|it| it.starts_with("file://")) {
-                *value = "a file".into();
+                *value = SOME_FILE.into();
             }
         }
     }

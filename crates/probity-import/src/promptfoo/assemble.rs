@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::located::Node;
+use probity_core::{located::Node, request::ResponseFormat};
 use probity_load::template;
 use serde_json::Value;
 
@@ -123,22 +123,36 @@ fn add_runners(
 ) {
     let mut runners: Vec<RunnerDraft> = Vec::new();
     for provider in providers {
-        let chosen = prompts.iter().filter(|it| it.is_among(&provider.prompts));
-        let variants: Vec<VariantDraft> = chosen.map(|it| it.variant.clone()).collect();
-        let variants = takeable(provider, variants, context);
-        if variants.is_empty() {
-            continue;
+        let chosen: Vec<&&Prompt> =
+            prompts.iter().filter(|it| it.is_among(&provider.prompts)).collect();
+        if !chosen.is_empty() {
+            note_transforms(provider, &base.setup, cases, context);
         }
-        note_transforms(provider, &base.setup, cases, context);
-        let setup = provider.completed(&base.setup);
-        match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
-            Some(runner) => runner.backends.push(provider.backend.clone()),
-            None => runners.push(RunnerDraft {
-                backends: vec![provider.backend.clone()],
-                prompts: variants,
-                setup,
-                ..base.clone()
-            }),
+        // Prompts that want another form of answers are asked by another runner.
+        let mut formats: Vec<&Option<ResponseFormat>> = Vec::new();
+        for prompt in &chosen {
+            if !formats.contains(&&prompt.response_format) {
+                formats.push(&prompt.response_format);
+            }
+        }
+        for format in formats {
+            let alike = chosen.iter().filter(|it| it.response_format == *format);
+            let variants =
+                takeable(provider, alike.map(|it| it.variant.clone()).collect(), context);
+            if variants.is_empty() {
+                continue;
+            }
+            let mut setup = provider.completed(&base.setup);
+            setup.response_format = setup.response_format.or_else(|| format.clone());
+            match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
+                Some(runner) => runner.backends.push(provider.backend.clone()),
+                None => runners.push(RunnerDraft {
+                    backends: vec![provider.backend.clone()],
+                    prompts: variants,
+                    setup,
+                    ..base.clone()
+                }),
+            }
         }
     }
     for mut runner in runners {

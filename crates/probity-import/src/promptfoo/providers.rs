@@ -103,13 +103,19 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Provider> {
     let mut providers = Vec::new();
     if let Some(node) = root.get("providers").or_else(|| root.get("targets")) {
         for item in list(node) {
-            read_item(item, 0, context, &mut providers);
+            read_item(item, &mut Vec::new(), context, &mut providers);
         }
     }
     providers
 }
 
-fn read_item(item: &Node, depth: usize, context: &mut Context<'_>, providers: &mut Vec<Provider>) {
+/// Reads an item of the list of providers. `files` are those that led to it.
+fn read_item(
+    item: &Node,
+    files: &mut Vec<String>,
+    context: &mut Context<'_>,
+    providers: &mut Vec<Provider>,
+) {
     for described in described(item, context) {
         let id = match context.env.told(&described.id) {
             Told::Text(id) => id.into_owned(),
@@ -120,11 +126,16 @@ fn read_item(item: &Node, depth: usize, context: &mut Context<'_>, providers: &m
             }
         };
         if let Meaning::File(name) = meaning(&id) {
-            let root = context.tree(item, &name).filter(|_| depth < DEEPEST);
-            let Some(root) = root else { continue };
-            for inner in list(&root) {
-                read_item(inner, depth + 1, context, providers);
+            if files.contains(&name) || files.len() >= DEEPEST {
+                context.lost(item, format!("`{name}` names itself"), "name each file once");
+                continue;
             }
+            let Some(root) = context.tree(item, &name) else { continue };
+            files.push(name);
+            for inner in list(&root) {
+                read_item(inner, files, context, providers);
+            }
+            files.pop();
             continue;
         }
         let described = Described { id, ..described };
