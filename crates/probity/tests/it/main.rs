@@ -27,6 +27,7 @@ mod gates;
 mod hardship;
 mod hidden;
 mod http;
+mod import;
 mod init;
 mod judge;
 mod loading;

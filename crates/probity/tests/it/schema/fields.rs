@@ -388,6 +388,7 @@ phrases = ["no"]
 allow = ["never mind"]
 replace = true
 anywhere = true
+detect = true
 [json]
 level = "strict"
 [shell]
