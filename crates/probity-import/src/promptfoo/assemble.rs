@@ -273,7 +273,7 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
         }
         for group in groups.iter_mut() {
             let shared = group.setup.prompt_vars.get(*name).cloned();
-            group.setup.prompt_vars.insert(other.clone(), shared.unwrap_or_else(|| "".into()));
+            group.setup.prompt_vars.extend(shared.map(|value| (other.clone(), value)));
             for case in &mut group.cases {
                 let vars = &mut case.case.prompt_vars;
                 let own = vars.get(*name).cloned();

@@ -200,6 +200,9 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     promptfooconfig.yaml:3: the variable `HOST` is not set by a suite
     promptfooconfig.yaml:3: the variable `THE_API_KEY` is not set by a suite
     promptfooconfig.yaml:18: the program is run in an empty folder, and is not told the variables of the test
+    providers.yaml:2 lost: `providers.yaml` names itself
+    promptfooconfig.yaml:11 lost: `link.txt` is outside the folder of the configuration
+    promptfooconfig.yaml:12 lost: `../secret.txt` is outside the folder of the configuration
     tests/a.jsonl:2 lost: a line that cannot be read: expected a string key or `}`, found the end of the text
     promptfooconfig.yaml:39 lost: there is no file `../secret.csv` with tests
     promptfooconfig.yaml:8 lost: prompt `chat` for the provider `http`
@@ -210,6 +213,17 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     insta::assert_snapshot!(write::render(&outcome.draft, "").suite, @r#"
     # From promptfooconfig.yaml, by `probity import`.
     # everything at once
+    #
+    # Not carried over:
+    # - providers.yaml:2: `providers.yaml` names itself
+    # - promptfooconfig.yaml:11: `link.txt` is outside the folder of the configuration
+    # - promptfooconfig.yaml:12: `../secret.txt` is outside the folder of the configuration
+    # - tests/a.jsonl:2: a line that cannot be read: expected a string key or `}`, found the end of the text
+    # - promptfooconfig.yaml:39: there is no file `../secret.csv` with tests
+    # - promptfooconfig.yaml:8: prompt `chat` for the provider `http`
+    # - promptfooconfig.yaml:9: prompt `yaml` for the provider `http`
+    # - promptfooconfig.yaml:8: prompt `chat` for the provider `exec:python run.py 'a b'`
+    # - promptfooconfig.yaml:9: prompt `yaml` for the provider `exec:python run.py 'a b'`
     version = "1"
     max_concurrency = 3
 
@@ -243,27 +257,6 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     temperature = 0.0
     max_tokens = 1024
 
-    # groq:x
-    [backends.g-2]
-    kind = "groq"
-    model = "x"
-    temperature = 0.0
-    max_tokens = 1024
-
-    # groq:x
-    [backends.g-3]
-    kind = "groq"
-    model = "x"
-    temperature = 0.0
-    max_tokens = 1024
-
-    # groq:x
-    [backends.g-4]
-    kind = "groq"
-    model = "x"
-    temperature = 0.0
-    max_tokens = 1024
-
     [backends."provider.py"]
     kind = "python"
     file = "provider.py"
@@ -281,7 +274,7 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     [[runners]]
     name = "tests"
     dataset = "cases.yaml"
-    backends = ["echo", "g", "g-2", "g-3", "g-4", "provider.py", "us.amazon.nova-lite-v1:0"]
+    backends = ["echo", "g", "provider.py", "us.amazon.nova-lite-v1:0"]
     judge = "gpt-4o-mini"
     rubric_prompt = """
     You grade an answer by a rubric. The answer passes if it does what the rubric says.
@@ -292,8 +285,8 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     The rubric:
     {{ rubric }}"""
     repeat = 2
-    prompt_vars = { "category" = "c", "lang" = "French" }
-    assert = [{ "type" = "latency", "threshold" = 3000.0 }, { "type" = "javascript", "value" = "output.length < 5" }]
+    prompt_vars = { category = "c", lang = "French" }
+    assert = [{ type = "latency", threshold = 3000.0 }, { type = "javascript", value = "output.length < 5" }]
     transform = "output.toUpperCase()"
     scorer_errors = "fail"
 
@@ -311,24 +304,16 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
 
     [[runners.prompts]]
     name = "chat"
-    messages = [{ "role" = "user", "content" = "{{text}}" }]
+    messages = [{ role = "user", content = "{{text}}" }]
 
     [[runners.prompts]]
     name = "yaml"
-    messages = [{ "role" = "user", "content" = "{{ text }}" }]
-    settings = { "temperature" = 1.0 }
+    messages = [{ role = "user", content = "{{ text }}" }]
+    settings = { temperature = 1.0 }
 
     [[runners.prompts]]
     name = "prompt-make"
     file = "prompt.py:make"
-
-    [[runners.prompts]]
-    name = "prompt-7"
-    template = "link.txt"
-
-    [[runners.prompts]]
-    name = "prompt-8"
-    template = "../secret.txt"
 
     [[runners]]
     name = "tests-2"
@@ -344,8 +329,8 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     The rubric:
     {{ rubric }}"""
     repeat = 2
-    prompt_vars = { "category" = "c", "lang" = "French" }
-    assert = [{ "type" = "latency", "threshold" = 3000.0 }, { "type" = "javascript", "value" = "output.length < 5" }]
+    prompt_vars = { category = "c", lang = "French" }
+    assert = [{ type = "latency", threshold = 3000.0 }, { type = "javascript", value = "output.length < 5" }]
     transform = """
     const first = (output, context) => (
     output.trim()
@@ -358,8 +343,8 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
 
     [[runners.prompts]]
     name = "yaml"
-    messages = [{ "role" = "user", "content" = "{{ text }}" }]
-    settings = { "temperature" = 1.0 }
+    messages = [{ role = "user", content = "{{ text }}" }]
+    settings = { temperature = 1.0 }
 
     [[runners]]
     name = "tests-3"
@@ -375,8 +360,8 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     The rubric:
     {{ rubric }}"""
     repeat = 2
-    prompt_vars = { "category" = "c", "lang" = "French" }
-    assert = [{ "type" = "latency", "threshold" = 3000.0 }, { "type" = "javascript", "value" = "output.length < 5" }]
+    prompt_vars = { category = "c", lang = "French" }
+    assert = [{ type = "latency", threshold = 3000.0 }, { type = "javascript", value = "output.length < 5" }]
     transform = "output.toUpperCase()"
     scorer_errors = "fail"
 
@@ -395,13 +380,5 @@ fn the_configuration_itself_is_whole_but_for_what_is_outside() {
     [[runners.prompts]]
     name = "prompt-make"
     file = "prompt.py:make"
-
-    [[runners.prompts]]
-    name = "prompt-7"
-    template = "link.txt"
-
-    [[runners.prompts]]
-    name = "prompt-8"
-    template = "../secret.txt"
     "#);
 }
