@@ -38,7 +38,7 @@ const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
 const STYLE_DIGEST: &str = "URNKpg10uU9m2pDwbxPd2Xq9tUFyLYso5OZRqlNZ0PU=";
-const SCRIPT_DIGEST: &str = "qyyzP4pZwk+cYPZbikIyTLcnq51e8H2urtnUqVyNjBg=";
+const SCRIPT_DIGEST: &str = "Pwk4Es6lY/C6/zBkUHdD++dJ9QclEYrUK93DyyOBtkQ=";
 
 /// A whole page.
 pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::Result<()> {
