@@ -52,6 +52,7 @@ fn reply() -> impl Strategy<Value = String> {
 
 static ANYWHERE: LazyLock<RefusalRules> = LazyLock::new(|| {
     let config = RefusalConfig {
+        is_off: false,
         phrases: vec!["that help".to_owned()],
         allow: vec!["sorry i cannot help".to_owned()],
         replace: false,
