@@ -1,0 +1,1 @@
+//! Suites and runs in the forms of other tools.

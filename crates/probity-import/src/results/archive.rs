@@ -1,0 +1,93 @@
+//! Archives that hold logs: zip, with members that are stored, deflated or compressed with Zstandard.
+
+use std::{
+    io::{self, Read as _},
+    path::Path,
+};
+
+use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
+
+use super::ResultsError;
+
+/// Bytes that one member may come to, so that a small file cannot fill the memory.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Whether bytes begin as an archive does.
+pub(super) fn is_archive(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04")
+}
+
+/// A member, by its name.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    method: CompressionMethod,
+    place: rawzip::ZipArchiveEntryWayfinder,
+}
+
+/// An archive.
+#[derive(Debug)]
+pub(super) struct Archive<'a> {
+    path: &'a Path,
+    zip: ZipSliceArchive<&'a [u8]>,
+    /// In the order of their names.
+    pub(super) members: Vec<Member>,
+}
+
+impl<'a> Archive<'a> {
+    pub(super) fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self, ResultsError> {
+        let broken = |error: rawzip::Error| wrong(path, error.to_string());
+        let zip = ZipArchive::from_slice(bytes).map_err(broken)?;
+        let mut members = Vec::new();
+        for entry in zip.entries() {
+            let entry = entry.map_err(broken)?;
+            let name = String::from_utf8_lossy(entry.file_path().as_ref()).into_owned();
+            let (method, place) = (entry.compression_method(), entry.wayfinder());
+            members.push(Member { name, method, place });
+        }
+        members.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self { path, zip, members })
+    }
+
+    /// The member of a name.
+    pub(super) fn find(&self, name: &str) -> Option<&Member> {
+        self.members.iter().find(|it| it.name == name)
+    }
+
+    /// The text of a member. Its length and its checksum are verified.
+    pub(super) fn text(&self, member: &Member) -> Result<String, ResultsError> {
+        let said = |said: String| wrong(self.path, format!("member `{}`: {said}", member.name));
+        let entry = self.zip.get_entry(member.place).map_err(|it| said(it.to_string()))?;
+        let data = entry.data();
+        let unread = |error: io::Error| said(error.to_string());
+        let bytes = match member.method {
+            CompressionMethod::STORE => read(entry.verifying_reader(data)),
+            CompressionMethod::DEFLATE => {
+                read(entry.verifying_reader(flate2::bufread::DeflateDecoder::new(data)))
+            }
+            CompressionMethod::ZSTD => {
+                let decoder = ruzstd::decoding::StreamingDecoder::new(data);
+                let decoder = decoder.map_err(|it| said(it.to_string()))?;
+                read(entry.verifying_reader(decoder))
+            }
+            method => {
+                let method = method.name().unwrap_or("unknown");
+                return Err(said(format!("it is compressed in a way that is not read ({method})")));
+            }
+        };
+        String::from_utf8(bytes.map_err(unread)?).map_err(|it| said(it.to_string()))
+    }
+}
+
+fn read(reader: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = reader.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64;
+    match read > MOST_BYTES {
+        true => Err(io::Error::other("it is larger than a gigabyte")),
+        false => Ok(bytes),
+    }
+}
+
+fn wrong(path: &Path, said: String) -> ResultsError {
+    ResultsError::Archive { path: path.to_owned(), said }
+}

@@ -1,0 +1,154 @@
+//! Verdicts of tools that have scores and no verdicts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_core::score::Score;
+use serde_json::Value;
+
+use super::{ImportedLane, Outcome};
+
+/// A score as a tool gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Given {
+    pub(super) name: String,
+    pub(super) value: Graded,
+    pub(super) reason: Option<String>,
+}
+
+/// What a score says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Graded {
+    /// Right or wrong.
+    Said(bool),
+    /// A number on a scale that only its scorer knows.
+    Number(f64),
+    /// Nothing that we can read.
+    Unknown,
+}
+
+impl Graded {
+    /// Truth values, Inspect's letters and numbers.
+    pub(super) fn of(value: &Value) -> Self {
+        match value {
+            Value::Bool(said) => Self::Said(*said),
+            Value::Number(number) => number.as_f64().map_or(Self::Unknown, Self::Number),
+            Value::String(text) => match text.as_str() {
+                "C" => Self::Said(true),
+                // No answer is a wrong one, as Inspect counts it.
+                "I" | "N" => Self::Said(false),
+                // Partly right is neither.
+                "P" => Self::Number(0.5),
+                text => text.trim().parse().map_or(Self::Unknown, Self::Number),
+            },
+            Value::Null | Value::Array(_) | Value::Object(_) => Self::Unknown,
+        }
+    }
+
+    fn number(self) -> Option<f64> {
+        match self {
+            Self::Said(said) => Some(f64::from(u8::from(said))),
+            Self::Number(number) => Some(number).filter(|it| it.is_finite()),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The scores of all results, from which it is seen what each kind of score means.
+#[derive(Debug, Default)]
+pub(super) struct Deciding {
+    /// In the order in which the tool has them.
+    order: Vec<String>,
+    /// Scores that have a value other than 0 and 1, or none.
+    graded: BTreeSet<String>,
+    /// The largest value of a score beyond 1, and whether any is below 0.
+    range: BTreeMap<String, (f64, f64)>,
+}
+
+impl Deciding {
+    /// Takes in the scores of a result.
+    pub(super) fn see(&mut self, given: &[Given]) {
+        for Given { name, value, .. } in given {
+            if !self.order.contains(name) {
+                self.order.push(name.clone());
+            }
+            let Some(number) = value.number() else { continue };
+            #[expect(clippy::float_cmp, reason = "0 and 1 as they were written")]
+            let is_bit = number == 0.0 || number == 1.0;
+            if !is_bit {
+                self.graded.insert(name.clone());
+            }
+            let (low, high) = self.range.entry(name.clone()).or_insert((0.0, 1.0));
+            (*low, *high) = (low.min(number), high.max(number));
+        }
+    }
+
+    /// The score that decides: the one that was asked for, or else the first that is never anything
+    /// but 0 or 1.
+    pub(super) fn by(&self, wanted: Option<&str>) -> Option<&str> {
+        let is_it = |name: &&String| match wanted {
+            Some(wanted) => name.as_str() == wanted,
+            None => !self.graded.contains(*name),
+        };
+        self.order.iter().find(is_it).map(String::as_str)
+    }
+
+    /// Scores whose values lie outside of 0 to 1.
+    pub(super) fn beyond(&self) -> impl Iterator<Item = &str> {
+        let is_beyond = |(low, high): &(f64, f64)| *low < 0.0 || *high > 1.0;
+        self.range.iter().filter(move |it| is_beyond(it.1)).map(|it| it.0.as_str())
+    }
+
+    /// What a result comes to by the score that decides, and its scores as ours.
+    pub(super) fn judge(&self, given: Vec<Given>, by: Option<&str>) -> (Outcome, Vec<Score>) {
+        let mut outcome = Outcome::Undecided;
+        let mut scores = Vec::with_capacity(given.len());
+        for Given { name, value, reason } in given {
+            let is_bit = !self.graded.contains(&name);
+            let said = match value {
+                Graded::Said(said) => Some(said),
+                Graded::Number(number) if is_bit => Some(number >= 1.0),
+                Graded::Number(_) | Graded::Unknown => None,
+            };
+            let decides = by == Some(name.as_str());
+            if let Some(said) = said.filter(|_| decides) {
+                outcome = said.into();
+            }
+            scores.push(Score {
+                name: name.into(),
+                kind: "imported".into(),
+                value: value.number(),
+                passed: said.unwrap_or(false),
+                weight: f64::from(u8::from(decides && said.is_some())),
+                reason,
+                span: None,
+            });
+        }
+        (outcome, scores)
+    }
+
+    /// What has to be said about verdicts that were read off scores.
+    pub(super) fn notes(&self, by: Option<&str>, lanes: &[ImportedLane]) -> Vec<String> {
+        let mut notes = Vec::new();
+        match by {
+            Some(by) if self.order.len() > 1 => notes.push(format!(
+                "the score `{by}` decides, the others are reported; --decide-by NAME chooses another"
+            )),
+            Some(_) => {}
+            None if !self.order.is_empty() => notes.push(
+                "no score says right or wrong, so results are undecided; --decide-by NAME chooses \
+                 one that does in part"
+                    .to_owned(),
+            ),
+            None => {}
+        }
+        let results = || lanes.iter().flat_map(|it| &it.results);
+        let undecided = results().filter(|it| it.outcome == Outcome::Undecided).count();
+        if by.is_some() && undecided > 0 {
+            notes.push(format!("{undecided} results have no verdict and are undecided"));
+        }
+        for name in self.beyond() {
+            notes.push(format!("the score `{name}` is not on a scale from 0 to 1"));
+        }
+        notes
+    }
+}
