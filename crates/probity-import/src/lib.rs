@@ -1,24 +1,249 @@
-//! Makes suites, datasets and runs of what other tools have written, and the other way round.
+//! Makes a suite and its datasets of what other tools have written.
+//!
+//! An import never guesses in silence: what cannot be carried over, and what had to be assumed, is noted
+//! with its file and line. It reads text in the folder of the configuration and nothing else, and never
+//! runs what it reads. What it makes is read by our own loader before it is handed out.
 
-/// Exports.
+mod artisan;
+mod caro;
+mod cases;
+mod check;
+mod detect;
+pub mod draft;
 pub mod export;
+mod failproof;
+mod note;
+mod plain;
+mod promptfoo;
 pub mod results;
+pub mod source;
 mod wire;
+pub mod write;
 
-#[cfg(test)]
-mod probe {
-    #[test]
-    fn probe() {
-        for f in ["/tmp/rs/pf/out.json","/tmp/rs/pf/out.jsonl"] {
-            let r = crate::results::read(std::path::Path::new(f), &Default::default()).unwrap().unwrap();
-            println!("{f} {:?} {:?} {:?}", r.run.suite, r.run.notes, r.run.version);
-            for l in &r.run.lanes { println!("{} {:?} {} {:?} {}", l.runner, l.variant, l.backend, l.model, l.results.len()); for x in &l.results { println!("   {} {} {:?} {:?} {:?} {}", x.case.id, x.repeat, x.outcome, x.reply, x.scores, x.case.criteria.assertions.len()); } }
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use probity_core::located::{Node, NodeValue};
+use probity_load::suite::BackendKind;
+
+use crate::{
+    cases::Imported,
+    draft::{BackendDraft, DatasetDraft, DatasetRef, Draft, RunnerDraft, Setup},
+    source::{Source, Unreadable},
+};
+pub use crate::{
+    detect::Origin,
+    note::{At, Note, Notes},
+};
+
+/// How a file is imported.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The tool that it comes from; none to find out.
+    pub from: Option<Origin>,
+    /// Whether files outside its folder may be read.
+    pub allow_outside: bool,
+    /// The folder that the suite is going to be in; none for the folder of the file.
+    pub suite_folder: Option<&'a Path>,
+}
+
+/// What an import brought.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The tool that it came from.
+    pub origin: Origin,
+    /// The suite and its datasets.
+    pub draft: Draft,
+    /// What was not carried over, and what was assumed.
+    pub notes: Notes,
+    /// Every file that was read.
+    pub files: Vec<PathBuf>,
+    /// The file that the import began with.
+    pub config: PathBuf,
+    /// The folder that paths of the suite start from.
+    pub suite_folder: PathBuf,
+}
+
+/// Why nothing could be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A file could not be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// The folder could not be read, or there is no room for a check.
+    #[error("failed to read `{}`", path.display())]
+    Io {
+        /// What was read.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// There is nothing to import.
+    #[error("{what}")]
+    Shape {
+        /// What was looked for.
+        what: String,
+        /// What was found out before.
+        notes: Notes,
+    },
+}
+
+impl ImportError {
+    pub(crate) fn shape(what: impl Into<String>) -> Self {
+        Self::Shape { what: what.into(), notes: Notes::default() }
+    }
+}
+
+/// Imports a file, or the configuration in a folder.
+pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError> {
+    let failed = |source| ImportError::Io { path: path.to_owned(), source };
+    let (folder, name) = located(path)?;
+    let mut source = Source::new(&folder, options.allow_outside).map_err(failed)?;
+    let suite_folder = match options.suite_folder {
+        Some(folder) => std::path::absolute(folder).map_err(failed)?,
+        None => source.root().to_owned(),
+    };
+    source.set_suite_folder(&suite_folder);
+    if probity_load::function::is_code(&name) {
+        let what = format!("`{name}` is code, which is never run by an import");
+        return Err(ImportError::shape(what));
+    }
+    let (root, wrong) = source.tree(&name)?;
+    let origin = options.from.or_else(|| detect::origin(&root, &name));
+    let origin = origin.ok_or_else(|| {
+        let known = Origin::ALL.map(Origin::as_str).join(", ");
+        ImportError::shape(format!(
+            "`{name}` looks like none of the tools that can be imported: say which with --from ({known})"
+        ))
+    })?;
+    let mut notes = Notes::default();
+    for unreadable in &wrong {
+        note_unreadable(&source, &root, unreadable, &mut notes);
+    }
+    let made = match origin {
+        Origin::Promptfoo => promptfoo::import(root, &name, &mut source, &mut notes),
+        Origin::Caro | Origin::Failproof | Origin::Artisan | Origin::Plain => {
+            cases_alone(origin, &root, &name, &source, &mut notes)
         }
-        for d in ["/tmp/rs/insp/logs-eval","/tmp/rs/insp/logs-json"] {
-            let f = std::fs::read_dir(d).unwrap().next().unwrap().unwrap().path();
-            let r = crate::results::read(&f, &Default::default()).unwrap().unwrap();
-            println!("{f:?} {:?} {:?} {:?}", r.run.suite, r.run.notes, r.run.version);
-            for l in &r.run.lanes { println!("{} {:?} {} {:?} {}", l.runner, l.variant, l.backend, l.model, l.results.len()); for x in &l.results { println!("   {} {} {:?} {:?} {:?} {:?}", x.case.id, x.repeat, x.outcome, x.reply, x.scores, x.request.messages.len()); } }
+    };
+    let mut draft = match made {
+        Ok(draft) => draft,
+        // What was found out until then says why.
+        Err(ImportError::Shape { what, .. }) => return Err(ImportError::Shape { what, notes }),
+        Err(error) => return Err(error),
+    };
+    check::settle(&mut draft, &mut notes, &suite_folder).map_err(failed)?;
+    if draft.runners.is_empty() {
+        let what = "nothing of it can be run".to_owned();
+        return Err(ImportError::Shape { what, notes });
+    }
+    let files = source.files().map(Path::to_owned).collect();
+    let config = source.root().join(&name);
+    Ok(Outcome { origin, draft, notes, files, config, suite_folder })
+}
+
+/// The tool that a file comes from that was named as a suite; none if it is a suite, or none that is known.
+pub fn foreign(path: &Path) -> Option<Origin> {
+    let (folder, name) = located(path).ok()?;
+    let mut source = Source::new(&folder, false).ok()?;
+    detect::of_suite(&mut source, &name)
+}
+
+/// The folder and the name of the file that a path means.
+fn located(path: &Path) -> Result<(PathBuf, String), ImportError> {
+    if path.is_dir() {
+        let name = detect::config_in(path).ok_or_else(|| {
+            let what = format!("there is no configuration in `{}`: name the file", path.display());
+            ImportError::shape(what)
+        })?;
+        return Ok((path.to_owned(), name.to_owned()));
+    }
+    let name = path.file_name().and_then(|it| it.to_str());
+    let name =
+        name.ok_or_else(|| ImportError::shape(format!("`{}` is no file", path.display())))?;
+    Ok((path.parent().unwrap_or(Path::new("")).to_owned(), name.to_owned()))
+}
+
+/// Notes a part of a file that cannot be read.
+pub(crate) fn note_unreadable(
+    source: &Source,
+    node: &Node,
+    unreadable: &Unreadable,
+    notes: &mut Notes,
+) {
+    match unreadable {
+        Unreadable::Parse { at, what } => {
+            notes.lost(
+                at.clone(),
+                format!("a line that cannot be read: {what}"),
+                unreadable.advice(),
+            );
+        }
+        Unreadable::Io { .. } | Unreadable::Outside { .. } => {
+            notes.lost(source.at(&node.span), unreadable.to_string(), unreadable.advice());
         }
     }
 }
+
+/// A suite for cases that come without anybody to ask.
+fn cases_alone(
+    origin: Origin,
+    root: &Node,
+    name: &str,
+    source: &Source,
+    notes: &mut Notes,
+) -> Result<Draft, ImportError> {
+    let at = source.at(&root.span);
+    let mut imported = Imported::new(notes, at.clone());
+    match origin {
+        Origin::Caro => caro::import(root, source, &mut imported)?,
+        Origin::Failproof => failproof::import(root, source, &mut imported)?,
+        Origin::Artisan => artisan::import(root, source, &mut imported)?,
+        Origin::Plain => plain::import(root, source, &mut imported)?,
+        Origin::Promptfoo => {}
+    }
+    let cases = imported.cases;
+    if cases.is_empty() {
+        return Err(ImportError::shape("no case could be carried over"));
+    }
+    let is_command = cases.iter().any(|it| it.case.command_check().is_some());
+    Ok(Draft {
+        comments: vec![format!("From {name}, by `probity import`.")],
+        backends: vec![nobody(at.clone(), notes)],
+        runners: vec![RunnerDraft {
+            name: "cases".to_owned(),
+            at,
+            comments: Vec::new(),
+            kind: is_command.then_some("command"),
+            dataset: vec![DatasetRef::Draft("cases".to_owned())],
+            backends: vec![NOBODY.to_owned()],
+            setup: Setup::default(),
+            prompts: Vec::new(),
+        }],
+        datasets: vec![DatasetDraft { name: "cases".to_owned(), comments: Vec::new(), cases }],
+        ..Draft::default()
+    })
+}
+
+/// The name of a backend that stands for one that nobody named.
+pub(crate) const NOBODY: &str = "echo";
+
+/// A backend for files that name none.
+pub(crate) fn nobody(at: At, notes: &mut Notes) -> BackendDraft {
+    let what = "no model is named: the backend `echo` repeats what it is asked";
+    notes.assumed(at.clone(), what, "describe the model to ask under [backends]");
+    let comments =
+        vec!["Who is asked. `echo` repeats the question: name your model here.".to_owned()];
+    BackendDraft { comments, ..BackendDraft::new(NOBODY, BackendKind::Echo, at) }
+}
+
+/// Whether a node is a list.
+pub(crate) const fn is_list(node: &Node) -> bool {
+    matches!(node.value, NodeValue::Array(_))
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! A reader per tool makes an [`ImportedRun`] of a file. What a tool calls an error stays an error,
 //! and where it gives no verdict the case is undecided. Nothing is asked and nothing is judged.
 
+mod align;
 mod archive;
 mod carried;
 mod decided;
@@ -29,6 +30,7 @@ use probity_core::{
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
+pub use align::{Aligned, KnownCases};
 use jiff::Timestamp;
 use place::Text;
 pub use record::Recorded;
@@ -141,6 +143,8 @@ pub struct ImportedLane {
     pub repeat: u32,
     /// What came of it.
     pub results: Vec<ImportedResult>,
+    /// The digest and the files of the dataset, where it is known to be one of ours.
+    pub dataset: Option<(String, Vec<String>)>,
 }
 
 /// One result.

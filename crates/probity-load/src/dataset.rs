@@ -15,14 +15,14 @@ mod write;
 mod yaml;
 
 use std::{
-    cell::Cell,
+    cell,
     fs::File,
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-pub(crate) use csv::Records;
+pub use csv::{Cell, Record, Records};
 pub use digest::{Digest, DigestBuilder};
 pub use intake::{Intake, MOST_PROBLEMS};
 use probity_core::{
@@ -34,9 +34,9 @@ use probity_core::{
 use crate::inputs;
 
 pub use stats::Stats;
-pub(crate) use toml::parse as parse_toml;
-pub use write::{WriteError, Writer};
-pub(crate) use yaml::parse as parse_yaml;
+pub use toml::parse as parse_toml;
+pub use write::{WriteError, Writer, toml_value};
+pub use yaml::{YamlError, parse as parse_yaml};
 
 /// The newest major version of the dataset format that this program reads.
 pub const FORMAT_MAJOR: u64 = 1;
@@ -131,7 +131,7 @@ pub fn read_completed(
 
 fn read_all(paths: &[&Path], mut intake: Intake<'_>) -> Summary {
     for path in paths {
-        read_path(path, &Cell::new(false), &mut intake);
+        read_path(path, &cell::Cell::new(false), &mut intake);
     }
     intake.finish()
 }
@@ -141,7 +141,7 @@ fn read_all(paths: &[&Path], mut intake: Intake<'_>) -> Summary {
 pub fn reread(
     paths: &[&Path],
     complete: Completion<'_>,
-    stop: &Cell<bool>,
+    stop: &cell::Cell<bool>,
     sink: &mut dyn FnMut(Item),
 ) -> Summary {
     let mut intake = Intake::new(&|_| Vec::new(), sink).completing(complete).trusting();
@@ -168,7 +168,7 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn read_path(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {
+fn read_path(path: &Path, stop: &cell::Cell<bool>, intake: &mut Intake<'_>) {
     match files(path) {
         Ok(files) if files.is_empty() => {
             intake.open(path);
@@ -187,7 +187,7 @@ fn read_path(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {
     }
 }
 
-fn read_file(path: &Path, stop: &Cell<bool>, intake: &mut Intake<'_>) {
+fn read_file(path: &Path, stop: &cell::Cell<bool>, intake: &mut Intake<'_>) {
     intake.open(path);
     let before = (intake.seen(), intake.errors());
     let Some(format) = Format::of_path(path) else {
@@ -214,7 +214,7 @@ pub fn read_bytes(
 ) -> Summary {
     let mut intake = Intake::new(check, sink);
     intake.open(name);
-    if let Err(error) = read_stream(bytes, format, &Cell::new(false), &mut intake) {
+    if let Err(error) = read_stream(bytes, format, &cell::Cell::new(false), &mut intake) {
         intake.file_problem("unreadable", format!("failed to read the file: {error}"), "");
     }
     intake.finish()
@@ -223,7 +223,7 @@ pub fn read_bytes(
 fn read_stream(
     stream: impl Read,
     format: Format,
-    stop: &Cell<bool>,
+    stop: &cell::Cell<bool>,
     intake: &mut Intake<'_>,
 ) -> io::Result<()> {
     match format {

@@ -8,7 +8,6 @@ pub mod case;
 pub mod dataset;
 pub mod function;
 mod gates;
-pub mod import;
 pub mod inputs;
 pub mod lines;
 pub mod run_result;

@@ -501,6 +501,19 @@ impl ScannedRunner {
         }
     }
 
+    /// The digest of its dataset.
+    pub fn dataset_digest(&self) -> &str {
+        &self.cases.digest
+    }
+
+    /// What each of its cases asks first, with each of its variants.
+    pub fn requests(&self, mut each: impl FnMut(Option<&str>, &TestCase, Request)) {
+        for prompt in &self.runner.prompts {
+            let variant = prompt.variant.as_deref();
+            self.cases.asked_by(prompt).requests(|case, request| each(variant, case, request));
+        }
+    }
+
     /// What its cases need and a backend lacks.
     pub fn lacking(&self, backend: &Backend) -> Option<Need> {
         backend.lacks().iter().find(|need| self.needs.contains(need)).copied()

@@ -1,6 +1,7 @@
 //! The command line. The comments are the help text.
 
 pub(crate) mod check;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod report;
@@ -76,6 +77,23 @@ Examples:
 
 Exit codes: 0 all files are written, 2 they are not")]
     Init(init::InitArgs),
+
+    /// Import another tool's configuration as a suite with its datasets
+    ///
+    /// Reads promptfoo's configurations and the case files of other tools, and writes what a person
+    /// would have written: a suite, datasets, prompts. What cannot be carried over is listed with its
+    /// file, its line and what to do about it. Nothing of the import is run, and no file outside the
+    /// folder of the configuration is read.
+    #[command(after_help = "\
+Examples:
+  probity import promptfooconfig.yaml          probity.toml and its datasets, beside it
+  probity import evals/ -o evals/probity       into another folder
+  probity import prompts.csv --from plain
+  probity import promptfooconfig.yaml --json   for scripts, see `probity schema import`
+  probity run promptfooconfig.yaml             imports and runs, without writing a suite
+
+Exit codes: 0 everything was carried over, 1 something was not, 2 nothing was imported")]
+    Import(import::ImportArgs),
 
     /// Run a suite: ask its backends every case, and judge and record the answers
     ///
@@ -256,7 +274,7 @@ Examples:
     )]
     Check(check::CheckCommand),
 
-    /// Validate, count, lint, convert and import datasets
+    /// Validate, count, lint and convert datasets
     ///
     /// A dataset is a file of cases in TOML, JSONL, JSON, YAML or CSV.
     #[command(
@@ -265,8 +283,7 @@ Examples:
 Examples:
   probity dataset validate cases/*.toml
   probity dataset stats cases.jsonl
-  probity dataset convert cases.toml cases.jsonl
-  probity dataset import --from promptfoo promptfooconfig.yaml cases.toml"
+  probity dataset convert cases.toml cases.jsonl"
     )]
     Dataset(DatasetCommand),
 
@@ -424,40 +441,6 @@ Example:
         #[arg(long)]
         force: bool,
     },
-    /// Import another tool's cases, and report what could not be converted
-    #[command(after_help = "\
-Examples:
-  probity dataset import --from promptfoo promptfooconfig.yaml cases.toml
-  probity dataset import --from csv prompts.csv cases.jsonl")]
-    Import {
-        /// The tool the cases come from
-        #[arg(long, value_enum)]
-        from: ImportArg,
-        /// The file to read
-        input: PathBuf,
-        /// The file to write: .toml, .jsonl, .json, .yaml or .csv
-        output: PathBuf,
-        /// Prompt template for a file with variables only, such as promptfoo's CSV
-        #[arg(long, value_name = "TEMPLATE")]
-        prompt: Option<String>,
-        /// Overwrite the output
-        #[arg(long)]
-        force: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ImportArg {
-    /// caro: its YAML, TOML and JSON cases, all four generations
-    Caro,
-    /// FailProof LLM: JSONL suites
-    Failproof,
-    /// dotnet-artisan: activation and confusion JSONL, rubric YAML
-    Artisan,
-    /// promptfoo: test YAML, JSON, JSONL and CSV
-    Promptfoo,
-    /// A CSV file with the columns `prompt` and `expected`
-    Csv,
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod consistency;
 mod dataset;
 mod doctor;
 mod export;
+mod import;
 mod init;
 mod judge;
 mod merge;
@@ -34,6 +35,7 @@ use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         Command::Init(args) => init::run(&args, printer),
+        Command::Import(args) => import::run(&args, printer),
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),

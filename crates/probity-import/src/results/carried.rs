@@ -8,6 +8,8 @@ use probity_core::{
 use probity_load::template;
 use serde_json::Value;
 
+use crate::cases::literal;
+
 /// The runner of results of tools that have no name for one; that of imported configurations.
 pub(super) const RUNNER: &str = "tests";
 
@@ -93,12 +95,4 @@ pub(super) fn inspect(
         _ => return None,
     };
     checked.value.is_some().then(|| Criteria { assertions: vec![checked], ..Criteria::default() })
-}
-
-/// TEMPORARY until the merge.
-fn literal(text: &str) -> String {
-    match template::is_template(text) {
-        true => format!("{{% raw %}}{text}{{% endraw %}}"),
-        false => text.to_owned(),
-    }
 }

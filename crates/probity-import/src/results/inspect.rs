@@ -172,6 +172,7 @@ impl Reading {
             planned,
             repeat,
             results,
+            dataset: None,
         }];
         let started = Some(log.stats.started_at).filter(|it| !it.is_empty());
         let notes = deciding.notes(by, &lanes);
@@ -187,10 +188,7 @@ impl Reading {
     }
 }
 
-fn criteria(
-    scorer: &Scorer,
-    target: &Value,
-) -> Option<probity_core::criteria::Criteria> {
+fn criteria(scorer: &Scorer, target: &Value) -> Option<probity_core::criteria::Criteria> {
     let name = scorer.name.rsplit('/').next().unwrap_or(&scorer.name);
     let option = |name: &str| scorer.options.as_ref()?.get(name).cloned();
     carried::inspect(name, option, target)

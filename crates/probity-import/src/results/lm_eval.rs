@@ -1,6 +1,10 @@
 //! lm-eval's samples: a lane for each task, and its results file for what is said of all of them.
 
-use std::{collections::BTreeMap, fs, path::{Path, PathBuf}};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use probity_core::{case::TestCase, record::LaneStatus};
 use serde::Deserialize;
@@ -134,7 +138,9 @@ fn task_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let name = stem.strip_prefix("samples_").unwrap_or(&stem);
     match name.rsplit_once('_') {
-        Some((task, time)) if time.contains('T') && time.starts_with(|c: char| c.is_ascii_digit()) => {
+        Some((task, time))
+            if time.contains('T') && time.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
             task.to_owned()
         }
         Some(_) | None => name.to_owned(),
@@ -163,6 +169,7 @@ fn run(
             planned: results.len() as u64,
             repeat: 1,
             results,
+            dataset: None,
         };
         notes.extend(found.into_iter().map(|it| format!("{task}: {it}")));
         lanes.push(lane);
@@ -188,7 +195,9 @@ fn run(
 fn model(results: &Results) -> Option<String> {
     let of_args = || match &results.config.model_args {
         Value::String(args) => {
-            let named = |it: &str| Some(it.strip_prefix("pretrained=").or(it.strip_prefix("model="))?.to_owned());
+            let named = |it: &str| {
+                Some(it.strip_prefix("pretrained=").or(it.strip_prefix("model="))?.to_owned())
+            };
             args.split(',').find_map(named)
         }
         Value::Object(args) => {
@@ -198,7 +207,10 @@ fn model(results: &Results) -> Option<String> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
     };
     let named = results.model_name.clone().filter(|it| !it.is_empty());
-    named.or_else(of_args).or_else(|| results.model_source.clone()).or_else(|| results.config.model.clone())
+    named
+        .or_else(of_args)
+        .or_else(|| results.model_source.clone())
+        .or_else(|| results.config.model.clone())
 }
 
 /// The results of a task, and what has to be said about them.
@@ -283,13 +295,10 @@ impl Sample {
         };
         match &self.arguments {
             // Newer versions name them.
-            Value::Object(all) => all
-                .values()
-                .filter_map(|it| pair(it.get("arg_0"), it.get("arg_1")))
-                .collect(),
-            Value::Array(all) => {
-                all.iter().filter_map(|it| pair(it.get(0), it.get(1))).collect()
+            Value::Object(all) => {
+                all.values().filter_map(|it| pair(it.get("arg_0"), it.get("arg_1"))).collect()
             }
+            Value::Array(all) => all.iter().filter_map(|it| pair(it.get(0), it.get(1))).collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
         }
     }
@@ -314,7 +323,10 @@ impl Sample {
             it.as_f64().or_else(|| it.as_str()?.parse().ok())
         };
         let all = self.resps.as_array()?.iter().map(likelihood);
-        let best = all.enumerate().filter_map(|(at, it)| Some((at, it?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let best = all
+            .enumerate()
+            .filter_map(|(at, it)| Some((at, it?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1))?;
         asked.get(best.0)?.1.clone()
     }
 }

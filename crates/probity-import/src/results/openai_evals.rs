@@ -11,10 +11,8 @@ use probity_core::{
 use serde_json::Value;
 
 use super::{
-    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried,
-    names::usable,
-    place::Text,
-    time,
+    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, names::usable,
+    place::Text, time,
 };
 use crate::wire::{
     chat::{WireMessage, conversation},
@@ -63,6 +61,7 @@ pub(super) fn log(text: Text<'_>) -> Result<ImportedRun, ResultsError> {
             planned: results.len() as u64,
             repeat: 1,
             results,
+            dataset: None,
         }],
         suite: spec.eval_name,
         notes: notes.into_iter().collect(),
@@ -174,7 +173,11 @@ impl Events {
     }
 }
 
-fn scores(matched: Option<&Match>, metrics: Vec<(String, f64)>, choice: Option<String>) -> Vec<Score> {
+fn scores(
+    matched: Option<&Match>,
+    metrics: Vec<(String, f64)>,
+    choice: Option<String>,
+) -> Vec<Score> {
     let said = matched.and_then(|it| Some((it, it.correct?)));
     let decisive = said.map(|(it, correct)| {
         let failed = (!correct).then(|| format!("expected {}, picked {}", it.expected, it.picked));

@@ -75,7 +75,8 @@ impl<'a> Text<'a> {
 
     /// The way to the value that ends before a place.
     fn field_at(self, line: usize, column: usize) -> Option<String> {
-        let before: usize = self.text.split_inclusive('\n').take(line.max(1) - 1).map(str::len).sum();
+        let before: usize =
+            self.text.split_inclusive('\n').take(line.max(1) - 1).map(str::len).sum();
         let offset = (before + column).checked_sub(1)?;
         let limits = Limits { max_bytes: MOST_BYTES, ..Limits::default() };
         let root = parse_located(self.text, &limits).ok()?;
@@ -96,7 +97,8 @@ fn way_to(root: &Node, offset: usize) -> String {
             }
             way.push_str(&entry.key);
             node = &entry.node;
-        } else if let Some((at, item)) = node.items().iter().enumerate().find(|it| is_around(it.1)) {
+        } else if let Some((at, item)) = node.items().iter().enumerate().find(|it| is_around(it.1))
+        {
             way.push_str(&format!("[{at}]"));
             node = item;
         } else {

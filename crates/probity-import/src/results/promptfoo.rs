@@ -10,10 +10,8 @@ use probity_core::{
 use serde_json::Value;
 
 use super::{
-    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried,
-    names::Names,
-    place::Text,
-    time,
+    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, names::Names,
+    place::Text, time,
 };
 use crate::wire::{
     chat::request_of,
@@ -30,7 +28,8 @@ pub(super) fn whole(text: Text<'_>) -> Result<ImportedRun, ResultsError> {
     let repeat = repeat.and_then(|it| it.repeat).unwrap_or(1).max(1);
     let started_ms = results.timestamp.as_deref().or(created_at.as_deref()).and_then(time);
     let duration = results.stats.duration_ms.and_then(whole_number);
-    let finished_ms = started_ms.zip(duration).map(|(from, took)| from.saturating_add_unsigned(took));
+    let finished_ms =
+        started_ms.zip(duration).map(|(from, took)| from.saturating_add_unsigned(took));
     let run = ImportedRun {
         tool: Tool::Promptfoo,
         version: metadata.and_then(|it| it.promptfoo_version),
@@ -90,6 +89,7 @@ fn filled(mut run: ImportedRun, rows: Vec<Row>, repeat: u32) -> ImportedRun {
                 planned: 0,
                 repeat,
                 results: Vec::new(),
+                dataset: None,
             });
             run.lanes.len() - 1
         });

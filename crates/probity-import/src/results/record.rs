@@ -8,9 +8,7 @@ use probity_core::{
     event::{Event, Stamped, VERSION},
     failure::ErrorKind,
     kind::RunnerKind,
-    record::{
-        CallError, CaseRecord, Imported, InputDigest, Judging, Lane, RunInfo, Source,
-    },
+    record::{CallError, CaseRecord, Imported, InputDigest, Judging, Lane, RunInfo, Source},
 };
 use probity_grade::errors::{ErrorInput, ErrorRules};
 
@@ -38,8 +36,12 @@ impl Read {
         let ImportedRun { tool, started_ms, finished_ms, lanes, .. } = run;
         let started_ms = started_ms.unwrap_or(now_ms);
         let finished_ms = finished_ms.unwrap_or(started_ms).max(started_ms);
-        let imported =
-            Imported { tool: tool.to_string(), version: run.version, file: file.to_owned(), digest };
+        let imported = Imported {
+            tool: tool.to_string(),
+            version: run.version,
+            file: file.to_owned(),
+            digest,
+        };
         let info = RunInfo {
             probity_version: version.to_owned(),
             imported: Some(imported),
@@ -72,7 +74,9 @@ fn lane(imported: &ImportedLane, tool: &str, file: &str) -> Lane {
     // The order in which cases were asked makes no other dataset.
     let cases: BTreeMap<&str, String> =
         results.iter().map(|it| (it.case.id.as_str(), it.case.to_json())).collect();
-    let digest = InputDigest::of(cases.values().map(String::as_bytes));
+    let digest = || InputDigest::of(cases.values().map(String::as_bytes)).to_string();
+    let known = imported.dataset.clone();
+    let (dataset_digest, dataset) = known.unwrap_or_else(|| (digest(), vec![file.to_owned()]));
     Lane {
         runner: runner.clone(),
         variant: variant.clone(),
@@ -80,8 +84,8 @@ fn lane(imported: &ImportedLane, tool: &str, file: &str) -> Lane {
         backend: backend.clone(),
         backend_kind: BACKEND_KIND.to_owned(),
         model: model.clone(),
-        dataset_digest: digest.to_string(),
-        dataset: vec![file.to_owned()],
+        dataset_digest,
+        dataset,
         planned: (*planned).max(results.len() as u64),
         repeat: *repeat,
         replayed: false,

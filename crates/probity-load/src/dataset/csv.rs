@@ -139,31 +139,42 @@ fn flatten_spans(node: &mut Node, span: &Range<usize>) {
 }
 
 /// One record with the text it was read from.
-pub(crate) struct Record {
-    pub(crate) text: String,
-    pub(crate) first_line: usize,
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) problem: Option<String>,
+#[derive(Debug)]
+pub struct Record {
+    /// The text.
+    pub text: String,
+    /// The line that it begins at.
+    pub first_line: usize,
+    /// Its cells.
+    pub cells: Vec<Cell>,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
 }
 
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) span: Range<usize>,
+/// One cell of a record.
+#[derive(Debug)]
+pub struct Cell {
+    /// What it says, without quotes.
+    pub text: String,
+    /// Where it stands in the text of the record.
+    pub span: Range<usize>,
 }
 
 /// Reads records one at a time, and remembers where each cell stood.
-pub(crate) struct Records<R> {
+#[derive(Debug)]
+pub struct Records<R> {
     reader: R,
     next_line: usize,
 }
 
 impl<R: BufRead> Records<R> {
-    pub(crate) fn new(reader: R) -> Self {
+    /// Reads records from a stream.
+    pub fn new(reader: R) -> Self {
         Self { reader, next_line: 1 }
     }
 
     /// The next record that is not blank.
-    pub(crate) fn next_record(&mut self) -> io::Result<Option<Record>> {
+    pub fn next_record(&mut self) -> io::Result<Option<Record>> {
         loop {
             let first_line = self.next_line;
             let mut raw = Vec::new();

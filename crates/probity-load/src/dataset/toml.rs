@@ -25,7 +25,7 @@ pub(super) fn read(text: &str, intake: &mut Intake<'_>) {
 }
 
 /// A TOML document as a located tree, or its first error.
-pub(crate) fn parse(text: &str) -> Result<Node, ::toml::de::Error> {
+pub fn parse(text: &str) -> Result<Node, ::toml::de::Error> {
     let root = DeTable::parse(text)?;
     Ok(table(root.span(), root.get_ref()))
 }

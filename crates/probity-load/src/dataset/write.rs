@@ -120,7 +120,8 @@ fn toml_case(fields: &Map<String, Value>) -> Result<String, String> {
     Ok(text)
 }
 
-fn toml_value(value: &Value) -> Result<String, String> {
+/// A value as TOML writes it in one line, or why it cannot.
+pub fn toml_value(value: &Value) -> Result<String, String> {
     match value {
         Value::Null => Err("TOML has no null".to_owned()),
         Value::Bool(value) => Ok(value.to_string()),

@@ -33,16 +33,16 @@ pub(super) fn read(text: &str, intake: &mut Intake<'_>) {
 
 /// Why a text is no YAML that we read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct YamlError {
+pub struct YamlError {
     /// Where.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
     /// One sentence, lower case, no final period.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 /// The one document of a YAML text as a located tree.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's events are not ours")]
-pub(crate) fn parse(text: &str) -> Result<Node, YamlError> {
+pub fn parse(text: &str) -> Result<Node, YamlError> {
     let mut builder = Builder { text, anchors: BTreeMap::new(), repeated: 0 };
     let mut events = Parser::new_from_str(text);
     let mut root = None;

@@ -226,7 +226,8 @@ fn compare(
     }
     let tools = sides.iter().filter_map(|side| side.report.lane.imported.as_deref());
     for tool in tools.collect::<BTreeSet<_>>() {
-        notes.push(format!("{tool} asked and judged one side, so a difference may be one of tools"));
+        notes
+            .push(format!("{tool} asked and judged one side, so a difference may be one of tools"));
     }
     Ok(Comparison { sides, pairs, notes })
 }

@@ -1,7 +1,6 @@
 //! `probity dataset`: everything about files of cases that needs no model.
 
 mod convert;
-mod import;
 mod lint;
 mod stats;
 mod validate;
@@ -30,10 +29,6 @@ pub(super) fn run(command: DatasetCommand, printer: &Printer) -> Result<Exit, Fa
         DatasetCommand::Lint { files, strict } => lint::run(&files, strict, printer),
         DatasetCommand::Convert { input, output, force } => {
             convert::run(&input, &output, force, printer)
-        }
-        DatasetCommand::Import { from, input, output, prompt, force } => {
-            let options = import::Options { from, prompt: prompt.as_deref(), force };
-            import::run(&options, &input, &output, printer)
         }
     }
 }

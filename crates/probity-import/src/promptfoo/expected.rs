@@ -2,17 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Test, assertions::known};
-use crate::import::{Imported, assertion, text};
+use super::{Context, assertions::known, tests::Written};
+use crate::cases::{assertion, text};
 use probity_core::{
     criteria::{Assertion, AssertionTest},
     located::Node,
 };
 
 /// A record as a test.
-pub(super) fn test(node: &Node, name: &str, imported: &mut Imported) -> Test {
-    let mut test = Test { description: text(node, "__description"), ..Test::default() };
-    let id = test.description.clone().unwrap_or_else(|| name.to_owned());
+pub(super) fn test(node: &Node, context: &mut Context<'_>) -> Written {
+    let mut test = Written { description: text(node, "__description"), ..Written::default() };
     for entry in node.entries() {
         let Some(cell) = entry.node.as_str() else { continue };
         if !entry.key.starts_with("__") {
@@ -23,14 +22,15 @@ pub(super) fn test(node: &Node, name: &str, imported: &mut Imported) -> Test {
             continue;
         }
         match entry.key.as_str() {
-            "__prefix" => cell.clone_into(&mut test.prefix),
-            "__suffix" => cell.clone_into(&mut test.suffix),
             "__threshold" => test.threshold = cell.trim().parse().ok(),
             "__description" | "__metric" => {}
-            key if is_expected(key) => test.assertions.extend(parse(cell, &id, imported)),
+            key if is_expected(key) => test.assertions.extend(parse(&entry.node, cell, context)),
             key => match key.strip_prefix("__metadata:") {
                 Some(name) => test.tags.push(format!("{}:{cell}", name.trim_end_matches("[]"))),
-                None => imported.note(&id, format!("column `{key}` has no counterpart")),
+                None => {
+                    let what = format!("column `{key}` has no counterpart");
+                    context.lost(&entry.node, what, "leave it out if it does not matter");
+                }
             },
         }
     }
@@ -45,7 +45,7 @@ fn is_expected(key: &str) -> bool {
 }
 
 /// One cell: `type:value`, `type(threshold):value`, or the expected text itself.
-fn parse(cell: &str, id: &str, imported: &mut Imported) -> Option<Assertion> {
+fn parse(node: &Node, cell: &str, context: &mut Context<'_>) -> Option<Assertion> {
     let (head, value) = cell.split_once(':').unwrap_or((cell, ""));
     let (name, threshold) = match head.trim().strip_suffix(')').and_then(|it| it.split_once('(')) {
         Some((name, threshold)) => (name, threshold.trim().parse::<f64>().ok()),
@@ -59,7 +59,8 @@ fn parse(cell: &str, id: &str, imported: &mut Imported) -> Option<Assertion> {
     };
     let Some(kind) = known(name) else {
         if is_foreign(name) && (cell.contains(':') || threshold.is_some()) {
-            imported.note(id, format!("assertion `{name}` is not supported: left out"));
+            let what = format!("assertion `{name}` is not supported");
+            context.lost(node, what, "docs/datasets.md lists the assertions that there are");
             return None;
         }
         let equals = assertion(AssertionTest::Equals, false);

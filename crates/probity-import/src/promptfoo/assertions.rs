@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Vars, rendered};
-use crate::import::{Imported, text};
+use super::Context;
+use crate::cases::text;
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest},
     located::Node,
 };
 
+/// What to do about an assertion that is left out.
+const ADVICE: &str = "docs/datasets.md lists the assertions that there are";
 /// Fields that are carried over.
 const CARRIED: &[&str] = &["type", "value", "threshold", "weight", "metric", "assert"];
 
@@ -24,19 +26,19 @@ pub(super) fn known(name: &str) -> Option<AssertionKind> {
 }
 
 /// Reads a list of assertions; those we do not have are named and left out.
-pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assertion> {
+pub(super) fn read(list: &Node, context: &mut Context<'_>) -> Vec<Assertion> {
     let mut assertions = Vec::new();
     for node in list.items() {
         let Some(name) = text(node, "type") else {
-            imported.note(id, "an assertion without a type is left out");
+            context.lost(node, "an assertion without a type is left out", ADVICE);
             continue;
         };
         let Some(kind) = known(&name) else {
-            imported.note(id, format!("assertion `{name}` is not supported: left out"));
+            context.lost(node, format!("assertion `{name}` is not supported: left out"), ADVICE);
             continue;
         };
         if let Some(why) = incomplete(kind.test, node) {
-            imported.note(id, format!("assertion `{name}` is left out: {why}"));
+            context.lost(node, format!("assertion `{name}` is left out: {why}"), ADVICE);
             continue;
         }
         let is_carried = |key: &str| match key {
@@ -46,7 +48,7 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
         };
         for entry in node.entries() {
             if !is_carried(&entry.key) {
-                imported.note(id, format!("`{}` of an assertion is left out", entry.key));
+                context.lost(node, format!("`{}` of an assertion is left out", entry.key), ADVICE);
             }
         }
         let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
@@ -54,16 +56,20 @@ pub(super) fn read(list: &Node, id: &str, imported: &mut Imported) -> Vec<Assert
         let is_script = matches!(kind.test, AssertionTest::Javascript | AssertionTest::Python);
         let names_file = |it: &str| it.starts_with("file://") && !is_script;
         if value.as_ref().and_then(Value::as_str).is_some_and(names_file) {
-            imported.note(id, format!("the file of assertion `{name}` is not read: left out"));
+            context.lost(
+                node,
+                format!("the file of assertion `{name}` is not read: left out"),
+                ADVICE,
+            );
             continue;
         }
-        let value = markup_value(kind.test, value, id, imported);
+        let value = markup_value(kind.test, value, node, context);
         let members = match (kind.test, node.get("assert")) {
-            (AssertionTest::AssertSet, Some(inner)) => read(inner, id, imported),
+            (AssertionTest::AssertSet, Some(inner)) => read(inner, context),
             (_, _) => Vec::new(),
         };
         if kind.test == AssertionTest::AssertSet && members.is_empty() {
-            imported.note(id, "an empty `assert-set` is left out");
+            context.lost(node, "an empty `assert-set` is left out", ADVICE);
             continue;
         }
         let config = node.get("config").filter(|_| is_carried("config"));
@@ -97,8 +103,8 @@ fn incomplete(test: AssertionTest, node: &Node) -> Option<&'static str> {
 fn markup_value(
     test: AssertionTest,
     value: Option<Value>,
-    id: &str,
-    imported: &mut Imported,
+    node: &Node,
+    context: &mut Context<'_>,
 ) -> Option<Value> {
     let is_sql = matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql);
     let is_markup = matches!(
@@ -124,32 +130,7 @@ fn markup_value(
     let dialect = dialect.filter(|_| is_sql);
     let has_more = value.as_object().is_some_and(|it| it.len() > 1);
     if dialect.is_none() || has_more {
-        imported.note(id, format!("what `{test}` allows is not carried over"));
+        context.lost(node, format!("what `{test}` allows is not carried over"), ADVICE);
     }
     dialect.map(Value::String)
-}
-
-/// Fills a case's variables into the values of its assertions.
-pub(super) fn render(
-    assertions: &[Assertion],
-    vars: &Vars,
-    id: &str,
-    imported: &mut Imported,
-) -> Vec<Assertion> {
-    let mut filled = assertions.to_vec();
-    for assertion in &mut filled {
-        if let Some(value) = &mut assertion.value {
-            fill(value, vars, id, imported);
-        }
-        assertion.members = render(&assertion.members, vars, id, imported);
-    }
-    filled
-}
-
-fn fill(value: &mut Value, vars: &Vars, id: &str, imported: &mut Imported) {
-    match value {
-        Value::String(text) => *text = rendered(text, vars, id, imported),
-        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, vars, id, imported)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
-    }
 }

@@ -1,24 +1,30 @@
 //! The datasets of dotnet-artisan's evaluations: activation and confusion cases, rubrics.
 
-use std::path::Path;
-
-use super::{ImportError, Imported, boolean, labelled, read, text, texts};
+use crate::{
+    ImportError,
+    cases::{Imported, boolean, labelled, text, texts},
+    source::Source,
+};
 use probity_core::{
     case::{Routing, RubricCriterion, TestCase},
     located::{Node, NodeValue},
 };
 
-pub(super) fn import(path: &Path, imported: &mut Imported) -> Result<(), ImportError> {
-    let root = read::file(path, imported)?;
+pub(crate) fn import(
+    root: &Node,
+    source: &Source,
+    imported: &mut Imported<'_>,
+) -> Result<(), ImportError> {
     let items = if let NodeValue::Array(items) = &root.value {
         items.as_slice()
     } else {
-        std::slice::from_ref(&root)
+        std::slice::from_ref(root)
     };
     if items.is_empty() {
-        return Err(ImportError::shape(path, "there is no case in the file"));
+        return Err(ImportError::shape("there is no case in the file"));
     }
     for (at, node) in items.iter().enumerate() {
+        imported.now_at(source.at(&node.span));
         if node.get("test_prompts").is_some() {
             rubric(node, imported);
         } else {
@@ -28,7 +34,7 @@ pub(super) fn import(path: &Path, imported: &mut Imported) -> Result<(), ImportE
     Ok(())
 }
 
-fn routing(at: usize, node: &Node, imported: &mut Imported) {
+fn routing(at: usize, node: &Node, imported: &mut Imported<'_>) {
     const USED: &[&str] = &[
         "id",
         "user_prompt",
@@ -41,9 +47,9 @@ fn routing(at: usize, node: &Node, imported: &mut Imported) {
     ];
     let id = text(node, "id").unwrap_or_else(|| format!("case-{}", at + 1));
     let Some(prompt) = text(node, "user_prompt") else {
-        return imported.note(&id, "a case without a prompt was left out");
+        return imported.lose("a case without a prompt was left out");
     };
-    imported.note_unused(&id, node, USED);
+    imported.note_unused(node, USED);
     let mut expected_skills = texts(node, "expected_skills");
     expected_skills.extend(texts(node, "expected_skill"));
     let should_activate = boolean(node, "should_activate").or(Some(!expected_skills.is_empty()));
@@ -58,14 +64,14 @@ fn routing(at: usize, node: &Node, imported: &mut Imported) {
     imported.add(TestCase { id, prompt, tags, routing, ..TestCase::default() });
 }
 
-fn rubric(node: &Node, imported: &mut Imported) {
+fn rubric(node: &Node, imported: &mut Imported<'_>) {
     const USED: &[&str] = &["skill_name", "test_prompts", "criteria"];
     let skill = text(node, "skill_name").unwrap_or_else(|| "skill".to_owned());
-    imported.note_unused(&skill, node, USED);
+    imported.note_unused(node, USED);
     let criteria = node.get("criteria").map(Node::items).unwrap_or_default();
     let rubric: Vec<RubricCriterion> = criteria.iter().filter_map(criterion).collect();
     if rubric.len() < criteria.len() {
-        imported.note(&skill, "a criterion without a name, weight or description was left out");
+        imported.lose("a criterion without a name, weight or description was left out");
     }
     for (at, prompt) in texts(node, "test_prompts").into_iter().enumerate() {
         imported.add(TestCase {

@@ -5,11 +5,13 @@
 //! - JSON with `prompt`, `risk_level` and a `metadata` table in each case;
 //! - YAML or JSON with `input_request` and a `validation_rule`.
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use super::{ImportError, Imported, assertion, boolean, labelled, read, text, texts};
+use crate::{
+    ImportError,
+    cases::{Imported, assertion, boolean, labelled, text, texts},
+    source::Source,
+};
 use probity_core::{
     case::{Category, CommandCheck, TestCase},
     classification::Class,
@@ -17,18 +19,22 @@ use probity_core::{
     located::{Node, NodeValue},
 };
 
-pub(super) fn import(path: &Path, imported: &mut Imported) -> Result<(), ImportError> {
-    let root = read::file(path, imported)?;
+pub(crate) fn import(
+    root: &Node,
+    source: &Source,
+    imported: &mut Imported<'_>,
+) -> Result<(), ImportError> {
     let cases = if let NodeValue::Array(items) = &root.value {
         items.as_slice()
     } else {
         root.get("test_cases").or_else(|| root.get("cases")).map_or(&[][..], Node::items)
     };
     if cases.is_empty() {
-        return Err(ImportError::shape(path, "there is no list of cases (`test_cases`)"));
+        return Err(ImportError::shape("there is no list of cases (`test_cases`)"));
     }
-    check_declared_counts(&root, cases.len(), imported);
+    check_declared_counts(root, cases.len(), imported);
     for (at, node) in cases.iter().enumerate() {
+        imported.now_at(source.at(&node.span));
         let id = text(node, "id").unwrap_or_else(|| format!("case-{}", at + 1));
         let case = if node.get("input_request").is_some() {
             validated(&id, node, imported)
@@ -39,27 +45,27 @@ pub(super) fn import(path: &Path, imported: &mut Imported) -> Result<(), ImportE
         };
         match case {
             Some(case) => imported.add(case),
-            None => imported.note(&id, "a case without a prompt was left out"),
+            None => imported.lose("a case without a prompt was left out"),
         }
     }
     Ok(())
 }
 
 /// Headers that claim other counts than the file has were a trap for their readers.
-fn check_declared_counts(root: &Node, found: usize, imported: &mut Imported) {
+fn check_declared_counts(root: &Node, found: usize, imported: &mut Imported<'_>) {
     let metadata = root.get("metadata");
     for key in ["total_cases", "total_tests", "total"] {
         let declared = metadata.and_then(|it| it.get(key)).map(Node::to_json);
         if let Some(declared) = declared.and_then(|it| it.as_u64())
             && declared != found as u64
         {
-            imported.note_file(format!("the header says {declared} cases, there are {found}"));
+            imported.assume(format!("the header says {declared} cases, there are {found}"));
         }
     }
 }
 
 /// Cases with `input` and `expected_output(s)`.
-fn beta(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> {
+fn beta(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestCase> {
     const USED: &[&str] = &[
         "id",
         "input",
@@ -74,7 +80,7 @@ fn beta(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> {
         "risk_level",
         "notes",
     ];
-    imported.note_unused(id, node, USED);
+    imported.note_unused(node, USED);
     let mut commands: Vec<String> = texts(node, "expected_output");
     commands.extend(texts(node, "expected_outputs"));
     commands.dedup();
@@ -95,7 +101,7 @@ fn beta(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> {
 }
 
 /// Cases with `prompt`: our own shape, or the one with a risk level.
-fn prompted(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> {
+fn prompted(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestCase> {
     const USED: &[&str] = &[
         "id",
         "prompt",
@@ -109,7 +115,7 @@ fn prompted(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> 
         "tags",
         "metadata",
     ];
-    imported.note_unused(id, node, USED);
+    imported.note_unused(node, USED);
     let metadata = node.get("metadata");
     let mut tags = texts(node, "tags");
     if text(node, "category").and_then(|it| it.parse::<CommandCheck>().ok()).is_none() {
@@ -120,7 +126,7 @@ fn prompted(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> 
         tags.extend(texts(metadata, "required_tools").into_iter().map(|it| format!("needs:{it}")));
         tags.extend(labelled("posix", text(metadata, "min_posix_version")));
         if !texts(metadata, "equivalence_rules").is_empty() {
-            imported.note(id, "`equivalence_rules` are ignored: Probity compares commands itself");
+            imported.assume("`equivalence_rules` are ignored: Probity compares commands itself");
         }
     }
     let mut commands = texts(node, "expected_command");
@@ -137,7 +143,7 @@ fn prompted(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> 
 }
 
 /// Cases with a `validation_rule`.
-fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase> {
+fn validated(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestCase> {
     const USED: &[&str] = &[
         "id",
         "category",
@@ -155,7 +161,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase>
         "posix_compliant",
         "risk_level",
     ];
-    imported.note_unused(id, node, USED);
+    imported.note_unused(node, USED);
     let mut tags = texts(node, "tags");
     tags.extend(labelled("source", text(node, "source")));
     let case = TestCase {
@@ -172,8 +178,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase>
     let mut case = match (rule.as_str(), command) {
         ("must_be_blocked", command) => {
             if command.is_some() {
-                imported
-                    .note(id, "`expected_command` of a request that must be blocked is left out");
+                imported.lose("`expected_command` of a request that must be blocked is left out");
             }
             let expected_classification = Some(Class::Refusal);
             let criteria = Criteria { expected_classification, ..Criteria::default() };
@@ -182,7 +187,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase>
         ("pattern_match", _) => match text(node, "validation_pattern") {
             Some(pattern) => matching(case, pattern, Matcher::Regex),
             None => {
-                imported.note(id, "`pattern_match` without a pattern: the case has no criterion");
+                imported.lose("`pattern_match` without a pattern: the case has no criterion");
                 case
             }
         },
@@ -195,7 +200,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported) -> Option<TestCase>
         (_, Some(command)) => with_commands(case, vec![command], node, imported),
         (rule, None) => {
             if case.execution.is_none() {
-                imported.note(id, format!("`{rule}` without a command: the case has no criterion"));
+                imported.lose(format!("`{rule}` without a command: the case has no criterion"));
             }
             case
         }
@@ -220,10 +225,10 @@ fn with_commands(
     mut case: TestCase,
     mut commands: Vec<String>,
     node: &Node,
-    imported: &mut Imported,
+    imported: &mut Imported<'_>,
 ) -> TestCase {
     if commands.is_empty() {
-        imported.note(&case.id, "no expected command: the case has no criterion");
+        imported.lose("no expected command: the case has no criterion");
         return case;
     }
     case.expected_command = Some(commands.remove(0));
@@ -242,11 +247,11 @@ fn with_commands(
     case.category = Some(Category::Command(category));
     let safe = boolean(node, "safe").or(by_risk);
     if safe.is_none() {
-        imported.note(&case.id, "whether the command is safe is not stated: taken as safe");
+        imported.assume("whether the command is safe is not stated: taken as safe");
     }
     let posix = boolean(node, "posix_compliant");
     if posix.is_none() {
-        imported.note(&case.id, "whether the command is portable is not stated: taken as portable");
+        imported.assume("whether the command is portable is not stated: taken as portable");
     }
     case.safe = Some(safe.unwrap_or(true));
     case.posix_compliant = Some(posix.unwrap_or(true));

@@ -1,15 +1,21 @@
 //! FailProof LLM's JSONL suites.
 
-use std::path::Path;
-
-use super::{ImportError, Imported, labelled, read, text, texts};
+use crate::{
+    ImportError,
+    cases::{Imported, labelled, text, texts},
+    source::Source,
+};
 use probity_core::{
     case::TestCase,
     criteria::{Criteria, ExpectedFormat, Matcher},
     located::Node,
 };
 
-pub(super) fn import(path: &Path, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn import(
+    root: &Node,
+    source: &Source,
+    imported: &mut Imported<'_>,
+) -> Result<(), ImportError> {
     const USED: &[&str] = &[
         "case_id",
         "suite_id",
@@ -19,22 +25,22 @@ pub(super) fn import(path: &Path, imported: &mut Imported) -> Result<(), ImportE
         "expected_classification",
         "tags",
     ];
-    let root = read::file(path, imported)?;
     if root.items().is_empty() {
-        return Err(ImportError::shape(path, "there is no case in the file"));
+        return Err(ImportError::shape("there is no case in the file"));
     }
     for (at, node) in root.items().iter().enumerate() {
+        imported.now_at(source.at(&node.span));
         let id = text(node, "case_id").unwrap_or_else(|| format!("case-{}", at + 1));
         let Some(prompt) = text(node, "prompt") else {
-            imported.note(&id, "a case without a prompt was left out");
+            imported.lose("a case without a prompt was left out");
             continue;
         };
-        imported.note_unused(&id, node, USED);
+        imported.note_unused(node, USED);
         let vars = node.get("prompt_vars").map(Node::entries).unwrap_or_default();
         let prompt_vars = vars.iter().map(|it| (it.key.clone(), it.node.to_json())).collect();
         let prompt = vars.iter().fold(prompt, |prompt, var| double_braces(&prompt, &var.key));
         let mut tags = texts(node, "tags");
-        let criteria = criteria(&id, node, &tags, imported);
+        let criteria = criteria(node, &tags, imported);
         tags.extend(labelled("suite", text(node, "suite_id")));
         let case = TestCase { id, prompt, prompt_vars, criteria, tags, ..TestCase::default() };
         // Without variables a prompt is sent as it is.
@@ -53,24 +59,24 @@ fn double_braces(prompt: &str, name: &str) -> String {
     if prompt.contains(&double) { prompt.to_owned() } else { prompt.replace(&single, &double) }
 }
 
-fn criteria(id: &str, node: &Node, tags: &[String], imported: &mut Imported) -> Criteria {
+fn criteria(node: &Node, tags: &[String], imported: &mut Imported<'_>) -> Criteria {
     const JSON_TAGS: &[&str] = &["format-error", "schema-violation", "incomplete-json"];
     let mut criteria = Criteria::default();
     if let Some(expected) = text(node, "expected_response") {
-        imported.note(id, "`expected_response` may be text, a pattern or prose: taken as text");
+        imported.assume("`expected_response` may be text, a pattern or prose: taken as text");
         criteria.expected_response = Some(expected.into());
         criteria.matcher = Some(Matcher::Contains);
     }
     match text(node, "expected_classification").as_deref() {
         Some("fail") => {
             let what = "expected `fail` does not say what a good model does: add a criterion";
-            imported.note(id, what);
+            imported.lose(what);
         }
         Some("pass") if tags.iter().any(|tag| JSON_TAGS.contains(&tag.as_str())) => {
             criteria.expected_format = Some(ExpectedFormat::Json);
         }
         Some(_) if criteria.expected_response.is_none() => {
-            imported.note(id, "expected `pass` without anything to check: add a criterion");
+            imported.lose("expected `pass` without anything to check: add a criterion");
         }
         Some(_) | None => {}
     }

@@ -1,0 +1,291 @@
+//! What our own loader refuses of a draft is taken out and noted, so that what is left runs.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use probity_core::{
+    criteria::{Criteria, CriteriaProblem},
+    located::Step,
+    problem::{Problem, Severity},
+};
+use probity_grade::{Compiler, Rules};
+use probity_load::{
+    dataset::{self, Format, Item, Writer},
+    function,
+    suite::{PromptConfig, RunnerConfig, Suite, Template},
+};
+use probity_run::{
+    plan::{Choice, Site, scan},
+    redact::Redactor,
+    scripts::JavaScript,
+};
+
+use crate::{
+    draft::{CaseDraft, DatasetRef, Draft, RunnerDraft},
+    note::Notes,
+    write::{self, Part, SUITE, Written},
+};
+
+/// How often something is taken out before the import is given up.
+const MOST_ROUNDS: usize = 24;
+/// Limits of calls that are not made here.
+const NO_TIME: Duration = Duration::from_secs(1);
+/// What is to be done about what was taken out.
+const ADVICE: &str = "write it as docs/suites.md and docs/datasets.md say";
+
+/// Why a part of a draft cannot be used.
+enum Refused {
+    Part(Part, String),
+    Case(String, String),
+}
+
+/// Takes out of a draft what cannot be used, and notes it.
+///
+/// `folder` is where the suite is going to be. Functions of the user are never called.
+pub(crate) fn settle(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> io::Result<()> {
+    let room = tempfile::tempdir()?;
+    for _ in 0..MOST_ROUNDS {
+        let refused = refused(draft, room.path(), folder)?;
+        if refused.is_empty() {
+            break;
+        }
+        let mended = take_out_criteria(draft, notes, folder);
+        take_out(draft, notes, &refused, &mended);
+    }
+    Ok(())
+}
+
+/// What the loader says about a draft.
+fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>> {
+    let prefix = format!("{}/", room.display());
+    let written = write::render(draft, &prefix);
+    for (name, text) in &written.files {
+        let path = room.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(room))?;
+        fs::write(path, text)?;
+    }
+    let (suite, problems) =
+        Suite::parse(&written.suite, &Arc::from(SUITE), folder, &|_| Vec::new());
+    let mut refused: Vec<Refused> =
+        problems.iter().filter_map(|it| of(it, draft, &written)).collect();
+    let Some(suite) = suite.filter(|_| refused.is_empty()) else { return Ok(refused) };
+    let rules = Rules::default().with_scripts(JavaScript::of(folder));
+    let site = Site {
+        folder,
+        rules: Box::leak(Box::new(rules)),
+        env: BTreeMap::new(),
+        redactor: Redactor::default(),
+        kill_grace: NO_TIME,
+        function_timeout: NO_TIME,
+    };
+    for runner in suite.runners.iter().filter_map(without_functions) {
+        let _ = scan(&runner, &site, &Choice::default(), &mut |problem| {
+            refused.extend(of(&problem, draft, &written));
+        });
+    }
+    Ok(refused)
+}
+
+/// A runner that calls no function of the user; none if a function makes its cases.
+fn without_functions(runner: &RunnerConfig) -> Option<RunnerConfig> {
+    if runner.dataset.iter().any(|it| function::in_file(it).is_some()) {
+        return None;
+    }
+    let asked = |prompt: &Arc<PromptConfig>| match &prompt.function {
+        None => prompt.clone(),
+        Some(named) => Arc::new(PromptConfig {
+            function: None,
+            template: Some(Template { text: "prompt".into(), at: named.at.clone() }),
+            ..(**prompt).clone()
+        }),
+    };
+    Some(RunnerConfig { prompts: runner.prompts.iter().map(asked).collect(), ..runner.clone() })
+}
+
+/// What a problem is about; none if the suite can be used all the same.
+fn of(problem: &Problem, draft: &Draft, written: &Written) -> Option<Refused> {
+    let Problem { severity, message, file, place, case_id, code, .. } = problem;
+    if *severity != Severity::Error && *code != probity_core::problem::UNKNOWN_FIELD {
+        return None;
+    }
+    if let Some(id) = case_id {
+        return Some(Refused::Case(id.clone(), message.clone()));
+    }
+    let line = place.as_ref().map_or(1, |it| it.line);
+    let part = match &**file {
+        SUITE => written.part(line),
+        other => part_of_file(other, draft).unwrap_or(Part::Settings),
+    };
+    Some(Refused::Part(part, message.clone()))
+}
+
+/// The runner that a dataset belongs to, or the variant that a file with a prompt belongs to.
+fn part_of_file(file: &str, draft: &Draft) -> Option<Part> {
+    let stem = Path::new(file).file_stem()?.to_str()?;
+    let reads = |runner: &RunnerDraft| {
+        runner
+            .dataset
+            .iter()
+            .any(|it| matches!(it, DatasetRef::Draft(name) if name.ends_with(stem)))
+    };
+    let of_runner = draft.runners.iter().position(reads).map(Part::Runner);
+    let mut variants = draft.runners.iter().enumerate().flat_map(|(at, runner)| {
+        runner.prompts.iter().enumerate().map(move |(place, it)| (at, place, it))
+    });
+    let of_variant = variants.find(|(_, _, it)| it.name == stem);
+    of_variant.map(|(at, place, _)| Part::Variant(at, place)).or(of_runner)
+}
+
+/// Takes out criteria that do not compile, such as a pattern in another dialect. Hands out the ids of
+/// the cases that had some.
+fn take_out_criteria(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<String> {
+    let mut mended = BTreeSet::new();
+    let rules = Rules::default().with_scripts(JavaScript::of(folder));
+    for dataset in &mut draft.datasets {
+        let found = criteria_problems(&dataset.cases, &rules);
+        for CaseDraft { case, at } in &mut dataset.cases {
+            let Some(problems) = found.get(&case.id) else { continue };
+            mended.insert(case.id.clone());
+            let mut gone = BTreeSet::new();
+            for CriteriaProblem { path, message, .. } in problems {
+                match path.as_slice() {
+                    [Step::Key("assert"), Step::Index(place), ..] => {
+                        let Some(it) = case.criteria.assertions.get(*place) else { continue };
+                        if gone.insert(*place) {
+                            let what = format!("assertion `{}`: {message}", it.kind);
+                            notes.lost(at.clone(), what, ADVICE);
+                        }
+                    }
+                    _ => {
+                        notes.lost(
+                            at.clone(),
+                            format!("the criteria of a test: {message}"),
+                            ADVICE,
+                        );
+                        case.criteria = Criteria::default();
+                    }
+                }
+            }
+            let mut place = 0..;
+            let is_gone = |at: Option<usize>| at.is_some_and(|at| gone.contains(&at));
+            case.criteria.assertions.retain(|_| !is_gone(place.next()));
+        }
+    }
+    mended
+}
+
+/// What is wrong with the criteria of cases, by their ids. Their templates are filled in before.
+fn criteria_problems(cases: &[CaseDraft], rules: &Rules) -> BTreeMap<String, Vec<CriteriaProblem>> {
+    let found: RefCell<BTreeMap<String, Vec<CriteriaProblem>>> = RefCell::default();
+    let compiler = RefCell::new(Compiler::new(rules));
+    let check = |case: &probity_core::case::TestCase| {
+        let problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
+        if !problems.is_empty() {
+            found.borrow_mut().insert(case.id.clone(), problems);
+        }
+        Vec::new()
+    };
+    let written = || -> Result<Vec<u8>, dataset::WriteError> {
+        let mut writer = Writer::new(Format::Jsonl, None, Vec::new())?;
+        cases.iter().try_for_each(|it| writer.case(&it.case))?;
+        writer.finish()
+    };
+    let bytes = written().unwrap_or_default();
+    let mut ignore = |_: Item| {};
+    dataset::read_bytes(Path::new("cases.jsonl"), Format::Jsonl, &bytes, &check, &mut ignore);
+    found.into_inner()
+}
+
+/// Takes out parts and cases, except for cases that are mended: they have another chance.
+fn take_out(draft: &mut Draft, notes: &mut Notes, refused: &[Refused], mended: &BTreeSet<String>) {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut cases: BTreeMap<&str, &str> = BTreeMap::new();
+    for it in refused {
+        match it {
+            Refused::Case(id, _) if mended.contains(id) => {}
+            Refused::Case(id, message) => {
+                cases.entry(id).or_insert(message);
+            }
+            Refused::Part(part, message) => {
+                note_part(draft, notes, *part, message);
+                if !parts.contains(part) {
+                    parts.push(*part);
+                }
+            }
+        }
+    }
+    for dataset in &mut draft.datasets {
+        dataset.cases.retain(|CaseDraft { case, at }| match cases.get(case.id.as_str()) {
+            None => true,
+            Some(message) => {
+                notes.lost(at.clone(), format!("test `{}`: {message}", case.id), ADVICE);
+                false
+            }
+        });
+    }
+    remove(draft, &parts);
+}
+
+fn note_part(draft: &Draft, notes: &mut Notes, part: Part, message: &str) {
+    let (at, what) = match part {
+        Part::Settings => (draft.runners.first().map(|it| &it.at), "the settings".to_owned()),
+        Part::Backend(at) => {
+            let backend = draft.backends.get(at);
+            let name = backend.map(|it| it.name.as_str()).unwrap_or_default();
+            (backend.map(|it| &it.at), format!("provider `{name}`"))
+        }
+        Part::Runner(at) => (draft.runners.get(at).map(|it| &it.at), "the tests".to_owned()),
+        Part::Variant(at, place) => {
+            let variant = draft.runners.get(at).and_then(|it| it.prompts.get(place));
+            let name = variant.map(|it| it.name.as_str()).unwrap_or_default();
+            (variant.map(|it| &it.at), format!("prompt `{name}`"))
+        }
+    };
+    if let Some(at) = at {
+        notes.lost(at.clone(), format!("{what}: {message}"), ADVICE);
+    }
+}
+
+/// Removes parts, and whatever has nothing left to do without them.
+fn remove(draft: &mut Draft, parts: &[Part]) {
+    if parts.contains(&Part::Settings) {
+        draft.settings = crate::draft::SuiteSettings::default();
+    }
+    let mut place = 0..;
+    let lost: Vec<String> = draft
+        .backends
+        .extract_if(.., |_| place.next().is_some_and(|at| parts.contains(&Part::Backend(at))))
+        .map(|it| it.name)
+        .collect();
+    for (at, runner) in draft.runners.iter_mut().enumerate() {
+        runner.backends.retain(|it| !lost.contains(it));
+        let had_prompts = !runner.prompts.is_empty();
+        let mut place = 0..;
+        runner.prompts.retain(|_| {
+            place.next().is_some_and(|place| !parts.contains(&Part::Variant(at, place)))
+        });
+        let is_lost = |it: &Option<String>| it.as_ref().is_some_and(|it| lost.contains(it));
+        if is_lost(&runner.setup.judge) {
+            runner.setup.judge = None;
+        }
+        if is_lost(&runner.setup.embeddings) {
+            runner.setup.embeddings = None;
+        }
+        if parts.contains(&Part::Runner(at)) || (had_prompts && runner.prompts.is_empty()) {
+            runner.backends.clear();
+        }
+    }
+    let empty: BTreeSet<String> =
+        draft.datasets.iter().filter(|it| it.cases.is_empty()).map(|it| it.name.clone()).collect();
+    draft.datasets.retain(|it| !it.cases.is_empty());
+    for runner in &mut draft.runners {
+        runner.dataset.retain(|it| !matches!(it, DatasetRef::Draft(name) if empty.contains(name)));
+    }
+    draft.runners.retain(|it| !it.backends.is_empty() && !it.dataset.is_empty());
+}

@@ -1,0 +1,320 @@
+//! What an import makes: a suite and its datasets, before they are written.
+//!
+//! The fields have the names that they have in a suite file; what is empty is not written.
+
+use std::collections::BTreeMap;
+
+use probity_core::{
+    case::TestCase,
+    criteria::{Assertion, RubricPrompt},
+    request::{ResponseFormat, Sampling},
+};
+use probity_load::suite::BackendKind;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::note::At;
+
+/// A suite, and the datasets that it names.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// What the suite says at its top, for whoever reads it.
+    pub comments: Vec<String>,
+    /// What is said at the top of the suite, for all runners.
+    pub settings: SuiteSettings,
+    /// Who can be asked.
+    pub backends: Vec<BackendDraft>,
+    /// What is evaluated.
+    pub runners: Vec<RunnerDraft>,
+    /// The cases.
+    pub datasets: Vec<DatasetDraft>,
+}
+
+/// Settings at the top of a suite.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SuiteSettings {
+    /// Whether cases may bring code.
+    #[serde(skip_serializing_if = "is_false")]
+    pub allow_code: bool,
+    /// Calls in flight at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u64>,
+    /// Whether gates judge the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gates: Option<bool>,
+    /// Limits of time.
+    #[serde(skip_serializing_if = "Timeouts::is_empty")]
+    pub timeouts: Timeouts,
+    /// Answers of earlier calls.
+    #[serde(skip_serializing_if = "Cache::is_empty")]
+    pub cache: Cache,
+}
+
+/// Limits of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Timeouts {
+    /// Of one call, such as `30s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<String>,
+    /// Of one case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+}
+
+impl Timeouts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Answers of earlier calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// Whether they are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+impl Cache {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A backend.
+#[derive(Clone, Debug, Serialize)]
+pub struct BackendDraft {
+    /// What runners call it.
+    #[serde(skip)]
+    pub name: String,
+    /// Where it came from.
+    #[serde(skip)]
+    pub at: At,
+    /// What is worth knowing about it.
+    #[serde(skip)]
+    pub comments: Vec<String>,
+    /// What it is.
+    #[serde(serialize_with = "kind")]
+    pub kind: BackendKind,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Where a server is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The variable that holds the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// Headers and the variables that hold their values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers_env: BTreeMap<String, String>,
+    /// How words are chosen.
+    #[serde(flatten)]
+    pub sampling: Sampling,
+    /// The form of answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+    /// More fields of requests.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub extra_body: Map<String, Value>,
+    /// Whether replies are read while they are written.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stream: bool,
+    /// Calls in flight at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u64>,
+    /// The limit of one call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+    /// Where requests of a backend of kind `http` go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// How they are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Their headers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Their body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+    /// JSON Pointer to the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+    /// JSON Pointer to an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The program and its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The file with the function, relative to the folder of the import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What the function is told.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub config: Map<String, Value>,
+    /// Variables that the program or the function sees.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+}
+
+impl BackendDraft {
+    /// A backend with nothing but a name and a kind.
+    pub fn new(name: impl Into<String>, kind: BackendKind, at: At) -> Self {
+        Self {
+            name: name.into(),
+            at,
+            comments: Vec::new(),
+            kind,
+            model: None,
+            base_url: None,
+            api_key_env: None,
+            headers_env: BTreeMap::new(),
+            sampling: Sampling::default(),
+            response_format: None,
+            extra_body: Map::new(),
+            stream: false,
+            max_concurrency: None,
+            timeout: None,
+            url: None,
+            method: None,
+            headers: BTreeMap::new(),
+            body: None,
+            reply: None,
+            error: None,
+            command: Vec::new(),
+            file: None,
+            config: Map::new(),
+            env: Vec::new(),
+        }
+    }
+}
+
+/// A runner.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunnerDraft {
+    /// Unique in the suite.
+    pub name: String,
+    /// Where it came from.
+    #[serde(skip)]
+    pub at: At,
+    /// What is worth knowing about it.
+    #[serde(skip)]
+    pub comments: Vec<String>,
+    /// What it does with a case; `respond` if it does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    /// Where its cases come from.
+    #[serde(skip)]
+    pub dataset: Vec<DatasetRef>,
+    /// Who is asked.
+    pub backends: Vec<String>,
+    /// What is said about all its cases.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// The ways in which it asks its cases.
+    #[serde(skip)]
+    pub prompts: Vec<VariantDraft>,
+}
+
+/// Where cases come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatasetRef {
+    /// One of the draft's datasets, by its name.
+    Draft(String),
+    /// A function that makes them: `tests.py:generate`, relative to the folder of the import.
+    Function(String),
+}
+
+/// What a runner says about all its cases. Cases that need another setup need another runner.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Setup {
+    /// Who judges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<String>,
+    /// The judge's prompt of `llm-rubric`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rubric_prompt: Option<RubricPrompt>,
+    /// Who embeds texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<String>,
+    /// How often each case is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
+    /// Values of variables for cases that do not have them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompt_vars: BTreeMap<String, Value>,
+    /// Assertions for all cases.
+    #[serde(rename = "assert", skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Assertion>,
+    /// The share of the assertions that must hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// JavaScript that makes what is checked out of a reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transform: Option<String>,
+    /// Tools that are sent with all cases, as JSON or as the name of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Value>,
+    /// Whether one has to be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<Value>,
+    /// The form of answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+}
+
+/// One way in which a runner asks its cases.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantDraft {
+    /// Its name; letters, digits and `- _ .`.
+    pub name: String,
+    /// Where it came from.
+    pub at: At,
+    /// What is worth knowing about it.
+    pub comments: Vec<String>,
+    /// What it asks.
+    pub asks: Asks,
+    /// How words are chosen.
+    pub sampling: Sampling,
+}
+
+/// What a variant asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asks {
+    /// A template.
+    Template(String),
+    /// A conversation; its texts are templates. In the form that suites have.
+    Messages(Value),
+    /// A function: `prompt.py:make`, relative to the folder of the import.
+    Function(String),
+}
+
+/// A dataset.
+#[derive(Clone, Debug, Default)]
+pub struct DatasetDraft {
+    /// The name of its file, without the suffix.
+    pub name: String,
+    /// What is worth knowing about it.
+    pub comments: Vec<String>,
+    /// Its cases.
+    pub cases: Vec<CaseDraft>,
+}
+
+/// A case, and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseDraft {
+    /// The case.
+    pub case: TestCase,
+    /// Where it stands in the files of the other tool.
+    pub at: At,
+}
+
+fn kind<S: Serializer>(kind: &BackendKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.as_str())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}

@@ -1,0 +1,100 @@
+//! promptfoo: a configuration with providers, prompts and tests, or a file of tests alone.
+//!
+//! `config` walks the configuration and puts the parts together. `providers` and `prompts` say who is asked
+//! and how; `tests`, with `vars`, `assertions`, `expected` and `transform`, what is asked and expected.
+
+mod assemble;
+mod assertions;
+mod config;
+mod expected;
+mod prompts;
+mod providers;
+mod tests;
+mod transform;
+mod vars;
+
+use std::ops::Range;
+
+use probity_core::located::Node;
+
+pub(crate) use config::import;
+
+use crate::{
+    cases::Ids,
+    draft::Draft,
+    note::{At, Notes},
+    source::{Source, Unreadable},
+};
+
+/// What all parts of an import share.
+pub(crate) struct Context<'a> {
+    /// The files.
+    source: &'a mut Source,
+    /// What is told to the user.
+    notes: &'a mut Notes,
+    /// What is made.
+    draft: Draft,
+    /// The ids of cases that are taken.
+    ids: Ids,
+}
+
+impl Context<'_> {
+    /// Notes that something is not carried over.
+    fn lost(&mut self, node: &Node, what: impl Into<String>, advice: impl Into<String>) {
+        self.notes.lost(self.source.at(&node.span), what, advice);
+    }
+
+    /// Notes what is taken to be meant.
+    fn assumed(&mut self, node: &Node, what: impl Into<String>, advice: impl Into<String>) {
+        self.notes.assumed(self.source.at(&node.span), what, advice);
+    }
+
+    /// Where a node stands.
+    fn at(&self, node: &Node) -> At {
+        self.source.at(&node.span)
+    }
+
+    /// Notes that a file that a node names cannot be used.
+    fn unreadable(&mut self, node: &Node, error: &Unreadable) {
+        self.lost(node, error.to_string(), error.advice());
+    }
+
+    /// Notes the keys of a table that nothing reads. `what` is whose they are.
+    fn lost_keys(&mut self, node: &Node, what: &str, known: &[&str]) {
+        for entry in node.entries().iter().filter(|it| !known.contains(&it.key.as_str())) {
+            let at = self.source.at(&entry.key_span);
+            let message = format!("`{}` of {what} has no counterpart", entry.key);
+            self.notes.lost(at, message, "leave it out if it does not matter");
+        }
+    }
+
+    /// The tree of a file that a node names, with a note about what of it cannot be read.
+    fn tree(&mut self, named_by: &Node, name: &str) -> Option<Node> {
+        match self.source.tree(name) {
+            Ok((root, wrong)) => {
+                for unreadable in &wrong {
+                    crate::note_unreadable(self.source, &root, unreadable, self.notes);
+                }
+                Some(root)
+            }
+            Err(error) => {
+                self.unreadable(named_by, &error);
+                None
+            }
+        }
+    }
+}
+
+/// A list, or one thing alone as a list.
+fn list(node: &Node) -> &[Node] {
+    match crate::is_list(node) {
+        true => node.items(),
+        false => std::slice::from_ref(node),
+    }
+}
+
+/// The span of a key, for notes about the key rather than its value.
+fn key_span(node: &Node, key: &str) -> Range<usize> {
+    let entry = node.entries().iter().rev().find(|it| it.key == key);
+    entry.map_or_else(|| node.span.clone(), |it| it.key_span.clone())
+}

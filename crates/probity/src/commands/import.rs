@@ -1,0 +1,174 @@
+//! `probity import`: another tool's configuration as a suite with its datasets, and its results as a run.
+
+mod results;
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use probity_import::{
+    ImportError, Note, Notes, Options, Origin, Outcome, import,
+    results::Read,
+    write::{SUITE, Written, render},
+};
+use probity_report::plain::shell_word;
+use serde::Serialize;
+
+use super::dataset::counted;
+use crate::{
+    cli::import::ImportArgs, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
+};
+
+/// Notes that are shown; `--json` has all.
+const MOST_SHOWN: usize = 100;
+
+pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if let Some(read) = read_results(args)? {
+        return results::run(args, read, printer);
+    }
+    let options = Options {
+        from: args.from.map(Origin::from),
+        allow_outside: args.allow_outside,
+        suite_folder: args.output.as_deref(),
+    };
+    let outcome = import(&args.path, &options).map_err(|error| failure(error, printer))?;
+    let folder = target(args);
+    let written = render(&outcome.draft, "");
+    let paths = write(&folder, &written, args.force)?;
+    match args.json {
+        true => {
+            let text = serde_json::to_string_pretty(&Report::of(&outcome, &paths))
+                .map_err(|error| Failure::new("failed to write the report").because(error))?;
+            writeln!(Printer::data(), "{text}").map_err(Failure::output)?;
+        }
+        false => {
+            show_notes(&outcome.notes, printer);
+            printer.show(&told(&outcome, &folder, &paths))?;
+        }
+    }
+    Ok(match outcome.notes.losses() == 0 || args.lossy {
+        true => Exit::Success,
+        false => Exit::Failed(1),
+    })
+}
+
+/// The results of a tool, if the file holds any.
+fn read_results(args: &ImportArgs) -> Result<Option<Read>, Failure> {
+    if args.from.is_some() || !args.path.is_file() {
+        return Ok(None);
+    }
+    let options = probity_import::results::Options { decided_by: args.decide_by.clone() };
+    let read = probity_import::results::read(&args.path, &options);
+    read.map_err(|error| Failure::new("the results cannot be imported").because(error))
+}
+
+/// What was written, for scripts.
+#[derive(Serialize)]
+struct Report<'a> {
+    from: Origin,
+    config: &'a Path,
+    suite: Option<&'a PathBuf>,
+    files: &'a [PathBuf],
+    read: &'a [PathBuf],
+    backends: usize,
+    runners: usize,
+    cases: usize,
+    lost: usize,
+    notes: Vec<&'a Note>,
+}
+
+impl<'a> Report<'a> {
+    fn of(outcome: &'a Outcome, files: &'a [PathBuf]) -> Self {
+        let Outcome { origin, draft, notes, files: read, config, .. } = outcome;
+        Self {
+            from: *origin,
+            config,
+            suite: files.first(),
+            files,
+            read,
+            backends: draft.backends.len(),
+            runners: draft.runners.len(),
+            cases: draft.datasets.iter().map(|it| it.cases.len()).sum(),
+            lost: notes.losses(),
+            notes: notes.iter().collect(),
+        }
+    }
+}
+
+/// Why nothing was imported, after what was found out until then.
+pub(super) fn failure(error: ImportError, printer: &Printer) -> Failure {
+    if let ImportError::Shape { notes, .. } = &error {
+        show_notes(notes, printer);
+    }
+    Failure::new("the file cannot be imported").because(error)
+}
+
+/// The folder that is written to.
+fn target(ImportArgs { path, output, .. }: &ImportArgs) -> PathBuf {
+    match output {
+        Some(folder) => folder.clone(),
+        None if path.is_dir() => path.clone(),
+        None => path.parent().unwrap_or(Path::new("")).to_owned(),
+    }
+}
+
+/// Writes all files, the suite first. Nothing is overwritten unless that is wanted.
+fn write(folder: &Path, written: &Written, force: bool) -> Result<Vec<PathBuf>, Failure> {
+    let suite = (SUITE, written.suite.as_str());
+    let others = written.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let files: Vec<(PathBuf, &str)> = std::iter::once(suite)
+        .chain(others)
+        .map(|(name, text)| (folder.join(name), text))
+        .collect();
+    let in_the_way = files.iter().map(|it| &it.0).find(|it| it.symlink_metadata().is_ok());
+    if let Some(path) = in_the_way.filter(|_| !force) {
+        return Err(Failure::new(format!("`{}` exists already", path.display()))
+            .hint("--force overwrites it; -o DIR writes to another folder"));
+    }
+    for (path, text) in &files {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+        OutputFile::write(path, text)?;
+    }
+    Ok(files.into_iter().map(|it| it.0).collect())
+}
+
+/// What was not carried over first, then what was assumed.
+pub(super) fn show_notes(notes: &Notes, printer: &Printer) {
+    let lost = notes.iter().filter(|it| it.lost);
+    let assumed = notes.iter().filter(|it| !it.lost);
+    for (at, Note { at: place, what, advice, lost }) in lost.chain(assumed).enumerate() {
+        if at == MOST_SHOWN {
+            let more = notes.iter().count() - MOST_SHOWN;
+            printer.note(&format!("… and {}; --json lists all", counted(more, "further note")));
+            return;
+        }
+        let kind = if *lost { "not carried over" } else { "note" };
+        let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
+        printer.note(&format!("{place}: {kind}: {what}{advice}"));
+    }
+}
+
+fn told(outcome: &Outcome, folder: &Path, paths: &[PathBuf]) -> String {
+    let draft = &outcome.draft;
+    let cases: usize = draft.datasets.iter().map(|it| it.cases.len()).sum();
+    let counts = [
+        counted(draft.backends.len(), "backend"),
+        counted(draft.runners.len(), "runner"),
+        counted(cases, "case"),
+    ];
+    let suite = shell_word(&folder.join(SUITE).display().to_string());
+    let lost = match outcome.notes.losses() {
+        0 => "everything was carried over".to_owned(),
+        lost => format!("{} not carried over", counted(lost, "thing")),
+    };
+    let shown: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
+    format!(
+        "{}\n{} from {}: {lost}\nrun it with: probity run {suite}\n",
+        shown.join("\n"),
+        counts.join(", "),
+        outcome.origin.as_str(),
+    )
+}
