@@ -209,8 +209,9 @@ pub(crate) struct TrendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The run: its id, a prefix or the short form of it, or `latest`
-    #[arg(value_name = "RUN", default_value = "latest")]
+    /// The run: its id, a prefix or the short form of it, or `latest`. For another tool also a
+    /// suite file
+    #[arg(value_name = "RUN|SUITE", default_value = "latest")]
     pub(crate) run: String,
 
     /// What to write
@@ -229,7 +230,11 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Write here instead of to standard output
+    /// For another tool: succeed even if not everything can be said there
+    #[arg(long)]
+    pub(crate) lossy: bool,
+
+    /// Write here instead of to standard output; a folder where there are several files
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -237,7 +242,7 @@ pub(crate) struct ExportArgs {
     pub(crate) place: StoreArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportKind {
     /// Conversations that end in a right answer, one JSON object per line
     Chat,
@@ -245,4 +250,12 @@ pub(crate) enum ExportKind {
     Preferences,
     /// A draft in Markdown about regressions since a baseline
     Issue,
+    /// For promptfoo: the results of a run for `promptfoo import`, or a suite as a promptfooconfig
+    Promptfoo,
+    /// For Inspect: the log of a run, one for each runner on each backend
+    InspectLog,
+    /// For OpenAI evals: the log of a run, or a suite as samples with a registry
+    OpenaiEvals,
+    /// For Langfuse: traces and scores of a run, or a suite as items of a dataset
+    Langfuse,
 }

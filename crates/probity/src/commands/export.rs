@@ -1,10 +1,14 @@
 //! `probity export`: what a run teaches.
 
+mod foreign;
+
 use std::{fmt::Write as _, io};
 
 use probity_core::view::RunView;
 use probity_report::training::{self, Written};
 use probity_store::StoredCases;
+
+use foreign::Tool;
 
 use super::{baseline::Against, project::settings_alone, report::refuse_inputs, runs::open};
 use crate::{
@@ -16,26 +20,31 @@ use crate::{
 };
 
 pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
+    match args.kind {
+        ExportKind::Chat | ExportKind::Preferences | ExportKind::Issue => learnt(args, printer),
+        ExportKind::Promptfoo => foreign::run(args, Tool::Promptfoo, printer),
+        ExportKind::InspectLog => foreign::run(args, Tool::Inspect, printer),
+        ExportKind::OpenaiEvals => foreign::run(args, Tool::OpenaiEvals, printer),
+        ExportKind::Langfuse => foreign::run(args, Tool::Langfuse, printer),
+    }
+}
+
+/// What a run teaches: pairs for training, or a draft about what got worse.
+fn learnt(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
     let run = reader.find(&args.run)?;
     refuse_inputs(&reader, &run, None, args.output.as_slice())?;
-    let view = reader.view(&run, settings.max_error_rate)?;
-    let cases = || StoredCases::of(&reader, &run).map_err(Failure::from);
-    match args.kind {
-        ExportKind::Issue => {
-            let against = Against::load(&args.baseline, &settings, args.force)?;
-            draft(args, &against.drafts(&reader, &run)?, printer)
-        }
-        ExportKind::Chat => {
-            let cases = cases()?;
-            write(args, &view, printer, |out| training::chat(&view, &cases, args.corrected, out))
-        }
-        ExportKind::Preferences => {
-            let cases = cases()?;
-            write(args, &view, printer, |out| training::preferences(&view, &cases, out))
-        }
+    if args.kind == ExportKind::Issue {
+        let against = Against::load(&args.baseline, &settings, args.force)?;
+        return draft(args, &against.drafts(&reader, &run)?, printer);
     }
+    let view = reader.view(&run, settings.max_error_rate)?;
+    let cases = StoredCases::of(&reader, &run)?;
+    write(args, &view, printer, |out| match args.kind == ExportKind::Chat {
+        true => training::chat(&view, &cases, args.corrected, out),
+        false => training::preferences(&view, &cases, out),
+    })
 }
 
 /// Writes pairs where they are wanted, and says how many.

@@ -1,0 +1,172 @@
+//! Runs and suites for other tools.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use probity_core::problem::UnknownKeys;
+use probity_import::export::{Exported, inspect, langfuse, openai_evals, promptfoo};
+use probity_load::{settings::Layer, suite::RunnerConfig};
+use probity_run::plan::{Choice, ScannedRunner, scan};
+use probity_store::StoredCases;
+
+use crate::{
+    cli::report::ExportArgs,
+    commands::{
+        dataset::counted,
+        project::{Project, Reading, settings_alone},
+        report::refuse_inputs,
+        runs::open,
+    },
+    exit::Exit,
+    failure::Failure,
+    output::OutputFile,
+    printer::Printer,
+};
+
+/// What could not be said and is shown.
+const MOST_SHOWN: usize = 50;
+
+/// A tool that is written for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tool {
+    Promptfoo,
+    Inspect,
+    OpenaiEvals,
+    Langfuse,
+}
+
+pub(super) fn run(args: &ExportArgs, tool: Tool, printer: &Printer) -> Result<Exit, Failure> {
+    let exported = match suite_file(&args.run) {
+        Some(suite) => of_suite(&suite, args, tool, printer)?,
+        None => of_run(args, tool)?,
+    };
+    for lost in exported.lost.iter().take(MOST_SHOWN) {
+        printer.note(&format!("not carried over: {lost}"));
+    }
+    let more = exported.lost.len().saturating_sub(MOST_SHOWN);
+    if more > 0 {
+        printer.note(&format!("… and {}", counted(more, "further thing")));
+    }
+    if exported.files.iter().all(|(_, text)| text.is_empty()) {
+        return Err(Failure::new("nothing of it can be carried over"));
+    }
+    write(&exported, args, printer)?;
+    Ok(match exported.lost.is_empty() || args.lossy {
+        true => Exit::Success,
+        false => Exit::Failed(1),
+    })
+}
+
+/// The suite that is meant, if it is one and not a run.
+fn suite_file(name: &str) -> Option<PathBuf> {
+    let path = Path::new(name);
+    path.is_file().then(|| path.to_owned())
+}
+
+fn of_run(args: &ExportArgs, tool: Tool) -> Result<Exported, Failure> {
+    let settings = settings_alone(&args.place)?;
+    let reader = open(&args.place)?;
+    let run = reader.find(&args.run)?;
+    refuse_inputs(&reader, &run, None, args.output.as_slice())?;
+    let view = reader.view(&run, settings.max_error_rate)?;
+    let cases = StoredCases::of(&reader, &run)?;
+    let exported = match tool {
+        Tool::Promptfoo => promptfoo::run(&view, &cases),
+        Tool::Inspect => inspect::run(&view, &cases),
+        Tool::OpenaiEvals => openai_evals::run(&view, &cases),
+        Tool::Langfuse => langfuse::run(&view, &cases),
+    };
+    exported.map_err(|error| Failure::new("the cases cannot be read").because(error))
+}
+
+fn of_suite(
+    path: &Path,
+    args: &ExportArgs,
+    tool: Tool,
+    printer: &Printer,
+) -> Result<Exported, Failure> {
+    let reading = Reading::strict(printer);
+    let project = Project::load(path, &args.place, Layer::default(), &reading)?;
+    match tool {
+        Tool::Promptfoo => {
+            let mut export = promptfoo::SuiteExport::new(&project.name);
+            each_runner(&project, printer, |scanned| {
+                export.runner(&scanned.runner, &project.suite);
+                scanned.requests(|variant, case, request| export.case(variant, case, &request));
+            })?;
+            Ok(export.finish())
+        }
+        Tool::OpenaiEvals => {
+            let mut export = openai_evals::SuiteExport::default();
+            each_runner(&project, printer, |scanned| {
+                let name = &scanned.runner.name;
+                scanned.requests(|variant, case, request| {
+                    let runner = variant.map_or_else(|| name.clone(), |it| format!("{name}-{it}"));
+                    export.case(&runner, case, &request);
+                });
+            })?;
+            Ok(export.finish())
+        }
+        Tool::Langfuse => {
+            let mut export = langfuse::SuiteExport::default();
+            each_runner(&project, printer, |scanned| {
+                let name = &scanned.runner.name;
+                scanned.requests(|variant, case, request| {
+                    export.case(name, variant, case, &request);
+                });
+            })?;
+            Ok(export.finish())
+        }
+        Tool::Inspect => Err(Failure::new("a log is made of a run, and this is a suite").hint(
+            "Inspect's tasks are code; docs/coming-from/inspect.md has a table of equivalents",
+        )),
+    }
+}
+
+/// Goes through the runners of a suite whose cases are asked.
+fn each_runner(
+    project: &Project,
+    printer: &Printer,
+    mut each: impl FnMut(&ScannedRunner),
+) -> Result<(), Failure> {
+    let mut problems = printer.problems();
+    for runner in &project.suite.runners {
+        if runner.kind.spec().is_external {
+            let name = &runner.name;
+            printer.note(&format!("not carried over: runner `{name}` is a program of its own"));
+            continue;
+        }
+        // Nothing of a dataset is run, so it needs no consent.
+        let runner = RunnerConfig { allow_code: true, ..runner.clone() };
+        let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
+        let mut show = |problem| problems.show(&problem);
+        let scanned = scan(&runner, &project.site(), &choice, &mut show)
+            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was written"))?;
+        each(&scanned);
+    }
+    Ok(())
+}
+
+/// Writes one file where it is wanted, and several to a folder.
+fn write(exported: &Exported, args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
+    match (exported.files.as_slice(), &args.output) {
+        ([(_, text)], None) => Printer::emit(text),
+        ([(_, text)], Some(path)) if !path.is_dir() => OutputFile::write(path, text),
+        (files, None) => {
+            let count = counted(files.len(), "file");
+            Err(Failure::new(format!("there are {count} to write")).hint("-o DIR says where to"))
+        }
+        (files, Some(folder)) => {
+            for (name, text) in files {
+                let path = folder.join(name);
+                let parent = path.parent().unwrap_or(folder);
+                fs::create_dir_all(parent).map_err(|error| Failure::write(parent, error))?;
+                OutputFile::write(&path, text)?;
+                printer.note(&path.display().to_string());
+            }
+            Ok(())
+        }
+    }
+}
