@@ -105,6 +105,27 @@ pub fn rescore<E>(
     }
 }
 
+/// A stored result, judged by the criteria of its own case. One whose case has none, or none that
+/// can be checked without a suite, comes back as an error, unchanged.
+pub fn by_own_case(
+    record: CaseRecord,
+    backend: &str,
+    compiler: &mut Compiler<'_>,
+) -> Result<CaseRecord, CaseRecord> {
+    let case = record.case.clone();
+    if !case.has_criteria() || record.error.is_some() {
+        return Err(record);
+    }
+    match compiler.compile(&case) {
+        Ok(expectation) if expectation.inquiries().is_empty() => {
+            Ok(again(record, &case, backend, |result, known| {
+                classify_again(&expectation, result, known)
+            }))
+        }
+        Ok(_) | Err(_) => Err(record),
+    }
+}
+
 /// The record as it is judged now. What calls brought and cost stays; no call was made for it.
 fn again(
     record: CaseRecord,

@@ -77,6 +77,13 @@ pub(crate) struct RescoreArgs {
     )]
     pub(crate) suite: PathBuf,
 
+    /// Judge each result by the criteria that the run has of its case, without a suite
+    ///
+    /// Results of other tools have criteria where all that the tool checked can be checked here.
+    /// Those that have none keep their verdict.
+    #[arg(long, conflicts_with = "suite")]
+    pub(crate) stored: bool,
+
     /// Write a report; the suffix selects the format. May be given several times
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,

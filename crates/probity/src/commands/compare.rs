@@ -181,12 +181,20 @@ fn compare(
     for (second, (_, view)) in views.iter().enumerate().filter(|(_, (run, _))| *run > 0) {
         let Some(first) = counterpart(&views, view)? else { continue };
         let (_, before) = views[first];
-        if !args.force && before.lane.dataset_digest != view.lane.dataset_digest {
+        // The dataset of another tool is never ours, so the cases in common are compared.
+        let is_imported = [before, *view].iter().any(|it| it.lane.imported.is_some());
+        let differs = before.lane.dataset_digest != view.lane.dataset_digest;
+        if !args.force && !is_imported && differs {
             let (a, b) = (&sides[first].name, &sides[second].name);
             return Err(Failure::new(format!("`{a}` and `{b}` are of different datasets"))
                 .hint("compare the cases that both have with --force"));
         }
         let changes = Changes::between(&outcomes[first], &outcomes[second]);
+        if is_imported && changes.common == 0 {
+            let (a, b) = (&sides[first].name, &sides[second].name);
+            return Err(Failure::new(format!("`{a}` and `{b}` have no case in common"))
+                .hint("`probity import FILE --suite SUITE --force` finds the cases of a suite"));
+        }
         let mut why = reasons(reader, view, &changes.regressions)?;
         why.extend(reasons(reader, view, &changes.lost)?);
         why.extend(reasons(reader, before, &changes.fixes)?);
@@ -211,7 +219,10 @@ fn compare(
     }
     if pairs.is_empty() {
         return Err(Failure::new("the runs have no runner in common")
-            .hint("name the part where there are several: RUN@BACKEND, RUN@VARIANT"));
+            .hint(match views.iter().any(|(_, it)| it.lane.imported.is_some()) {
+                true => "`probity import FILE --suite SUITE --force` gives results the names of a suite",
+                false => "name the part where there are several: RUN@BACKEND, RUN@VARIANT",
+            }));
     }
     let raw: Vec<f64> =
         pairs.iter().map(|it| it.changes.difference.map_or(1.0, |it| it.p_value)).collect();

@@ -1,5 +1,7 @@
 //! `probity rescore`: stored replies, judged again by the suite, datasets and rules of now.
 
+mod stored;
+
 use std::{fmt::Write as _, path::Path, rc::Rc};
 
 use probity_core::{
@@ -31,6 +33,9 @@ const BATCH: usize = 512;
 const SHOWN: usize = 20;
 
 pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if args.stored {
+        return stored::run(args, printer);
+    }
     // A criterion with a typo in its name must not decide anything by being left out.
     let reading = Reading::strict(printer);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
@@ -42,21 +47,43 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
     let context = Context { args, project: &project, store, reader: &reader, printer };
     let lanes = context.lanes(&origin)?;
     let run_id = context.record(&origin, &lanes)?;
-    let run = reader.find(&run_id)?;
-    let rejudge = |lane: &mut Lane| {
-        lane.judging.errors_as_failures |= args.gating.errors_as_failures;
-    };
-    let mut view = reader.view_judged(&run, project.settings.max_error_rate, rejudge)?;
-    super::consistency::add(&mut view, &reader, &run)?;
-    // Files first: whoever reads what is printed may keep us waiting, or leave.
-    let written = reports.write(&reader, &run, &view);
-    let flips = context.flips(&origin, &run)?;
-    let exit = exit_of(&view, &args.gating);
-    let (extent, width) = (Extent::Brief, Printer::width());
-    let about = About { reader: &reader, run: &run, view: &view, exit: Some(exit), extent, width };
-    printer.show_styled(&format!("{flips}\n{}", about.render()?))?;
-    written?;
-    Ok(exit)
+    let judged = Judged { args, reader: &reader, origin: &origin, run_id: &run_id };
+    judged.show(reports, project.settings.max_error_rate, printer)
+}
+
+/// A run that was judged again.
+struct Judged<'a> {
+    args: &'a RescoreArgs,
+    reader: &'a Reader,
+    origin: &'a RunRow,
+    run_id: &'a str,
+}
+
+impl Judged<'_> {
+    /// Writes the reports, and shows what flipped.
+    fn show(
+        &self,
+        reports: Reports,
+        max_error_rate: f64,
+        printer: &Printer,
+    ) -> Result<Exit, Failure> {
+        let Self { args, reader, origin, run_id } = *self;
+        let run = reader.find(run_id)?;
+        let rejudge = |lane: &mut Lane| {
+            lane.judging.errors_as_failures |= args.gating.errors_as_failures;
+        };
+        let mut view = reader.view_judged(&run, max_error_rate, rejudge)?;
+        super::consistency::add(&mut view, reader, &run)?;
+        // Files first: whoever reads what is printed may keep us waiting, or leave.
+        let written = reports.write(reader, &run, &view);
+        let flips = flips(reader, origin, &run)?;
+        let exit = exit_of(&view, &args.gating);
+        let (extent, width) = (Extent::Brief, Printer::width());
+        let about = About { reader, run: &run, view: &view, exit: Some(exit), extent, width };
+        printer.show_styled(&format!("{flips}\n{}", about.render()?))?;
+        written?;
+        Ok(exit)
+    }
 }
 
 struct Context<'a> {
@@ -116,8 +143,14 @@ impl Context<'_> {
         let suite = &self.project.suite;
         let runner = suite.runners.iter().find(|it| it.name == lane.runner);
         let runner = runner.ok_or_else(|| {
-            Failure::new(format!("the suite has no runner `{}`", lane.runner))
-                .hint("`--suite FILE` names another suite")
+            let hint = match lane.imported {
+                None => "`--suite FILE` names another suite",
+                Some(_) => {
+                    "`probity import FILE --suite SUITE --force` gives results of other tools the \
+                     names of a suite; --stored judges without one"
+                }
+            };
+            Failure::new(format!("the suite has no runner `{}`", lane.runner)).hint(hint)
         })?;
         if runner.kind != lane.kind {
             let (now, then) = (runner.kind, lane.kind);
@@ -141,10 +174,12 @@ impl Context<'_> {
                 selection: origin.info.selection.clone(),
                 settings: settings.map(|(key, it, _)| (key.to_owned(), it.to_string())).collect(),
                 rescored_from: Some(origin.run_id.clone()),
+                imported: origin.info.imported.clone(),
                 ..RunInfo::default()
             },
         };
-        let mut writer = Writer::begin(self.store, &new, lanes)?;
+        let all = lanes.iter().map(|it| it.lane.clone()).collect();
+        let mut writer = Writer::begin(self.store, &new, all)?;
         let mut progress = self.printer.progress();
         for (at, again) in lanes.iter().enumerate() {
             let Again { before, scanned, .. } = again;
@@ -174,42 +209,40 @@ impl Context<'_> {
         writer.finish()?;
         Ok(new.run_id)
     }
+}
 
-    /// What flipped, and why.
-    fn flips(&self, origin: &RunRow, run: &RunRow) -> Result<String, Failure> {
-        let mut text = format!("rescored from {}\n", origin.run_id);
-        for after in self.reader.lanes(run)? {
-            let of_lane = |it: &&LaneView| it.lane.key() == after.lane.key();
-            let lanes = self.reader.lanes(origin)?;
-            let Some(before) = lanes.iter().find(of_lane) else { continue };
-            let mut flips = Flips::default();
-            let least = [before.lane.judging.min_pass, after.lane.judging.min_pass];
-            self.reader.paired_verdicts([before, &after], |case_id, [was, is]| {
-                flips.add(case_id, of_case(&was, least[0]), of_case(&is, least[1]));
-            })?;
-            let Flips { count, regressions, fixes, first } = flips;
-            let _ = writeln!(
-                text,
-                "{}: {count} flipped ({regressions} from pass to fail, {fixes} from fail to pass)",
-                after.lane.key(),
-            );
-            for (case_id, then, now) in &first {
-                let records = self.reader.case(&after, case_id)?;
-                let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
-                let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
-                let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
-            }
-            let more = count - first.len();
-            if more > 0 {
-                let (then, now) = (origin.short(), run.short());
-                let _ = writeln!(
-                    text,
-                    "  and {more} more; `probity compare {then} {now}` has them all"
-                );
-            }
+/// What flipped, and why.
+fn flips(reader: &Reader, origin: &RunRow, run: &RunRow) -> Result<String, Failure> {
+    let mut text = format!("rescored from {}\n", origin.run_id);
+    for after in reader.lanes(run)? {
+        let of_lane = |it: &&LaneView| it.lane.key() == after.lane.key();
+        let lanes = reader.lanes(origin)?;
+        let Some(before) = lanes.iter().find(of_lane) else { continue };
+        let mut flips = Flips::default();
+        let least = [before.lane.judging.min_pass, after.lane.judging.min_pass];
+        reader.paired_verdicts([before, &after], |case_id, [was, is]| {
+            flips.add(case_id, of_case(&was, least[0]), of_case(&is, least[1]));
+        })?;
+        let Flips { count, regressions, fixes, first } = flips;
+        let _ = writeln!(
+            text,
+            "{}: {count} flipped ({regressions} from pass to fail, {fixes} from fail to pass)",
+            after.lane.key(),
+        );
+        for (case_id, then, now) in &first {
+            let records = reader.case(&after, case_id)?;
+            let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
+            let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
+            let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
         }
-        Ok(text)
+        let more = count - first.len();
+        if more > 0 {
+            let (then, now) = (origin.short(), run.short());
+            let _ =
+                writeln!(text, "  and {more} more; `probity compare {then} {now}` has them all");
+        }
     }
+    Ok(text)
 }
 
 /// The cases whose verdict has changed.
@@ -245,14 +278,14 @@ struct Writer {
 }
 
 impl Writer {
-    fn begin(store: &Path, new: &NewRun, lanes: &[Again]) -> Result<Self, Failure> {
+    fn begin(store: &Path, new: &NewRun, lanes: Vec<Lane>) -> Result<Self, Failure> {
         let recorder = Recorder::create(store, new)?;
         let started = Event::RunStarted {
             version: VERSION,
             run_id: new.run_id.clone(),
             resumed: false,
-            lanes: lanes.iter().map(|it| it.lane.clone()).collect(),
             done_before: vec![0; lanes.len()],
+            lanes,
         };
         let mut writer = Self { recorder, waiting: Vec::new(), results: 0, complete: true };
         writer.push(started)?;

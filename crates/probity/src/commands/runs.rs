@@ -45,12 +45,15 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
             false => {
                 let (short, began) = (run.short(), clock::shown(run.started_ms));
                 let Verdicts { pass, fail, error, .. } = total.verdicts;
+                let imported = run.info.imported.as_ref();
+                let imported = imported.map(|it| format!(" (imported from {})", it.tool));
                 let _ = writeln!(
                     text,
-                    "{short}  {began}  {:<10} {:>6} {pass:>6} {fail:>6} {error:>6}  {}",
+                    "{short}  {began}  {:<10} {:>6} {pass:>6} {fail:>6} {error:>6}  {}{}",
                     run.status,
                     total.total(),
-                    run.suite
+                    run.suite,
+                    imported.unwrap_or_default()
                 );
             }
         }
@@ -72,6 +75,7 @@ fn as_json(run: &RunRow, total: &Tally) -> serde_json::Value {
         "started": clock::shown(run.started_ms),
         "finished": run.finished_ms.map(clock::shown),
         "status": run.status,
+        "imported": run.info.imported,
         "cases": total.total(),
         "pass": total.verdicts.pass,
         "fail": total.verdicts.fail,
