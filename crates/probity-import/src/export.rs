@@ -7,6 +7,8 @@ pub mod promptfoo;
 
 use std::{fmt::Write as _, io};
 
+use serde_json::Value;
+
 use probity_core::{
     classification::Verdict,
     details::Criterion,
@@ -84,12 +86,12 @@ fn scores(record: &CaseRecord) -> Vec<Score> {
 /// The score that stands for a verdict.
 const VERDICT: &str = "verdict";
 
-/// What a result was expected to be, for tools that have a field for it.
-fn expected(record: &CaseRecord) -> Option<String> {
-    record.expected().or_else(|| {
-        let target = record.case.prompt_vars.get("target")?;
-        Some(target.as_str().map_or_else(|| target.to_string(), ToOwned::to_owned))
-    })
+/// What a result was expected to be, for tools that have a field for it: what the case says, or what
+/// another tool called its target.
+fn expected(record: &CaseRecord) -> Value {
+    let vars = &record.case.prompt_vars;
+    let target = || vars.get("target").or_else(|| vars.get("ideal")).cloned();
+    record.expected().map(Value::from).or_else(target).unwrap_or_default()
 }
 
 /// The model of a lane, or its backend.

@@ -317,8 +317,10 @@ struct Signs {
     results: Option<Box<RawValue>>,
     #[serde(rename = "testCase")]
     test_case: Option<IgnoredAny>,
-    #[serde(rename = "promptIdx", alias = "testIdx")]
-    place: Option<IgnoredAny>,
+    #[serde(rename = "promptIdx")]
+    prompt_idx: Option<IgnoredAny>,
+    #[serde(rename = "testIdx")]
+    test_idx: Option<IgnoredAny>,
     eval: Option<IgnoredAny>,
     status: Option<IgnoredAny>,
     doc_id: Option<IgnoredAny>,
@@ -346,7 +348,8 @@ impl Signs {
         };
         if self.eval.is_some() && self.status.is_some() {
             Some(Form::Inspect)
-        } else if self.test_case.is_some() && self.place.is_some() {
+        } else if self.test_case.is_some() && (self.prompt_idx.is_some() || self.test_idx.is_some())
+        {
             Some(Form::PromptfooLines)
         } else if self.doc_id.is_some() && self.resps.is_some() {
             Some(Form::LmEvalSamples)

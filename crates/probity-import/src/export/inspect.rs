@@ -25,7 +25,10 @@ pub fn run(run: &RunView, cases: &dyn Cases) -> io::Result<Exported> {
     let mut exported = Exported::default();
     for (at, report) in run.lanes.iter().enumerate() {
         let log = log(run, report, &records(cases, at)?);
-        exported.files.push((lane_file(report.lane.key(), ".json"), pretty(&log)?));
+        // `inspect view` lists files whose names begin with a time.
+        let begun = time(run.started_ms).replace([':', '.'], "-");
+        let name = format!("{begun}_{}", lane_file(report.lane.key(), ".json"));
+        exported.files.push((name, pretty(&log)?));
     }
     Ok(exported)
 }
@@ -155,7 +158,7 @@ fn sample(report: &LaneReport, record: &CaseRecord) -> Sample {
         epoch: record.repeat + 1,
         input,
         choices: None,
-        target: Value::from(expected(record).unwrap_or_default()),
+        target: target(record),
         messages,
         output: Output {
             model: model.clone(),
@@ -175,6 +178,16 @@ fn sample(report: &LaneReport, record: &CaseRecord) -> Sample {
         limit: None,
         invalidation: None,
         attachments: BTreeMap::new(),
+    }
+}
+
+/// A text, or a list of texts.
+fn target(record: &CaseRecord) -> Value {
+    match expected(record) {
+        Value::Null => Value::from(""),
+        target @ Value::String(_) => target,
+        Value::Array(texts) if texts.iter().all(Value::is_string) => Value::Array(texts),
+        other => Value::from(other.to_string()),
     }
 }
 

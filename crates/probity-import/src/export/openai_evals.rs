@@ -109,7 +109,7 @@ fn events(record: &CaseRecord) -> Vec<(&'static str, Value)> {
         Verdict::Pass | Verdict::Fail => {
             let correct = record.verdict == Verdict::Pass;
             let (expected, said) = (expected(record), record.reply.as_deref());
-            let picked = if correct { expected.as_deref().or(said) } else { None };
+            let picked = if correct { said } else { None };
             events.push((
                 "match",
                 json!({

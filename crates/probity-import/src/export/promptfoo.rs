@@ -48,7 +48,7 @@ pub fn run(run: &RunView, cases: &dyn Cases) -> io::Result<Exported> {
         stats.failures += metrics.test_fail_count;
         stats.errors += metrics.test_error_count;
         stats.token_usage = sum(stats.token_usage, metrics.token_usage);
-        let label = report.lane.key().task();
+        let label = label(run, report);
         prompts.push(CompletedPrompt {
             id: None,
             raw: label.clone(),
@@ -83,13 +83,23 @@ pub fn run(run: &RunView, cases: &dyn Cases) -> io::Result<Exported> {
     Ok(exported)
 }
 
+/// What a prompt is called: what tells the lane from those of other prompts.
+fn label(run: &RunView, report: &LaneReport) -> String {
+    let lane = &report.lane;
+    let same_runner = run.lanes.iter().all(|it| it.lane.runner == lane.runner);
+    match &lane.variant {
+        Some(variant) if same_runner => variant.clone(),
+        Some(_) | None => lane.key().task(),
+    }
+}
+
 fn provider_id(report: &LaneReport) -> &str {
     report.lane.model.as_deref().unwrap_or(&report.lane.backend)
 }
 
 /// What a viewer shows beside the results.
 fn config(run: &RunView, rows: &[Row]) -> Config {
-    let labels = run.lanes.iter().map(|it| it.lane.key().task());
+    let labels = run.lanes.iter().map(|it| label(run, it));
     let mut labels: Vec<String> = labels.collect();
     labels.dedup();
     let mut tests: BTreeMap<usize, Value> = BTreeMap::new();
@@ -138,7 +148,7 @@ fn row(
         prompt_idx,
         test_idx: Some(test_idx),
         prompt_id: Some(format!("{prompt_idx}")),
-        prompt: Prompt { raw: prompt(&record.request), label: report.lane.key().task() },
+        prompt: Prompt { raw: prompt(&record.request), label: label(run, report) },
         provider: Provider {
             id: provider_id(report).to_owned(),
             label: Some(report.lane.backend.clone()),

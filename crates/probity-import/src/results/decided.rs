@@ -117,7 +117,8 @@ impl Deciding {
                 name: name.into(),
                 kind: "imported".into(),
                 value: value.number(),
-                passed: said.unwrap_or(false),
+                // A score on a scale of its own is not failed by anybody.
+                passed: said.unwrap_or(true),
                 weight: f64::from(u8::from(decides && said.is_some())),
                 reason,
                 span: None,

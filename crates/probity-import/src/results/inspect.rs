@@ -126,7 +126,7 @@ impl Reading {
         let others = scores.iter().filter(|(name, _)| !self.scorers.contains(name));
         for (name, score) in known.chain(others) {
             if !given.iter().any(|it: &Given| it.name == *name) {
-                add_score(name, score, &mut given);
+                add_score(name, score, &sample.target, &mut given);
             }
         }
         given
@@ -195,8 +195,14 @@ fn criteria(scorer: &Scorer, target: &Value) -> Option<probity_core::criteria::C
 }
 
 /// A score, or one for each name of a table of them.
-fn add_score(name: &str, score: &SampleScore, given: &mut Vec<Given>) {
-    let reason = score.explanation.clone().filter(|it| !it.trim().is_empty());
+fn add_score(name: &str, score: &SampleScore, target: &Value, given: &mut Vec<Given>) {
+    let SampleScore { answer, explanation, .. } = score;
+    // Scorers that compare texts explain themselves by the whole reply.
+    let said =
+        explanation.clone().filter(|it| !it.trim().is_empty() && Some(it) != answer.as_ref());
+    let target = target.as_str().map_or_else(|| target.to_string(), ToOwned::to_owned);
+    let compared = || Some(format!("answered `{}`, expected `{target}`", answer.as_ref()?));
+    let reason = said.or_else(compared);
     match &score.value {
         Value::Object(values) => {
             for (part, value) in values {

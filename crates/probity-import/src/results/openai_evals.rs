@@ -173,6 +173,9 @@ impl Events {
     }
 }
 
+/// The score that stands for what a `match` event says.
+const MATCH: &str = "match";
+
 fn scores(
     matched: Option<&Match>,
     metrics: Vec<(String, f64)>,
@@ -181,15 +184,16 @@ fn scores(
     let said = matched.and_then(|it| Some((it, it.correct?)));
     let decisive = said.map(|(it, correct)| {
         let failed = (!correct).then(|| format!("expected {}, picked {}", it.expected, it.picked));
-        Score { name: "match".into(), ..Score::new("imported", failed) }
+        Score { name: MATCH.into(), ..Score::new("imported", failed) }
     });
-    let reported = metrics.into_iter().map(|(name, value)| Score {
+    let is_other = |it: &(String, f64)| decisive.is_none() || it.0 != MATCH;
+    let reported = metrics.into_iter().filter(is_other).map(|(name, value)| Score {
         name: name.into(),
         value: Some(value),
-        passed: false,
         reason: choice.as_ref().map(|it| format!("the judge chose {it}")),
         ..Score::new("imported", None).reported()
     });
+    let reported: Vec<Score> = reported.collect();
     decisive.into_iter().chain(reported).collect()
 }
 

@@ -85,7 +85,7 @@ fn write_section(
             let _ = writeln!(text, "  and {more} more; see all: probity show {short} --json");
         }
     }
-    if verdict == Verdict::Error && all > 0 {
+    if verdict == Verdict::Error && all > 0 && page.run.imported.is_none() {
         let suite = suite(page);
         let _ = writeln!(text, "  ask them again: probity run{suite} --retry-errors {short}");
     }

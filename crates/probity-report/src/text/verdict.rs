@@ -46,11 +46,14 @@ fn next(page: &Page<'_>) -> String {
     let (errors, _) = run.errors();
     let is_failed = Conclusion::of(run) == Conclusion::Failed;
     match failing::example(page) {
-        _ if !run.is_sound() => match page.resume {
+        // Another tool asked, and cannot be told to go on from here.
+        _ if !run.is_sound() && run.imported.is_none() => match page.resume {
             Some(command) => command.to_owned(),
             None => format!("probity run{suite} --resume {short}"),
         },
-        _ if errors > 0 && !is_failed => format!("probity run{suite} --retry-errors {short}"),
+        _ if errors > 0 && !is_failed && run.imported.is_none() => {
+            format!("probity run{suite} --retry-errors {short}")
+        }
         Some(case) => format!("probity show {short} {}", shell_word(&case)),
         None => format!("probity report {short} -o report.html"),
     }

@@ -218,11 +218,14 @@ fn compare(
         });
     }
     if pairs.is_empty() {
-        return Err(Failure::new("the runs have no runner in common")
-            .hint(match views.iter().any(|(_, it)| it.lane.imported.is_some()) {
-                true => "`probity import FILE --suite SUITE --force` gives results the names of a suite",
+        return Err(Failure::new("the runs have no runner in common").hint(
+            match views.iter().any(|(_, it)| it.lane.imported.is_some()) {
+                true => {
+                    "`probity import FILE --suite SUITE --force` gives results the names of a suite"
+                }
                 false => "name the part where there are several: RUN@BACKEND, RUN@VARIANT",
-            }));
+            },
+        ));
     }
     let raw: Vec<f64> =
         pairs.iter().map(|it| it.changes.difference.map_or(1.0, |it| it.p_value)).collect();

@@ -20,6 +20,7 @@ mod defaults;
 mod dialects;
 mod embeddings;
 mod few_shot;
+mod foreign;
 mod functions;
 mod gates;
 mod hardship;
