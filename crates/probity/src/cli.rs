@@ -78,18 +78,25 @@ Examples:
 Exit codes: 0 all files are written, 2 they are not")]
     Init(init::InitArgs),
 
-    /// Import another tool's configuration as a suite with its datasets
+    /// Import another tool's configuration as a suite, or its results as a run
     ///
     /// Reads promptfoo's configurations and the case files of other tools, and writes what a person
     /// would have written: a suite, datasets, prompts. What cannot be carried over is listed with its
     /// file, its line and what to do about it. Nothing of the import is run, and no file outside the
     /// folder of the configuration is read.
+    ///
+    /// Results become a stored run that says where it comes from: promptfoo's output (.json, .jsonl),
+    /// Inspect's logs (.eval, .json), lm-eval's samples and results, OpenAI evals' logs. It can be
+    /// shown, compared, judged again and blessed. Errors stay errors, and what the tool does not
+    /// decide is undecided. The same file is stored once.
     #[command(after_help = "\
 Examples:
   probity import promptfooconfig.yaml          probity.toml and its datasets, beside it
   probity import evals/ -o evals/probity       into another folder
   probity import prompts.csv --from plain
   probity import promptfooconfig.yaml --json   for scripts, see `probity schema import`
+  probity import out.json                      results of promptfoo as a run
+  probity import log.eval --suite probity.toml a log of Inspect, with the names of a suite
   probity run promptfooconfig.yaml             imports and runs, without writing a suite
 
 Exit codes: 0 everything was carried over, 1 something was not, 2 nothing was imported")]
@@ -188,14 +195,20 @@ Examples:
   probity trend shell.toml --backend local -n 50")]
     Trend(report::TrendArgs),
 
-    /// Export a run: conversations or preference pairs for training, or a draft of an issue
+    /// Export a run or a suite: for training, as a draft of an issue, or for another tool
     ///
-    /// Prompts are written as they were sent. Cases that ended in an error are left out.
+    /// Prompts are written as they were sent. For training, cases that ended in an error are left
+    /// out. What another tool cannot be told is listed, and the exit code is 1 unless --lossy.
     #[command(after_help = "\
 Examples:
   probity export --as chat -o train.jsonl
   probity export k3f9x2 --as preferences > pairs.jsonl
-  probity export --as issue --baseline main")]
+  probity export --as issue --baseline main
+  probity export probity.toml --as promptfoo -o promptfooconfig.yaml
+  probity export k3f9x2 --as promptfoo -o results.json   then: promptfoo import results.json
+  probity export k3f9x2 --as inspect-log -o logs         then: inspect view --log-dir logs
+
+Exit codes: 0 everything was written, 1 something could not be said, 2 nothing was written")]
     Export(report::ExportArgs),
 
     /// Check whether the backends of a suite are available
