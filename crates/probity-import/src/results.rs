@@ -10,12 +10,14 @@ mod decided;
 mod inspect;
 mod lm_eval;
 mod names;
+mod numbers;
 mod openai_evals;
 mod place;
 mod promptfoo;
 mod record;
 
 use std::{
+    collections::BTreeSet,
     fmt, fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -65,6 +67,14 @@ pub enum ResultsError {
         path: PathBuf,
         /// What is wrong.
         said: String,
+    },
+    /// A result is there twice.
+    #[error("`{}` has two results of the same try of `{case}`", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The case.
+        case: String,
     },
     /// There is nothing to keep.
     #[error("`{}` has no results", path.display())]
@@ -145,6 +155,15 @@ pub struct ImportedLane {
     pub results: Vec<ImportedResult>,
     /// The digest and the files of the dataset, where it is known to be one of ours.
     pub dataset: Option<(String, Vec<String>)>,
+}
+
+impl ImportedLane {
+    /// A case of which one repeat is there twice.
+    fn repeated(&self) -> Option<String> {
+        let mut seen = BTreeSet::new();
+        let tries = self.results.iter().map(|it| (it.case.id.as_str(), it.repeat));
+        tries.into_iter().find(|it| !seen.insert(*it)).map(|(id, _)| id.to_owned())
+    }
 }
 
 /// One result.
@@ -244,7 +263,8 @@ pub fn read(path: &Path, options: &Options) -> Result<Option<Read>, ResultsError
         run
     } else {
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
-        let text = Text::of(path, text);
+        let text = numbers::constants_as_null(text);
+        let text = Text::of(path, &text);
         match Form::of(text.text) {
             None => return Ok(None),
             Some(Form::Promptfoo) => promptfoo::whole(text)?,
@@ -261,6 +281,9 @@ pub fn read(path: &Path, options: &Options) -> Result<Option<Read>, ResultsError
     };
     if run.lanes.iter().all(|lane| lane.results.is_empty()) {
         return Err(ResultsError::Empty { path: path.to_owned() });
+    }
+    if let Some(case) = run.lanes.iter().find_map(ImportedLane::repeated) {
+        return Err(ResultsError::Twice { path: path.to_owned(), case });
     }
     let digest = InputDigest::of(digested).to_string();
     Ok(Some(Read { run, digest }))

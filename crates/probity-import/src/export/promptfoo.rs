@@ -164,7 +164,7 @@ fn row(
         }),
         error,
         success: matches!(record.verdict, Verdict::Pass | Verdict::Undecided),
-        score: grading.as_ref().map_or(0.0, |it| it.score),
+        score: grading.as_ref().and_then(|it| it.score).or(Some(0.0)),
         named_scores: named.collect(),
         latency_ms: Some(latency),
         cost: record.cost_usd,
@@ -206,15 +206,18 @@ fn grading(record: &CaseRecord) -> Option<Grading> {
             weight: Some(score.weight),
         }),
         metadata: score.value.is_none().then_some(GradingMetadata { grader_error: true }),
-        ..plain(score.passed, score.value.unwrap_or(0.0), score.reason)
+        ..plain(score.passed, score.value.or(Some(0.0)), score.reason)
     };
     let components: Vec<Grading> = scores(record).into_iter().map(component).collect();
     let (sum, weight) = components.iter().fold((0.0, 0.0), |(sum, all), it| {
         let weight = it.assertion.as_ref().and_then(|it| it.weight).unwrap_or(1.0);
-        (sum + it.score * weight, all + weight)
+        (sum + it.score.unwrap_or(0.0) * weight, all + weight)
     });
     let score = if weight > 0.0 { sum / weight } else { f64::from(u8::from(pass)) };
-    Some(Grading { component_results: Some(components), ..plain(pass, score, Some(record.why())) })
+    Some(Grading {
+        component_results: Some(components),
+        ..plain(pass, Some(score), Some(record.why()))
+    })
 }
 
 fn count(metrics: &mut PromptMetrics, row: &Row) {
@@ -229,7 +232,7 @@ fn count(metrics: &mut PromptMetrics, row: &Row) {
             false => metrics.assert_fail_count += 1,
         }
     }
-    metrics.score += row.score;
+    metrics.score += row.score.unwrap_or(0.0);
     metrics.total_latency_ms += row.latency_ms.unwrap_or(0.0);
     metrics.cost += row.cost.unwrap_or(0.0);
     let usage = row.response.as_ref().and_then(|it| it.token_usage);

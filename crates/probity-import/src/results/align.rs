@@ -96,6 +96,13 @@ impl KnownCases {
             ids.insert(id);
             found += 1;
         }
+        // What was not found must not be taken for a case of the suite.
+        for (result, key) in lane.results.iter_mut().zip(keys) {
+            let is_found = self.asked.get(key).is_some_and(|it| it.contains_key(asker));
+            if !is_found && ids.contains(&result.case.id) {
+                result.case.id = format!("imported/{}", result.case.id);
+            }
+        }
         (lane.runner, lane.variant) = asker.clone();
         if let Some(name) = self.backend_of(lane) {
             lane.backend = name.to_owned();

@@ -14,7 +14,8 @@ use super::{
     archive::Archive,
     carried,
     decided::{Deciding, Given, Graded},
-    names::usable,
+    names::{Names, usable},
+    numbers::constants_as_null,
     place::Text,
     time,
 };
@@ -49,6 +50,7 @@ pub(super) fn archive(
     let Some(header) = header else { return Ok(None) };
     let is_begun = header.name.starts_with("_journal");
     let text = archive.text(header)?;
+    let text = constants_as_null(&text);
     let text = Text { path, member: Some(&header.name), line: 1, text: &text };
     let log: Log = match is_begun {
         false => text.decode()?,
@@ -58,6 +60,7 @@ pub(super) fn archive(
     for member in &archive.members {
         if member.name.starts_with("samples/") && member.name.ends_with(".json") {
             let text = archive.text(member)?;
+            let text = constants_as_null(&text);
             let text = Text { path, member: Some(&member.name), line: 1, text: &text };
             reading.add(text.decode()?, text)?;
         }
@@ -91,6 +94,7 @@ struct Reading {
     scorers: Vec<String>,
     deciding: Deciding,
     read: Vec<(ImportedResult, Vec<Given>)>,
+    names: Names,
     repeat: u32,
 }
 
@@ -99,7 +103,8 @@ impl Reading {
         let of_results = log.results.iter().flat_map(|it| &it.scores).map(|it| it.name.clone());
         let of_task = log.eval.scorers.iter().flatten().map(|it| it.name.clone());
         let scorers = of_results.chain(of_task).collect();
-        Self { scorers, deciding: Deciding::default(), read: Vec::new(), repeat: 1 }
+        let (deciding, names) = (Deciding::default(), Names::default());
+        Self { scorers, deciding, read: Vec::new(), names, repeat: 1 }
     }
 
     fn add(&mut self, mut sample: Sample, text: Text<'_>) -> Result<(), ResultsError> {
@@ -113,7 +118,12 @@ impl Reading {
         let Some(request) = asked(&sample.input) else {
             return Err(text.wrong("input", "it is neither a text nor a conversation"));
         };
-        let result = ImportedResult { repeat: epoch, ..result(sample, request) };
+        let id = match &sample.id {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let id = self.names.of(&id, "sample");
+        let result = ImportedResult { repeat: epoch, ..result(id, sample, request) };
         self.read.push((result, given));
         Ok(())
     }
@@ -268,17 +278,13 @@ fn asked(input: &Value) -> Option<Request> {
     }
 }
 
-fn result(sample: Sample, request: Request) -> ImportedResult {
-    let id = match &sample.id {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+fn result(id: String, sample: Sample, request: Request) -> ImportedResult {
     let target = Some(("target".to_owned(), sample.target)).filter(|it| !it.1.is_null());
     let choices = sample.choices.map(|it| ("choices".to_owned(), Value::from(it)));
     let tags = sample.metadata.iter();
     let tags = tags.filter_map(|(name, value)| Some(format!("{name}:{}", value.as_str()?)));
     let case = TestCase {
-        id: usable(&id, "sample"),
+        id,
         prompt_vars: target.into_iter().chain(choices).collect(),
         tags: tags.collect(),
         ..carried::case_of(&request)

@@ -11,8 +11,10 @@ use probity_core::{
 use serde_json::Value;
 
 use super::{
-    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, names::usable,
-    place::Text, time,
+    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried,
+    names::{Names, usable},
+    place::Text,
+    time,
 };
 use crate::wire::{
     chat::{WireMessage, conversation},
@@ -39,8 +41,11 @@ pub(super) fn log(text: Text<'_>) -> Result<ImportedRun, ResultsError> {
     let spec = spec.ok_or_else(|| text.wrong("spec", "no line says what was evaluated"))?;
     let model = spec.completion_fns.join(",");
     let undecided = samples.values().filter(|it| it.correct.is_none()).count();
-    let mut results: Vec<ImportedResult> =
-        samples.into_iter().map(|(id, events)| events.result(&id, &model)).collect();
+    let mut names = Names::default();
+    let mut results: Vec<ImportedResult> = samples
+        .into_iter()
+        .map(|(id, events)| events.result(names.fresh(&id, "sample"), &model))
+        .collect();
     results.sort_by(|a, b| natural(&a.case.id).cmp(&natural(&b.case.id)));
     // Without the report of its end, a run was cut off.
     let status = if is_reported { LaneStatus::Complete } else { LaneStatus::Interrupted };
@@ -135,7 +140,7 @@ impl Events {
         }
     }
 
-    fn result(self, id: &str, model: &str) -> ImportedResult {
+    fn result(self, id: String, model: &str) -> ImportedResult {
         let Self { sampling, raw, matched, metrics, choice, correct, error, started_ms } = self;
         let input = raw.as_ref().and_then(|it| it.get("input"));
         let asked = sampling.as_ref().map(|it| &it.prompt).or(input);
@@ -144,7 +149,7 @@ impl Events {
         let ideal = || raw.as_ref()?.get("ideal").cloned();
         let target = expected.or_else(ideal);
         let case = TestCase {
-            id: usable(id, "sample"),
+            id,
             prompt_vars: target.map(|it| ("ideal".to_owned(), it)).into_iter().collect(),
             ..carried::case_of(&request)
         };

@@ -221,9 +221,15 @@ fn outcome(row: &Row) -> Outcome {
             let reason = grading.reason.clone();
             Outcome::Error(reason.unwrap_or_else(|| "the judge failed".to_owned()))
         }
-        _ if row.success && row.test_case.assertions.is_empty() => Outcome::Undecided,
+        _ if row.success && !is_checked(row) => Outcome::Undecided,
         _ => row.success.into(),
     }
+}
+
+/// Whether anything was asserted. Older versions do not write the test down.
+fn is_checked(row: &Row) -> bool {
+    let parts = row.grading_result.as_ref().and_then(|it| it.component_results.as_ref());
+    !row.test_case.assertions.is_empty() || parts.is_some_and(|it| !it.is_empty())
 }
 
 /// Whether all that failed is what a judge could not be asked about.
@@ -268,7 +274,7 @@ fn add_parts(grading: &Grading, all: &mut Vec<Score>) {
         all.push(Score {
             name: name.into(),
             kind: kind.into(),
-            value: (!unjudged).then_some(part.score),
+            value: part.score.filter(|_| !unjudged),
             passed: part.pass,
             weight: assertion.and_then(|it| it.weight).unwrap_or(1.0),
             reason,

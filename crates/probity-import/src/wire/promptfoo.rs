@@ -1,6 +1,6 @@
 //! promptfoo's results: `promptfoo eval -o FILE.json`, and a line of `-o FILE.jsonl`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// A file of results. Versions 2, 3 and 4 differ in fields that are not read.
@@ -120,7 +120,7 @@ pub(crate) struct Row {
     pub(crate) prompt_id: Option<String>,
     pub(crate) prompt: Prompt,
     pub(crate) provider: Provider,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub(crate) vars: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) response: Option<Response>,
@@ -128,8 +128,8 @@ pub(crate) struct Row {
     pub(crate) error: Option<String>,
     pub(crate) success: bool,
     #[serde(default)]
-    pub(crate) score: f64,
-    #[serde(default)]
+    pub(crate) score: Option<f64>,
+    #[serde(default, deserialize_with = "nullable")]
     pub(crate) named_scores: Map<String, Value>,
     #[serde(default)]
     pub(crate) latency_ms: Option<f64>,
@@ -140,9 +140,9 @@ pub(crate) struct Row {
     /// 0: none, 1: an assertion, 2: an error. Older versions do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failure_reason: Option<u8>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub(crate) test_case: TestCase,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub(crate) metadata: Map<String, Value>,
 }
 
@@ -154,10 +154,31 @@ pub(crate) struct Prompt {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
+#[serde(from = "WrittenProvider")]
 pub(crate) struct Provider {
     pub(crate) id: String,
-    #[serde(default)]
     pub(crate) label: Option<String>,
+}
+
+/// Older versions write the id alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenProvider {
+    Id(String),
+    Whole {
+        id: String,
+        #[serde(default)]
+        label: Option<String>,
+    },
+}
+
+impl From<WrittenProvider> for Provider {
+    fn from(written: WrittenProvider) -> Self {
+        match written {
+            WrittenProvider::Id(id) => Self { id, label: None },
+            WrittenProvider::Whole { id, label } => Self { id, label },
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -192,11 +213,12 @@ pub(crate) struct TokenUsage {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Grading {
     pub(crate) pass: bool,
+    /// None where it is not a number.
     #[serde(default)]
-    pub(crate) score: f64,
+    pub(crate) score: Option<f64>,
     #[serde(default)]
     pub(crate) reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Map::is_empty")]
     pub(crate) named_scores: Map<String, Value>,
     #[serde(default)]
     pub(crate) component_results: Option<Vec<Grading>>,
@@ -231,14 +253,23 @@ pub(crate) struct Assertion {
 pub(crate) struct TestCase {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Map::is_empty")]
     pub(crate) vars: Map<String, Value>,
-    #[serde(rename = "assert")]
+    #[serde(rename = "assert", deserialize_with = "nullable")]
     pub(crate) assertions: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) threshold: Option<f64>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Map::is_empty")]
     pub(crate) metadata: Map<String, Value>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Map::is_empty")]
     pub(crate) options: Map<String, Value>,
+}
+
+/// What may be null, and is empty then.
+fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -64,6 +64,7 @@ impl Earlier {
                 let runs = reader.runs()?;
                 let of_suite = runs
                     .into_iter()
+                    .filter(|run| run.info.imported.is_none())
                     .find(|run| run.suite == project.name && may_be_of(run, path.as_deref()));
                 of_suite.ok_or_else(|| {
                     Failure::new(format!("no run of `{}` is in the store", project.name))
@@ -71,6 +72,12 @@ impl Earlier {
             }
             name => reader.find(name)?,
         };
+        if let Some(imported) = &run.info.imported {
+            let (id, tool) = (run.short(), &imported.tool);
+            return Err(Failure::new(format!(
+                "run `{id}` was imported from {tool}, so it cannot be gone on with here"
+            )));
+        }
         if run.suite != project.name {
             let (id, suite) = (run.short(), &run.suite);
             return Err(Failure::new(format!("run `{id}` is of the suite `{suite}`"))
