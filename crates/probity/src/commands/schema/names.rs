@@ -9,7 +9,8 @@ use probity_core::{
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
     criteria::{
-        AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher, OTHER_NAMES,
+        AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher,
+        OTHER_NAMES, ScorerErrors,
     },
     details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
@@ -32,7 +33,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 46] = [
+pub(super) const LISTS: [(&str, List); 47] = [
     ("assertion", assertions),
     ("backend_function", || backends(BackendKind::is_function)),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
@@ -66,6 +67,7 @@ pub(super) const LISTS: [(&str, List); 46] = [
     ("risk", || of(Risk::ALL.map(Risk::as_str))),
     ("rule", || of(Rule::ALL.map(Rule::as_str))),
     ("runner_kind", || of(RunnerKind::ALL.map(RunnerKind::as_str))),
+    ("scorer_errors", || of(ScorerErrors::ALL.map(ScorerErrors::as_str))),
     ("size_comparison", || Pair::SIZES.map(|it| it.to_string()).to_vec()),
     ("skill_tier", || of(Tier::ALL.map(Tier::as_str))),
     ("source", || of(Source::ALL.map(Source::as_str))),
