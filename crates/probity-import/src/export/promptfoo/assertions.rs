@@ -57,6 +57,7 @@ pub(super) fn of_case(case: &TestCase, lose: &mut dyn FnMut(&str)) -> Vec<Said> 
         assertions,
         threshold: _,
         transform: _,
+        scorer_errors: _,
     } = &case.criteria;
     let mut said = Vec::new();
     if case.command_check().is_some() {
