@@ -104,8 +104,23 @@ fn a_field_that_does_not_fit_is_named_with_its_line() {
         assert!(error.contains(expected), "{error}");
     };
     check("inspect.json", "\"epoch\": 1", "\"epoch\": 0", "`epoch`: epochs are counted from 1");
-    check("inspect.json", "\"epoch\": 1", "\"epoch\": \"a\"", "`samples[0].epoch`: invalid type: string");
-    check("openai-evals.jsonl", "\"eval_name\"", "\"name\"", ":1: `spec`: missing field `eval_name`");
+    check(
+        "inspect.json",
+        "\"epoch\": 1",
+        "\"epoch\": \"a\"",
+        "`samples[0].epoch`: invalid type: string",
+    );
+    check(
+        "openai-evals.jsonl",
+        "\"eval_name\"",
+        "\"name\"",
+        ":1: `spec`: missing field `eval_name`",
+    );
     let name = "lm-eval/samples_sums_2026-11-16T12-00-00.000000.jsonl";
-    check(name, "\"arguments\": {", "\"arguments\": 1, \"x\": {", ":1: `arguments`: there is no request");
+    check(
+        name,
+        "\"arguments\": {",
+        "\"arguments\": 1, \"x\": {",
+        ":1: `arguments`: there is no request",
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::request::Request;
+use probity_core::request::{Part, Request};
 
 use super::{ImportedLane, ImportedRun};
 
@@ -129,8 +129,14 @@ impl KnownCases {
     }
 }
 
-/// What tells requests apart: who says what. Tools and settings are not compared, because other
-/// tools do not write them down.
+/// What tells requests apart: who says what, blanks at both ends aside, which some tools cut off.
+/// Tools and settings are not compared, because other tools do not write them down.
 fn key(request: &Request) -> String {
-    serde_json::to_string(&request.messages).unwrap_or_default()
+    let mut messages = request.messages.clone();
+    for part in messages.iter_mut().flat_map(|it| &mut it.content) {
+        if let Part::Text(text) = part {
+            *text = text.trim().into();
+        }
+    }
+    serde_json::to_string(&messages).unwrap_or_default()
 }

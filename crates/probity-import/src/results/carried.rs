@@ -46,9 +46,8 @@ fn assertion(value: &Value) -> Option<Assertion> {
     let fields = value.as_object()?;
     let kind = AssertionKind::named(fields.get("type")?.as_str()?)?;
     // What looks at more than the text needs what other tools do not write down.
-    let is_known = kind.test.asks() == Asks::Nobody
-        && !kind.test.runs_code()
-        && kind.test.takes_transform();
+    let is_known =
+        kind.test.asks() == Asks::Nobody && !kind.test.runs_code() && kind.test.takes_transform();
     // A value that is a template or a file was filled in when the tool checked it, and is not here.
     let is_filled = match fields.get("value") {
         Some(Value::String(text)) => !template::is_template(text) && !text.starts_with("file://"),

@@ -214,7 +214,7 @@ dataset = "cases.jsonl"
 
 [[runners.prompts]]
 name = "short"
-prompt = "Capital of {{ country }}?"
+template = "Capital of {{ country }}?"
 "#;
 
 const CASES: &str = r#"{"id":"fr","prompt_vars":{"country":"France"},"assert":[{"type":"contains","value":"France"}]}
@@ -225,7 +225,8 @@ const CASES: &str = r#"{"id":"fr","prompt_vars":{"country":"France"},"assert":[{
 fn results_take_over_the_names_of_a_suite_and_are_compared_with_its_runs() {
     let project = with(&["promptfoo-repeat.json"]).file("cases.jsonl", CASES);
     let project = project.file("probity.toml", SUITE);
-    assert!(project.run(&["run", "-q"]).status.success());
+    let ran = project.run(&["run", "-q"]);
+    assert!(ran.status.success(), "{}", told(&ran));
     let report = imported(&project, &["promptfoo-repeat.json", "--suite", "probity.toml"]);
     let notes = report["notes"][0].as_str().unwrap();
     assert_eq!(notes, "tests on echo: 4 of 4 results are of cases of `capitals/short`");

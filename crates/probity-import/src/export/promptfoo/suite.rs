@@ -150,15 +150,12 @@ impl SuiteExport {
 fn test(case: &TestCase, exported: &mut Exported) -> Test {
     let about = format!("case `{}`", case.id);
     let mut lose = |what: &str| exported.lose(&about, what);
-    let mut said = assertions::of_case(case, &mut lose);
+    let said = assertions::of_case(case, &mut lose);
     for unknown in case.criteria.assertions.iter().filter(|it| !assertions::is_known(it)) {
         lose(&format!("the assertion `{}`, which promptfoo does not have", unknown.kind));
     }
     if !case.conversation.turns.is_empty() {
         lose("its turns after the first");
-    }
-    if said.is_empty() && case.has_criteria() {
-        said.clear();
     }
     let tags = case.tags.iter().filter_map(|it| it.split_once(':'));
     let tags = tags.map(|(name, value)| (name.to_owned(), Value::from(value)));
@@ -206,7 +203,6 @@ fn write_item(text: &mut String, item: &Value) -> std::fmt::Result {
     let Value::Object(fields) = item else { return writeln!(text, "  - {item}") };
     let mut mark = "  - ";
     for (name, value) in fields {
-        let name = Value::from(name.as_str());
         match value {
             Value::Array(items) if !items.is_empty() => {
                 writeln!(text, "{mark}{name}:")?;

@@ -16,6 +16,10 @@ kind = "echo"
 [backends.broken]
 kind = "command"
 command = ["false"]
+[retry]
+max_retries = 0
+[fail_fast]
+enabled = false
 
 [[runners]]
 name = "words"
@@ -57,7 +61,6 @@ fn round_trip(kind: &str, is_folder: bool) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn a_log_for_inspect_has_the_same_verdicts() {
-    std::fs::create_dir_all(Project::new().path("out")).unwrap();
     let (before, after) = round_trip("inspect-log", true);
     assert_eq!(before, after);
 }
