@@ -15,14 +15,14 @@ use probity_core::{
     kind::{Detected, Evidence, Labelled},
     metrics::Verdicts,
     record::{
-        Aborted, Asked, CallError, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus,
-        RunInfo, RunStatus, Source, Spent, Usage,
+        Aborted, Asked, CallError, CaseRecord, FailedAttempt, Imported, InputDigest, Lane,
+        LaneStatus, RunInfo, RunStatus, Source, Spent, Usage,
     },
     reply::{Logprobs, TokenLogprob},
     request::{Request, ToolCall},
     score::Score,
 };
-use probity_store::{NewRun, Reader, Recorder, StoreError};
+use probity_store::{NewRun, Reader, Recorder, StoreError, record_whole};
 
 fn lane() -> Lane {
     Lane {
@@ -573,4 +573,44 @@ fn a_store_without_variants_keeps_its_lanes_and_their_results() {
     let run = reader.find("latest").unwrap();
     reader.remove(&run).unwrap();
     assert_eq!(reader.tally(&lanes[1]).unwrap().total(), 0);
+}
+
+#[test]
+fn a_whole_run_is_there_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let run = |id: &str, digest: &str| NewRun {
+        run_id: format!("20261115-100000-{id}"),
+        suite: "s".to_owned(),
+        started_ms: 1_794_736_800_000,
+        info: RunInfo {
+            imported: Some(Imported {
+                tool: "promptfoo".to_owned(),
+                version: None,
+                file: "out.json".to_owned(),
+                digest: digest.to_owned(),
+            }),
+            ..RunInfo::default()
+        },
+    };
+    let complete = || Event::LaneFinished { lane: 0, status: LaneStatus::Complete, calls: 0 };
+    let events = |ids: &[&str]| -> Vec<Stamped> {
+        let cases = ids.iter().map(|id| finished(record(id, Verdict::Pass)));
+        let all = [started()].into_iter().chain(cases).chain([complete()]);
+        let all = all.chain([Event::RunFinished { complete: true }]);
+        all.map(|event| Stamped { at_ms: 1_794_736_801_000, event }).collect()
+    };
+    record_whole(&path, &run("first", "1"), &events(&["a", "b", "c"])).unwrap();
+    let sabotage = "CREATE TRIGGER t BEFORE INSERT ON results WHEN NEW.case_id = 'bad'
+                    BEGIN SELECT RAISE(ABORT, 'no'); END";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(sabotage).unwrap();
+    let failed = record_whole(&path, &run("second", "2"), &events(&["a", "bad"]));
+    assert!(failed.is_err());
+    let reader = Reader::open(&path).unwrap();
+    let runs = reader.runs().unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].status, RunStatus::Complete);
+    assert_eq!(reader.run_tally(&runs[0]).unwrap().total(), 3);
+    let found = |digest| reader.find_imported(digest).unwrap().map(|it| it.run_id);
+    assert_eq!((found("1"), found("2")), (Some("20261115-100000-first".to_owned()), None));
 }
