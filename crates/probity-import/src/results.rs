@@ -25,7 +25,7 @@ use std::{
 
 use probity_core::{
     case::TestCase,
-    record::{InputDigest, LaneStatus, Usage},
+    record::{LaneStatus, Usage},
     request::Request,
     score::Score,
 };
@@ -68,6 +68,16 @@ pub enum ResultsError {
         /// What is wrong.
         said: String,
     },
+    /// The score that is to decide is not there.
+    #[error("`{}` has no score `{wanted}`; it has: {known}", path.display())]
+    NoScore {
+        /// The file.
+        path: PathBuf,
+        /// The score.
+        wanted: String,
+        /// The scores that there are.
+        known: String,
+    },
     /// A result is there twice.
     #[error("`{}` has two results of the same try of `{case}`", path.display())]
     Twice {
@@ -98,6 +108,14 @@ pub enum Tool {
 }
 
 impl Tool {
+    /// Whether it says itself what is right, and does not leave that to scores.
+    const fn has_verdicts(self) -> bool {
+        match self {
+            Self::Promptfoo | Self::OpenaiEvals => true,
+            Self::Inspect | Self::LmEval => false,
+        }
+    }
+
     /// What it is called.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -258,7 +276,7 @@ pub fn read(path: &Path, options: &Options) -> Result<Option<Read>, ResultsError
     let Some(bytes) = candidate(path)? else { return Ok(None) };
     let mut digested = vec![bytes.as_slice()];
     let others;
-    let run = if archive::is_archive(&bytes) {
+    let mut run = if archive::is_archive(&bytes) {
         let Some(run) = inspect::archive(path, &bytes, options)? else { return Ok(None) };
         run
     } else {
@@ -285,7 +303,11 @@ pub fn read(path: &Path, options: &Options) -> Result<Option<Read>, ResultsError
     if let Some(case) = run.lanes.iter().find_map(ImportedLane::repeated) {
         return Err(ResultsError::Twice { path: path.to_owned(), case });
     }
-    let digest = InputDigest::of(digested).to_string();
+    if options.decided_by.is_some() && run.tool.has_verdicts() {
+        let tool = run.tool;
+        run.notes.push(format!("{tool} has verdicts of its own, so --decide-by changes nothing"));
+    }
+    let digest = digest(digested);
     Ok(Some(Read { run, digest }))
 }
 
@@ -309,6 +331,15 @@ fn time(text: &str) -> Option<i64> {
     // OpenAI evals writes a blank between date and time, and no zone.
     let zoned = || stamp(&format!("{}Z", text.replacen(' ', "T", 1)));
     stamp(text).or_else(zoned).map(Timestamp::as_millisecond)
+}
+
+/// The digest of some parts, as those of datasets are written; where one ends and the next begins counts.
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// Bytes at the beginning of a file that tell whether it may hold results.

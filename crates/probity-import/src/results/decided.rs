@@ -1,11 +1,14 @@
 //! Verdicts of tools that have scores and no verdicts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use probity_core::score::Score;
 use serde_json::Value;
 
-use super::{ImportedLane, Outcome};
+use super::{ImportedLane, Outcome, ResultsError};
 
 /// A score as a tool gives it.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +47,16 @@ impl Graded {
         }
     }
 
+    /// Right or wrong, where it is one of these and nothing in between.
+    #[expect(clippy::float_cmp, reason = "0 and 1 as they were written")]
+    fn said(self) -> Option<bool> {
+        match self {
+            Self::Said(said) => Some(said),
+            Self::Number(number) if number == 0.0 || number == 1.0 => Some(number == 1.0),
+            Self::Number(_) | Self::Unknown => None,
+        }
+    }
+
     fn number(self) -> Option<f64> {
         match self {
             Self::Said(said) => Some(f64::from(u8::from(said))),
@@ -72,9 +85,7 @@ impl Deciding {
                 self.order.push(name.clone());
             }
             let Some(number) = value.number() else { continue };
-            #[expect(clippy::float_cmp, reason = "0 and 1 as they were written")]
-            let is_bit = number == 0.0 || number == 1.0;
-            if !is_bit {
+            if value.said().is_none() {
                 self.graded.insert(name.clone());
             }
             let (low, high) = self.range.entry(name.clone()).or_insert((0.0, 1.0));
@@ -84,12 +95,24 @@ impl Deciding {
 
     /// The score that decides: the one that was asked for, or else the first that is never anything
     /// but 0 or 1.
-    pub(super) fn by(&self, wanted: Option<&str>) -> Option<&str> {
+    pub(super) fn by(
+        &self,
+        wanted: Option<&str>,
+        path: &Path,
+    ) -> Result<Option<&str>, ResultsError> {
         let is_it = |name: &&String| match wanted {
             Some(wanted) => name.as_str() == wanted,
             None => !self.graded.contains(*name),
         };
-        self.order.iter().find(is_it).map(String::as_str)
+        let found = self.order.iter().find(is_it).map(String::as_str);
+        match (wanted, found) {
+            (Some(wanted), None) => Err(ResultsError::NoScore {
+                path: path.to_owned(),
+                wanted: wanted.to_owned(),
+                known: self.order.join(", "),
+            }),
+            (_, found) => Ok(found),
+        }
     }
 
     /// Scores whose values lie outside of 0 to 1.
@@ -103,13 +126,9 @@ impl Deciding {
         let mut outcome = Outcome::Undecided;
         let mut scores = Vec::with_capacity(given.len());
         for Given { name, value, reason } in given {
-            let is_bit = !self.graded.contains(&name);
-            let said = match value {
-                Graded::Said(said) => Some(said),
-                Graded::Number(number) if is_bit => Some(number >= 1.0),
-                Graded::Number(_) | Graded::Unknown => None,
-            };
             let decides = by == Some(name.as_str());
+            let is_bit = !self.graded.contains(&name);
+            let said = value.said().filter(|_| is_bit || decides);
             if let Some(said) = said.filter(|_| decides) {
                 outcome = said.into();
             }

@@ -35,7 +35,7 @@ pub(super) fn whole(text: Text<'_>, options: &Options) -> Result<ImportedRun, Re
     for sample in samples {
         reading.add(sample, text)?;
     }
-    Ok(reading.finish(log, options))
+    reading.finish(log, options, text.path)
 }
 
 /// A log in an archive; none if it is an archive of something else.
@@ -65,7 +65,7 @@ pub(super) fn archive(
             reading.add(text.decode()?, text)?;
         }
     }
-    Ok(Some(reading.finish(log, options)))
+    reading.finish(log, options, path).map(Some)
 }
 
 /// The log of which only the beginning was written.
@@ -142,9 +142,9 @@ impl Reading {
         given
     }
 
-    fn finish(self, log: Log, options: &Options) -> ImportedRun {
+    fn finish(self, log: Log, options: &Options, path: &Path) -> Result<ImportedRun, ResultsError> {
         let Self { deciding, read, repeat, .. } = self;
-        let by = deciding.by(options.decided_by.as_deref());
+        let by = deciding.by(options.decided_by.as_deref(), path)?;
         let scorer = by.and_then(|by| log.eval.scorers.as_ref()?.iter().find(|it| it.name == by));
         let results = read.into_iter().map(|(result, given)| {
             let (outcome, scores) = deciding.judge(given, by);
@@ -186,7 +186,7 @@ impl Reading {
         }];
         let started = Some(log.stats.started_at).filter(|it| !it.is_empty());
         let notes = deciding.notes(by, &lanes);
-        ImportedRun {
+        Ok(ImportedRun {
             tool: Tool::Inspect,
             version: eval.packages.get("inspect_ai").cloned(),
             suite: eval.task,
@@ -194,7 +194,7 @@ impl Reading {
             finished_ms: time(&log.stats.completed_at),
             lanes,
             notes,
-        }
+        })
     }
 }
 

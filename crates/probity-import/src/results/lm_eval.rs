@@ -236,7 +236,7 @@ fn lane(
             }
         }
     }
-    let by = deciding.by(options.decided_by.as_deref()).map(ToOwned::to_owned);
+    let by = deciding.by(options.decided_by.as_deref(), text.path)?.map(ToOwned::to_owned);
     let results = documents.into_values().map(|(result, given)| {
         let (outcome, scores) = deciding.judge(given, by.as_deref());
         ImportedResult { outcome, scores, ..result }

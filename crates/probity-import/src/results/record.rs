@@ -8,11 +8,11 @@ use probity_core::{
     event::{Event, Stamped, VERSION},
     failure::ErrorKind,
     kind::RunnerKind,
-    record::{CallError, CaseRecord, Imported, InputDigest, Judging, Lane, RunInfo, Source},
+    record::{CallError, CaseRecord, Imported, Judging, Lane, RunInfo, Source},
 };
 use probity_grade::errors::{ErrorInput, ErrorRules};
 
-use super::{ImportedLane, ImportedResult, ImportedRun, Outcome, Read};
+use super::{ImportedLane, ImportedResult, ImportedRun, Outcome, Read, digest};
 
 /// The kind of backend of lanes that another tool ran.
 const BACKEND_KIND: &str = "imported";
@@ -74,13 +74,13 @@ fn lane(imported: &ImportedLane, tool: &str, file: &str) -> Lane {
     // The order in which cases were asked makes no other dataset.
     let cases: BTreeMap<&str, String> =
         results.iter().map(|it| (it.case.id.as_str(), it.case.to_json())).collect();
-    let digest = || InputDigest::of(cases.values().map(String::as_bytes)).to_string();
+    let own = || digest(cases.values().map(String::as_bytes));
     let known = imported.dataset.clone();
-    let (dataset_digest, dataset) = known.unwrap_or_else(|| (digest(), vec![file.to_owned()]));
+    let (dataset_digest, dataset) = known.unwrap_or_else(|| (own(), vec![file.to_owned()]));
     Lane {
         runner: runner.clone(),
         variant: variant.clone(),
-        kind: RunnerKind::Respond,
+        kind: RunnerKind::default(),
         backend: backend.clone(),
         backend_kind: BACKEND_KIND.to_owned(),
         model: model.clone(),

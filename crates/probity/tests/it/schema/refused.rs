@@ -323,6 +323,7 @@ fn events_that_are_not_whole_are_refused() {
         "variant",
         "model",
         "replayed",
+        "imported",
         "gates",
         "min_pass",
         "errors_as_failures",

@@ -150,7 +150,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         dataset_digest: "0".repeat(64),
         complete: true,
         replayed: false,
-        imported: None,
+        imported: Some(text("promptfoo")),
         planned: 2,
         results: 2,
         total: 2,
