@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf, process::Output};
 
 use serde_json::Value;
 
-use crate::{project::Project, run::stored};
+use crate::{project::Project, run::stored, schema};
 
 /// Results as `scripts/import-fixtures` had the tools write them.
 pub(crate) fn fixture(name: &str) -> PathBuf {
@@ -266,4 +266,50 @@ fn stored_criteria_judge_without_a_suite() {
     assert!(!said.contains("->"), "{said}");
     assert_eq!(verdicts(&project), before);
     assert_eq!(stored(&project)[0]["imported"], "promptfoo");
+}
+
+#[test]
+fn reports_of_imported_runs_are_as_the_schemas_say() {
+    for name in ["promptfoo.json", "inspect.eval", "openai-evals.jsonl"] {
+        let project = with(&[name]);
+        imported(&project, &[name]);
+        let written = project.run(&["report", "-o", "r.json", "-o", "suite_summary.json"]);
+        assert!(written.status.success(), "{}", told(&written));
+        schema::check("evaluation", &serde_json::from_str(&project.read("r.json")).unwrap());
+        let summary: Value = serde_json::from_str(&project.read("suite_summary.json")).unwrap();
+        schema::check("summary", &summary);
+        assert!(summary["runners"][0]["imported"].is_string(), "{summary:#}");
+        stored(&project).iter().for_each(|it| schema::check("run-result", it));
+        // Another tool may come to more errors than a run of ours may have.
+        assert!(project.run(&["bless", "--as", "theirs", "--force"]).status.success());
+        let baseline = project.read("baselines/theirs.json");
+        schema::check("baseline", &serde_json::from_str(&baseline).unwrap());
+    }
+}
+
+#[test]
+fn an_imported_run_is_not_gone_on_with() {
+    let project = with(&["promptfoo.json"]).file("cases.jsonl", CASES).file("probity.toml", SUITE);
+    let report = imported(&project, &["promptfoo.json"]);
+    let id = report["run_id"].as_str().unwrap();
+    for option in ["--resume", "--retry-errors"] {
+        let output = project.run(&["run", option, id]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(told(&output).contains("was imported from promptfoo"), "{}", told(&output));
+    }
+}
+
+#[test]
+fn a_score_that_is_not_there_cannot_decide() {
+    let project = with(&["inspect.json"]);
+    let output = project.run(&["import", "inspect.json", "--decide-by", "elegance"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        told(&output).contains("has no score `elegance`; it has: match, brevity"),
+        "{}",
+        told(&output)
+    );
+    // A score that is only in part right or wrong decides in part.
+    let report = imported(&project, &["inspect.json", "--decide-by", "brevity"]);
+    assert_eq!((&report["passed"], &report["undecided"]), (&0.into(), &6.into()), "{report:#}");
 }
