@@ -88,8 +88,7 @@ impl<'a> Text<'a> {
 /// The names on the way to the innermost value around a byte, such as `results[3].score`.
 fn way_to(root: &Node, offset: usize) -> String {
     let (mut node, mut way) = (root, String::new());
-    // A place between two values is that of the one before it.
-    let is_around = |it: &Node| it.span.start <= offset && offset <= it.span.end;
+    let is_around = |it: &Node| it.span.contains(&offset);
     loop {
         if let Some(entry) = node.entries().iter().find(|it| is_around(&it.node)) {
             if !way.is_empty() {
