@@ -105,24 +105,30 @@ pub fn rescore<E>(
     }
 }
 
-/// A stored result, judged by the criteria of its own case. One whose case has none, or none that
-/// can be checked without a suite, comes back as an error, unchanged.
-pub fn by_own_case(
-    record: CaseRecord,
-    backend: &str,
-    compiler: &mut Compiler<'_>,
-) -> Result<CaseRecord, CaseRecord> {
+/// A stored result that was to be judged by the criteria of its own case.
+#[derive(Debug)]
+pub struct ByOwnCase {
+    /// The result.
+    pub record: CaseRecord,
+    /// Whether it was judged again. One whose case has no criteria, or none that can be checked
+    /// without a suite, is as it was.
+    pub is_judged: bool,
+}
+
+/// Judges a stored result by the criteria of its own case.
+pub fn by_own_case(record: CaseRecord, backend: &str, compiler: &mut Compiler<'_>) -> ByOwnCase {
     let case = record.case.clone();
     if !case.has_criteria() || record.error.is_some() {
-        return Err(record);
+        return ByOwnCase { record, is_judged: false };
     }
     match compiler.compile(&case) {
         Ok(expectation) if expectation.inquiries().is_empty() => {
-            Ok(again(record, &case, backend, |result, known| {
+            let record = again(record, &case, backend, |result, known| {
                 classify_again(&expectation, result, known)
-            }))
+            });
+            ByOwnCase { record, is_judged: true }
         }
-        Ok(_) | Err(_) => Err(record),
+        Ok(_) | Err(_) => ByOwnCase { record, is_judged: false },
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use probity_core::record::{CaseRecord, Lane, RunInfo};
 use probity_grade::Compiler;
-use probity_run::rescore::by_own_case;
+use probity_run::rescore::{ByOwnCase, by_own_case};
 use probity_store::{NewRun, Reader, StoreError, new_run_id};
 
 use super::{Judged, Writer};
@@ -53,13 +53,11 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
         let mut written: Result<(), StoreError> = Ok(());
         reader.cases(lane, |record| {
             if written.is_ok() {
-                let judged = by_own_case(record, &lane.lane.backend, &mut compiler);
-                let judged: CaseRecord = judged.unwrap_or_else(|unchanged| {
-                    kept += 1;
-                    CaseRecord { calls: 0, ..unchanged }
-                });
+                let ByOwnCase { record, is_judged } =
+                    by_own_case(record, &lane.lane.backend, &mut compiler);
+                kept += usize::from(!is_judged);
                 results += 1;
-                written = writer.add(at, judged);
+                written = writer.add(at, CaseRecord { calls: 0, ..record });
             }
             Ok(())
         })?;
