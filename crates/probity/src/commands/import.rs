@@ -12,7 +12,7 @@ use std::{
 use probity_import::{
     ImportError, Note, Notes, Options, Origin, Outcome, import,
     results::Read,
-    write::{SUITE, Written, render},
+    write::{SUITE, Written, anchored, render},
 };
 use probity_report::plain::shell_word;
 use serde::Serialize;
@@ -34,8 +34,15 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         allow_outside: args.allow_outside,
         suite_folder: args.output.as_deref(),
     };
-    let outcome = import(&args.path, &options).map_err(|error| failure(error, printer))?;
     let folder = target(args);
+    let made = make_room(&folder)?;
+    let outcome = import(&args.path, &options).map_err(|error| {
+        if made {
+            // Nothing is left behind; if that fails, it is empty anyway.
+            let _ = fs::remove_dir(&folder);
+        }
+        failure(error, printer)
+    })?;
     let written = render(&outcome.draft, "");
     let paths = write(&folder, &written, args.force)?;
     match args.json {
@@ -63,6 +70,16 @@ fn read_results(args: &ImportArgs) -> Result<Option<Read>, Failure> {
     let options = probity_import::results::Options { decided_by: args.decide_by.clone() };
     let read = probity_import::results::read(&args.path, &options);
     read.map_err(|error| Failure::new("the results cannot be imported").because(error))
+}
+
+/// Makes the folder that is written to, because paths that start from it lead through it. Whether it was
+/// made.
+fn make_room(folder: &Path) -> Result<bool, Failure> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(false);
+    }
+    fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+    Ok(true)
 }
 
 /// What was written, for scripts.
@@ -129,7 +146,8 @@ pub(super) fn as_suite(
             ));
     }
     let room = room(&outcome.config, store)?;
-    let written = render(&outcome.draft, &format!("{}/", room.display()));
+    let draft = anchored(&outcome.draft, &outcome.suite_folder);
+    let written = render(&draft, &format!("{}/", room.display()));
     for (name, text) in &written.files {
         let path = room.join(name);
         // One that has not changed is left alone, for whoever watches it.

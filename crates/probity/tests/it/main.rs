@@ -26,6 +26,7 @@ mod gates;
 mod hardship;
 mod hidden;
 mod http;
+mod import;
 mod init;
 mod judge;
 mod loading;

@@ -23,6 +23,7 @@ use probity_core::{
     record::Source,
 };
 use probity_grade::{policy::BUILTIN_POLICIES, sql_dialects};
+use probity_import::Origin;
 use probity_load::suite::{BackendKind, Method, Transport, Way};
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 47] = [
+pub(super) const LISTS: [(&str, List); 48] = [
     ("assertion", assertions),
     ("backend_function", || backends(BackendKind::is_function)),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
@@ -57,6 +58,7 @@ pub(super) const LISTS: [(&str, List); 47] = [
     ("fact_category", || of(FactCategory::ALL.map(FactCategory::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
     ("http_method", || of(Method::ALL.map(Method::as_str))),
+    ("import_origin", || of(Origin::ALL.map(Origin::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
     ("json_step", || of(JsonStep::ALL.map(JsonStep::as_str))),
     ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),
