@@ -153,13 +153,12 @@ impl Deciding {
             Some(by) if self.order.len() > 1 => notes.push(format!(
                 "the score `{by}` decides, the others are reported; --decide-by NAME chooses another"
             )),
-            Some(_) => {}
             None if !self.order.is_empty() => notes.push(
                 "no score says right or wrong, so results are undecided; --decide-by NAME chooses \
                  one that does in part"
                     .to_owned(),
             ),
-            None => {}
+            Some(_) | None => {}
         }
         let results = || lanes.iter().flat_map(|it| &it.results);
         let undecided = results().filter(|it| it.outcome == Outcome::Undecided).count();

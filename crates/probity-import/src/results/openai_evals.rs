@@ -172,7 +172,7 @@ impl Events {
                 ..Usage::default()
             }),
             outcome,
-            scores: scores(matched.as_ref(), metrics, choice),
+            scores: scores(matched.as_ref(), metrics, choice.as_deref()),
             ..ImportedResult::new(case, request)
         }
     }
@@ -184,7 +184,7 @@ const MATCH: &str = "match";
 fn scores(
     matched: Option<&Match>,
     metrics: Vec<(String, f64)>,
-    choice: Option<String>,
+    choice: Option<&str>,
 ) -> Vec<Score> {
     let said = matched.and_then(|it| Some((it, it.correct?)));
     let decisive = said.map(|(it, correct)| {
@@ -195,7 +195,7 @@ fn scores(
     let reported = metrics.into_iter().filter(is_other).map(|(name, value)| Score {
         name: name.into(),
         value: Some(value),
-        reason: choice.as_ref().map(|it| format!("the judge chose {it}")),
+        reason: choice.map(|it| format!("the judge chose {it}")),
         ..Score::new("imported", None).reported()
     });
     let reported: Vec<Score> = reported.collect();

@@ -7,7 +7,6 @@ use probity_core::{
     record::{LaneStatus, Usage},
     score::Score,
 };
-use serde_json::Value;
 
 use super::{
     ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, names::Names,
@@ -16,6 +15,7 @@ use super::{
 use crate::wire::{
     chat::request_of,
     promptfoo::{Config, File, Grading, Response, Row, TokenUsage},
+    text_of,
 };
 
 /// A failure that promptfoo calls an error.
@@ -168,7 +168,9 @@ fn result(row: Row, cases: &mut Cases, lane: usize) -> ImportedResult {
     let usage = response.as_ref().and_then(|it| it.token_usage);
     let cost = row.cost.or_else(|| response.as_ref()?.cost).filter(|it| *it > 0.0);
     let (reply, stop_reason) = match response {
-        Some(Response { output, finish_reason, .. }) => (output.map(shown), finish_reason),
+        Some(Response { output, finish_reason, .. }) => {
+            (output.as_ref().map(text_of), finish_reason)
+        }
         None => (None, None),
     };
     let scores = row.grading_result.as_ref().map(scores).unwrap_or_default();
@@ -182,14 +184,6 @@ fn result(row: Row, cases: &mut Cases, lane: usize) -> ImportedResult {
         outcome,
         scores,
         ..ImportedResult::new(case, request)
-    }
-}
-
-/// An output as a text.
-fn shown(output: Value) -> String {
-    match output {
-        Value::String(text) => text,
-        other => other.to_string(),
     }
 }
 
