@@ -194,8 +194,12 @@ fn scores(
     let is_other = |it: &(String, f64)| decisive.is_none() || it.0 != MATCH;
     let reported = metrics.into_iter().filter(is_other).map(|(name, value)| Score {
         name: name.into(),
-        value: Some(value),
-        reason: choice.map(|it| format!("the judge chose {it}")),
+        // Scores are from 0 to 1; what is on another scale is said in words.
+        value: Some(value).filter(|it| (0.0..=1.0).contains(it)),
+        reason: choice.map_or_else(
+            || Some(value.to_string()),
+            |it| Some(format!("{value}: the judge chose {it}")),
+        ),
         ..Score::new("imported", None).reported()
     });
     let reported: Vec<Score> = reported.collect();

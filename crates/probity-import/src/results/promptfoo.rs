@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{
     case::TestCase,
+    criteria::AssertionKind,
     record::{LaneStatus, Usage},
     score::Score,
 };
@@ -17,6 +18,9 @@ use crate::wire::{
     promptfoo::{Config, File, Grading, Response, Row, TokenUsage},
     text_of,
 };
+
+/// The kind of scores that are no check of ours.
+const IMPORTED: &str = "imported";
 
 /// A failure that promptfoo calls an error.
 const FAILED_BY_ERROR: u8 = 2;
@@ -246,8 +250,8 @@ fn scores(grading: &Grading) -> Vec<Score> {
         if !all.iter().any(|it: &Score| it.name == name.as_str()) {
             all.push(Score {
                 name: name.clone().into(),
-                value: Some(value),
-                ..Score::new("named", None).reported()
+                value: Some(value.clamp(0.0, 1.0)),
+                ..Score::new(IMPORTED, None).reported()
             });
         }
     }
@@ -263,12 +267,14 @@ fn add_parts(grading: &Grading, all: &mut Vec<Score>) {
             add_parts(part, all);
         }
         let name = assertion.and_then(|it| it.metric.clone()).unwrap_or_else(|| kind.clone());
+        // What we have no such check for is known by its name alone.
+        let kind = AssertionKind::named(&kind).map_or_else(|| IMPORTED.into(), AssertionKind::name);
         let unjudged = part.metadata.as_ref().is_some_and(|it| it.grader_error);
         let reason = part.reason.clone().filter(|it| !part.pass || it != "Assertion passed");
         all.push(Score {
             name: name.into(),
-            kind: kind.into(),
-            value: part.score.filter(|_| !unjudged),
+            kind,
+            value: part.score.filter(|_| !unjudged).map(|it| it.clamp(0.0, 1.0)),
             passed: part.pass,
             weight: assertion.and_then(|it| it.weight).unwrap_or(1.0),
             reason,
