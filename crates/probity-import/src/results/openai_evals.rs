@@ -196,10 +196,10 @@ fn scores(
         name: name.into(),
         // Scores are from 0 to 1; what is on another scale is said in words.
         value: Some(value).filter(|it| (0.0..=1.0).contains(it)),
-        reason: choice.map_or_else(
-            || Some(value.to_string()),
-            |it| Some(format!("{value}: the judge chose {it}")),
-        ),
+        reason: Some(match choice {
+            Some(choice) => format!("{value}: the judge chose {choice}"),
+            None => value.to_string(),
+        }),
         ..Score::new("imported", None).reported()
     });
     let reported: Vec<Score> = reported.collect();
