@@ -147,10 +147,13 @@ impl Events {
         let request = asked.and_then(asked_of).unwrap_or_else(|| Request::new(None, ""));
         let expected = matched.as_ref().map(|it| it.expected.clone()).filter(|it| !it.is_null());
         let ideal = || raw.as_ref()?.get("ideal").cloned();
-        let target = expected.or_else(ideal);
+        let target = expected.or_else(ideal).map(|it| ("ideal".to_owned(), it));
+        // A sample that failed before it was asked is known by its name alone.
+        let unasked = || ("sample_id".to_owned(), Value::from(id.as_str()));
+        let unasked = request.prompt().is_empty().then(unasked);
         let case = TestCase {
             id,
-            prompt_vars: target.map(|it| ("ideal".to_owned(), it)).into_iter().collect(),
+            prompt_vars: target.into_iter().chain(unasked).collect(),
             ..carried::case_of(&request)
         };
         let said = sampling.as_ref().map(|it| &it.sampled).filter(|it| !it.is_null());
