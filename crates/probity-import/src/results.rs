@@ -101,7 +101,7 @@ pub enum Tool {
     Promptfoo,
     /// Inspect.
     Inspect,
-    /// EleutherAI's evaluation harness.
+    /// The evaluation harness for language models, `lm_eval`.
     LmEval,
     /// OpenAI evals.
     OpenaiEvals,
@@ -283,7 +283,7 @@ pub fn read(path: &Path, options: &Options) -> Result<Option<Read>, ResultsError
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         let text = numbers::constants_as_null(text);
         let text = Text::of(path, &text);
-        match Form::of(text.text) {
+        match Form::of(text.content) {
             None => return Ok(None),
             Some(Form::Promptfoo) => promptfoo::whole(text)?,
             Some(Form::PromptfooLines) => promptfoo::lines(text)?,

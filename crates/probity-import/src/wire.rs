@@ -7,3 +7,10 @@ pub(crate) mod chat;
 pub(crate) mod inspect;
 pub(crate) mod openai_evals;
 pub(crate) mod promptfoo;
+
+use serde_json::Value;
+
+/// A text, or anything else as JSON.
+pub(crate) fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}

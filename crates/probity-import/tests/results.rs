@@ -1,5 +1,7 @@
 //! Whatever a file holds, it is read as results, refused with a reason, or left to others.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -360,6 +360,8 @@ pub(crate) enum SchemaName {
     Classified,
     /// What `import --json` prints
     Import,
+    /// What `import --json` prints of results
+    ImportedRun,
 }
 
 #[derive(Debug, Args)]

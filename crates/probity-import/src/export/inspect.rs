@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io};
 
 use probity_core::{
     classification::Verdict,
-    record::{CaseRecord, LaneStatus, Usage},
+    record::{CallError, CaseRecord, LaneStatus, Usage},
     request::{Message, Role},
     score::Score,
     view::{Cases, LaneReport, RunView},
@@ -151,7 +151,7 @@ fn sample(report: &LaneReport, record: &CaseRecord) -> Sample {
         ("category", category.map_or(Value::Null, |it| Value::from(it.as_str()))),
         ("reason", Value::from(record.why())),
     ];
-    let error = record.error.as_ref().map(|it| it.sentence());
+    let error = record.error.as_ref().map(CallError::sentence);
     let error = error.or_else(|| (record.verdict == Verdict::Error).then(|| record.why()));
     Sample {
         id: Value::from(record.case_id.as_str()),
@@ -187,7 +187,9 @@ fn target(record: &CaseRecord) -> Value {
         Value::Null => Value::from(""),
         target @ Value::String(_) => target,
         Value::Array(texts) if texts.iter().all(Value::is_string) => Value::Array(texts),
-        other => Value::from(other.to_string()),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Value::from(other.to_string())
+        }
     }
 }
 
@@ -279,24 +281,23 @@ fn messages_of(message: &Message) -> Vec<WireMessage> {
         return results;
     }
     let calls = message.tool_calls().map(|it| {
-        let arguments = match &it.arguments {
-            arguments @ Value::Object(_) => arguments.clone(),
-            other => json!({ "arguments": other }),
+        let arguments = match it.arguments.is_object() {
+            true => it.arguments.clone(),
+            false => json!({ "arguments": it.arguments }),
         };
         let id = it.id.clone().unwrap_or_else(|| it.name.clone());
         json!({ "id": id, "function": it.name, "arguments": arguments, "type": "function" })
     });
-    let said = match content(message) {
-        // Inspect's images have no table around their address.
-        Value::Array(parts) => Value::Array(parts.into_iter().map(image).collect()),
-        text => text,
-    };
+    let mut said = content(message);
+    // Inspect's images have no table around their address.
+    if let Value::Array(parts) = &mut said {
+        parts.iter_mut().for_each(image);
+    }
     vec![WireMessage { tool_calls: calls.collect(), ..wire(message.role, said) }]
 }
 
-fn image(part: Value) -> Value {
-    match part.pointer("/image_url/url") {
-        Some(url) => json!({ "type": "image", "image": url }),
-        None => part,
+fn image(part: &mut Value) {
+    if let Some(url) = part.pointer("/image_url/url") {
+        *part = json!({ "type": "image", "image": url });
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use probity_core::{
     case::TestCase,
     classification::Verdict,
-    record::CaseRecord,
+    record::{CallError, CaseRecord},
     request::Request,
     view::{Cases, LaneReport, RunView},
 };
@@ -75,7 +75,7 @@ fn add(run: &RunView, report: &LaneReport, record: &CaseRecord, batch: &mut Vec<
             "startTime": begun, "endTime": ended,
             "model": record.model.as_deref().unwrap_or_else(|| model(report)),
             "input": input, "output": record.reply, "level": level,
-            "statusMessage": record.error.as_ref().map(|it| it.sentence()),
+            "statusMessage": record.error.as_ref().map(CallError::sentence),
             "usageDetails": { "input": record.usage.input_tokens, "output": record.usage.output_tokens },
             "costDetails": { "total": record.cost_usd },
         }),

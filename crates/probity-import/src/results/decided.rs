@@ -115,10 +115,9 @@ impl Deciding {
         }
     }
 
-    /// Scores whose values lie outside of 0 to 1.
-    pub(super) fn beyond(&self) -> impl Iterator<Item = &str> {
-        let is_beyond = |(low, high): &(f64, f64)| *low < 0.0 || *high > 1.0;
-        self.range.iter().filter(move |it| is_beyond(it.1)).map(|it| it.0.as_str())
+    /// Whether a score has values outside of 0 to 1.
+    fn is_beyond(&self, name: &str) -> bool {
+        self.range.get(name).is_some_and(|(low, high)| *low < 0.0 || *high > 1.0)
     }
 
     /// What a result comes to by the score that decides, and its scores as ours.
@@ -132,10 +131,18 @@ impl Deciding {
             if let Some(said) = said.filter(|_| decides) {
                 outcome = said.into();
             }
+            let number = value.number();
+            // Scores are from 0 to 1; what is on another scale is said in words.
+            let is_beyond = self.is_beyond(&name);
+            let in_words = || number.map(|it| format!("{it}, on a scale of its own"));
+            let reason = match is_beyond {
+                true => in_words().into_iter().chain(reason).reduce(|a, b| format!("{a}: {b}")),
+                false => reason,
+            };
             scores.push(Score {
                 name: name.into(),
                 kind: "imported".into(),
-                value: value.number(),
+                value: number.filter(|_| !is_beyond),
                 // A score on a scale of its own is not failed by anybody.
                 passed: said.unwrap_or(true),
                 weight: f64::from(u8::from(decides && said.is_some())),
@@ -153,21 +160,22 @@ impl Deciding {
             Some(by) if self.order.len() > 1 => notes.push(format!(
                 "the score `{by}` decides, the others are reported; --decide-by NAME chooses another"
             )),
-            Some(_) => {}
             None if !self.order.is_empty() => notes.push(
                 "no score says right or wrong, so results are undecided; --decide-by NAME chooses \
                  one that does in part"
                     .to_owned(),
             ),
-            None => {}
+            Some(_) | None => {}
         }
         let results = || lanes.iter().flat_map(|it| &it.results);
         let undecided = results().filter(|it| it.outcome == Outcome::Undecided).count();
         if by.is_some() && undecided > 0 {
             notes.push(format!("{undecided} results have no verdict and are undecided"));
         }
-        for name in self.beyond() {
-            notes.push(format!("the score `{name}` is not on a scale from 0 to 1"));
+        for name in self.order.iter().filter(|it| self.is_beyond(it)) {
+            notes.push(format!(
+                "the score `{name}` is not on a scale from 0 to 1: its values are in the reasons"
+            ));
         }
         notes
     }

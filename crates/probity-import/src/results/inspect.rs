@@ -22,6 +22,7 @@ use super::{
 use crate::wire::{
     chat::{WireMessage, conversation},
     inspect::{Log, Sample, SampleScore, Scorer},
+    text_of,
 };
 
 /// What stands for a long text, before the name of it.
@@ -51,17 +52,18 @@ pub(super) fn archive(
     let is_begun = header.name.starts_with("_journal");
     let text = archive.text(header)?;
     let text = constants_as_null(&text);
-    let text = Text { path, member: Some(&header.name), line: 1, text: &text };
+    let text = Text { path, member: Some(&header.name), line: 1, content: &text };
     let log: Log = match is_begun {
         false => text.decode()?,
         true => begun(text)?,
     };
     let mut reading = Reading::new(&log);
     for member in &archive.members {
-        if member.name.starts_with("samples/") && member.name.ends_with(".json") {
+        let is_json = Path::new(&member.name).extension().is_some_and(|it| it == "json");
+        if is_json && member.name.starts_with("samples/") {
             let text = archive.text(member)?;
             let text = constants_as_null(&text);
-            let text = Text { path, member: Some(&member.name), line: 1, text: &text };
+            let text = Text { path, member: Some(&member.name), line: 1, content: &text };
             reading.add(text.decode()?, text)?;
         }
     }
@@ -118,11 +120,7 @@ impl Reading {
         let Some(request) = asked(&sample.input) else {
             return Err(text.wrong("input", "it is neither a text nor a conversation"));
         };
-        let id = match &sample.id {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let id = self.names.of(&id, "sample");
+        let id = self.names.of(&text_of(&sample.id), "sample");
         let result = ImportedResult { repeat: epoch, ..result(id, sample, request) };
         self.read.push((result, given));
         Ok(())
@@ -145,17 +143,17 @@ impl Reading {
     fn finish(self, log: Log, options: &Options, path: &Path) -> Result<ImportedRun, ResultsError> {
         let Self { deciding, read, repeat, .. } = self;
         let by = deciding.by(options.decided_by.as_deref(), path)?;
-        let scorer = by.and_then(|by| log.eval.scorers.as_ref()?.iter().find(|it| it.name == by));
+        let judge = by.and_then(|by| log.eval.scorers.as_ref()?.iter().find(|it| it.name == by));
         let results = read.into_iter().map(|(result, given)| {
-            let (outcome, scores) = deciding.judge(given, by);
+            let (by_score, scores) = deciding.judge(given, by);
             let outcome = match result.outcome {
-                Outcome::Undecided => outcome,
+                Outcome::Undecided => by_score,
                 known @ (Outcome::Passed | Outcome::Failed | Outcome::Error(_)) => known,
             };
             let target = result.case.prompt_vars.get("target");
-            let criteria = scorer.zip(target).and_then(|(it, target)| criteria(it, target));
+            let criteria = judge.zip(target).and_then(|(it, target)| criteria(it, target));
             let case = TestCase { criteria: criteria.unwrap_or_default(), ..result.case };
-            ImportedResult { outcome, scores, case, ..result }
+            ImportedResult { case, outcome, scores, ..result }
         });
         let results: Vec<ImportedResult> = results.collect();
         let (eval, error) = (log.eval, log.error);
@@ -210,17 +208,15 @@ fn add_score(name: &str, score: &SampleScore, target: &Value, given: &mut Vec<Gi
     // Scorers that compare texts explain themselves by the whole reply.
     let said =
         explanation.clone().filter(|it| !it.trim().is_empty() && Some(it) != answer.as_ref());
-    let target = target.as_str().map_or_else(|| target.to_string(), ToOwned::to_owned);
+    let target = text_of(target);
     let compared = || Some(format!("answered `{}`, expected `{target}`", answer.as_ref()?));
     let reason = said.or_else(compared);
-    match &score.value {
-        Value::Object(values) => {
-            for (part, value) in values {
-                let name = format!("{name}.{part}");
-                given.push(Given { name, value: Graded::of(value), reason: reason.clone() });
-            }
-        }
-        value => given.push(Given { name: name.to_owned(), value: Graded::of(value), reason }),
+    let mut add = |name: String, value: &Value| {
+        given.push(Given { name, value: Graded::of(value), reason: reason.clone() });
+    };
+    match score.value.as_object() {
+        Some(parts) => parts.iter().for_each(|(part, it)| add(format!("{name}.{part}"), it)),
+        None => add(name.to_owned(), &score.value),
     }
 }
 

@@ -10,6 +10,8 @@ use probity_core::{case::TestCase, record::LaneStatus};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::wire::text_of;
+
 use super::{
     ImportedLane, ImportedResult, ImportedRun, Options, ResultsError, Tool, carried,
     decided::{Deciding, Given, Graded},
@@ -286,12 +288,8 @@ impl Sample {
 
     /// The requests: what goes before, and the continuation that was looked at.
     fn asked(&self) -> Vec<(String, Option<String>)> {
-        let text = |it: &Value| match it {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
         let pair = |first: Option<&Value>, second: Option<&Value>| {
-            Some((text(first?), second.and_then(Value::as_str).map(ToOwned::to_owned)))
+            Some((text_of(first?), second.and_then(Value::as_str).map(ToOwned::to_owned)))
         };
         match &self.arguments {
             // Newer versions name them.

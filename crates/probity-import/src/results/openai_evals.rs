@@ -147,10 +147,13 @@ impl Events {
         let request = asked.and_then(asked_of).unwrap_or_else(|| Request::new(None, ""));
         let expected = matched.as_ref().map(|it| it.expected.clone()).filter(|it| !it.is_null());
         let ideal = || raw.as_ref()?.get("ideal").cloned();
-        let target = expected.or_else(ideal);
+        let target = expected.or_else(ideal).map(|it| ("ideal".to_owned(), it));
+        // A sample that failed before it was asked is known by its name alone.
+        let unasked = || ("sample_id".to_owned(), Value::from(id.as_str()));
+        let unasked = request.prompt().is_empty().then(unasked);
         let case = TestCase {
             id,
-            prompt_vars: target.map(|it| ("ideal".to_owned(), it)).into_iter().collect(),
+            prompt_vars: target.into_iter().chain(unasked).collect(),
             ..carried::case_of(&request)
         };
         let said = sampling.as_ref().map(|it| &it.sampled).filter(|it| !it.is_null());
@@ -172,7 +175,7 @@ impl Events {
                 ..Usage::default()
             }),
             outcome,
-            scores: scores(matched.as_ref(), metrics, choice),
+            scores: scores(matched.as_ref(), metrics, choice.as_deref()),
             ..ImportedResult::new(case, request)
         }
     }
@@ -184,7 +187,7 @@ const MATCH: &str = "match";
 fn scores(
     matched: Option<&Match>,
     metrics: Vec<(String, f64)>,
-    choice: Option<String>,
+    choice: Option<&str>,
 ) -> Vec<Score> {
     let said = matched.and_then(|it| Some((it, it.correct?)));
     let decisive = said.map(|(it, correct)| {
@@ -194,8 +197,12 @@ fn scores(
     let is_other = |it: &(String, f64)| decisive.is_none() || it.0 != MATCH;
     let reported = metrics.into_iter().filter(is_other).map(|(name, value)| Score {
         name: name.into(),
-        value: Some(value),
-        reason: choice.as_ref().map(|it| format!("the judge chose {it}")),
+        // Scores are from 0 to 1; what is on another scale is said in words.
+        value: Some(value).filter(|it| (0.0..=1.0).contains(it)),
+        reason: Some(match choice {
+            Some(choice) => format!("{value}: the judge chose {choice}"),
+            None => value.to_string(),
+        }),
         ..Score::new("imported", None).reported()
     });
     let reported: Vec<Score> = reported.collect();

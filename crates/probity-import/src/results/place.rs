@@ -1,6 +1,6 @@
 //! Reads JSON of other tools into types, and says which field does not fit.
 
-use std::path::Path;
+use std::{fmt::Write as _, path::Path};
 
 use probity_core::{
     json::{Limits, parse_located},
@@ -22,14 +22,14 @@ pub(super) struct Text<'a> {
     pub(super) member: Option<&'a str>,
     /// The line of the file that it begins in, from 1.
     pub(super) line: usize,
-    /// The text.
-    pub(super) text: &'a str,
+    /// What is written there.
+    pub(super) content: &'a str,
 }
 
 impl<'a> Text<'a> {
     /// A whole file.
     pub(super) fn of(path: &'a Path, text: &'a str) -> Self {
-        Self { path, member: None, line: 1, text }
+        Self { path, member: None, line: 1, content: text }
     }
 
     /// The name of its file without the ending.
@@ -39,13 +39,13 @@ impl<'a> Text<'a> {
 
     /// Its lines that are not blank.
     pub(super) fn lines(self) -> impl Iterator<Item = Self> {
-        let lines = self.text.lines().enumerate().filter(|(_, it)| !it.trim().is_empty());
-        lines.map(move |(at, text)| Self { line: self.line + at, text, ..self })
+        let lines = self.content.lines().enumerate().filter(|(_, it)| !it.trim().is_empty());
+        lines.map(move |(at, text)| Self { line: self.line + at, content: text, ..self })
     }
 
     /// The value that it is.
     pub(super) fn decode<T: DeserializeOwned>(self) -> Result<T, ResultsError> {
-        serde_json::from_str(self.text).map_err(|error| {
+        serde_json::from_str(self.content).map_err(|error| {
             let said = error.to_string();
             let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
             let field = self.field_at(error.line(), error.column());
@@ -76,10 +76,10 @@ impl<'a> Text<'a> {
     /// The way to the value that ends before a place.
     fn field_at(self, line: usize, column: usize) -> Option<String> {
         let before: usize =
-            self.text.split_inclusive('\n').take(line.max(1) - 1).map(str::len).sum();
+            self.content.split_inclusive('\n').take(line.max(1) - 1).map(str::len).sum();
         let offset = (before + column).checked_sub(1)?;
         let limits = Limits { max_bytes: MOST_BYTES, ..Limits::default() };
-        let root = parse_located(self.text, &limits).ok()?;
+        let root = parse_located(self.content, &limits).ok()?;
         let way = way_to(&root, offset);
         (!way.is_empty()).then_some(way)
     }
@@ -98,7 +98,7 @@ fn way_to(root: &Node, offset: usize) -> String {
             node = &entry.node;
         } else if let Some((at, item)) = node.items().iter().enumerate().find(|it| is_around(it.1))
         {
-            way.push_str(&format!("[{at}]"));
+            let _ = write!(way, "[{at}]");
             node = item;
         } else {
             return way;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{
     case::TestCase,
+    criteria::AssertionKind,
     record::{LaneStatus, Usage},
     score::Score,
 };
-use serde_json::Value;
 
 use super::{
     ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, names::Names,
@@ -16,7 +16,11 @@ use super::{
 use crate::wire::{
     chat::request_of,
     promptfoo::{Config, File, Grading, Response, Row, TokenUsage},
+    text_of,
 };
+
+/// The kind of scores that are no check of ours.
+const IMPORTED: &str = "imported";
 
 /// A failure that promptfoo calls an error.
 const FAILED_BY_ERROR: u8 = 2;
@@ -168,7 +172,9 @@ fn result(row: Row, cases: &mut Cases, lane: usize) -> ImportedResult {
     let usage = response.as_ref().and_then(|it| it.token_usage);
     let cost = row.cost.or_else(|| response.as_ref()?.cost).filter(|it| *it > 0.0);
     let (reply, stop_reason) = match response {
-        Some(Response { output, finish_reason, .. }) => (output.map(shown), finish_reason),
+        Some(Response { output, finish_reason, .. }) => {
+            (output.as_ref().map(text_of), finish_reason)
+        }
         None => (None, None),
     };
     let scores = row.grading_result.as_ref().map(scores).unwrap_or_default();
@@ -182,14 +188,6 @@ fn result(row: Row, cases: &mut Cases, lane: usize) -> ImportedResult {
         outcome,
         scores,
         ..ImportedResult::new(case, request)
-    }
-}
-
-/// An output as a text.
-fn shown(output: Value) -> String {
-    match output {
-        Value::String(text) => text,
-        other => other.to_string(),
     }
 }
 
@@ -252,8 +250,8 @@ fn scores(grading: &Grading) -> Vec<Score> {
         if !all.iter().any(|it: &Score| it.name == name.as_str()) {
             all.push(Score {
                 name: name.clone().into(),
-                value: Some(value),
-                ..Score::new("named", None).reported()
+                value: Some(value.clamp(0.0, 1.0)),
+                ..Score::new(IMPORTED, None).reported()
             });
         }
     }
@@ -269,12 +267,14 @@ fn add_parts(grading: &Grading, all: &mut Vec<Score>) {
             add_parts(part, all);
         }
         let name = assertion.and_then(|it| it.metric.clone()).unwrap_or_else(|| kind.clone());
+        // What we have no such check for is known by its name alone.
+        let kind = AssertionKind::named(&kind).map_or_else(|| IMPORTED.into(), AssertionKind::name);
         let unjudged = part.metadata.as_ref().is_some_and(|it| it.grader_error);
         let reason = part.reason.clone().filter(|it| !part.pass || it != "Assertion passed");
         all.push(Score {
             name: name.into(),
-            kind: kind.into(),
-            value: part.score.filter(|_| !unjudged),
+            kind,
+            value: part.score.filter(|_| !unjudged).map(|it| it.clamp(0.0, 1.0)),
             passed: part.pass,
             weight: assertion.and_then(|it| it.weight).unwrap_or(1.0),
             reason,

@@ -221,7 +221,7 @@ pub(crate) struct Grading {
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Map::is_empty")]
     pub(crate) named_scores: Map<String, Value>,
     #[serde(default)]
-    pub(crate) component_results: Option<Vec<Grading>>,
+    pub(crate) component_results: Option<Vec<Self>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) assertion: Option<Assertion>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,6 +39,7 @@ const fn document(name: SchemaName) -> &'static str {
         SchemaName::ClassifyInput => include_str!("../../schemas/classify-input.json"),
         SchemaName::Classified => include_str!("../../schemas/classified.json"),
         SchemaName::Import => include_str!("../../schemas/import.json"),
+        SchemaName::ImportedRun => include_str!("../../schemas/imported-run.json"),
     }
 }
 
@@ -72,7 +73,8 @@ fn published(name: SchemaName) -> String {
         | SchemaName::Baseline
         | SchemaName::Comparison
         | SchemaName::Classified
-        | SchemaName::Import => {}
+        | SchemaName::Import
+        | SchemaName::ImportedRun => {}
     }
     format!("{schema:#}\n")
 }

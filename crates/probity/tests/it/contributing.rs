@@ -197,6 +197,7 @@ fn every_step_of_a_recipe_names_a_file() {
             "A dialect: the API of a server",
             "An assertion",
             "A report format",
+            "Results of another tool",
             "A kind of runner",
             "A safety rule",
             "A shell utility",

@@ -27,7 +27,9 @@ fn imported(project: &Project, words: &[&str]) -> Value {
     let words: Vec<&str> = ["import", "--json"].iter().chain(words).copied().collect();
     let output = project.run(&words);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let report = serde_json::from_slice(&output.stdout).unwrap();
+    schema::check("imported-run", &report);
+    report
 }
 
 /// The latest run, a line for each result.

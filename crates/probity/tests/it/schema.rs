@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::project::Project;
 
 /// Every schema that is published.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "suite",
     "case",
     "run-result",
@@ -28,6 +28,7 @@ const NAMES: [&str; 11] = [
     "classify-input",
     "classified",
     "import",
+    "imported-run",
 ];
 
 /// A schema as the program prints it.
@@ -105,12 +106,13 @@ fn the_schemas_are_listed_with_a_line_each() {
     classify-input  A line that `classify` reads
     classified      A line that `classify` writes
     import          What `import --json` prints
+    imported-run    What `import --json` prints of results
     ");
     insta::assert_snapshot!(project.shown(&["schema", "sweet"]), @"
     exit 2
     --- err
     error: invalid value 'sweet' for '[NAME]'
-      [possible values: suite, case, run-result, evaluation, summary, event, baseline, comparison, classify-input, classified, import]
+      [possible values: suite, case, run-result, evaluation, summary, event, baseline, comparison, classify-input, classified, import, imported-run]
 
     For more information, try '--help'.
     ");

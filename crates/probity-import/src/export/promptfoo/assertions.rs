@@ -2,7 +2,7 @@
 
 use probity_core::{
     case::TestCase,
-    criteria::{Asks, Assertion, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher},
+    criteria::{Assertion, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher},
     reading::Reading,
 };
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) struct Said {
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Value>,
     #[serde(rename = "assert", skip_serializing_if = "Vec::is_empty")]
-    members: Vec<Said>,
+    members: Vec<Self>,
 }
 
 impl Said {
@@ -57,7 +57,6 @@ pub(super) fn of_case(case: &TestCase, lose: &mut dyn FnMut(&str)) -> Vec<Said> 
         assertions,
         threshold: _,
         transform: _,
-        // A scorer that fails is a failure there in any case.
         scorer_errors: _,
     } = &case.criteria;
     let mut said = Vec::new();
@@ -87,10 +86,10 @@ pub(super) fn of_case(case: &TestCase, lose: &mut dyn FnMut(&str)) -> Vec<Said> 
             ExpectedFormat::Text => {}
             ExpectedFormat::Json => said.extend(json.map(|it| Said::new(it, None))),
             ExpectedFormat::JsonObject => {
-                said.extend(json.map(|it| Said::new(it, of_type("object"))))
+                said.extend(json.map(|it| Said::new(it, of_type("object"))));
             }
             ExpectedFormat::JsonArray => {
-                said.extend(json.map(|it| Said::new(it, of_type("array"))))
+                said.extend(json.map(|it| Said::new(it, of_type("array"))));
             }
         }
     }
@@ -160,36 +159,38 @@ fn assertion(of: &Assertion, lose: &mut dyn FnMut(&str)) -> Option<Said> {
     })
 }
 
+/// Checks that promptfoo does not have, or means something else by.
+const OURS: [AssertionTest; 16] = [
+    AssertionTest::ExactMatch,
+    AssertionTest::Number,
+    AssertionTest::Choice,
+    AssertionTest::TokenF1,
+    AssertionTest::Rouge2,
+    AssertionTest::RougeL,
+    AssertionTest::Chrf,
+    AssertionTest::EditSimilarity,
+    AssertionTest::TimeToFirstToken,
+    AssertionTest::ContextPrecision,
+    AssertionTest::AnswerRelevance,
+    AssertionTest::ToolCalled,
+    AssertionTest::ToolsInOrder,
+    AssertionTest::ToolCount,
+    AssertionTest::Scorer,
+    AssertionTest::Exec,
+];
+
+/// Checks that promptfoo calls something else.
+const RENAMED: [(AssertionTest, &str); 4] = [
+    (AssertionTest::Rouge1, "rouge-n"),
+    (AssertionTest::ClosedQa, "model-graded-closedqa"),
+    (AssertionTest::Factuality, "model-graded-factuality"),
+    (AssertionTest::ValidToolCalls, "is-valid-openai-tools-call"),
+];
+
 /// What promptfoo calls the same check; none if it has no such check.
 fn foreign_name(test: AssertionTest) -> Option<&'static str> {
-    match test {
-        AssertionTest::Rouge1 => Some("rouge-n"),
-        AssertionTest::ClosedQa => Some("model-graded-closedqa"),
-        AssertionTest::Factuality => Some("model-graded-factuality"),
-        AssertionTest::ValidToolCalls => Some("is-valid-openai-tools-call"),
-        AssertionTest::ExactMatch
-        | AssertionTest::Number
-        | AssertionTest::Choice
-        | AssertionTest::TokenF1
-        | AssertionTest::Rouge2
-        | AssertionTest::RougeL
-        | AssertionTest::Chrf
-        | AssertionTest::EditSimilarity
-        | AssertionTest::TimeToFirstToken
-        | AssertionTest::ContextPrecision
-        | AssertionTest::AnswerRelevance
-        | AssertionTest::ToolCalled
-        | AssertionTest::ToolsInOrder
-        | AssertionTest::ToolCount
-        | AssertionTest::Scorer
-        | AssertionTest::Exec => None,
-        other => match other.asks() {
-            Asks::Nobody | Asks::Judge | Asks::Embedder | Asks::Code | Asks::Lanes => {
-                Some(other.as_str())
-            }
-            Asks::Scorer | Asks::Reranker => None,
-        },
-    }
+    let renamed = RENAMED.iter().find(|(it, _)| *it == test).map(|(_, name)| *name);
+    renamed.or_else(|| Some(test.as_str()).filter(|_| !OURS.contains(&test)))
 }
 
 /// Whether promptfoo has a check of this kind.

@@ -80,13 +80,15 @@ const fn prefix(kind: BackendKind) -> Option<&'static str> {
     }
 }
 
-/// Where a server of a kind is that promptfoo does not know by itself.
-const fn usual_address(kind: BackendKind) -> Option<&'static str> {
-    match kind {
-        BackendKind::Vllm => Some("http://127.0.0.1:8000/v1"),
-        BackendKind::Mlx | BackendKind::Llamacpp => Some("http://127.0.0.1:8080/v1"),
-        BackendKind::Lmstudio => Some("http://127.0.0.1:1234/v1"),
-        BackendKind::Nvidia => Some("https://integrate.api.nvidia.com/v1"),
-        _ => None,
-    }
+/// Where servers are that promptfoo does not know by itself.
+const ADDRESSES: [(BackendKind, &str); 5] = [
+    (BackendKind::Vllm, "http://127.0.0.1:8000/v1"),
+    (BackendKind::Mlx, "http://127.0.0.1:8080/v1"),
+    (BackendKind::Llamacpp, "http://127.0.0.1:8080/v1"),
+    (BackendKind::Lmstudio, "http://127.0.0.1:1234/v1"),
+    (BackendKind::Nvidia, "https://integrate.api.nvidia.com/v1"),
+];
+
+fn usual_address(kind: BackendKind) -> Option<&'static str> {
+    ADDRESSES.iter().find(|(it, _)| *it == kind).map(|(_, address)| *address)
 }

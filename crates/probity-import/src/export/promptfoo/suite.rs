@@ -181,7 +181,9 @@ fn filled(value: &Value) -> Value {
     match value {
         Value::String(text) if template::is_template(text) => Value::from(literal(text)),
         Value::Array(_) => Value::from(value.to_string()),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            value.clone()
+        }
     }
 }
 
@@ -189,26 +191,31 @@ fn filled(value: &Value) -> Value {
 fn write_yaml(text: &mut String, value: &impl Serialize) {
     let Ok(Value::Object(fields)) = serde_json::to_value(value) else { return };
     for (name, value) in &fields {
-        let _ = match value {
-            Value::Array(items) if !items.is_empty() => {
+        let _ = match listed(value) {
+            Some(items) => {
                 let _ = writeln!(text, "{name}:");
                 items.iter().try_for_each(|item| write_item(text, item))
             }
-            value => writeln!(text, "{name}: {value}"),
+            None => writeln!(text, "{name}: {value}"),
         };
     }
+}
+
+/// The items of a list that has some.
+fn listed(value: &Value) -> Option<&Vec<Value>> {
+    value.as_array().filter(|it| !it.is_empty())
 }
 
 fn write_item(text: &mut String, item: &Value) -> std::fmt::Result {
     let Value::Object(fields) = item else { return writeln!(text, "  - {item}") };
     let mut mark = "  - ";
     for (name, value) in fields {
-        match value {
-            Value::Array(items) if !items.is_empty() => {
+        match listed(value) {
+            Some(items) => {
                 writeln!(text, "{mark}{name}:")?;
                 items.iter().try_for_each(|it| writeln!(text, "      - {it}"))?;
             }
-            value => writeln!(text, "{mark}{name}: {value}")?,
+            None => writeln!(text, "{mark}{name}: {value}")?,
         }
         mark = "    ";
     }

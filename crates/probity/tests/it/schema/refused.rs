@@ -219,6 +219,7 @@ const NAMED: &[&str] = &[
 
 /// What an evaluation may lack.
 const OPTIONAL: &[&str] = &[
+    "imported",
     "judges",
     "kappa",
     "warn",
