@@ -54,7 +54,7 @@ fn messages(server: &FakeServer) -> Vec<String> {
             let said =
                 said.map(|it| format!("{}: {}", it["role"].as_str().unwrap_or("?"), it["content"]));
             let said: Vec<String> = said.collect();
-            format!("{} {} {}", body["model"], body["max_completion_tokens"], said.join(" | "))
+            format!("{} {} {}", body["model"], body["max_tokens"], said.join(" | "))
         })
         .collect();
     all.sort();
