@@ -9,7 +9,7 @@ use probity_core::{
 use probity_load::{dataset::Format, function};
 use serde_json::Value;
 
-use super::{Context, list, options::Around, templates};
+use super::{Context, list, options::Around, providers, templates};
 use crate::{
     At,
     cases::text,
@@ -281,6 +281,7 @@ impl Reading {
             let advice = format!("make it a function, and name that: `file://{file}:FUNCTION`");
             return context.lost(node, what, advice);
         }
+        providers::note_typescript(file, node, context);
         let named = name.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
         let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
         let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));

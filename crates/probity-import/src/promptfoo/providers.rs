@@ -20,6 +20,7 @@ use crate::{
     cases::{text, texts},
     draft::{BackendDraft, Setup},
 };
+pub(super) use code::note_typescript;
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.

@@ -291,7 +291,7 @@ tests:
     name = "tests"
     dataset = "cases.yaml"
     backends = ["echo"]
-    prompt_vars = { b = "", category_value = "" }
+    prompt_vars = { b = "" }
 
     [[runners.prompts]]
     name = "prompt-1"
@@ -329,7 +329,6 @@ tests:
     name = "tests-2"
     dataset = "cases.yaml"
     backends = ["echo"]
-    prompt_vars = { category_value = "" }
     response_format = "json"
 
     [[runners.prompts]]
@@ -344,7 +343,6 @@ tests:
     name = "tests-3"
     dataset = "cases.yaml"
     backends = ["o3"]
-    prompt_vars = { category_value = "" }
 
     [[runners.prompts]]
     name = "named"
@@ -354,7 +352,6 @@ tests:
     name = "tests-4"
     dataset = "cases-2.yaml"
     backends = ["echo", "o3"]
-    prompt_vars = { category_value = "" }
 
     [[runners.prompts]]
     name = "named"
