@@ -239,7 +239,12 @@ impl Writing<'_> {
                 }
                 self.line("]");
             }
-            _ => self.line(&format!("{key} = {inline}")),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => self.line(&format!("{key} = {inline}")),
         }
     }
 }

@@ -203,12 +203,12 @@ fn replace_prompt(body: &mut Value) -> bool {
         Value::String(text) => {
             let is_prompt = templates::only_expression(text) == Some("prompt");
             if is_prompt {
-                *text = "{{ messages }}".to_owned();
+                "{{ messages }}".clone_into(text);
             }
             is_prompt
         }
-        Value::Array(items) => items.iter_mut().fold(false, |any, it| replace_prompt(it) || any),
-        Value::Object(map) => map.values_mut().fold(false, |any, it| replace_prompt(it) || any),
+        Value::Array(items) => items.iter_mut().map(replace_prompt).filter(|it| *it).count() > 0,
+        Value::Object(map) => map.values_mut().map(replace_prompt).filter(|it| *it).count() > 0,
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -222,7 +222,7 @@ fn note_transforms(
 ) {
     let Some(own) = &provider.transform else { return };
     let is_file = |code: &String| code.starts_with("file://");
-    let clashes = setup.transform.as_ref().filter(|it| is_file(own) || is_file(it)).is_some();
+    let clashes = setup.transform.as_ref().is_some_and(|it| is_file(own) || is_file(it));
     let case = cases.iter().find(|it| it.case.criteria.transform.is_some());
     let at = case.or_else(|| cases.first().filter(|_| clashes)).map(|it| it.at.clone());
     if let Some(at) = at {
@@ -238,8 +238,8 @@ fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
     let of_cases = cases.iter().flat_map(|it| &it.case.criteria.assertions);
     let expected = of_cases.chain(&runner.setup.assertions).flat_map(assertions::templates);
     for text in asked.chain(expected) {
-        let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
-        named.extend(names.into_iter().map(|it| (it, Value::from(""))));
+        let found = template::undefined_variables(&text, |_| false).unwrap_or_default();
+        named.extend(found.into_iter().map(|it| (it, Value::from(""))));
     }
     let lacks = |name: &str| {
         cases.is_empty() || cases.iter().any(|it| !it.case.prompt_vars.contains_key(name))

@@ -88,7 +88,12 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Prompt> {
                 reading.resolve(&written, &entry.node, context);
             }
         }
-        _ => {
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Array(_)
+        | NodeValue::Object(_) => {
             for item in list(node) {
                 if let Some(written) = written(item, context) {
                     reading.resolve(&written, item, context);
@@ -240,14 +245,14 @@ impl Reading {
     /// A table with the columns `prompt` and `label`, or one prompt a line.
     fn table(
         &mut self,
-        content: &str,
+        table: &str,
         written: &Written,
         node: &Node,
         file: &str,
         context: &mut Context<'_>,
     ) {
-        if !content.contains(',') {
-            let lines = content.lines().filter(|it| !it.trim().is_empty());
+        if !table.contains(',') {
+            let lines = table.lines().filter(|it| !it.trim().is_empty());
             for (at, line) in lines.enumerate() {
                 if at > 0 || !line.trim().eq_ignore_ascii_case("prompt") {
                     self.text(line, written, node, Some(file), context);

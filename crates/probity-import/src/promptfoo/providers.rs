@@ -288,7 +288,11 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
         }
         Meaning::Http(_) | Meaning::Webhook(_) => "http".to_owned(),
         Meaning::Exec(_) => "program".to_owned(),
-        _ => id.clone(),
+        Meaning::Server(_)
+        | Meaning::Echo
+        | Meaning::File(_)
+        | Meaning::Foreign(_)
+        | Meaning::Unknown => id.clone(),
     };
     let wanted = described.label.clone().unwrap_or(short);
     let wanted: String = wanted

@@ -176,7 +176,7 @@ impl Filling<'_, '_> {
             "functions" => self.functions(node),
             "usageContext" => self.extra("usage_context", node),
             "tool_choice" | "toolChoice" | "function_call" => {
-                self.provider.tool_choice = tool_choice(node)
+                self.provider.tool_choice = tool_choice(node);
             }
             "response_format" | "responseFormat" => self.response_format(node),
             "generationConfig" | "inferenceConfig" | "interfaceConfig" => self.inner(key, node),
@@ -472,10 +472,8 @@ impl Filling<'_, '_> {
         let Some(value) = self.loaded(node) else { return };
         let inner = value.get("schema").cloned().unwrap_or(value);
         // As text, it is JSON that is written out.
-        let inner = match inner {
-            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-            other => other,
-        };
+        let read = inner.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let inner = read.unwrap_or(inner);
         match ResponseFormat::from_value(inner) {
             Some(format) => self.backend.response_format = Some(format),
             None => self.context.lost(
@@ -544,15 +542,16 @@ impl Filling<'_, '_> {
 
     /// An address that only whoever runs it knows.
     fn unknown_address(&mut self, key: &str, written: &str, node: &Node) {
-        let usual = match self.server.kind {
-            BackendKind::Azure => "AZURE_OPENAI_ENDPOINT",
-            BackendKind::Openai if self.server.base_url.is_none() => "OPENAI_BASE_URL",
-            BackendKind::Anthropic => "ANTHROPIC_BASE_URL",
-            BackendKind::Ollama => "OLLAMA_HOST",
-            _ => {
-                let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
-                return self.context.lost(node, what, "write the address as `base_url`");
-            }
+        const USUAL: &[(BackendKind, &str)] = &[
+            (BackendKind::Azure, "AZURE_OPENAI_ENDPOINT"),
+            (BackendKind::Openai, "OPENAI_BASE_URL"),
+            (BackendKind::Anthropic, "ANTHROPIC_BASE_URL"),
+            (BackendKind::Ollama, "OLLAMA_HOST"),
+        ];
+        let usual = USUAL.iter().find(|(kind, _)| *kind == self.server.kind);
+        let Some((_, usual)) = usual.filter(|_| self.server.base_url.is_none()) else {
+            let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
+            return self.context.lost(node, what, "write the address as `base_url`");
         };
         let what = format!("the address `{written}` comes from a variable");
         self.context.assumed(
