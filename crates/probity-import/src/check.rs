@@ -4,8 +4,8 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    path::Path,
-    sync::Arc,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -36,6 +36,9 @@ use crate::{
 const MOST_ROUNDS: usize = 24;
 /// Limits of calls that are not made here.
 const NO_TIME: Duration = Duration::from_secs(1);
+/// Stands for what a file has: text to whoever wants text, and an image to whoever wants one.
+const SOME_FILE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\
+                         YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 /// What is to be done about what was taken out.
 const ADVICE: &str = "write it as docs/suites.md and docs/datasets.md say";
 
@@ -55,7 +58,7 @@ pub(crate) fn settle(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> io:
         if refused.is_empty() {
             break;
         }
-        let mut mended = take_out_criteria(draft, notes, folder);
+        let mut mended = take_out_criteria(draft, notes, &refused, folder);
         mended.extend(take_out_shared(draft, notes, folder));
         take_out(draft, notes, &refused, &mended);
     }
@@ -76,10 +79,9 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     let mut refused: Vec<Refused> =
         problems.iter().filter_map(|it| of(it, draft, &written)).collect();
     let Some(suite) = suite.filter(|_| refused.is_empty()) else { return Ok(refused) };
-    let rules = Rules::default().with_scripts(JavaScript::of(folder));
     let site = Site {
         folder,
-        rules: Box::leak(Box::new(rules)),
+        rules: rules_of(folder),
         env: BTreeMap::new(),
         redactor: Redactor::default(),
         kill_grace: NO_TIME,
@@ -93,6 +95,16 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     Ok(refused)
 }
 
+/// The usual rules, with the scripts of a folder. A run keeps its rules as long as the program runs, so
+/// there is one for each folder.
+fn rules_of(folder: &Path) -> &'static Rules {
+    static ALL: Mutex<BTreeMap<PathBuf, &'static Rules>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(folder.to_owned()).or_insert_with(|| {
+        Box::leak(Box::new(Rules::default().with_scripts(JavaScript::of(folder))))
+    })
+}
+
 /// A draft whose cases name no files: these start from the folder of the suite, and not from where they are
 /// checked. That they are there is known.
 fn without_files(draft: &Draft) -> Draft {
@@ -102,7 +114,7 @@ fn without_files(draft: &Draft) -> Draft {
     for vars in cases.map(|it| &mut it.case.prompt_vars).chain(shared) {
         for value in vars.values_mut() {
             if value.as_str().is_some_and(|it| it.starts_with("file://")) {
-                *value = "a file".into();
+                *value = SOME_FILE.into();
             }
         }
     }
@@ -161,13 +173,25 @@ fn part_of_file(file: &str, draft: &Draft) -> Option<Part> {
 
 /// Takes out criteria that do not compile, such as a pattern in another dialect. Hands out the ids of
 /// the cases that had some.
-fn take_out_criteria(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<String> {
+fn take_out_criteria(
+    draft: &mut Draft,
+    notes: &mut Notes,
+    refused: &[Refused],
+    folder: &Path,
+) -> BTreeSet<String> {
     let mut mended = BTreeSet::new();
-    let rules = Rules::default().with_scripts(JavaScript::of(folder));
+    let ids = refused.iter().filter_map(|it| match it {
+        Refused::Case(id, _) => Some(id.as_str()),
+        Refused::Part(..) => None,
+    });
+    let ids: BTreeSet<&str> = ids.collect();
+    let rules = rules_of(folder);
     for dataset in &mut draft.datasets {
-        let found = criteria_problems(&dataset.cases, &rules);
+        let found = criteria_problems(&dataset.cases, rules);
         for CaseDraft { case, at } in &mut dataset.cases {
-            let Some(problems) = found.get(&case.id) else { continue };
+            let Some(problems) = found.get(&case.id).filter(|_| ids.contains(&*case.id)) else {
+                continue;
+            };
             mended.insert(case.id.clone());
             let mut gone = BTreeSet::new();
             for CriteriaProblem { path, message, .. } in problems {

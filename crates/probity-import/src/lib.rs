@@ -206,7 +206,7 @@ fn cases_alone(
     if cases.is_empty() {
         return Err(ImportError::shape("no case could be carried over"));
     }
-    let is_command = cases.iter().any(|it| it.case.command_check().is_some());
+    let is_command = cases.iter().all(|it| it.case.expected_command.is_some());
     Ok(Draft {
         comments: vec![format!("From {name}, by `probity import`.")],
         backends: vec![nobody(at.clone(), notes)],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::located::Node;
+use probity_core::{located::Node, request::ResponseFormat};
 use probity_load::template;
 use serde_json::Value;
 
@@ -11,11 +11,12 @@ use super::{
     options::Around,
     prompts::{self, Prompt},
     providers::Provider,
+    templates,
     tests::{Test, Tests},
 };
 use crate::{
     ImportError, NOBODY,
-    draft::{CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup},
+    draft::{Asks, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft},
     nobody,
 };
 
@@ -122,23 +123,36 @@ fn add_runners(
 ) {
     let mut runners: Vec<RunnerDraft> = Vec::new();
     for provider in providers {
-        let variants: Vec<_> = prompts
-            .iter()
-            .filter(|it| it.is_among(&provider.prompts))
-            .map(|it| it.variant.clone())
-            .collect();
-        if variants.is_empty() {
-            continue;
+        let chosen: Vec<&&Prompt> =
+            prompts.iter().filter(|it| it.is_among(&provider.prompts)).collect();
+        if !chosen.is_empty() {
+            note_transforms(provider, &base.setup, cases, context);
         }
-        let setup = provider.completed(&base.setup);
-        match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
-            Some(runner) => runner.backends.push(provider.backend.clone()),
-            None => runners.push(RunnerDraft {
-                backends: vec![provider.backend.clone()],
-                prompts: variants,
-                setup,
-                ..base.clone()
-            }),
+        // Prompts that want another form of answers are asked by another runner.
+        let mut formats: Vec<&Option<ResponseFormat>> = Vec::new();
+        for prompt in &chosen {
+            if !formats.contains(&&prompt.response_format) {
+                formats.push(&prompt.response_format);
+            }
+        }
+        for format in formats {
+            let alike = chosen.iter().filter(|it| it.response_format == *format);
+            let variants =
+                takeable(provider, alike.map(|it| it.variant.clone()).collect(), context);
+            if variants.is_empty() {
+                continue;
+            }
+            let mut setup = provider.completed(&base.setup);
+            setup.response_format = setup.response_format.or_else(|| format.clone());
+            match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
+                Some(runner) => runner.backends.push(provider.backend.clone()),
+                None => runners.push(RunnerDraft {
+                    backends: vec![provider.backend.clone()],
+                    prompts: variants,
+                    setup,
+                    ..base.clone()
+                }),
+            }
         }
     }
     for mut runner in runners {
@@ -153,6 +167,67 @@ fn add_runners(
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
+    }
+}
+
+/// The variants that a provider can be asked. One that takes a text alone has no place for a conversation,
+/// unless its body is made for one.
+fn takeable(
+    provider: &Provider,
+    variants: Vec<VariantDraft>,
+    context: &mut Context<'_>,
+) -> Vec<VariantDraft> {
+    let is_chat = |it: &VariantDraft| matches!(it.asks, Asks::Messages(_));
+    if !provider.takes_text_alone || !variants.iter().any(is_chat) {
+        return variants;
+    }
+    let backend = context.draft.backends.iter_mut().find(|it| it.name == provider.backend);
+    if let Some(body) = backend.and_then(|it| it.body.as_mut())
+        && variants.iter().all(is_chat)
+        && replace_prompt(body)
+    {
+        return variants;
+    }
+    let (chats, texts): (Vec<_>, Vec<_>) = variants.into_iter().partition(is_chat);
+    for chat in chats {
+        let what = format!("prompt `{}` for the provider `{}`", chat.name, provider.id);
+        let advice = "a conversation is sent with `{{ messages }}` in the `body` of the backend";
+        context.notes.lost(chat.at.clone(), what, advice);
+    }
+    texts
+}
+
+/// Puts all messages where the prompt alone stands.
+fn replace_prompt(body: &mut Value) -> bool {
+    match body {
+        Value::String(text) => {
+            let is_prompt = templates::only_expression(text) == Some("prompt");
+            if is_prompt {
+                *text = "{{ messages }}".to_owned();
+            }
+            is_prompt
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |any, it| replace_prompt(it) || any),
+        Value::Object(map) => map.values_mut().fold(false, |any, it| replace_prompt(it) || any),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Notes where a transform of a test takes the place of that of the provider.
+fn note_transforms(
+    provider: &Provider,
+    setup: &Setup,
+    cases: &[CaseDraft],
+    context: &mut Context<'_>,
+) {
+    let Some(own) = &provider.transform else { return };
+    let is_file = |code: &String| code.starts_with("file://");
+    let clashes = setup.transform.as_ref().filter(|it| is_file(own) || is_file(it)).is_some();
+    let case = cases.iter().find(|it| it.case.criteria.transform.is_some());
+    let at = case.or_else(|| cases.first().filter(|_| clashes)).map(|it| it.at.clone());
+    if let Some(at) = at {
+        let what = format!("the transform of the provider `{}` before that of a test", provider.id);
+        context.notes.lost(at, what, "write both as one `transform`");
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use probity_import::{
     ImportError, Note, Notes, Options, Origin, Outcome, import,
-    write::{SUITE, Written, render},
+    write::{SUITE, Written, anchored, render},
 };
 use probity_report::plain::shell_word;
 use serde::Serialize;
@@ -130,7 +130,8 @@ pub(super) fn as_suite(
             ));
     }
     let room = room(&outcome.config, store)?;
-    let written = render(&outcome.draft, &format!("{}/", room.display()));
+    let draft = anchored(&outcome.draft, &outcome.suite_folder);
+    let written = render(&draft, &format!("{}/", room.display()));
     for (name, text) in &written.files {
         let path = room.join(name);
         // One that has not changed is left alone, for whoever watches it.

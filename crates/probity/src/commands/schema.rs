@@ -71,7 +71,8 @@ fn published(name: SchemaName) -> String {
         | SchemaName::Event
         | SchemaName::Baseline
         | SchemaName::Comparison
-        | SchemaName::Classified => {}
+        | SchemaName::Classified
+        | SchemaName::Import => {}
     }
     format!("{schema:#}\n")
 }

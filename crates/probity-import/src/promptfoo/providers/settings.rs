@@ -20,6 +20,7 @@ use crate::{
     promptfoo::{
         Context,
         env::{Env, names_key},
+        prompts::with_files,
     },
 };
 
@@ -48,6 +49,11 @@ const SILENT: &[&str] = &[
     "isPayPerToken",
     "usage_tier",
     "batch",
+    "apiKeyRequired",
+    "isReasoningModel",
+    "anthropic_version",
+    "loggingConfig",
+    "showSearchQueries",
 ];
 /// Keys that are sent under their own names.
 const SENT: &[&str] = &[
@@ -67,8 +73,6 @@ const SENT: &[&str] = &[
     "user",
     "metadata",
     "store",
-    "functions",
-    "function_call",
     "parallel_tool_calls",
     "prediction",
     "modalities",
@@ -169,11 +173,14 @@ impl Filling<'_, '_> {
             "apiKeyEnvar" => self.backend.api_key_env = node.as_str().map(ToOwned::to_owned),
             "headers" => self.headers(node),
             "tools" => self.tools(node),
-            "tool_choice" | "toolChoice" => self.provider.tool_choice = tool_choice(node),
-            "response_format" | "responseFormat" => self.response_format(node),
-            "generationConfig" | "inferenceConfig" => {
-                node.entries().iter().for_each(|it| self.key(&it.key, &it.node, node));
+            "functions" => self.functions(node),
+            "usageContext" => self.extra("usage_context", node),
+            "tool_choice" | "toolChoice" | "function_call" => {
+                self.provider.tool_choice = tool_choice(node)
             }
+            "response_format" | "responseFormat" => self.response_format(node),
+            "generationConfig" | "inferenceConfig" | "interfaceConfig" => self.inner(key, node),
+            "reasoningConfig" | "thinkingConfig" => self.reasoning(key, node),
             "passthrough" | "additionalModelRequestFields" => self.passthrough(key, node),
             "model" | "modelId" | "deploymentName" => self.backend.model = text(config, key),
             "responseSchema" | "response_schema" | "responseJsonSchema" | "output_format"
@@ -239,6 +246,41 @@ impl Filling<'_, '_> {
             _ => return false,
         }
         true
+    }
+
+    /// Settings in a table of their own.
+    fn inner(&mut self, key: &str, node: &Node) {
+        const KNOWN: &[&str] = &[
+            "responseSchema",
+            "response_schema",
+            "responseJsonSchema",
+            "responseMimeType",
+            "response_mime_type",
+            "thinkingConfig",
+        ];
+        for entry in node.entries() {
+            if KNOWN.contains(&entry.key.as_str()) {
+                self.key(&entry.key, &entry.node, node);
+            } else if !self.sampling(&entry.key, &entry.node, node) {
+                let fields = self.backend.extra_body.entry(key).or_insert_with(|| json!({}));
+                fields[entry.key.as_str()] = entry.node.to_json();
+            }
+        }
+    }
+
+    /// How long a model reasons, where the server looks for it.
+    fn reasoning(&mut self, key: &str, node: &Node) {
+        let outer = match self.server.family {
+            Family::Gemini => "generationConfig",
+            Family::Bedrock => "additionalModelRequestFields",
+            Family::Chat
+            | Family::Responses
+            | Family::Embeddings
+            | Family::Anthropic
+            | Family::Ollama => return self.extra(key, node),
+        };
+        let fields = self.backend.extra_body.entry(outer).or_insert_with(|| json!({}));
+        fields[key] = node.to_json();
     }
 
     /// A key has no place in a suite.
@@ -321,17 +363,50 @@ impl Filling<'_, '_> {
         }
     }
 
-    /// A value, or that of the file that it names.
+    /// A value, or that of the file that it names. Nothing fills in templates there.
     fn loaded(&mut self, node: &Node) -> Option<Value> {
+        let value = self.read(node)?;
+        let mut is_whole = true;
+        let value = self.filled(value, &mut is_whole);
+        if !is_whole {
+            let what = format!("a variable in the `config` of the provider `{}`", self.provider.id);
+            self.context.lost(node, what, "write the value out");
+            return None;
+        }
+        Some(value)
+    }
+
+    fn filled(&self, value: Value, is_whole: &mut bool) -> Value {
+        match value {
+            Value::String(text) => match self.env.told(&text) {
+                Told::Text(told) => {
+                    *is_whole &= !told.contains("{{");
+                    Value::from(told.into_owned())
+                }
+                Told::Variable(_) | Told::Unknown(_) => {
+                    *is_whole = false;
+                    Value::Null
+                }
+            },
+            Value::Array(items) => items.into_iter().map(|it| self.filled(it, is_whole)).collect(),
+            Value::Object(map) => {
+                let pairs = map.into_iter().map(|(key, it)| (key, self.filled(it, is_whole)));
+                Value::Object(pairs.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
+    }
+
+    fn read(&mut self, node: &Node) -> Option<Value> {
         let name = node.as_str().and_then(|it| it.strip_prefix("file://"));
         match name {
-            None => Some(node.to_json()),
+            None => Some(with_files(node, 0, self.context)),
             Some(name) if probity_load::function::is_code(name) => {
                 let what = format!("`{name}` is code, which an import does not run");
                 self.context.lost(node, what, "write what it makes into a file of JSON");
                 None
             }
-            Some(name) => self.context.tree(node, name).map(|it| it.to_json()),
+            Some(_) => Some(with_files(node, 0, self.context)).filter(|it| !it.is_null()),
         }
     }
 
@@ -366,6 +441,15 @@ impl Filling<'_, '_> {
             self.provider.tools =
                 Some(Value::Array(functions.into_iter().flat_map(flat).collect()));
         }
+    }
+
+    /// What tools were called before they were.
+    fn functions(&mut self, node: &Node) {
+        let Some(value) = self.loaded(node) else { return };
+        self.context.assumed(node, "`functions` are sent as `tools`", "");
+        let all = value.as_array().cloned().unwrap_or_default().into_iter();
+        let tools = all.map(|it| json!({ "type": "function", "function": it }));
+        self.provider.tools = Some(tools.collect());
     }
 
     fn response_format(&mut self, node: &Node) {
@@ -483,8 +567,10 @@ impl Filling<'_, '_> {
         let omits = config.and_then(|it| text(it, "omitDefaults")).as_deref() == Some("true");
         let model = self.backend.model.clone().unwrap_or_default();
         let is_chat = matches!(self.server.family, Family::Chat | Family::Responses);
-        if omits || (is_chat && reasons(&model)) {
-            if is_chat && reasons(&model) {
+        let stated = config.and_then(|it| text(it, "isReasoningModel"));
+        let reasons = is_chat && (reasons(&model) || stated.as_deref() == Some("true"));
+        if omits || reasons {
+            if reasons {
                 self.backend.sampling.temperature = None;
             }
             return;
