@@ -1,6 +1,6 @@
 //! Puts prompts, providers and tests together: which runner asks whom what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{located::Node, request::ResponseFormat};
 use probity_load::template;
@@ -165,6 +165,7 @@ fn add_runners(
             runner.name = format!("tests-{number}");
         }
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
+        write_lists(&mut runner, cases);
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
@@ -228,6 +229,19 @@ fn note_transforms(
     if let Some(at) = at {
         let what = format!("the transform of the provider `{}` before that of a test", provider.id);
         context.notes.lost(at, what, "write both as one `transform`");
+    }
+}
+
+/// A list that a prompt names has commas between its items in promptfoo.
+fn write_lists(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
+    let of_cases = cases.iter().flat_map(|it| &it.case.prompt_vars);
+    let all = of_cases.chain(&runner.setup.prompt_vars);
+    let lists: BTreeSet<String> =
+        all.filter(|(_, value)| value.is_array()).map(|(name, _)| name.clone()).collect();
+    for name in &lists {
+        for variant in &mut runner.prompts {
+            variant.asks = prompts::with_list(&variant.asks, name);
+        }
     }
 }
 
