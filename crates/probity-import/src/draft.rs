@@ -328,6 +328,8 @@ pub struct VariantDraft {
     pub comments: Vec<String>,
     /// What it asks.
     pub asks: Asks,
+    /// The file of the user's that has the template and nothing else, from the folder of the suite.
+    pub file: Option<String>,
     /// How words are chosen.
     pub sampling: Sampling,
 }

@@ -3,6 +3,7 @@ use std::{fmt::Write as _, fs};
 use super::*;
 
 mod mutated;
+mod promptfoo;
 
 /// The cases as JSON lines, then the notes.
 fn imported(origin: Origin, name: &str, text: &str) -> String {

@@ -196,7 +196,8 @@ impl Writing<'_> {
             Asks::Function(named) => self.pair("file", &Value::from(named.as_str())),
             Asks::Messages(messages) => self.pair("messages", messages),
             Asks::Template(text) if is_long(text) => {
-                let name = self.prompt_file(&variant.name, text);
+                let own = variant.file.clone();
+                let name = own.unwrap_or_else(|| self.prompt_file(&variant.name, text));
                 self.pair("file", &Value::from(name));
             }
             Asks::Template(text) => self.pair("template", &Value::from(text.as_str())),

@@ -279,6 +279,7 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
         let mut is_used = false;
         for prompt in prompts.iter_mut().filter(|it| uses(it)) {
             prompt.variant.asks = prompts::renamed(&prompt.variant.asks, name, &other);
+            prompt.variant.file = None;
             is_used = true;
         }
         if !is_used {

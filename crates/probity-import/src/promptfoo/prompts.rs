@@ -33,6 +33,9 @@ impl Prompt {
     pub(super) fn within(&self, Around { prefix, suffix }: &Around) -> Self {
         let mut prompt = self.clone();
         if let Asks::Template(text) = &mut prompt.variant.asks {
+            if !prefix.is_empty() || !suffix.is_empty() {
+                prompt.variant.file = None;
+            }
             *text = format!("{prefix}{text}{suffix}");
         }
         prompt
@@ -310,9 +313,11 @@ impl Reading {
         };
         let at = context.at(node);
         self.add(written, &wanted, asks, at, context);
+        let own = file.and_then(|it| whole_file(it, self.prompts.last()?, context));
         if let Some(prompt) = self.prompts.last_mut() {
             prompt.names.push(raw.to_owned());
             prompt.names.extend(file.map(ToOwned::to_owned));
+            prompt.variant.file = own;
         }
     }
 
@@ -334,11 +339,26 @@ impl Reading {
                 at,
                 comments: Vec::new(),
                 asks,
+                file: None,
                 sampling: written.sampling.clone(),
             },
             response_format: written.response_format.clone(),
         });
     }
+}
+
+/// The reference to a file that is the template of a prompt and nothing else.
+fn whole_file(file: &str, prompt: &Prompt, context: &mut Context<'_>) -> Option<String> {
+    let Asks::Template(template) = &prompt.variant.asks else { return None };
+    // One with several prompts is longer, and need not be read again for each.
+    let bytes = context.source.find(file).ok()?.metadata().ok()?.len();
+    if bytes > template.len() as u64 + 5 {
+        return None;
+    }
+    let text = context.source.text(file).ok()?.text;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let is_whole = text.strip_suffix('\r').unwrap_or(text) == template;
+    context.source.reference(file).ok().filter(|_| is_whole)
 }
 
 /// A name that a variant may have.
