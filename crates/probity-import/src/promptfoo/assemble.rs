@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_core::{located::Node, request::ResponseFormat};
+use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
 use probity_load::template;
 use serde_json::Value;
 
@@ -240,7 +240,11 @@ fn write_lists(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
         all.filter(|(_, value)| value.is_array()).map(|(name, _)| name.clone()).collect();
     for name in &lists {
         for variant in &mut runner.prompts {
-            variant.asks = prompts::with_list(&variant.asks, name);
+            let asks = prompts::with_list(&variant.asks, name);
+            if asks != variant.asks {
+                variant.file = None;
+                variant.asks = asks;
+            }
         }
     }
 }
@@ -267,7 +271,10 @@ fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
 /// A template of ours sees fields of the case, which would hide variables of the same names. Those get
 /// other names.
 fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
-    for name in prompts::OURS {
+    let mut cases = groups.iter().flat_map(|it| &it.cases);
+    // What the variable `prompt` says is what a case of ours asks, if each has one.
+    let all_ask = cases.all(|it| !it.case.prompt.is_empty());
+    for name in prompts::OURS.iter().filter(|it| !all_ask || **it != "prompt") {
         let uses = |it: &Prompt| {
             let uses = |text: &String| {
                 let names = template::undefined_variables(text, |other| other != *name);
@@ -289,8 +296,10 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
             let shared = group.setup.prompt_vars.get(*name).cloned();
             group.setup.prompt_vars.insert(other.clone(), shared.unwrap_or_else(|| "".into()));
             for case in &mut group.cases {
-                let vars = &mut case.case.prompt_vars;
-                let own = vars.get(*name).cloned();
+                let TestCase { prompt_vars: vars, prompt, .. } = &mut case.case;
+                let asked = (*name == "prompt" && !prompt.is_empty())
+                    .then(|| Value::from(std::mem::take(prompt)));
+                let own = vars.get(*name).cloned().or(asked);
                 vars.extend(own.map(|value| (other.clone(), value)));
             }
         }

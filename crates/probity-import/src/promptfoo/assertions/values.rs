@@ -58,10 +58,10 @@ fn read(
     context: &mut Context<'_>,
 ) -> Option<Value> {
     let value = match value {
-        Value::String(text) => from_text(&text, node, context)?,
+        Value::String(written) => from_text(&written, node, context)?,
         Value::Array(items) => {
             let item = |it: Value| match it.as_str() {
-                Some(text) => from_text(text, node, context),
+                Some(written) => from_text(written, node, context),
                 None => Some(it),
             };
             Value::Array(items.into_iter().map(item).collect::<Option<_>>()?)
