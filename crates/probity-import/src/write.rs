@@ -144,7 +144,11 @@ impl Writing<'_> {
             self.pair(&key, &value);
         }
         for (key, value) in tables {
-            self.begin(Part::Settings, &[], &format!("[{key}]"));
+            let comments = match key.as_str() {
+                "refusal" => vec!["A reply that declines is a reply like any other.".to_owned()],
+                _ => Vec::new(),
+            };
+            self.begin(Part::Settings, &comments, &format!("[{key}]"));
             for (key, value) in value.as_object().into_iter().flatten() {
                 self.pair(key, value);
             }

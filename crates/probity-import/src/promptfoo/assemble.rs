@@ -1,8 +1,8 @@
 //! Puts prompts, providers and tests together: which runner asks whom what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use probity_core::{located::Node, request::ResponseFormat};
+use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
 use probity_load::template;
 use serde_json::Value;
 
@@ -165,6 +165,7 @@ fn add_runners(
             runner.name = format!("tests-{number}");
         }
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
+        write_lists(&mut runner, cases);
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
@@ -231,6 +232,23 @@ fn note_transforms(
     }
 }
 
+/// A list that a prompt names has commas between its items in promptfoo.
+fn write_lists(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
+    let of_cases = cases.iter().flat_map(|it| &it.case.prompt_vars);
+    let all = of_cases.chain(&runner.setup.prompt_vars);
+    let lists: BTreeSet<String> =
+        all.filter(|(_, value)| value.is_array()).map(|(name, _)| name.clone()).collect();
+    for name in &lists {
+        for variant in &mut runner.prompts {
+            let asks = prompts::with_list(&variant.asks, name);
+            if asks != variant.asks {
+                variant.file = None;
+                variant.asks = asks;
+            }
+        }
+    }
+}
+
 /// Variables that a prompt names and a case does not have are empty in promptfoo.
 fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
@@ -253,7 +271,10 @@ fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
 /// A template of ours sees fields of the case, which would hide variables of the same names. Those get
 /// other names.
 fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
-    for name in prompts::OURS {
+    let mut cases = groups.iter().flat_map(|it| &it.cases);
+    // What the variable `prompt` says is what a case of ours asks, if each has one.
+    let all_ask = cases.all(|it| !it.case.prompt.is_empty());
+    for name in prompts::OURS.iter().filter(|it| !all_ask || **it != "prompt") {
         let uses = |it: &Prompt| {
             let uses = |text: &String| {
                 let names = template::undefined_variables(text, |other| other != *name);
@@ -275,8 +296,10 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
             let shared = group.setup.prompt_vars.get(*name).cloned();
             group.setup.prompt_vars.extend(shared.map(|value| (other.clone(), value)));
             for case in &mut group.cases {
-                let vars = &mut case.case.prompt_vars;
-                let own = vars.get(*name).cloned();
+                let TestCase { prompt_vars: vars, prompt, .. } = &mut case.case;
+                let asked = (*name == "prompt" && !prompt.is_empty())
+                    .then(|| Value::from(std::mem::take(prompt)));
+                let own = vars.get(*name).cloned().or(asked);
                 vars.extend(own.map(|value| (other.clone(), value)));
             }
         }

@@ -106,6 +106,10 @@ fn told(key: &str) -> (String, &'static str) {
             "`nunjucksFilters` are code".to_owned(),
             "write what they make into the variables, or use a filter of docs/datasets.md",
         ),
+        "derivedMetrics" => (
+            "`derivedMetrics` are not computed".to_owned(),
+            "take the scores by name from a report, `-o results.json`",
+        ),
         "extensions" => {
             ("`extensions` are code".to_owned(), "prepare before the run what they prepare")
         }

@@ -463,19 +463,32 @@ fn texts_in(value: &Value) -> Vec<String> {
 
 /// What is asked, with a variable under another name.
 pub(super) fn renamed(asks: &Asks, from: &str, to: &str) -> Asks {
-    fn within(value: &Value, from: &str, to: &str) -> Value {
+    mapped(asks, &|text| templates::rename(text, from, to))
+}
+
+/// What is asked, with a list written as JavaScript writes one.
+pub(super) fn with_list(asks: &Asks, name: &str) -> Asks {
+    let written = format!("{{{{ {name} | join(\",\") }}}}");
+    mapped(asks, &|text| {
+        let spellings = [format!("{{{{{name}}}}}"), format!("{{{{ {name} }}}}")];
+        spellings.iter().fold(text.to_owned(), |text, it| text.replace(it, &written))
+    })
+}
+
+fn mapped(asks: &Asks, map: &dyn Fn(&str) -> String) -> Asks {
+    fn within(value: &Value, map: &dyn Fn(&str) -> String) -> Value {
         match value {
-            Value::String(text) => Value::from(templates::rename(text, from, to)),
-            Value::Array(items) => items.iter().map(|it| within(it, from, to)).collect(),
-            Value::Object(map) => Value::Object(
-                map.iter().map(|(key, it)| (key.clone(), within(it, from, to))).collect(),
+            Value::String(text) => Value::from(map(text)),
+            Value::Array(items) => items.iter().map(|it| within(it, map)).collect(),
+            Value::Object(table) => Value::Object(
+                table.iter().map(|(key, it)| (key.clone(), within(it, map))).collect(),
             ),
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
     }
     match asks {
-        Asks::Template(text) => Asks::Template(templates::rename(text, from, to)),
-        Asks::Messages(messages) => Asks::Messages(within(messages, from, to)),
+        Asks::Template(text) => Asks::Template(map(text)),
+        Asks::Messages(messages) => Asks::Messages(within(messages, map)),
         Asks::Function(named) => Asks::Function(named.clone()),
     }
 }

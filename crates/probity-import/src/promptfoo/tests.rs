@@ -376,14 +376,14 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
         }
         return;
     }
-    let names = match context.source.has_file(name) {
+    let files = match context.source.has_file(name) {
         true => vec![name.to_owned()],
         false => context.source.glob(name).unwrap_or_default(),
     };
-    if names.is_empty() {
+    if files.is_empty() {
         context.lost(node, format!("there is no file `{name}` with tests"), "check the path");
     }
-    for name in names {
+    for name in files {
         let Some(root) = context.tree(node, &name) else { continue };
         let folder = Path::new(&name).parent().map(|it| it.display().to_string());
         let folder = folder.unwrap_or_default();
