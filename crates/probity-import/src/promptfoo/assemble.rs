@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
-use probity_load::template;
+use probity_load::{
+    suite::{BackendKind, Way},
+    template,
+};
 use serde_json::Value;
 
 use super::{
@@ -143,7 +146,9 @@ fn add_runners(
                 continue;
             }
             let mut setup = provider.completed(&base.setup);
-            setup.response_format = setup.response_format.or_else(|| format.clone());
+            if takes_formats(provider, context) {
+                setup.response_format = setup.response_format.or_else(|| format.clone());
+            }
             match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
                 Some(runner) => runner.backends.push(provider.backend.clone()),
                 None => runners.push(RunnerDraft {
@@ -169,6 +174,15 @@ fn add_runners(
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
+}
+
+/// Whether a provider is sent the form of answers. promptfoo tells the others nothing of it either.
+fn takes_formats(provider: &Provider, context: &Context<'_>) -> bool {
+    let backend = context.draft.backends.iter().find(|it| it.name == provider.backend);
+    backend.is_some_and(|it| {
+        let is_anthropic = matches!(it.kind, BackendKind::Anthropic | BackendKind::VertexAnthropic);
+        it.kind.way() == Way::Server && !is_anthropic
+    })
 }
 
 /// The variants that a provider can be asked. One that takes a text alone has no place for a conversation,

@@ -59,8 +59,10 @@ pub(crate) fn import(
         env: Env::of(root.get("env")),
         helpers: BTreeMap::new(),
         repeat: None,
+        has_functions: false,
     };
     let root = refs::resolved(root, &mut context);
+    context.has_functions = prompts::has_functions(&root);
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
     read_settings(&root, &mut context);

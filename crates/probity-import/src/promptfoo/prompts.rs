@@ -104,12 +104,25 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Prompt> {
     reading.prompts
 }
 
+/// Whether functions make some of the prompts.
+pub(super) fn has_functions(root: &Node) -> bool {
+    let named = |item: &Node| {
+        let text = item.as_str().map(ToOwned::to_owned);
+        text.or_else(|| text_of(item)).is_some_and(|it| function::is_code(it.trim()))
+    };
+    root.get("prompts").is_some_and(|node| list(node).iter().any(named))
+}
+
+fn text_of(item: &Node) -> Option<String> {
+    text(item, "raw").or_else(|| text(item, "id"))
+}
+
 fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
     const KEYS: &[&str] = &["id", "label", "raw", "config", "display"];
     if let Some(raw) = item.as_str() {
         return Some(Written { raw: raw.to_owned(), ..Written::default() });
     }
-    let Some(raw) = text(item, "raw").or_else(|| text(item, "id")) else {
+    let Some(raw) = text_of(item) else {
         let what = format!("a prompt that is {} without `raw` or `id`", item.kind());
         context.lost(item, what, "write it as a text, or name its file");
         return None;

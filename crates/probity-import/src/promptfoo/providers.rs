@@ -294,7 +294,11 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
         | Meaning::Foreign(_)
         | Meaning::Unknown => id.clone(),
     };
-    let wanted = described.label.clone().unwrap_or(short);
+    // Functions that make prompts look at the id.
+    let wanted = match context.has_functions {
+        true => id.clone(),
+        false => described.label.clone().unwrap_or(short),
+    };
     let wanted: String = wanted
         .chars()
         .map(|c| if c == ',' || c.is_control() || c == '@' { '-' } else { c })

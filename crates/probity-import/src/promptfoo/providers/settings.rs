@@ -453,6 +453,10 @@ impl Filling<'_, '_> {
     }
 
     fn response_format(&mut self, node: &Node) {
+        // promptfoo does not send it there.
+        if self.server.family == Family::Anthropic {
+            return;
+        }
         let Some(value) = self.loaded(node) else { return };
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
         self.backend.response_format = match (kind, self.server.family) {
@@ -469,6 +473,14 @@ impl Filling<'_, '_> {
     }
 
     fn schema(&mut self, node: &Node) {
+        if self.server.family == Family::Anthropic {
+            let what = "a form of answers for a model of Anthropic's";
+            return self.context.lost(
+                node,
+                what,
+                "put it into `extra_body` as the server wants it",
+            );
+        }
         let Some(value) = self.loaded(node) else { return };
         let inner = value.get("schema").cloned().unwrap_or(value);
         // As text, it is JSON that is written out.
