@@ -204,6 +204,10 @@ impl Filling<'_, '_> {
             | "projectId" | "workspaceUrl" | "organization" => {}
             _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
             _ if SENT.contains(&key) => self.extra(key, node),
+            _ if self.server.family == Family::Ollama => {
+                let options = self.backend.extra_body.entry("options").or_insert_with(|| json!({}));
+                options[key] = node.to_json();
+            }
             _ => {
                 let what =
                     format!("`{key}` of the provider `{}` has no counterpart", self.provider.id);
