@@ -594,8 +594,9 @@ impl Filling<'_, '_> {
         let thinks = self.backend.extra_body.contains_key("thinking");
         match self.server.family {
             Family::Chat | Family::Responses => {
-                sampling.temperature = sampling.temperature.or(Some(0.0));
-                sampling.max_tokens = sampling.max_tokens.or(Some(1024));
+                let (temperature, max_tokens) = usual_sampling(self.server);
+                sampling.temperature = sampling.temperature.or(temperature);
+                sampling.max_tokens = sampling.max_tokens.or(max_tokens);
             }
             Family::Anthropic
                 if !thinks && sampling.top_p.is_none() && takes_temperature(&model) =>
@@ -608,6 +609,16 @@ impl Filling<'_, '_> {
         }
         let extra = std::mem::take(&mut self.backend.extra_body);
         self.backend.extra_body = known(extra);
+    }
+}
+
+/// What promptfoo sends to a server if nothing is said: the temperature and the longest reply.
+fn usual_sampling(server: &Server) -> (Option<f64>, Option<u64>) {
+    match (server.kind, server.key) {
+        (BackendKind::Mistral, _) => (None, Some(1024)),
+        (_, Some("COHERE_API_KEY")) => (Some(0.3), None),
+        (_, Some("AI21_API_KEY")) => (Some(0.1), Some(1024)),
+        (_, _) => (Some(0.0), Some(1024)),
     }
 }
 
