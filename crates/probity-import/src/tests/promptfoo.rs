@@ -116,6 +116,7 @@ lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check
 # - promptfooconfig.yaml:27: `none.py` cannot be read: No such file or directory (os error 2)
 version = "1"
 
+# A reply that declines is a reply like any other.
 [refusal]
 detect = false
 
@@ -207,6 +208,7 @@ tests: [{ $ref: "#/definitions/one" }, { $ref: "#/nowhere" }]
     # - promptfooconfig.yaml:5: `$ref: #/nowhere` leads nowhere
     version = "1"
 
+    # A reply that declines is a reply like any other.
     [refusal]
     detect = false
 

@@ -79,6 +79,7 @@ fn a_configuration_becomes_a_suite_as_a_person_would_write_it() {
     # Greetings
     version = "1"
 
+    # A reply that declines is a reply like any other.
     [refusal]
     detect = false
 
