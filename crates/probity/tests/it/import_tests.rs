@@ -34,9 +34,8 @@ const HEAD: &str = "providers: [echo]\nprompts: ['Say {{a}}{{b}}']\n";
 #[test]
 fn lists_of_texts_make_several_cases_and_other_lists_do_not() {
     let tests = "tests:\n  - vars: {a: [x, y], b: [1, 2]}\n    assert: [{type: contains, value: 'Say {{a}}'}]\n\
-                 \x20 - vars: {a: [p, q], b: \"z\\n\"}\n    options: {disableVarExpansion: true}\n    assert: [{type: contains, value: z}]\n";
-    let config = format!("{HEAD}{tests}").replace("{{a}}{{b}}", "{{a}} {{ b | join('-') }}");
-    let config = config.replace("b: \"z\\n\"", "b: [\"z\"]");
+                 \x20 - vars: {a: [p, q], b: [z]}\n    options: {disableVarExpansion: true}\n    assert: [{type: contains, value: z}]\n";
+    let config = format!("{HEAD}{tests}").replace("{{a}}{{b}}", "{{a}} {{ b | join(\"-\") }}");
     check(
         &[("promptfooconfig.yaml", &config)],
         &[("Say p,q z", "pass"), ("Say x 1-2", "pass"), ("Say y 1-2", "pass")],
@@ -58,7 +57,7 @@ fn records_say_what_is_expected() {
 
 #[test]
 fn defaults_scenarios_and_files_go_together() {
-    let config = "providers: [echo]\nprompts: ['{{a}} {{b}} {{c}}{{none}}']\n\
+    let config = "providers: [echo]\nprompts: ['{{a}} {{b}} {{c}}{{absent}}']\n\
                   defaultTest: file://default.yaml\ntests: ['tests/*.yaml']\n\
                   scenarios:\n  - config: [{vars: {a: one}}, {vars: {a: two}}]\n    tests: [{vars: {c: of-scenario}}]\n";
     check(
