@@ -43,7 +43,8 @@ fn backends(providers: &str) -> String {
 
 #[test]
 fn settings_of_providers_are_those_of_backends() {
-    insta::assert_snapshot!(backends(r#"
+    insta::assert_snapshot!(backends(
+        r#"
   - id: openai:chat:gpt-4o
     label: main
     config:
@@ -72,89 +73,8 @@ fn settings_of_providers_are_those_of_backends() {
     config: { num_predict: 10, num_ctx: 100 }
   - deepseek:deepseek-chat
   - moonshot:kimi-k2
-"#), @r#"
-lost 17: `nonsense` of the provider `openai:chat:gpt-4o` has no counterpart (put it into `extra_body` if the server takes it)
-lost 30: `num_ctx` of the provider `ollama:chat:llama3.2` has no counterpart (put it into `extra_body` if the server takes it)
-# From promptfooconfig.yaml, by `probity import`.
-#
-# Not carried over:
-# - promptfooconfig.yaml:17: `nonsense` of the provider `openai:chat:gpt-4o` has no counterpart
-# - promptfooconfig.yaml:30: `num_ctx` of the provider `ollama:chat:llama3.2` has no counterpart
-version = "1"
-
-[refusal]
-detect = false
-
-# openai:chat:gpt-4o
-[backends.main]
-kind = "openai"
-model = "gpt-4o"
-api_key_env = "OTHER_KEY"
-headers_env = { X-Team = "TEAM" }
-temperature = 0.3
-top_p = 0.9
-max_tokens = 1024
-seed = 7
-stop = ["END"]
-response_format = { type = "json_schema", json_schema = { name = "x", schema = { type = "object" } } }
-extra_body = { presence_penalty = 0.5, custom = { a = 1 } }
-
-[backends.gpt-5]
-kind = "openai-responses"
-model = "gpt-5"
-max_tokens = 99
-extra_body = { reasoning = { effort = "low" } }
-
-[backends.claude-sonnet-4-5]
-kind = "anthropic"
-model = "claude-sonnet-4-5"
-max_tokens = 4096
-extra_body = { thinking = { type = "enabled", budget_tokens = 1024 } }
-
-[backends.mine]
-kind = "azure"
-model = "mine"
-base_url = "https://mine.openai.azure.com?api-version=2024-10-21"
-temperature = 0.0
-max_tokens = 1024
-
-[backends."gemini-2.5-flash"]
-kind = "gemini"
-model = "gemini-2.5-flash"
-max_tokens = 5
-extra_body = { generationConfig = { thinkingConfig = { thinkingBudget = 0 } } }
-
-[backends."gemini-2.5-pro"]
-kind = "vertex"
-model = "gemini-2.5-pro"
-base_url = "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1"
-
-[backends."us.amazon.nova-lite-v1:0"]
-kind = "bedrock"
-model = "us.amazon.nova-lite-v1:0"
-base_url = "https://bedrock-runtime.eu-west-1.amazonaws.com"
-temperature = 0.0
-max_tokens = 3
-
-[backends."llama3.2"]
-kind = "ollama"
-model = "llama3.2"
-max_tokens = 10
-
-[backends.deepseek-chat]
-kind = "deepseek"
-model = "deepseek-chat"
-temperature = 0.0
-max_tokens = 1024
-
-[backends.kimi-k2]
-kind = "openai"
-model = "kimi-k2"
-base_url = "https://api.moonshot.ai/v1"
-api_key_env = "MOONSHOT_API_KEY"
-temperature = 0.0
-max_tokens = 1024
-"#);
+"#
+    ));
 }
 
 #[test]
@@ -196,6 +116,7 @@ lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check
 # - promptfooconfig.yaml:27: `none.py` cannot be read: No such file or directory (os error 2)
 version = "1"
 
+# A reply that declines is a reply like any other.
 [refusal]
 detect = false
 
@@ -267,99 +188,7 @@ tests:
         ("make.js", "module.exports = { fn: () => 'x' };"),
         ("table.csv", "prompt,label\n\"say {{a}}, please\",polite\n"),
     ];
-    insta::assert_snapshot!(suite(config, &files), @r#"
-    lost 10: prompt `{{ a | nosuchfilter }}`: there is no filter `nosuchfilter` (write it without what only promptfoo's templates have)
-    lost 11: `missing.txt` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
-    # From promptfooconfig.yaml, by `probity import`.
-    #
-    # Not carried over:
-    # - promptfooconfig.yaml:10: prompt `{{ a | nosuchfilter }}`: there is no filter `nosuchfilter`
-    # - promptfooconfig.yaml:11: `missing.txt` cannot be read: No such file or directory (os error 2)
-    version = "1"
-
-    [refusal]
-    detect = false
-
-    [backends.echo]
-    kind = "echo"
-
-    [backends.o3]
-    kind = "openai"
-    model = "o3"
-
-    [[runners]]
-    name = "tests"
-    dataset = "cases.yaml"
-    backends = ["echo"]
-    prompt_vars = { b = "", category_value = "" }
-
-    [[runners.prompts]]
-    name = "prompt-1"
-    template = "Is {{a}}/2 = 1? {{ list | length }}"
-
-    [[runners.prompts]]
-    name = "a"
-    template = "first {{a}}"
-
-    [[runners.prompts]]
-    name = "a-2"
-    template = "second {{b}}"
-
-    [[runners.prompts]]
-    name = "b"
-    template = "third in {{category_value}}"
-
-    [[runners.prompts]]
-    name = "named"
-    messages = [{ role = "system", content = "be brief" }, { role = "user", content = "Say {{a}}" }]
-
-    [[runners.prompts]]
-    name = "make-fn"
-    file = "make.js:fn"
-
-    [[runners.prompts]]
-    name = "polite"
-    template = "say {{a}}, please"
-
-    [[runners.prompts]]
-    name = "prompt-9"
-    template = "{% raw %}Broken {{ a{% endraw %}"
-
-    [[runners]]
-    name = "tests-2"
-    dataset = "cases.yaml"
-    backends = ["echo"]
-    prompt_vars = { category_value = "" }
-    response_format = "json"
-
-    [[runners.prompts]]
-    name = "as-json"
-    template = """
-    {
-      "ask": "{{ ((a) | string | tojson)[1:-1] }}"
-    }"""
-    settings = { temperature = 0.1 }
-
-    [[runners]]
-    name = "tests-3"
-    dataset = "cases.yaml"
-    backends = ["o3"]
-    prompt_vars = { category_value = "" }
-
-    [[runners.prompts]]
-    name = "named"
-    messages = [{ role = "system", content = "be brief" }, { role = "user", content = "Say {{a}}" }]
-
-    [[runners]]
-    name = "tests-4"
-    dataset = "cases-2.yaml"
-    backends = ["echo", "o3"]
-    prompt_vars = { category_value = "" }
-
-    [[runners.prompts]]
-    name = "named"
-    messages = [{ role = "system", content = "be brief" }, { role = "user", content = "Say {{a}}" }]
-    "#);
+    insta::assert_snapshot!(suite(config, &files));
 }
 
 #[test]
@@ -379,6 +208,7 @@ tests: [{ $ref: "#/definitions/one" }, { $ref: "#/nowhere" }]
     # - promptfooconfig.yaml:5: `$ref: #/nowhere` leads nowhere
     version = "1"
 
+    # A reply that declines is a reply like any other.
     [refusal]
     detect = false
 

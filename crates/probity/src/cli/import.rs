@@ -8,6 +8,7 @@ use probity_import::Origin;
 use super::run::StoreArgs;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArgs {
     /// The file to import, or a folder with a promptfooconfig; results of a tool become a run
     pub(crate) path: PathBuf,
