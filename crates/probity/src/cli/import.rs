@@ -7,7 +7,8 @@ use probity_import::Origin;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// The file to import, or a folder with a promptfooconfig
+    /// The file to import, or a folder: with a promptfooconfig, tasks of lm-eval, or a registry of
+    /// OpenAI evals
     pub(crate) path: PathBuf,
     /// The folder to write to; default: the folder of the file
     #[arg(short, long, value_name = "DIR")]
@@ -24,6 +25,10 @@ pub(crate) struct ImportArgs {
     /// Read files outside the folder of the configuration, too
     #[arg(long)]
     pub(crate) allow_outside: bool,
+    /// The documents of an lm-eval task: a file, or a folder with TASK/SPLIT.jsonl; default: the
+    /// folder `documents` beside the file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) documents: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
@@ -33,13 +38,20 @@ pub(crate) struct ImportArgs {
 pub(crate) enum OriginArg {
     /// promptfoo: a configuration, or tests in YAML, JSON, JSONL or CSV
     Promptfoo,
+    /// lm-eval: a task or a group in YAML, or a folder of them
+    LmEval,
+    /// OpenAI evals: a file of definitions in a registry, or the registry
+    OpenaiEvals,
     /// caro: its YAML, TOML and JSON cases, all four generations
     Caro,
     /// FailProof LLM: JSONL suites
     Failproof,
     /// dotnet-artisan: activation and confusion JSONL, rubric YAML
     Artisan,
-    /// CSV or JSONL with a prompt and an expected answer in each record
+    /// DeepEval: goldens and test cases in JSON, JSONL or CSV
+    #[value(name = "deepeval")]
+    DeepEval,
+    /// CSV, JSON or JSONL with a prompt and an expected answer in each record, also Inspect's samples
     #[value(alias = "csv")]
     Plain,
 }
@@ -48,9 +60,12 @@ impl From<OriginArg> for Origin {
     fn from(origin: OriginArg) -> Self {
         match origin {
             OriginArg::Promptfoo => Self::Promptfoo,
+            OriginArg::LmEval => Self::LmEval,
+            OriginArg::OpenaiEvals => Self::OpenaiEvals,
             OriginArg::Caro => Self::Caro,
             OriginArg::Failproof => Self::Failproof,
             OriginArg::Artisan => Self::Artisan,
+            OriginArg::DeepEval => Self::DeepEval,
             OriginArg::Plain => Self::Plain,
         }
     }
