@@ -51,6 +51,9 @@ pub struct Criteria {
     /// JavaScript that makes what is checked out of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transform: Option<String>,
+    /// What it means if a scorer fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scorer_errors: Option<ScorerErrors>,
 }
 
 impl Criteria {
@@ -89,6 +92,7 @@ impl Criteria {
             assertions,
             threshold: _,
             transform: _,
+            scorer_errors: _,
         } = self;
         expected_response.is_none()
             && matcher.is_none()
@@ -215,6 +219,18 @@ named_enum! {
         Lenient = "lenient",
         /// Whatever can be understood is mended.
         Repair = "repair",
+    }
+}
+
+named_enum! {
+    /// What it means if a scorer of a user fails: it throws, or returns what is no score.
+    #[derive(Default)]
+    pub enum ScorerErrors ("what errors of scorers mean") {
+        /// The case cannot be judged.
+        #[default]
+        Error = "error",
+        /// The assertion does not hold.
+        Fail = "fail",
     }
 }
 

@@ -6,7 +6,7 @@ mod tools;
 use std::{borrow::Cow, sync::Arc};
 
 use probity_core::{
-    criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem},
+    criteria::{Assertion, AssertionKind, AssertionTest, CriteriaProblem, ScorerErrors},
     located::Step,
     score::Score,
 };
@@ -41,6 +41,7 @@ pub(crate) struct CompiledAssertion {
     metric: Option<String>,
     transform: Option<Arc<dyn Script>>,
     check: Check,
+    scorer_errors: ScorerErrors,
 }
 
 impl CompiledAssertion {
@@ -74,6 +75,9 @@ impl CompiledAssertion {
     pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Told) -> Score {
         let Checked { value, passed, reason, span, told: own, .. } = self.checked(reply);
         let (value, passed, reason) = match (self.kind.negated, value) {
+            (_, None) if self.scorer_errors == ScorerErrors::Fail && self.kind.test.runs_code() => {
+                (Some(0.0), false, reason)
+            }
             // What nobody has judged neither holds nor fails, `not-` or not.
             (false, _) | (true, None) => (value, passed, reason),
             (true, Some(_)) if passed => {
@@ -141,6 +145,7 @@ pub(crate) fn compile(
         metric: assertion.metric.clone(),
         transform,
         check,
+        scorer_errors: compiler.scorer_errors(),
     })
 }
 

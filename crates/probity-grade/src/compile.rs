@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use probity_core::{
     case::TestCase,
     classification::{Class, Classification, Rule, Verdict},
-    criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher},
+    criteria::{Criteria, CriteriaProblem, ExpectedFormat, JsonLevel, Matcher, ScorerErrors},
     details::Criterion,
     located::Step,
     opinion::Combine,
@@ -202,6 +202,7 @@ pub struct Compiler<'r> {
     turn: Option<u32>,
     /// Those of the case or the turn.
     choices: Vec<String>,
+    scorer_errors: ScorerErrors,
 }
 
 impl<'r> Compiler<'r> {
@@ -215,6 +216,7 @@ impl<'r> Compiler<'r> {
             extractions: Kept::new(),
             inquiries: Vec::new(),
             choices: Vec::new(),
+            scorer_errors: ScorerErrors::default(),
             tools: Arc::default(),
             turn: None,
             scorers: Vec::new(),
@@ -274,12 +276,14 @@ impl<'r> Compiler<'r> {
             assertions,
             threshold,
             transform,
+            scorer_errors,
         } = criteria;
         let within = |problem: CriteriaProblem| CriteriaProblem {
             path: place.path.iter().copied().chain(problem.path).collect(),
             ..problem
         };
         self.choices.clone_from(&criteria.reading.choices);
+        self.scorer_errors = scorer_errors.unwrap_or_default();
         let comparison = self.comparison(expected_response.as_ref(), criteria);
         let comparison = comparison.unwrap_or_else(|problem| {
             problems.push(within(problem));
@@ -344,6 +348,11 @@ impl<'r> Compiler<'r> {
     /// The tools of the case that is being compiled.
     pub(crate) fn tools(&self) -> Arc<[Tool]> {
         self.tools.clone()
+    }
+
+    /// What errors of scorers mean in the case or the turn that is being compiled.
+    pub(crate) fn scorer_errors(&self) -> ScorerErrors {
+        self.scorer_errors
     }
 
     /// The choices of the case or the turn that is being compiled.

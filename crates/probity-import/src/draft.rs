@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, Matcher, RubricPrompt},
+    criteria::{Assertion, Matcher, RubricPrompt, ScorerErrors},
     reading::Reading,
     request::{ResponseFormat, Sampling},
 };
@@ -25,10 +25,43 @@ pub struct Draft {
     pub settings: SuiteSettings,
     /// Who can be asked.
     pub backends: Vec<BackendDraft>,
+    /// What scores replies, each with the file of its function.
+    pub scorers: Vec<ScorerDraft>,
     /// What is evaluated.
     pub runners: Vec<RunnerDraft>,
     /// The cases.
     pub datasets: Vec<DatasetDraft>,
+}
+
+impl Draft {
+    /// The name of the scorer with a function of Node's; it is added if there is none yet.
+    pub fn scorer(&mut self, node: &str) -> String {
+        if let Some(known) = self.scorers.iter().find(|it| it.node == node) {
+            return known.name.clone();
+        }
+        let stem = node.rsplit('/').next().unwrap_or(node);
+        let usable = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let base: String = stem.chars().map(usable).collect();
+        let is_taken = |name: &str| self.scorers.iter().any(|it| it.name == name);
+        let mut name = base.clone();
+        let mut number = 1;
+        while is_taken(&name) {
+            number += 1;
+            name = format!("{base}-{number}");
+        }
+        self.scorers.push(ScorerDraft { name: name.clone(), node: node.to_owned() });
+        name
+    }
+}
+
+/// A scorer: a function that Node runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ScorerDraft {
+    /// What assertions call it.
+    #[serde(skip)]
+    pub name: String,
+    /// The file and the function in it, relative to the folder of the suite.
+    pub node: String,
 }
 
 /// Settings at the top of a suite.
@@ -46,9 +79,25 @@ pub struct SuiteSettings {
     /// Limits of time.
     #[serde(skip_serializing_if = "Timeouts::is_empty")]
     pub timeouts: Timeouts,
+    /// What counts as a refusal.
+    #[serde(skip_serializing_if = "Refusal::is_empty")]
+    pub refusal: Refusal,
     /// Answers of earlier calls.
     #[serde(skip_serializing_if = "Cache::is_empty")]
     pub cache: Cache,
+}
+
+/// What counts as a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Whether only the suite's own phrases are refusals.
+    pub replace: bool,
+}
+
+impl Refusal {
+    const fn is_empty(&self) -> bool {
+        !self.replace
+    }
 }
 
 /// Limits of time.
@@ -142,9 +191,9 @@ pub struct BackendDraft {
     /// JSON Pointer to the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
-    /// JSON Pointer to an error.
+    /// JSON Pointer to the id of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub session: Option<String>,
     /// The program and its arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -182,7 +231,7 @@ impl BackendDraft {
             headers: BTreeMap::new(),
             body: None,
             reply: None,
-            error: None,
+            session: None,
             command: Vec::new(),
             file: None,
             config: Map::new(),
@@ -272,6 +321,9 @@ pub struct Setup {
     /// JavaScript that makes what is checked out of a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transform: Option<String>,
+    /// What it means if a scorer fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scorer_errors: Option<ScorerErrors>,
     /// Tools that are sent with all cases, as JSON or as the name of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Value>,

@@ -27,7 +27,7 @@ use std::{
 };
 
 use probity_core::located::{Node, NodeValue};
-use probity_load::suite::BackendKind;
+use probity_load::{inputs, suite::BackendKind};
 
 use crate::{
     cases::Imported,
@@ -150,7 +150,7 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         Err(ImportError::Shape { what, .. }) => return Err(ImportError::Shape { what, notes }),
         Err(error) => return Err(error),
     };
-    check::settle(&mut draft, &mut notes, &suite_folder).map_err(failed)?;
+    inputs::unheard(|| check::settle(&mut draft, &mut notes, &suite_folder)).map_err(failed)?;
     if draft.runners.is_empty() {
         let what = "nothing of it can be run".to_owned();
         return Err(ImportError::Shape { what, notes });

@@ -61,9 +61,38 @@ const RECORDS: &str = r##"[{"input": [{"role": "user", "content": "q"}], "target
 
 /// Something that is put into a file in place of a part of it.
 const BITS: &[&str] = &[
-    "", "{{", "}}", "{%", "%}", "[", "]", "{", "}", "\"", "'", ":", "\n", "- ", "null", "-1", "1e999", "!function x.y",
-    "../outside.jsonl", "/etc/passwd", "task: [sums, sums]", "include: base_yaml\n", "\u{0}", "é", "|", "&a", "*a", "(?",
-    "{{ q.strip('x').split()[99] }}", "{{ range(99999999) }}", "group_select: 7", "99999999999999999999",
+    "",
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"",
+    "'",
+    ":",
+    "\n",
+    "- ",
+    "null",
+    "-1",
+    "1e999",
+    "!function x.y",
+    "../outside.jsonl",
+    "/etc/passwd",
+    "task: [sums, sums]",
+    "include: base_yaml\n",
+    "\u{0}",
+    "é",
+    "|",
+    "&a",
+    "*a",
+    "(?",
+    "{{ q.strip('x').split()[99] }}",
+    "{{ range(99999999) }}",
+    "group_select: 7",
+    "99999999999999999999",
 ];
 
 fn damaged(text: &str, at: usize, length: usize, bit: usize) -> String {
@@ -72,7 +101,11 @@ fn damaged(text: &str, at: usize, length: usize, bit: usize) -> String {
     format!("{}{}{}", &text[..start], BITS[bit % BITS.len()], &text[end..])
 }
 
-fn check(origin: Option<Origin>, entry: &str, files: &[(&str, String)]) -> Result<(), TestCaseError> {
+fn check(
+    origin: Option<Origin>,
+    entry: &str,
+    files: &[(&str, String)],
+) -> Result<(), TestCaseError> {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("in");
     fs::create_dir_all(folder.join("modelgraded")).unwrap();

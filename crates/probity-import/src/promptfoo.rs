@@ -6,14 +6,19 @@
 mod assemble;
 mod assertions;
 mod config;
+mod env;
 mod expected;
+mod nunjucks;
+mod options;
 mod prompts;
 mod providers;
+mod refs;
+mod templates;
 mod tests;
 mod transform;
 mod vars;
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use probity_core::located::Node;
 
@@ -36,6 +41,12 @@ pub(crate) struct Context<'a> {
     draft: Draft,
     /// The ids of cases that are taken.
     ids: Ids,
+    /// Variables that the configuration sets.
+    env: env::Env,
+    /// Backends that help, by what they were made of.
+    helpers: BTreeMap<String, Option<String>>,
+    /// How often each case is asked.
+    repeat: Option<u32>,
 }
 
 impl Context<'_> {
@@ -91,10 +102,4 @@ fn list(node: &Node) -> &[Node] {
         true => node.items(),
         false => std::slice::from_ref(node),
     }
-}
-
-/// The span of a key, for notes about the key rather than its value.
-fn key_span(node: &Node, key: &str) -> Range<usize> {
-    let entry = node.entries().iter().rev().find(|it| it.key == key);
-    entry.map_or_else(|| node.span.clone(), |it| it.key_span.clone())
 }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::draft::{
-    Asks, BackendDraft, DatasetDraft, DatasetRef, Draft, Examples, RunnerDraft, VariantDraft,
+    Asks, BackendDraft, DatasetDraft, DatasetRef, Draft, Examples, RunnerDraft, ScorerDraft,
+    VariantDraft,
 };
 
 /// The name of the suite.
@@ -59,6 +60,9 @@ pub fn render(draft: &Draft, prefix: &str) -> Written {
     writing.settings(draft);
     for (at, backend) in draft.backends.iter().enumerate() {
         writing.backend(at, backend);
+    }
+    for scorer in &draft.scorers {
+        writing.scorer(scorer);
     }
     for dataset in &draft.datasets {
         let file = (dataset_file(dataset), dataset_text(dataset));
@@ -137,6 +141,13 @@ impl Writing<'_> {
         let head = format!("[backends.{}]", toml_key(&backend.name));
         self.begin(Part::Backend(at), &backend.comments, &head);
         for (key, value) in fields(backend) {
+            self.pair(&key, &value);
+        }
+    }
+
+    fn scorer(&mut self, scorer: &ScorerDraft) {
+        self.begin(Part::Settings, &[], &format!("[scorers.{}]", toml_key(&scorer.name)));
+        for (key, value) in fields(scorer) {
             self.pair(&key, &value);
         }
     }

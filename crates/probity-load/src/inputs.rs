@@ -131,6 +131,14 @@ pub fn note_files<'a>(folder: &Path, words: impl IntoIterator<Item = &'a String>
     paths.filter(|path| path.is_file()).for_each(|path| note(&path));
 }
 
+/// Does something whose files are nobody's input, such as those that it makes itself.
+pub fn unheard<T>(work: impl FnOnce() -> T) -> T {
+    let heard = HEARD.take();
+    let done = work();
+    HEARD.set(heard);
+    done
+}
+
 /// The files that were read since [`listen`].
 pub fn take() -> Option<Inputs> {
     HEARD.take().map(|it| it.inputs)

@@ -344,6 +344,8 @@ pub(crate) enum SchemaName {
     ClassifyInput,
     /// A line that `classify` writes
     Classified,
+    /// What `import --json` prints
+    Import,
 }
 
 #[derive(Debug, Args)]

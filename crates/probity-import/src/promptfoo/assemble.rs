@@ -8,18 +8,20 @@ use serde_json::Value;
 
 use super::{
     Context,
-    prompts::Prompt,
+    options::Around,
+    prompts::{self, Prompt},
     providers::Provider,
     tests::{Test, Tests},
 };
 use crate::{
     ImportError, NOBODY,
-    draft::{Asks, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup},
+    draft::{CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup},
     nobody,
 };
 
 /// Tests that are asked in the same way: they share a dataset.
 struct Group {
+    around: Around,
     prompts: Vec<String>,
     providers: Vec<String>,
     setup: Setup,
@@ -28,7 +30,7 @@ struct Group {
 
 pub(super) fn assemble(
     root: &Node,
-    prompts: Vec<Prompt>,
+    mut prompts: Vec<Prompt>,
     mut providers: Vec<Provider>,
     tests: Tests,
     context: &mut Context<'_>,
@@ -36,7 +38,7 @@ pub(super) fn assemble(
     let at = context.at(root);
     if providers.is_empty() && root.get("providers").is_none() && root.get("targets").is_none() {
         let backend = nobody(at.clone(), context.notes);
-        providers.push(Provider::of_backend(NOBODY, at.clone()));
+        providers.push(Provider::of_backend(NOBODY));
         context.draft.backends.push(backend);
     }
     if providers.is_empty() {
@@ -45,13 +47,14 @@ pub(super) fn assemble(
     if prompts.is_empty() {
         return Err(ImportError::shape("none of the prompts can be carried over"));
     }
-    let groups = grouped(tests.cases);
+    let mut groups = grouped(tests.cases);
+    rename_vars(&mut prompts, &mut groups);
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { prompts: wanted, providers: asked, setup, cases } = group;
+        let Group { around, prompts: wanted, providers: asked, setup, cases } = group;
         let dataset = vec![DatasetRef::Draft(name.clone())];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
@@ -64,7 +67,9 @@ pub(super) fn assemble(
             setup,
             prompts: Vec::new(),
         };
-        let chosen: Vec<&Prompt> = prompts.iter().filter(|it| it.is_among(&wanted)).collect();
+        let chosen = prompts.iter().filter(|it| it.is_among(&wanted));
+        let chosen: Vec<Prompt> = chosen.map(|it| it.within(&around)).collect();
+        let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
@@ -78,7 +83,7 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![DatasetRef::Function(named)],
             backends: Vec::new(),
-            setup: Setup::default(),
+            setup: tests.setup.clone(),
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -92,13 +97,16 @@ pub(super) fn assemble(
 
 fn grouped(tests: Vec<Test>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, setup } in tests {
+    for Test { case, prompts, providers, around, setup } in tests {
         let same = |it: &&mut Group| {
-            it.prompts == prompts && it.providers == providers && it.setup == setup
+            it.prompts == prompts
+                && it.providers == providers
+                && it.around == around
+                && it.setup == setup
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
-            None => groups.push(Group { prompts, providers, setup, cases: vec![case] }),
+            None => groups.push(Group { around, prompts, providers, setup, cases: vec![case] }),
         }
     }
     groups
@@ -142,6 +150,7 @@ fn add_runners(
             number += 1;
             runner.name = format!("tests-{number}");
         }
+        runner.setup.repeat = runner.setup.repeat.or(context.repeat);
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
@@ -149,31 +158,48 @@ fn add_runners(
 
 /// Variables that a prompt names and a case does not have are empty in promptfoo.
 fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
-    const OURS: &[&str] = &["id", "tags", "category", "difficulty"];
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    for variant in &runner.prompts {
-        let texts: Vec<String> = match &variant.asks {
-            Asks::Template(text) => vec![text.clone()],
-            Asks::Messages(messages) => texts_in(messages),
-            Asks::Function(_) => Vec::new(),
-        };
-        for text in texts {
-            let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
-            named.extend(names.into_iter().map(|it| (it, Value::from(""))));
-        }
+    for text in runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks)) {
+        let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
+        named.extend(names.into_iter().map(|it| (it, Value::from(""))));
     }
-    let lacks = |name: &str| cases.iter().any(|it| !it.case.prompt_vars.contains_key(name));
-    named.retain(|name, _| !OURS.contains(&name.as_str()) && lacks(name));
+    let lacks = |name: &str| {
+        cases.is_empty() || cases.iter().any(|it| !it.case.prompt_vars.contains_key(name))
+    };
+    named.retain(|name, _| lacks(name));
     for (name, value) in named {
         runner.setup.prompt_vars.entry(name).or_insert(value);
     }
 }
 
-fn texts_in(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
-        Value::Object(map) => map.values().flat_map(texts_in).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+/// A template of ours sees fields of the case, which would hide variables of the same names. Those get
+/// other names.
+fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
+    for name in prompts::OURS {
+        let uses = |it: &Prompt| {
+            let uses = |text: &String| {
+                let names = template::undefined_variables(text, |other| other != *name);
+                names.is_ok_and(|it| !it.is_empty())
+            };
+            prompts::texts_of(&it.variant.asks).iter().any(uses)
+        };
+        let other = format!("{name}_value");
+        let mut is_used = false;
+        for prompt in prompts.iter_mut().filter(|it| uses(it)) {
+            prompt.variant.asks = prompts::renamed(&prompt.variant.asks, name, &other);
+            is_used = true;
+        }
+        if !is_used {
+            continue;
+        }
+        for group in groups.iter_mut() {
+            let shared = group.setup.prompt_vars.get(*name).cloned();
+            group.setup.prompt_vars.insert(other.clone(), shared.unwrap_or_else(|| "".into()));
+            for case in &mut group.cases {
+                let vars = &mut case.case.prompt_vars;
+                let own = vars.get(*name).cloned();
+                vars.extend(own.map(|value| (other.clone(), value)));
+            }
+        }
     }
 }

@@ -1,136 +1,219 @@
 //! promptfoo's assertions. Ours have the same names where they mean the same.
 
-use serde_json::Value;
+mod values;
 
-use super::Context;
-use crate::cases::text;
 use probity_core::{
-    criteria::{Assertion, AssertionKind, AssertionTest},
+    criteria::{Assertion, AssertionKind, AssertionTest, JudgeOptions},
     located::Node,
 };
 
+use super::{
+    Context, nunjucks,
+    options::{Helpers, helpers},
+    transform,
+};
+use crate::cases::text;
+
 /// What to do about an assertion that is left out.
 const ADVICE: &str = "docs/datasets.md lists the assertions that there are";
-/// Fields that are carried over.
-const CARRIED: &[&str] = &["type", "value", "threshold", "weight", "metric", "assert"];
+/// Fields that every assertion may have.
+const CARRIED: &[&str] =
+    &["type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt"];
+/// Assertions that have no counterpart, and why.
+const FOREIGN: &[(&str, &str)] = &[
+    ("agent-rubric", "no agent judges here"),
+    ("answer-relevance", "ours of the same name counts statements instead of comparing embeddings"),
+    ("classifier", "no classifiers are asked"),
+    ("conversation-relevance", "conversations are judged turn by turn"),
+    ("gleu", "there is no GLEU; `bleu` is near"),
+    ("guardrails", "what guardrails of a service say is not read"),
+    ("human", "people grade in other places"),
+    ("max-score", "outputs of one case are not compared with each other"),
+    ("meteor", "there is no METEOR; `rouge-l` is near"),
+    ("moderation", "no moderation service is asked"),
+    ("pi", "the service is not asked"),
+    ("ruby", "Ruby is not run; a scorer with a `command` can"),
+    ("search-rubric", "judges do not search"),
+    ("select-best", "outputs of one case are not compared with each other"),
+    ("skill-used", "runners of kind `activation` look at skills"),
+    ("tool-call-f1", "`tool-called` and `tools-in-order` look at calls"),
+    ("webhook", "a scorer with a `command` can ask a service"),
+];
+
+/// What a list of assertions says.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Read {
+    /// The assertions that could be carried over.
+    pub(super) assertions: Vec<Assertion>,
+    /// Who is to judge them.
+    pub(super) helpers: Helpers,
+}
 
 /// The assertion of that name, where both mean the same by it.
 pub(super) fn known(name: &str) -> Option<AssertionKind> {
-    let ours = |it: &AssertionKind| {
+    let is_ours = |it: &AssertionKind| {
         matches!(
             it.test,
             AssertionTest::Scorer | AssertionTest::Exec | AssertionTest::AnswerRelevance
         )
     };
-    AssertionKind::named(name).filter(|it| !ours(it))
+    let plain = name.strip_prefix("not-").unwrap_or(name);
+    let called = match plain {
+        "is-valid-function-call" | "is-valid-openai-function-call" => {
+            name.replace(plain, "is-valid-openai-tools-call")
+        }
+        _ => name.to_owned(),
+    };
+    AssertionKind::named(&called).filter(|it| !is_ours(it))
+}
+
+/// Whether a name is one of promptfoo's that we do not have.
+pub(super) fn is_foreign(name: &str) -> bool {
+    why_foreign(name).is_some()
+}
+
+fn why_foreign(name: &str) -> Option<&'static str> {
+    let plain = name.strip_prefix("not-").unwrap_or(name);
+    let named = FOREIGN.iter().find(|(foreign, _)| *foreign == plain).map(|(_, why)| *why);
+    let starts = |start: &str| plain.starts_with(start);
+    match named {
+        Some(why) => Some(why),
+        None if starts("trajectory:") || starts("trace-") => Some("traces are not read"),
+        None if starts("promptfoo:redteam:") => Some("its grader is promptfoo's own"),
+        None => None,
+    }
 }
 
 /// Reads a list of assertions; those we do not have are named and left out.
-pub(super) fn read(list: &Node, context: &mut Context<'_>) -> Vec<Assertion> {
-    let mut assertions = Vec::new();
+pub(super) fn read(list: &Node, context: &mut Context<'_>) -> Read {
+    let mut all = Read::default();
     for node in list.items() {
-        let Some(name) = text(node, "type") else {
-            context.lost(node, "an assertion without a type is left out", ADVICE);
-            continue;
-        };
-        let Some(kind) = known(&name) else {
-            context.lost(node, format!("assertion `{name}` is not supported: left out"), ADVICE);
-            continue;
-        };
-        if let Some(why) = incomplete(kind.test, node) {
-            context.lost(node, format!("assertion `{name}` is left out: {why}"), ADVICE);
-            continue;
+        if let Some((assertion, helpers)) = one(node, context) {
+            note_second_judge(node, &all.helpers, &helpers, context);
+            all.helpers = std::mem::take(&mut all.helpers).or(&helpers);
+            all.assertions.push(assertion);
         }
-        let is_carried = |key: &str| match key {
-            "config" => kind.test.runs_code(),
-            "transform" => kind.test.takes_transform(),
-            other => CARRIED.contains(&other),
-        };
-        for entry in node.entries() {
-            if !is_carried(&entry.key) {
-                context.lost(node, format!("`{}` of an assertion is left out", entry.key), ADVICE);
-            }
-        }
-        let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
-        let value = node.get("value").map(Node::to_json).filter(|it| !it.is_null());
-        let is_script = matches!(kind.test, AssertionTest::Javascript | AssertionTest::Python);
-        let names_file = |it: &str| it.starts_with("file://") && !is_script;
-        if value.as_ref().and_then(Value::as_str).is_some_and(names_file) {
-            context.lost(
-                node,
-                format!("the file of assertion `{name}` is not read: left out"),
-                ADVICE,
-            );
-            continue;
-        }
-        let value = markup_value(kind.test, value, node, context);
-        let members = match (kind.test, node.get("assert")) {
-            (AssertionTest::AssertSet, Some(inner)) => read(inner, context),
-            (_, _) => Vec::new(),
-        };
-        if kind.test == AssertionTest::AssertSet && members.is_empty() {
-            context.lost(node, "an empty `assert-set` is left out", ADVICE);
-            continue;
-        }
-        let config = node.get("config").filter(|_| is_carried("config"));
-        assertions.push(Assertion {
-            value,
-            weight: number("weight"),
-            threshold: number("threshold"),
-            metric: text(node, "metric"),
-            config: config.map(Node::to_json).filter(|it| !it.is_null()),
-            transform: text(node, "transform").filter(|_| is_carried("transform")),
-            members,
-            ..Assertion::new(kind)
-        });
     }
-    assertions
+    all
 }
 
-/// What an assertion lacks that stands elsewhere in promptfoo, or that it can do without there.
-fn incomplete(test: AssertionTest, node: &Node) -> Option<&'static str> {
-    let is_perplexity = matches!(test, AssertionTest::Perplexity | AssertionTest::PerplexityScore);
-    if test == AssertionTest::ValidToolCalls {
-        Some("the tools of the provider are not read")
-    } else if is_perplexity && node.get("threshold").is_none() {
-        Some("without a threshold it says nothing")
-    } else {
-        None
+/// A runner has one judge, so all assertions of a test have the same.
+fn note_second_judge(node: &Node, all: &Helpers, own: &Helpers, context: &mut Context<'_>) {
+    let other = all.judge.as_ref().zip(own.judge.as_ref()).is_some_and(|(one, other)| one != other);
+    if other {
+        let what = "a second judge within a test: the first judges all its assertions";
+        context.lost(node, what, "make two tests of it, each with one judge");
     }
 }
 
-/// The value of an assertion about XML, HTML or SQL: of all that promptfoo takes, only the dialect of SQL.
-fn markup_value(
-    test: AssertionTest,
-    value: Option<Value>,
-    node: &Node,
-    context: &mut Context<'_>,
-) -> Option<Value> {
-    let is_sql = matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql);
-    let is_markup = matches!(
+fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
+    let Some(name) = text(node, "type") else {
+        context.lost(node, "an assertion without a type", ADVICE);
+        return None;
+    };
+    let Some(kind) = known(&name) else {
+        let what = format!("assertion `{name}`");
+        context.lost(node, what, why_foreign(&name).unwrap_or(ADVICE));
+        return None;
+    };
+    if kind.test == AssertionTest::AssertSet {
+        return set(node, kind, context);
+    }
+    note_fields(node, kind, context);
+    let mut made = values::made(node, kind, context)?;
+    let helpers = helpers(node, context);
+    let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
+    made.weight = number("weight");
+    made.threshold = number("threshold").or_else(|| usual_threshold(kind.test));
+    made.metric = text(node, "metric").map(|it| nunjucks::template(&it));
+    let is_carried = |key: &str| node.get(key).filter(|_| takes(kind, key));
+    let config = is_carried("config").map(Node::to_json).filter(|it| !it.is_null());
+    made.config = config;
+    if let Some(written) = is_carried("transform") {
+        made.transform = Some(transform::read(written, "a transform", context)?);
+    }
+    if let Some(written) = is_carried("contextTransform") {
+        let code = transform::read(written, "a transform of a context", context)?;
+        made.judging.context_transform = Some(code);
+    }
+    if kind.test == AssertionTest::LlmRubric && node.get("rubricPrompt").is_some() {
+        made.judging =
+            JudgeOptions { rubric_prompt: helpers.rubric_prompt.clone(), ..made.judging };
+    }
+    Some((made, Helpers { rubric_prompt: None, ..helpers }))
+}
+
+/// The threshold of an assertion that states none, where ours is another one.
+fn usual_threshold(test: AssertionTest) -> Option<f64> {
+    matches!(
         test,
-        AssertionTest::IsXml
-            | AssertionTest::ContainsXml
-            | AssertionTest::IsHtml
-            | AssertionTest::ContainsHtml
-    );
-    let value = match value {
-        Some(value) if is_sql || is_markup => value,
-        value => return value,
-    };
-    let named = value.get("databaseType").unwrap_or(&value).as_str().unwrap_or("");
-    let dialect = match named.to_lowercase().as_str() {
-        "mariadb" => Some("mysql".to_owned()),
-        "transactsql" => Some("mssql".to_owned()),
-        name @ ("bigquery" | "mysql" | "postgresql" | "snowflake" | "sqlite") => {
-            Some(name.to_owned())
-        }
-        _ => None,
-    };
-    let dialect = dialect.filter(|_| is_sql);
-    let has_more = value.as_object().is_some_and(|it| it.len() > 1);
-    if dialect.is_none() || has_more {
-        context.lost(node, format!("what `{test}` allows is not carried over"), ADVICE);
+        AssertionTest::ContextRecall
+            | AssertionTest::ContextRelevance
+            | AssertionTest::ContextFaithfulness
+    )
+    .then_some(0.0)
+}
+
+/// Whether an assertion may have a field that not all have.
+fn takes(kind: AssertionKind, key: &str) -> bool {
+    match key {
+        "config" => kind.test.runs_code(),
+        "transform" => kind.test.takes_transform(),
+        "contextTransform" => matches!(
+            kind.test,
+            AssertionTest::ContextRecall
+                | AssertionTest::ContextRelevance
+                | AssertionTest::ContextFaithfulness
+        ),
+        "rubricPrompt" => kind.test == AssertionTest::LlmRubric,
+        key => CARRIED.contains(&key),
     }
-    dialect.map(Value::String)
+}
+
+fn note_fields(node: &Node, kind: AssertionKind, context: &mut Context<'_>) {
+    for entry in node.entries().iter().filter(|it| !takes(kind, &it.key)) {
+        let at = context.source.at(&entry.key_span);
+        let what = format!("`{}` of assertion `{kind}`", entry.key);
+        context.notes.lost(at, what, "leave it out if it does not matter");
+    }
+}
+
+fn set(
+    node: &Node,
+    kind: AssertionKind,
+    context: &mut Context<'_>,
+) -> Option<(Assertion, Helpers)> {
+    const KNOWN: &[&str] = &["type", "assert", "threshold", "weight", "metric"];
+    context.lost_keys(node, "an `assert-set`", KNOWN);
+    let Read { assertions, helpers } =
+        node.get("assert").map(|it| read(it, context)).unwrap_or_default();
+    if assertions.is_empty() {
+        context.lost(node, "an `assert-set` with nothing in it", ADVICE);
+        return None;
+    }
+    let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
+    let made = Assertion {
+        weight: number("weight"),
+        threshold: number("threshold"),
+        metric: text(node, "metric").map(|it| nunjucks::template(&it)),
+        members: assertions,
+        ..Assertion::new(kind)
+    };
+    Some((made, helpers))
+}
+
+/// Whether an assertion, or one of its members, is like this.
+pub(super) fn any(assertions: &[Assertion], is: &dyn Fn(&Assertion) -> bool) -> bool {
+    assertions.iter().any(|it| is(it) || any(&it.members, is))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_foreign_name_is_known() {
+        let known: Vec<_> = FOREIGN.iter().filter(|(name, _)| known(name).is_some()).collect();
+        assert!(known.is_empty(), "{known:?}");
+    }
 }

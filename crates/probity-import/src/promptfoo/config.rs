@@ -1,30 +1,39 @@
 //! The configuration as a whole: every key of it is used, or noted as lost.
 
-use probity_core::located::{Node, NodeValue};
+use std::collections::BTreeMap;
 
-use super::{Context, assemble, key_span, prompts, providers, tests};
+use probity_core::located::{Entry, Node, NodeValue};
+
+use super::{
+    Context, assemble,
+    env::{Env, names_key},
+    prompts, providers, refs, tests,
+};
 use crate::{
     ImportError,
     cases::{Ids, text},
-    draft::Draft,
+    draft::{Cache, Draft},
     note::Notes,
     source::Source,
 };
 
-/// Keys that say nothing about what is asked or judged.
-const SILENT: &[&str] =
-    &["$schema", "description", "sharing", "outputPath", "writeLatestResults", "metadata", "tags"];
-/// Keys that are read.
-const USED: &[&str] = &[
-    "prompts",
-    "providers",
-    "targets",
-    "tests",
-    "defaultTest",
-    "scenarios",
-    "env",
-    "evaluateOptions",
+/// Keys that say nothing about what is asked or judged, or that others refer to.
+const SILENT: &[&str] = &[
+    "$schema",
+    "description",
+    "sharing",
+    "outputPath",
+    "outputs",
+    "writeLatestResults",
+    "metadata",
+    "tags",
+    "author",
+    "definitions",
+    "$defs",
+    "assertionTemplates",
 ];
+/// Keys that are read elsewhere.
+const USED: &[&str] = &["prompts", "providers", "targets", "tests", "defaultTest", "scenarios"];
 
 pub(crate) fn import(
     root: Node,
@@ -32,7 +41,6 @@ pub(crate) fn import(
     source: &mut Source,
     notes: &mut Notes,
 ) -> Result<Draft, ImportError> {
-    let mut context = Context { source, notes, draft: Draft::default(), ids: Ids::default() };
     let root = match root.value {
         // Tests alone.
         NodeValue::Array(_) => tests_alone(root),
@@ -41,11 +49,21 @@ pub(crate) fn import(
             return Err(ImportError::shape("it is no configuration: there is no table in it"));
         }
     };
+    let mut context = Context {
+        source,
+        notes,
+        draft: Draft::default(),
+        ids: Ids::default(),
+        env: Env::of(root.get("env")),
+        helpers: BTreeMap::new(),
+        repeat: None,
+    };
+    let root = refs::resolved(root, &mut context);
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
-    note_keys(&root, &mut context);
-    let prompts = prompts::read(&root, &mut context);
+    read_settings(&root, &mut context);
     let providers = providers::read(&root, &mut context);
+    let prompts = prompts::read(&root, &mut context);
     let tests = tests::read(&root, &prompts, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
@@ -54,22 +72,102 @@ pub(crate) fn import(
 /// A configuration of nothing but tests.
 fn tests_alone(tests: Node) -> Node {
     let span = tests.span.clone();
-    let entry = probity_core::located::Entry {
-        key: "tests".to_owned(),
-        key_span: span.clone(),
-        node: tests,
-    };
+    let entry = Entry { key: "tests".to_owned(), key_span: span.clone(), node: tests };
     Node { span, value: NodeValue::Object(vec![entry]) }
 }
 
-fn note_keys(root: &Node, context: &mut Context<'_>) {
-    for entry in root.entries() {
-        let key = entry.key.as_str();
-        if SILENT.contains(&key) || USED.contains(&key) {
-            continue;
+/// Everything beside providers, prompts and tests.
+fn read_settings(root: &Node, context: &mut Context<'_>) {
+    for Entry { key, key_span, node } in root.entries() {
+        match key.as_str() {
+            "env" => note_env(node, context),
+            "evaluateOptions" | "commandLineOptions" => read_options(node, context),
+            key if SILENT.contains(&key) || USED.contains(&key) || key.starts_with("x-") => {}
+            _ if matches!(node.value, NodeValue::Null) => {}
+            key => {
+                let at = context.source.at(key_span);
+                let (what, advice) = told(key);
+                context.notes.lost(at, what, advice);
+            }
         }
-        let at = context.source.at(&key_span(root, key));
-        let what = format!("`{key}` of the configuration has no counterpart");
-        context.notes.lost(at, what, "leave it out if it does not matter");
+    }
+}
+
+/// What is told of a key that has no counterpart.
+fn told(key: &str) -> (String, &'static str) {
+    match key {
+        "redteam" => (
+            "`redteam` makes its tests with a model".to_owned(),
+            "have promptfoo write them to a file, and import that",
+        ),
+        "nunjucksFilters" => (
+            "`nunjucksFilters` are code".to_owned(),
+            "write what they make into the variables, or use a filter of docs/datasets.md",
+        ),
+        "extensions" => {
+            ("`extensions` are code".to_owned(), "prepare before the run what they prepare")
+        }
+        key => (
+            format!("`{key}` of the configuration has no counterpart"),
+            "leave it out if it does not matter",
+        ),
+    }
+}
+
+/// Variables are for whoever runs the suite to set.
+fn note_env(node: &Node, context: &mut Context<'_>) {
+    for entry in node.entries() {
+        let at = context.source.at(&entry.key_span);
+        let what = format!("the variable `{}` is not set by a suite", entry.key);
+        let value = match names_key(&entry.key) {
+            true => String::new(),
+            false => entry.node.as_str().map(|it| format!("={it}")).unwrap_or_default(),
+        };
+        context.notes.assumed(at, what, format!("set {}{value} before the run", entry.key));
+    }
+}
+
+fn read_options(node: &Node, context: &mut Context<'_>) {
+    const SILENT: &[&str] = &[
+        "showProgressBar",
+        "table",
+        "verbose",
+        "share",
+        "output",
+        "interactiveProviders",
+        "progressBar",
+        "write",
+        "tableCellMaxLength",
+        "generateSuggestions",
+        "envPath",
+        "config",
+    ];
+    for entry in node.entries() {
+        let count = text(node, &entry.key).and_then(|it| it.parse::<u64>().ok());
+        match (entry.key.as_str(), count) {
+            ("maxConcurrency", Some(count)) if count > 0 => {
+                context.draft.settings.max_concurrency = Some(count);
+            }
+            ("repeat", Some(count)) if count > 0 => {
+                context.repeat = u32::try_from(count).ok().filter(|it| *it > 1);
+            }
+            ("timeoutMs", Some(count)) if count > 0 => {
+                let limit = format!("{}s", count.div_ceil(1000));
+                context.draft.settings.timeouts.case = Some(limit);
+            }
+            ("cache", _) => {
+                let enabled = text(node, "cache").map(|it| it == "true");
+                context.draft.settings.cache = Cache { enabled };
+            }
+            ("delay", _) => {
+                let advice = "limit the calls in flight with `max_concurrency`";
+                context.assumed(&entry.node, "`delay` between calls", advice);
+            }
+            (key, _) if SILENT.contains(&key) || key.starts_with("filter") => {}
+            (key, _) => {
+                let what = format!("`{key}` of the options has no counterpart");
+                context.lost(&entry.node, what, "leave it out if it does not matter");
+            }
+        }
     }
 }

@@ -1,55 +1,146 @@
 //! promptfoo's CSV records: columns whose names start with `__` mean something.
 
+use probity_core::located::{Entry, Node, NodeValue};
+use probity_load::function::{Language, split_name};
 use serde_json::Value;
 
-use super::{Context, assertions::known, tests::Written};
-use crate::cases::{assertion, text};
-use probity_core::{
-    criteria::{Assertion, AssertionTest},
-    located::Node,
+use super::{
+    Context,
+    assertions::{self, is_foreign, known},
+    tests::Written,
 };
+use crate::cases::text;
+
+/// Assertions whose threshold is stated in brackets, and what it is if it is not.
+const WITH_THRESHOLD: &[(&str, f64)] = &[
+    ("answer-relevance", 0.75),
+    ("classifier", 0.75),
+    ("context-faithfulness", 0.75),
+    ("context-recall", 0.75),
+    ("context-relevance", 0.75),
+    ("cost", 0.75),
+    ("latency", 0.75),
+    ("levenshtein", 0.75),
+    ("perplexity", 0.75),
+    ("perplexity-score", 0.75),
+    ("rouge-n", 0.75),
+    ("similar", 0.8),
+    ("starts-with", 0.75),
+];
 
 /// A record as a test.
 pub(super) fn test(node: &Node, context: &mut Context<'_>) -> Written {
     let mut test = Written { description: text(node, "__description"), ..Written::default() };
+    let metric = text(node, "__metric");
+    let mut expected = Vec::new();
     for entry in node.entries() {
+        let key = entry.key.trim();
         let Some(cell) = entry.node.as_str() else { continue };
-        if !entry.key.starts_with("__") {
-            test.vars.insert(entry.key.clone(), Value::String(cell.to_owned()));
-            continue;
-        }
-        if cell.trim().is_empty() {
-            continue;
-        }
-        match entry.key.as_str() {
-            "__threshold" => test.threshold = cell.trim().parse().ok(),
-            "__description" | "__metric" => {}
-            key if is_expected(key) => test.assertions.extend(parse(&entry.node, cell, context)),
-            key => match key.strip_prefix("__metadata:") {
-                Some(name) => test.tags.push(format!("{}:{cell}", name.trim_end_matches("[]"))),
-                None => {
-                    let what = format!("column `{key}` has no counterpart");
-                    context.lost(&entry.node, what, "leave it out if it does not matter");
-                }
+        match key.strip_prefix("__") {
+            None => {
+                test.vars.insert(key.to_owned(), Value::String(cell.to_owned()));
+            }
+            Some(_) if cell.trim().is_empty() => {}
+            Some("description" | "metric") => {}
+            Some("prefix") => test.options.around.prefix = super::nunjucks::template(cell),
+            Some("suffix") => test.options.around.suffix = super::nunjucks::template(cell),
+            Some("threshold") => test.threshold = cell.trim().parse().ok(),
+            Some(name) if is_expected(name) => expected.push(parse(&entry.node, cell.trim())),
+            Some(name) => match name.strip_prefix("metadata:") {
+                Some(name) => test.tags.extend(tags(name, cell)),
+                None => configure(name, entry, &mut expected, context),
             },
         }
     }
-    if let Some(metric) = text(node, "__metric") {
-        test.assertions.iter_mut().for_each(|it| it.metric = Some(metric.clone()));
+    if let Some(metric) = metric {
+        expected.iter_mut().for_each(|it| set(it, "metric", NodeValue::String(metric.clone())));
     }
+    let list = Node { span: node.span.clone(), value: NodeValue::Array(expected) };
+    let assertions::Read { assertions, helpers } = assertions::read(&list, context);
+    test.assertions = assertions;
+    test.helpers = helpers;
     test
 }
 
-fn is_expected(key: &str) -> bool {
-    key.strip_prefix("__expected").is_some_and(|rest| rest.bytes().all(|it| it.is_ascii_digit()))
+fn is_expected(name: &str) -> bool {
+    name.strip_prefix("expected").is_some_and(|rest| rest.bytes().all(|it| it.is_ascii_digit()))
 }
 
-/// One cell: `type:value`, `type(threshold):value`, or the expected text itself.
-fn parse(node: &Node, cell: &str, context: &mut Context<'_>) -> Option<Assertion> {
-    let (head, value) = cell.split_once(':').unwrap_or((cell, ""));
-    let (name, threshold) = match head.trim().strip_suffix(')').and_then(|it| it.split_once('(')) {
-        Some((name, threshold)) => (name, threshold.trim().parse::<f64>().ok()),
-        None => (head.trim(), None),
+fn tags(name: &str, cell: &str) -> Vec<String> {
+    match name.strip_suffix("[]") {
+        None => vec![format!("{name}:{cell}")],
+        Some(name) => {
+            let cell = cell.replace("\\,", "\u{0}");
+            let items = cell.split(',').map(|it| it.trim().replace('\u{0}', ","));
+            items.map(|it| format!("{name}:{it}")).collect()
+        }
+    }
+}
+
+/// A column such as `__config:__expected2:threshold`. Those that are not known are noted.
+fn configure(name: &str, entry: &Entry, expected: &mut [Node], context: &mut Context<'_>) {
+    let target = name.strip_prefix("config:__expected").and_then(|it| it.split_once(':'));
+    let known = target.and_then(|(number, key)| {
+        let at = if number.is_empty() { 1 } else { number.parse::<usize>().ok()? };
+        (key == "threshold").then_some(at.checked_sub(1)?)
+    });
+    let number = entry.node.as_str().map(|it| it.trim().to_owned());
+    match known.and_then(|at| expected.get_mut(at)).zip(number) {
+        Some((assertion, number)) => set(assertion, "threshold", NodeValue::Number(number)),
+        None => {
+            let what = format!("column `{}` has no counterpart", entry.key.trim());
+            context.lost(&entry.node, what, "leave it out if it does not matter");
+        }
+    }
+}
+
+/// Sets a field of a table.
+fn set(node: &mut Node, key: &str, value: NodeValue) {
+    let span = node.span.clone();
+    if let NodeValue::Object(entries) = &mut node.value {
+        let node = Node { span: span.clone(), value };
+        entries.push(Entry { key: key.to_owned(), key_span: span, node });
+    }
+}
+
+/// One cell as the table of an assertion: `type:value`, `type(threshold):value`, or the expected text
+/// itself.
+fn parse(node: &Node, cell: &str) -> Node {
+    let mut made = Node { span: node.span.clone(), value: NodeValue::Object(Vec::new()) };
+    let (kind, value, threshold) = parts(cell);
+    set(&mut made, "type", NodeValue::String(kind));
+    if let Some(value) = value {
+        set(&mut made, "value", NodeValue::String(value));
+    }
+    if let Some(threshold) = threshold {
+        set(&mut made, "threshold", NodeValue::Number(threshold.to_string()));
+    }
+    made
+}
+
+/// The type, the value and the threshold that a cell states.
+fn parts(cell: &str) -> (String, Option<String>, Option<f64>) {
+    if let Some(named) = cell.strip_prefix("file://") {
+        let kind = match Language::of(split_name(named).0) {
+            Some(Language::JavaScript) => "javascript",
+            Some(Language::Python) => "python",
+            None => "equals",
+        };
+        return (kind.to_owned(), Some(cell.to_owned()), None);
+    }
+    let (head, value) = match cell.split_once(':') {
+        // The metric of `similar` has a colon of its own.
+        Some(("similar", rest)) if similar_metric(rest).is_some() => {
+            let metric = similar_metric(rest).unwrap_or_default();
+            (&cell[.."similar:".len() + metric.len()], rest[metric.len()..].strip_prefix(':'))
+        }
+        Some((head, value)) => (head, Some(value)),
+        None => (cell, None),
+    };
+    let bracket = head.strip_suffix(')').and_then(|it| it.split_once('('));
+    let (name, threshold) = match bracket {
+        Some((name, threshold)) => (name, threshold.parse::<f64>().ok()),
+        None => (head, None),
     };
     // Their older names.
     let name = match name {
@@ -57,56 +148,50 @@ fn parse(node: &Node, cell: &str, context: &mut Context<'_>) -> Option<Assertion
         "fn" | "eval" => "javascript",
         name => name,
     };
-    let Some(kind) = known(name) else {
-        if is_foreign(name) && (cell.contains(':') || threshold.is_some()) {
-            let what = format!("assertion `{name}` is not supported");
-            context.lost(node, what, "docs/datasets.md lists the assertions that there are");
-            return None;
-        }
-        let equals = assertion(AssertionTest::Equals, false);
-        return Some(Assertion { value: Some(cell.into()), ..equals });
-    };
-    let value = (!value.trim().is_empty()).then(|| Value::String(value.trim().to_owned()));
-    // A schema is the one value that is not text.
-    let is_schema = matches!(kind.test, AssertionTest::IsJson | AssertionTest::ContainsJson);
-    let schema = |value: &Value| value.as_str().and_then(|text| serde_json::from_str(text).ok());
-    let value = match value {
-        Some(value) if is_schema => Some(schema(&value).unwrap_or(value)),
-        value => value,
-    };
-    Some(Assertion { value, threshold, ..assertion(kind.test, kind.negated) })
+    if known(name).is_none() && !is_foreign(name) {
+        return ("equals".to_owned(), Some(cell.to_owned()), None);
+    }
+    let plain = name.strip_prefix("not-").unwrap_or(name);
+    let usual = WITH_THRESHOLD.iter().find(|(it, _)| *it == plain).map(|(_, usual)| *usual);
+    let value = value.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+    (name.to_owned(), value, threshold.or(usual).filter(|_| usual.is_some()))
 }
 
-/// Names of promptfoo's assertions that we do not have, or by which we mean something else.
-const FOREIGN: &[&str] = &[
-    "answer-relevance",
-    "classifier",
-    "file",
-    "gleu",
-    "guardrails",
-    "is-valid-function-call",
-    "meteor",
-    "moderation",
-    "pi",
-    "ruby",
-    "select-best",
-    "tool-call-f1",
-    "webhook",
-];
-
-/// Whether a name is one of promptfoo's that we do not have; anything else before a colon is text.
-fn is_foreign(name: &str) -> bool {
-    let name = name.strip_prefix("not-").unwrap_or(name);
-    FOREIGN.contains(&name) || name.starts_with("similar:") || name.starts_with("trajectory:")
+fn similar_metric(rest: &str) -> Option<&'static str> {
+    ["cosine", "dot", "euclidean"].into_iter().find(|it| rest.starts_with(it))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(cell: &str, kind: &str, value: Option<&str>, threshold: Option<f64>) {
+        let expected = (kind.to_owned(), value.map(ToOwned::to_owned), threshold);
+        assert_eq!(parts(cell), expected, "{cell}");
+    }
+
     #[test]
-    fn no_foreign_name_is_known() {
-        let known: Vec<_> = FOREIGN.iter().filter(|name| known(name).is_some()).collect();
-        assert_eq!(known, [&""; 0]);
+    fn a_cell_says_what_is_expected() {
+        check("Paris", "equals", Some("Paris"), None);
+        check("10:30", "equals", Some("10:30"), None);
+        check("contains: Paris", "contains", Some("Paris"), None);
+        check("not-icontains:x:y", "not-icontains", Some("x:y"), None);
+        check("is-json", "is-json", None, None);
+        check("similar(0.9):hello", "similar", Some("hello"), Some(0.9));
+        check("similar: hello", "similar", Some("hello"), Some(0.8));
+        check("levenshtein(3):abc", "levenshtein", Some("abc"), Some(3.0));
+        check("latency(500)", "latency", None, Some(500.0));
+        check("grade: is it polite?", "llm-rubric", Some("is it polite?"), None);
+        check("fn:output.length > 3", "javascript", Some("output.length > 3"), None);
+        check("file://a.js:f", "javascript", Some("file://a.js:f"), None);
+        check("file://a.py", "python", Some("file://a.py"), None);
+        check("webhook:https://x", "webhook", Some("https://x"), None);
+    }
+
+    #[test]
+    fn lists_of_metadata_are_several_tags() {
+        assert_eq!(tags("kind[]", "a, b\\,c"), ["kind:a", "kind:b,c"]);
+        assert_eq!(tags("kind", "a, b"), ["kind:a, b"]);
     }
 }

@@ -1,23 +1,41 @@
 //! Prompts: written out, in files, as conversations, or made by functions.
 
-use probity_core::{located::Node, request::Sampling};
+mod chat;
 
-use super::{Context, list};
+use probity_core::{
+    located::{Node, NodeValue},
+    request::Sampling,
+};
+use probity_load::{dataset::Format, function};
+use serde_json::Value;
+
+use super::{Context, list, options::Around, templates};
 use crate::{
+    At,
     cases::text,
     draft::{Asks, VariantDraft},
+    source::glob::is_pattern,
 };
 
 /// A prompt as providers and tests name it.
 #[derive(Clone, Debug)]
 pub(super) struct Prompt {
-    /// What it is called in filters: its label, its id and its text.
+    /// What it is called in filters: its label, its id, its file and its text.
     pub(super) names: Vec<String>,
     /// How cases are asked.
     pub(super) variant: VariantDraft,
 }
 
 impl Prompt {
+    /// The prompt with what stands around it in a test. Functions say all themselves.
+    pub(super) fn within(&self, Around { prefix, suffix }: &Around) -> Self {
+        let mut prompt = self.clone();
+        if let Asks::Template(text) = &mut prompt.variant.asks {
+            *text = format!("{prefix}{text}{suffix}");
+        }
+        prompt
+    }
+
     /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
         let means = |wanted: &String| match wanted.strip_suffix('*') {
@@ -32,37 +50,381 @@ impl Prompt {
     }
 }
 
-/// All prompts of a configuration. Without any, the variable `prompt` is asked.
-pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Prompt> {
-    let mut prompts = Vec::new();
-    let Some(node) = root.get("prompts") else {
-        let at = context.at(root);
-        prompts.push(named("prompt", "{{ prompt }}".to_owned(), at));
-        return prompts;
-    };
-    for item in list(node) {
-        let written = item.as_str().map(ToOwned::to_owned).or_else(|| text(item, "raw"));
-        match written {
-            Some(written) => {
-                let at = context.at(item);
-                let name = format!("prompt-{}", prompts.len() + 1);
-                prompts.push(named(&name, written, at));
-            }
-            None => context.lost(item, "a prompt that is no text", "write it as a text"),
-        }
-    }
-    prompts
+/// A prompt as it is written.
+#[derive(Clone, Debug, Default)]
+struct Written {
+    raw: String,
+    id: Option<String>,
+    label: Option<String>,
+    sampling: Sampling,
 }
 
-fn named(name: &str, template: String, at: crate::At) -> Prompt {
-    Prompt {
-        names: vec![template.clone(), name.to_owned()],
-        variant: VariantDraft {
-            name: name.to_owned(),
+/// All prompts of a configuration. Without any, the variable `prompt` is asked.
+pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Prompt> {
+    let mut reading = Reading { prompts: Vec::new() };
+    let Some(node) = root.get("prompts") else {
+        let at = context.at(root);
+        reading.add(
+            &Written::default(),
+            "prompt",
+            Asks::Template("{{ prompt }}".to_owned()),
             at,
-            comments: Vec::new(),
-            asks: Asks::Template(template),
-            sampling: Sampling::default(),
-        },
+            context,
+        );
+        return reading.prompts;
+    };
+    match &node.value {
+        // The old form: files and their labels.
+        NodeValue::Object(entries) if node.get("raw").is_none() && node.get("id").is_none() => {
+            for entry in entries {
+                let label = entry.node.as_str().map(ToOwned::to_owned);
+                let written = Written { raw: entry.key.clone(), label, ..Written::default() };
+                reading.resolve(&written, &entry.node, context);
+            }
+        }
+        _ => {
+            for item in list(node) {
+                if let Some(written) = written(item, context) {
+                    reading.resolve(&written, item, context);
+                }
+            }
+        }
+    }
+    reading.prompts
+}
+
+fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
+    const KEYS: &[&str] = &["id", "label", "raw", "config", "display"];
+    if let Some(raw) = item.as_str() {
+        return Some(Written { raw: raw.to_owned(), ..Written::default() });
+    }
+    let Some(raw) = text(item, "raw").or_else(|| text(item, "id")) else {
+        let what = format!("a prompt that is {} without `raw` or `id`", item.kind());
+        context.lost(item, what, "write it as a text, or name its file");
+        return None;
+    };
+    context.lost_keys(item, "a prompt", KEYS);
+    let sampling = item.get("config").map(|it| settings(it, context)).unwrap_or_default();
+    let (id, label) = (text(item, "id"), text(item, "label").or_else(|| text(item, "display")));
+    Some(Written { raw, id, label, sampling })
+}
+
+/// Settings of a prompt, which override those of the provider.
+fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
+    let number = |key: &str| text(config, key).and_then(|it| it.parse::<f64>().ok());
+    let count = |key: &str| text(config, key).and_then(|it| it.parse::<u64>().ok());
+    context.lost_keys(
+        config,
+        "the `config` of a prompt",
+        &["temperature", "top_p", "max_tokens", "seed", "stop"],
+    );
+    Sampling {
+        temperature: number("temperature"),
+        top_p: number("top_p"),
+        max_tokens: count("max_tokens"),
+        seed: count("seed"),
+        stop: crate::cases::texts(config, "stop"),
+        logprobs: None,
+    }
+}
+
+struct Reading {
+    prompts: Vec<Prompt>,
+}
+
+impl Reading {
+    /// Finds out what a prompt is: a text, a file, or several files.
+    fn resolve(&mut self, written: &Written, node: &Node, context: &mut Context<'_>) {
+        let raw = written.raw.trim();
+        for scheme in ["langfuse://", "portkey://", "helicone://", "exec:", "package:"] {
+            if raw.starts_with(scheme) {
+                let what = format!("prompt `{raw}` comes from elsewhere");
+                return context.lost(node, what, "write the prompt into a file, and name that");
+            }
+        }
+        let is_file = raw.starts_with("file://");
+        let path = raw.strip_prefix("file://").unwrap_or(raw);
+        let (file, _) = function::split_name(path);
+        if !is_file && !may_be_path(raw) {
+            return self.text(&written.raw, written, node, None, context);
+        }
+        if context.source.has_file(file) {
+            return self.file(path, written, node, context);
+        }
+        if is_pattern(path) || path.contains('[') {
+            match context.source.glob(file) {
+                Ok(files) if !files.is_empty() => {
+                    let function = function::split_name(path).1;
+                    for name in files {
+                        let named =
+                            function.map_or_else(|| name.clone(), |it| format!("{name}:{it}"));
+                        self.file(&named, written, node, context);
+                    }
+                    return;
+                }
+                Err(error) if is_file => return context.unreadable(node, &error),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        match context.source.reference(file) {
+            Err(error) if is_file => context.unreadable(node, &error),
+            Ok(_) | Err(_) => self.text(&written.raw, written, node, None, context),
+        }
+    }
+
+    fn file(&mut self, path: &str, written: &Written, node: &Node, context: &mut Context<'_>) {
+        let (file, name) = function::split_name(path);
+        if function::is_code(file) {
+            return self.function(file, name, written, node, context);
+        }
+        let suffix = file.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();
+        let read = match context.source.text(file) {
+            Ok(read) => read,
+            Err(error) => return context.unreadable(node, &error),
+        };
+        match suffix.as_str() {
+            "txt" => {
+                let lines = read.text.split('\n').map(|it| it.strip_suffix('\r').unwrap_or(it));
+                let lines: Vec<&str> = lines.collect();
+                let parts = lines.split(|it| it.trim() == "---").map(|it| it.join("\n"));
+                let parts: Vec<String> =
+                    parts.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
+                for part in parts {
+                    self.text(&part, written, node, Some(file), context);
+                }
+            }
+            "jsonl" => {
+                for line in read.text.lines().filter(|it| !it.is_empty()) {
+                    self.text(line, written, node, Some(file), context);
+                }
+            }
+            "csv" => self.table(&read.text, written, node, file, context),
+            "json" | "yaml" | "yml" => {
+                let format = if suffix == "json" { Format::Json } else { Format::Yaml };
+                match context.source.parse(&read, format) {
+                    // What is not what its name says is text.
+                    Err(_) => self.text(&read.text, written, node, Some(file), context),
+                    Ok((root, _)) => {
+                        let value = with_files(&root, 0, context).to_string();
+                        self.text(&value, written, node, Some(file), context);
+                    }
+                }
+            }
+            "sh" | "bash" | "exe" | "bat" | "cmd" | "ps1" | "rb" | "pl" => {
+                let what = format!("prompt `{file}` is a program");
+                context.lost(node, what, "make the prompt with a function in Python or JavaScript");
+            }
+            _ => self.text(&read.text, written, node, Some(file), context),
+        }
+    }
+
+    /// A table with the columns `prompt` and `label`, or one prompt a line.
+    fn table(
+        &mut self,
+        content: &str,
+        written: &Written,
+        node: &Node,
+        file: &str,
+        context: &mut Context<'_>,
+    ) {
+        if !content.contains(',') {
+            let lines = content.lines().filter(|it| !it.trim().is_empty());
+            for (at, line) in lines.enumerate() {
+                if at > 0 || !line.trim().eq_ignore_ascii_case("prompt") {
+                    self.text(line, written, node, Some(file), context);
+                }
+            }
+            return;
+        }
+        let Some(root) = context.tree(node, file) else { return };
+        for record in root.items() {
+            let Some(raw) = text(record, "prompt") else { continue };
+            let label = text(record, "label").or_else(|| written.label.clone());
+            let own = Written { label, ..written.clone() };
+            self.text(raw.trim(), &own, record, Some(file), context);
+        }
+    }
+
+    fn function(
+        &mut self,
+        file: &str,
+        name: Option<&str>,
+        written: &Written,
+        node: &Node,
+        context: &mut Context<'_>,
+    ) {
+        let reference = match context.source.reference(file) {
+            Ok(reference) => reference,
+            Err(error) => return context.unreadable(node, &error),
+        };
+        if function::Language::of(file) == Some(function::Language::Python) && name.is_none() {
+            let what = format!("prompt `{file}` is a script that prints the prompt");
+            let advice = format!("make it a function, and name that: `file://{file}:FUNCTION`");
+            return context.lost(node, what, advice);
+        }
+        let named = name.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
+        let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
+        let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));
+        let at = context.at(node);
+        self.add(written, &wanted, Asks::Function(named), at, context);
+        if let Some(prompt) = self.prompts.last_mut() {
+            prompt.names.push(file.to_owned());
+        }
+    }
+
+    /// A prompt that is a template or a conversation. `file` is where it was read from.
+    fn text(
+        &mut self,
+        raw: &str,
+        written: &Written,
+        node: &Node,
+        file: Option<&str>,
+        context: &mut Context<'_>,
+    ) {
+        let stem = file.and_then(|it| it.rsplit('/').next()).and_then(|it| it.split('.').next());
+        let wanted =
+            stem.map_or_else(|| format!("prompt-{}", self.prompts.len() + 1), ToOwned::to_owned);
+        let asks = match chat::read(raw) {
+            Ok(asks) => asks,
+            Err(why) => {
+                let what = format!("prompt `{}`: {why}", shortened(raw));
+                let advice = "write it without what only promptfoo's templates have";
+                return context.lost(node, what, advice);
+            }
+        };
+        let at = context.at(node);
+        self.add(written, &wanted, asks, at, context);
+        if let Some(prompt) = self.prompts.last_mut() {
+            prompt.names.push(raw.to_owned());
+            prompt.names.extend(file.map(ToOwned::to_owned));
+        }
+    }
+
+    fn add(&mut self, written: &Written, wanted: &str, asks: Asks, at: At, context: &Context<'_>) {
+        let wanted = written.label.as_deref().filter(|it| it.len() <= 60).unwrap_or(wanted);
+        let taken = |name: &str| {
+            self.prompts.iter().any(|it| it.variant.name == name)
+                || context.draft.backends.iter().any(|it| it.name == name)
+        };
+        let base = usable_name(wanted);
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let name =
+            std::iter::once(base.clone()).chain(numbered).find(|it| !taken(it)).unwrap_or(base);
+        let names = written.label.iter().chain(&written.id).cloned().chain([name.clone()]);
+        self.prompts.push(Prompt {
+            names: names.collect(),
+            variant: VariantDraft {
+                name,
+                at,
+                comments: Vec::new(),
+                asks,
+                sampling: written.sampling.clone(),
+            },
+        });
+    }
+}
+
+/// A name that a variant may have.
+fn usable_name(wanted: &str) -> String {
+    let mut name = String::new();
+    for c in wanted.trim().chars().take(60) {
+        match c {
+            c if c.is_alphanumeric() || "-_.".contains(c) => name.push(c),
+            _ if name.ends_with('-') => {}
+            _ => name.push('-'),
+        }
+    }
+    let name = name.trim_matches(['-', '.']);
+    if name.is_empty() { "prompt".to_owned() } else { name.to_owned() }
+}
+
+/// Whether promptfoo looks for a file of this name.
+fn may_be_path(raw: &str) -> bool {
+    if raw.contains('\n') || raw.len() > 500 {
+        return false;
+    }
+    let (path, _) = function::split_name(raw);
+    let suffix = path.rsplit_once('.').map_or("", |it| it.1);
+    let is_suffix =
+        !suffix.is_empty() && suffix.len() <= 5 && suffix.chars().all(char::is_alphanumeric);
+    is_suffix || raw.contains(['*', '/', '\\'])
+}
+
+/// The value of a tree, with the files that it names put in their places.
+fn with_files(node: &Node, depth: usize, context: &mut Context<'_>) -> Value {
+    match &node.value {
+        NodeValue::String(text) => {
+            let Some(name) = text.strip_prefix("file://").filter(|_| depth < 4) else {
+                return node.to_json();
+            };
+            match Format::of_path(std::path::Path::new(name)) {
+                Some(Format::Json | Format::Yaml) => match context.tree(node, name) {
+                    Some(root) => with_files(&root, depth + 1, context),
+                    None => Value::Null,
+                },
+                Some(_) | None => match context.source.text(name) {
+                    Ok(read) => Value::from(read.text),
+                    Err(error) => {
+                        context.unreadable(node, &error);
+                        Value::Null
+                    }
+                },
+            }
+        }
+        NodeValue::Array(items) => {
+            Value::Array(items.iter().map(|it| with_files(it, depth, context)).collect())
+        }
+        NodeValue::Object(entries) => {
+            let pairs =
+                entries.iter().map(|it| (it.key.clone(), with_files(&it.node, depth, context)));
+            Value::Object(pairs.collect())
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let short: String =
+        text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if short.len() < text.len() { format!("{short}…") } else { short }
+}
+
+/// Variables that a template of ours sees beside those of the case.
+pub(super) const OURS: &[&str] = &["id", "tags", "category", "difficulty", "examples"];
+
+/// The texts of what is asked.
+pub(super) fn texts_of(asks: &Asks) -> Vec<String> {
+    match asks {
+        Asks::Template(text) => vec![text.clone()],
+        Asks::Messages(messages) => texts_in(messages),
+        Asks::Function(_) => Vec::new(),
+    }
+}
+
+fn texts_in(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
+        Value::Object(map) => map.values().flat_map(texts_in).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// What is asked, with a variable under another name.
+pub(super) fn renamed(asks: &Asks, from: &str, to: &str) -> Asks {
+    fn within(value: &Value, from: &str, to: &str) -> Value {
+        match value {
+            Value::String(text) => Value::from(templates::rename(text, from, to)),
+            Value::Array(items) => items.iter().map(|it| within(it, from, to)).collect(),
+            Value::Object(map) => Value::Object(
+                map.iter().map(|(key, it)| (key.clone(), within(it, from, to))).collect(),
+            ),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        }
+    }
+    match asks {
+        Asks::Template(text) => Asks::Template(templates::rename(text, from, to)),
+        Asks::Messages(messages) => Asks::Messages(within(messages, from, to)),
+        Asks::Function(named) => Asks::Function(named.clone()),
     }
 }

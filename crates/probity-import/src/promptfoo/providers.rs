@@ -1,79 +1,277 @@
 //! Providers: who is asked, who judges, who embeds texts.
 
-use probity_core::located::Node;
-use probity_load::suite::BackendKind;
+mod code;
+mod env;
+mod http;
+mod path;
+mod settings;
+mod vendors;
 
-use super::{Context, list};
+use probity_core::located::{Node, NodeValue};
+use probity_load::suite::BackendKind;
+use serde_json::Value;
+
+use super::{
+    Context,
+    env::{Env, Told},
+    list,
+};
 use crate::{
-    At,
+    cases::{text, texts},
     draft::{BackendDraft, Setup},
 };
+use vendors::{Family, Meaning, meaning};
+
+/// How deep files of providers may name each other.
+const DEEPEST: usize = 4;
 
 /// A provider as prompts and tests name it.
 #[derive(Clone, Debug)]
 pub(super) struct Provider {
     /// The backend that it became.
     pub(super) backend: String,
+    /// Its id.
+    pub(super) id: String,
     /// What it is called in filters: its label and its id.
     pub(super) names: Vec<String>,
     /// The prompts that it is asked; empty for all.
     pub(super) prompts: Vec<String>,
     /// JavaScript that makes the output out of a reply, before that of a test.
     pub(super) transform: Option<String>,
+    /// Tools that are sent with each case.
+    pub(super) tools: Option<Value>,
+    /// Which of them has to be called.
+    pub(super) tool_choice: Option<Value>,
+    /// Whether it is told nothing but the prompt of the user.
+    pub(super) takes_text_alone: bool,
 }
 
 impl Provider {
     /// A backend that nothing is known of.
-    pub(super) fn of_backend(name: &str, _at: At) -> Self {
+    pub(super) fn of_backend(name: &str) -> Self {
         Self {
             backend: name.to_owned(),
+            id: name.to_owned(),
             names: vec![name.to_owned()],
             prompts: Vec::new(),
             transform: None,
+            tools: None,
+            tool_choice: None,
+            takes_text_alone: false,
         }
     }
 
-    /// Whether a filter means it. An empty one means all.
+    /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
-        filter.is_empty() || filter.iter().any(|it| self.names.contains(it))
+        let means = |wanted: &String| match wanted.strip_suffix('*') {
+            Some(start) => self.names.iter().any(|it| it.starts_with(start)),
+            None => self.names.contains(wanted),
+        };
+        filter.is_empty() || filter.iter().any(means)
     }
 
     /// What a runner says about its cases if it asks this provider.
     pub(super) fn completed(&self, setup: &Setup) -> Setup {
+        let Self { transform, tools, tool_choice, .. } = self;
         Setup {
-            transform: setup.transform.clone().or_else(|| self.transform.clone()),
+            transform: setup.transform.clone().or_else(|| transform.clone()),
+            tools: setup.tools.clone().or_else(|| tools.clone()),
+            tool_choice: setup.tool_choice.clone().or_else(|| tool_choice.clone()),
             ..setup.clone()
         }
     }
 }
 
+/// A provider as it is written.
+#[derive(Clone)]
+struct Described<'n> {
+    id: String,
+    label: Option<String>,
+    config: Option<&'n Node>,
+    prompts: Vec<String>,
+    transform: Option<String>,
+    env: Env,
+    node: &'n Node,
+}
+
 /// All providers of a configuration, each as a backend of the draft.
 pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Provider> {
     let mut providers = Vec::new();
-    let Some(node) = root.get("providers").or_else(|| root.get("targets")) else {
-        return providers;
-    };
-    for item in list(node) {
-        match item.as_str() {
-            Some("echo") => {
-                let at = context.at(item);
-                context.draft.backends.push(BackendDraft::new(
-                    "echo",
-                    BackendKind::Echo,
-                    at.clone(),
-                ));
-                providers.push(Provider::of_backend("echo", at));
-            }
-            Some(id) => {
-                let what = format!("provider `{id}` has no counterpart");
-                context.lost(item, what, "describe it under [backends]");
-            }
-            None => {
-                context.lost(item, "a provider that is no text", "describe it under [backends]")
-            }
+    if let Some(node) = root.get("providers").or_else(|| root.get("targets")) {
+        for item in list(node) {
+            read_item(item, 0, context, &mut providers);
         }
     }
     providers
+}
+
+fn read_item(item: &Node, depth: usize, context: &mut Context<'_>, providers: &mut Vec<Provider>) {
+    for described in described(item, context) {
+        let id = match context.env.told(&described.id) {
+            Told::Text(id) => id.into_owned(),
+            Told::Variable(name) | Told::Unknown(name) => {
+                let what = format!("provider `{}`: nobody knows what `{name}` is", described.id);
+                context.lost(item, what, "write the id out");
+                continue;
+            }
+        };
+        if let Meaning::File(name) = meaning(&id) {
+            let root = context.tree(item, &name).filter(|_| depth < DEEPEST);
+            let Some(root) = root else { continue };
+            for inner in list(&root) {
+                read_item(inner, depth + 1, context, providers);
+            }
+            continue;
+        }
+        let described = Described { id, ..described };
+        providers.extend(made(&described, Use::Asked, context));
+    }
+}
+
+/// What a provider is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Asked,
+    Helper(Help),
+}
+
+/// The providers that an item of the list describes: one, or one for each key of a table.
+fn described<'n>(item: &'n Node, context: &mut Context<'_>) -> Vec<Described<'n>> {
+    const KEYS: &[&str] = &["id", "label", "config", "prompts", "transform", "delay", "env"];
+    let plain = |id: &str, node: &'n Node| Described {
+        id: id.to_owned(),
+        label: None,
+        config: None,
+        prompts: Vec::new(),
+        transform: None,
+        env: Env::default(),
+        node,
+    };
+    let of_table = |id: String, table: &'n Node, context: &mut Context<'_>| {
+        context.lost_keys(table, "a provider", KEYS);
+        if let Some(delay) = table.get("delay") {
+            let advice = "limit the calls in flight with `max_concurrency`";
+            context.assumed(delay, "`delay` between calls", advice);
+        }
+        let env = context.env.with(&Env::of(table.get("env")));
+        Described {
+            label: text(table, "label"),
+            config: table.get("config"),
+            prompts: texts(table, "prompts"),
+            transform: text(table, "transform"),
+            env,
+            ..plain(&id, table)
+        }
+    };
+    match &item.value {
+        NodeValue::String(id) => {
+            vec![Described { env: context.env.clone(), ..plain(id, item) }]
+        }
+        NodeValue::Object(entries) => match text(item, "id") {
+            Some(id) => vec![of_table(id, item, context)],
+            None => entries
+                .iter()
+                .filter(|it| !KEYS.contains(&it.key.as_str()))
+                .map(|it| {
+                    let id = text(&it.node, "id").unwrap_or_else(|| it.key.clone());
+                    of_table(id, &it.node, context)
+                })
+                .collect(),
+        },
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Array(_) => {
+            let what = format!("a provider that is {}", item.kind());
+            context.lost(item, what, "name it with its `id`");
+            Vec::new()
+        }
+    }
+}
+
+/// The provider that a description means, with its backend in the draft.
+fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Option<Provider> {
+    let at = context.at(described.node);
+    let name = backend_name(described, context);
+    let mut provider = Provider {
+        id: described.id.clone(),
+        names: described.label.iter().cloned().chain([described.id.clone()]).collect(),
+        prompts: described.prompts.clone(),
+        transform: described.transform.clone(),
+        ..Provider::of_backend(&name)
+    };
+    let mut backend = BackendDraft::new(name, BackendKind::Echo, at);
+    if described.label.is_some() {
+        backend.comments.push(described.id.clone());
+    }
+    let advice = "describe another backend, see docs/suites.md";
+    let backend = match meaning(&described.id) {
+        Meaning::Server(server) => {
+            let embeds = used == Use::Helper(Help::Embed);
+            if (server.family == Family::Embeddings) != embeds && (embeds || used == Use::Asked) {
+                let what = format!("provider `{}` does not fit what it is named for", described.id);
+                context.lost(described.node, what, advice);
+                return None;
+            }
+            settings::apply(&server, described, &mut backend, &mut provider, context);
+            Some(backend)
+        }
+        Meaning::Http(url) => {
+            let made = http::read(url, described, backend, context)?;
+            provider.takes_text_alone = true;
+            provider.transform = provider.transform.or(made.transform);
+            Some(made.backend)
+        }
+        Meaning::Webhook(url) => {
+            provider.takes_text_alone = true;
+            Some(http::webhook(&url, described, backend))
+        }
+        Meaning::Exec(command) => {
+            provider.takes_text_alone = true;
+            code::program(&command, described, backend, context)
+        }
+        Meaning::Python(file) => {
+            code::function(BackendKind::Python, &file, described, backend, context)
+        }
+        Meaning::Script(file) => {
+            code::function(BackendKind::Node, &file, described, backend, context)
+        }
+        Meaning::Echo => Some(backend),
+        Meaning::Foreign(what) => {
+            let what = format!("provider `{}` is {what}, which no backend is", described.id);
+            context.lost(described.node, what, advice);
+            None
+        }
+        Meaning::File(_) | Meaning::Unknown => {
+            let what = format!("provider `{}` is not known", described.id);
+            context.lost(described.node, what, advice);
+            None
+        }
+    }?;
+    context.draft.backends.push(backend);
+    Some(provider)
+}
+
+/// A name for a backend: its label, or the last part of its id.
+fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
+    let id = &described.id;
+    let short = match meaning(id) {
+        Meaning::Server(server) if !server.model.is_empty() => server.model,
+        Meaning::Python(file) | Meaning::Script(file) => {
+            let (path, _) = probity_load::function::split_name(&file);
+            path.rsplit('/').next().unwrap_or(path).to_owned()
+        }
+        Meaning::Http(_) | Meaning::Webhook(_) => "http".to_owned(),
+        Meaning::Exec(_) => "program".to_owned(),
+        _ => id.clone(),
+    };
+    let wanted = described.label.clone().unwrap_or(short);
+    let wanted: String = wanted
+        .chars()
+        .map(|c| if c == ',' || c.is_control() || c == '@' { '-' } else { c })
+        .collect();
+    let wanted =
+        if wanted.trim().is_empty() { "model".to_owned() } else { wanted.trim().to_owned() };
+    let taken = |name: &str| context.draft.backends.iter().any(|it| it.name == name);
+    let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+    std::iter::once(wanted.clone()).chain(numbered).find(|it| !taken(it)).unwrap_or(wanted)
 }
 
 /// What a provider is needed for beside being asked.
@@ -88,10 +286,22 @@ pub(super) enum Help {
 /// The backend of a provider that helps (`options.provider`, `provider` of an assertion): an id, a table
 /// with `id` and `config`, or a table with `text` and `embedding`. It is added to the draft once.
 pub(super) fn helper(node: &Node, help: Help, context: &mut Context<'_>) -> Option<String> {
-    let what = match help {
-        Help::Judge => "a judge of its own",
-        Help::Embed => "a provider of embeddings",
-    };
-    context.lost(node, what, "name it with `judge` or `embeddings` in the suite");
-    None
+    let parts = ["text", "embedding", "classification", "moderation"];
+    let is_divided = text(node, "id").is_none() && parts.iter().any(|it| node.get(it).is_some());
+    if is_divided {
+        let part = match help {
+            Help::Judge => "text",
+            Help::Embed => "embedding",
+        };
+        return helper(node.get(part)?, help, context);
+    }
+    let written = described(node, context).into_iter().next()?;
+    // The same provider is asked for the same reason more than once.
+    let key = format!("{help:?} {} {}", written.id, node.to_json());
+    if let Some(known) = context.helpers.get(&key) {
+        return known.clone();
+    }
+    let made = made(&written, Use::Helper(help), context).map(|it| it.backend);
+    context.helpers.insert(key, made.clone());
+    made
 }

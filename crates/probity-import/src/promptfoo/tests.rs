@@ -1,23 +1,34 @@
 //! Tests: what is asked, and what is expected.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
+use probity_core::{
+    case::TestCase,
+    criteria::{Assertion, AssertionTest, Criteria, ScorerErrors},
+    located::{Node, NodeValue},
+};
+use probity_load::{dataset::Format, function::is_code, template};
 use serde_json::Value;
 
-use super::{Context, assertions, expected, list, prompts::Prompt, vars};
+use super::{
+    Context, assertions, expected, list,
+    options::{self, Around, Helpers, Options},
+    prompts::Prompt,
+    transform,
+    vars::{self, Unasked},
+};
 use crate::{
     cases::text,
     draft::{CaseDraft, Setup},
     note::At,
 };
-use probity_core::{
-    case::TestCase,
-    criteria::{Assertion, Criteria},
-    located::Node,
-};
 
 /// Values of variables.
 pub(super) type Vars = BTreeMap<String, Value>;
+
+/// Fields of a test that are read.
+const USED: &[&str] =
+    &["description", "vars", "assert", "threshold", "metadata", "options", "prompts", "providers"];
 
 /// A case, and who is asked it how.
 #[derive(Clone, Debug)]
@@ -28,6 +39,8 @@ pub(super) struct Test {
     pub(super) prompts: Vec<String>,
     /// The providers that are asked, by label or id; empty for all.
     pub(super) providers: Vec<String>,
+    /// What stands around its prompts.
+    pub(super) around: Around,
     /// What its runner has to say, such as the judge.
     pub(super) setup: Setup,
 }
@@ -39,56 +52,362 @@ pub(super) struct Tests {
     pub(super) cases: Vec<Test>,
     /// Functions that make tests, as references, and where they are named.
     pub(super) functions: Vec<(String, At)>,
+    /// What the runners of these functions have to say.
+    pub(super) setup: Setup,
 }
 
 /// The tests of a configuration: `tests`, `scenarios`, `defaultTest`. Without any, each prompt is asked
 /// once.
 pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) -> Tests {
     let mut tests = Tests::default();
-    let default = root.get("defaultTest");
-    let default = default.map(|node| Written::of(node, context)).unwrap_or_default();
-    let mut nodes = Vec::new();
+    let default = default_test(root, context);
+    let mut found = Found::default();
     if let Some(node) = root.get("tests") {
-        collect(node, context, &mut nodes);
+        collect(node, context, &mut found);
     }
-    for (at, node) in nodes.iter().enumerate() {
-        let test = Written::of(node, context).with_default(&default);
-        let name = test.description.clone().unwrap_or_else(|| format!("test-{}", at + 1));
-        for vars in vars::combinations(&test.vars) {
-            let case = TestCase {
-                id: context.ids.unique(&name),
-                prompt_vars: vars,
-                criteria: Criteria {
-                    assertions: test.assertions.clone(),
-                    threshold: test.threshold,
-                    ..Criteria::default()
-                },
-                tags: test.tags.clone(),
-                ..TestCase::default()
-            };
-            tests.cases.push(Test {
-                case: CaseDraft { case, at: context.at(node) },
-                prompts: Vec::new(),
-                providers: Vec::new(),
-                setup: Setup::default(),
-            });
+    tests.functions = found.functions;
+    let mut written: Vec<(Node, Written)> = Vec::new();
+    for (node, folder) in &found.tests {
+        if let Ok(test) = Written::of(node, folder, context) {
+            written.push((node.clone(), test));
         }
     }
+    let scenarios = root.get("scenarios").map(|it| scenarios(it, context));
+    let is_empty = found.is_empty && scenarios.is_none() && tests.functions.is_empty();
+    written.extend(scenarios.unwrap_or_default());
+    if is_empty {
+        written.push((root.clone(), Written::default()));
+    }
+    for (number, (node, test)) in written.into_iter().enumerate() {
+        let name = test.description.clone().unwrap_or_else(|| format!("test-{}", number + 1));
+        // What cannot be asked is noted.
+        if let Ok(cases) = cases(&name, &test, &default, &node, context) {
+            tests.cases.extend(cases);
+        }
+    }
+    tests.setup = default.setup(&Written::default());
+    settle_helpers(&mut tests, context);
     tests
 }
 
-/// The tests that are written out, or stand in other files.
-fn collect(node: &Node, context: &mut Context<'_>, tests: &mut Vec<Node>) {
-    for item in list(node) {
-        let Some(name) = item.as_str() else {
-            tests.push(item.clone());
-            continue;
+/// `defaultTest`, written out or in a file.
+fn default_test(root: &Node, context: &mut Context<'_>) -> Default {
+    let Some(node) = root.get("defaultTest") else { return Default::default() };
+    let in_file = node.as_str().and_then(|it| it.strip_prefix("file://"));
+    let read = in_file.and_then(|name| context.tree(node, name));
+    let node = read.as_ref().unwrap_or(node);
+    match Written::of(node, "", context) {
+        Ok(written) => Default::of(written, node, context),
+        Err(Unasked) => Default::default(),
+    }
+}
+
+/// What holds for all tests.
+#[derive(Clone, Debug, Default)]
+struct Default {
+    written: Written,
+    /// Values that every case has unless it says otherwise.
+    shared: Vars,
+    /// Values that stand for several, and make several cases of each test.
+    several: Vars,
+}
+
+impl Default {
+    fn of(written: Written, node: &Node, context: &mut Context<'_>) -> Self {
+        let mut default = Self::default();
+        for (name, value) in &written.vars {
+            if vars::is_several(value) {
+                default.several.insert(name.clone(), value.clone());
+            } else if let Ok(value) = vars::filled(value, node, context) {
+                default.shared.insert(name.clone(), value);
+            }
+        }
+        Self { written, ..default }
+    }
+
+    /// What a runner says about tests with these options.
+    fn setup(&self, test: &Written) -> Setup {
+        let Options { helpers, repeat, .. } = test.options.clone().or(&self.written.options);
+        let own = test.helpers.clone().or(&self.written.helpers).or(&helpers);
+        let is_shared = |it: &&Assertion| !is_filled_in_beforehand(it);
+        let inherited = match test.options.without_defaults {
+            true => &[][..],
+            false => &self.written.assertions,
         };
-        let name = name.strip_prefix("file://").unwrap_or(name);
-        if let Some(root) = context.tree(item, name) {
-            tests.extend(root.items().iter().cloned());
+        Setup {
+            judge: own.judge,
+            embeddings: own.embeddings,
+            rubric_prompt: own.rubric_prompt,
+            repeat,
+            prompt_vars: self.shared.clone(),
+            assertions: inherited.iter().filter(is_shared).cloned().collect(),
+            threshold: self.written.threshold,
+            transform: self.written.options.transform.clone(),
+            ..Setup::default()
         }
     }
+}
+
+/// Whether an assertion has templates in places where ours has none: code, and the names of scores.
+fn is_filled_in_beforehand(assertion: &Assertion) -> bool {
+    let is_template = |it: &str| template::is_template(it);
+    let code = assertion.value.as_ref().and_then(Value::as_str);
+    assertion.metric.as_deref().is_some_and(is_template)
+        || (assertion.kind.test.runs_code() && code.is_some_and(is_template))
+        || assertion.members.iter().any(is_filled_in_beforehand)
+}
+
+/// The assertion with such templates filled in.
+fn filled_in(assertion: &Assertion, vars: &Vars) -> Assertion {
+    let fill = |text: &String| {
+        let missing = template::undefined_variables(text, |name| vars.contains_key(name));
+        let mut vars = vars.clone();
+        vars.extend(missing.unwrap_or_default().into_iter().map(|it| (it, Value::from(""))));
+        template::render(text, &vars).unwrap_or_else(|_| text.clone())
+    };
+    let mut made = assertion.clone();
+    made.metric = made.metric.as_ref().map(fill);
+    if let (true, Some(Value::String(code))) = (made.kind.test.runs_code(), &mut made.value) {
+        *code = fill(code);
+    }
+    made.members = made.members.iter().map(|it| filled_in(it, vars)).collect();
+    made
+}
+
+/// The cases of a test: one for each combination of its values.
+fn cases(
+    name: &str,
+    test: &Written,
+    default: &Default,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Result<Vec<Test>, Unasked> {
+    let options = test.options.clone().or(&default.written.options);
+    let mut own = default.several.clone();
+    own.extend(test.vars.clone());
+    let is_expanded = !options.keeps_lists.unwrap_or_default();
+    let setup = default.setup(test);
+    let inherited = match test.options.without_defaults {
+        true => &[][..],
+        false => &default.written.assertions,
+    };
+    let made_here: Vec<&Assertion> =
+        inherited.iter().filter(|it| is_filled_in_beforehand(it)).chain(&test.assertions).collect();
+    let mut cases = Vec::new();
+    for vars in vars::combinations(&own, is_expanded, node, context)? {
+        let mut known = default.shared.clone();
+        known.extend(vars.clone());
+        let assertions = made_here.iter().map(|it| match is_filled_in_beforehand(it) {
+            true => filled_in(it, &known),
+            false => (*it).clone(),
+        });
+        let case = TestCase {
+            id: context.ids.unique(name),
+            prompt_vars: vars.into_iter().collect(),
+            criteria: Criteria {
+                assertions: assertions.collect(),
+                threshold: test.threshold,
+                transform: test.options.transform.clone(),
+                ..Criteria::default()
+            },
+            tags: test.tags.iter().chain(&default.written.tags).cloned().collect(),
+            ..TestCase::default()
+        };
+        cases.push(Test {
+            case: CaseDraft { case, at: context.at(node) },
+            prompts: either(&test.prompts, &default.written.prompts),
+            providers: either(&test.providers, &default.written.providers),
+            around: options.around.clone(),
+            setup: setup.clone(),
+        });
+    }
+    Ok(cases)
+}
+
+fn either(own: &[String], other: &[String]) -> Vec<String> {
+    if own.is_empty() { other.to_vec() } else { own.to_vec() }
+}
+
+/// Names who judges where nobody is named, and lets tests that ask nobody go along with those that do.
+fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
+    let all =
+        |test: &Test| [&test.case.case.criteria.assertions[..], &test.setup.assertions].concat();
+    let asks_judge = |it: &Assertion| it.kind.test.asks_judge();
+    let embeds = |it: &Assertion| it.kind.test.is_similar();
+    let is_rubric = |it: &Assertion| it.kind.test == AssertionTest::LlmRubric;
+    let runs_code = |it: &Assertion| it.kind.test.runs_code();
+    let mut runs = assertions::any(&tests.setup.assertions, &runs_code);
+    let mut common = Helpers::default();
+    for test in &mut tests.cases {
+        let own = all(test);
+        runs |= assertions::any(&own, &runs_code);
+        let setup = &mut test.setup;
+        let at = &test.case.at;
+        if assertions::any(&own, &asks_judge) {
+            let judge = setup.judge.get_or_insert_with(|| options::default_judge(at, context));
+            common.judge.get_or_insert_with(|| judge.clone());
+        }
+        if assertions::any(&own, &embeds) {
+            let embeds =
+                setup.embeddings.get_or_insert_with(|| options::default_embedder(at, context));
+            common.embeddings.get_or_insert_with(|| embeds.clone());
+        }
+        if assertions::any(&own, &is_rubric) {
+            let prompt = setup.rubric_prompt.get_or_insert_with(options::usual_rubric_prompt);
+            common.rubric_prompt.get_or_insert_with(|| prompt.clone());
+        }
+    }
+    for test in &mut tests.cases {
+        let own = all(test);
+        let setup = &mut test.setup;
+        if !assertions::any(&own, &asks_judge) {
+            setup.judge.clone_from(&common.judge);
+        }
+        if !assertions::any(&own, &embeds) {
+            setup.embeddings.clone_from(&common.embeddings);
+        }
+        if !assertions::any(&own, &is_rubric) {
+            setup.rubric_prompt.clone_from(&common.rubric_prompt);
+        }
+        setup.scorer_errors = runs.then_some(ScorerErrors::Fail);
+    }
+    let setup = &mut tests.setup;
+    setup.scorer_errors = (runs || !tests.functions.is_empty()).then_some(ScorerErrors::Fail);
+    let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
+    let is_told = tests.cases.iter().any(|it| assertions::any(&all(it), &says_refusal));
+    context.draft.settings.refusal.replace = !is_told;
+}
+
+/// Tests and functions that make some, as they are found.
+#[derive(Debug)]
+struct Found {
+    /// Each with the folder of the file that it stands in.
+    tests: Vec<(Node, String)>,
+    functions: Vec<(String, At)>,
+    /// Whether no test is named at all.
+    is_empty: bool,
+}
+
+impl std::default::Default for Found {
+    fn default() -> Self {
+        Self { tests: Vec::new(), functions: Vec::new(), is_empty: true }
+    }
+}
+
+/// The tests that are written out, or stand in other files.
+fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found) {
+    for item in list(node) {
+        found.is_empty &= matches!(item.value, NodeValue::Null);
+        let path = item.get("path").and_then(Node::as_str);
+        match item.as_str().or(path) {
+            None => found.tests.push((item.clone(), String::new())),
+            Some(name) => {
+                if let Some(config) = item.get("config") {
+                    let what = "what the function that makes tests is told";
+                    context.lost(config, what, "our functions that make cases are told nothing");
+                }
+                from_file(item, name, context, found);
+            }
+        }
+    }
+}
+
+/// The tests of a file, of all files that a pattern means, or those that a function makes.
+fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Found) {
+    if let Some(why) = elsewhere(named) {
+        context.lost(node, format!("tests from `{named}`"), why);
+        return;
+    }
+    let name = named.strip_prefix("file://").unwrap_or(named).trim_start_matches("./");
+    if is_code(name) {
+        match transform::reference(name, context) {
+            Ok(named) => {
+                let is_python = named.ends_with(".py");
+                let named = if is_python { format!("{named}:generate_tests") } else { named };
+                found.functions.push((named, context.at(node)));
+            }
+            Err(error) => context.unreadable(node, &error),
+        }
+        return;
+    }
+    let names = match context.source.has_file(name) {
+        true => vec![name.to_owned()],
+        false => context.source.glob(name).unwrap_or_default(),
+    };
+    if names.is_empty() {
+        context.lost(node, format!("there is no file `{name}` with tests"), "check the path");
+    }
+    for name in names {
+        let Some(root) = context.tree(node, &name) else { continue };
+        let folder = Path::new(&name).parent().map(|it| it.display().to_string());
+        let folder = folder.unwrap_or_default();
+        let is_table = Format::of_path(Path::new(&name)) == Some(Format::Csv);
+        for item in list(&root) {
+            // A list of further files is not read: promptfoo does not do so, either.
+            if is_table || !item.entries().is_empty() {
+                found.tests.push((item.clone(), folder.clone()));
+            }
+        }
+    }
+}
+
+/// Why tests that are somewhere else are not read.
+fn elsewhere(named: &str) -> Option<&'static str> {
+    let name = named.split('#').next().unwrap_or(named);
+    let is_sheet = [".xlsx", ".xls"].iter().any(|it| name.ends_with(it));
+    if named.starts_with("huggingface://") {
+        Some("export the dataset as JSONL, and name the file")
+    } else if named.starts_with("https://") || named.starts_with("http://") {
+        Some("save the sheet as CSV, and name the file")
+    } else if named.starts_with("az://") {
+        Some("copy the file to this machine, and name it")
+    } else if is_sheet {
+        Some("save the sheet as CSV, and name that file")
+    } else {
+        None
+    }
+}
+
+/// The tests of scenarios: every test of one with all of its configurations.
+fn scenarios(node: &Node, context: &mut Context<'_>) -> Vec<(Node, Written)> {
+    let mut all = Vec::new();
+    for item in list(node) {
+        let in_file = item.as_str().map(|it| it.strip_prefix("file://").unwrap_or(it));
+        let read = in_file.and_then(|name| context.tree(item, name));
+        for scenario in list(read.as_ref().unwrap_or(item)) {
+            context.lost_keys(scenario, "a scenario", &["description", "config", "tests"]);
+            all.extend(scenario_tests(scenario, context));
+        }
+    }
+    all
+}
+
+fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Written)> {
+    let part = |key: &str, context: &mut Context<'_>| {
+        let mut found = Found::default();
+        if let Some(node) = scenario.get(key) {
+            collect(node, context, &mut found);
+        }
+        for (named, at) in found.functions {
+            context.notes.lost(at, format!("tests of a scenario from `{named}`"), "write them out");
+        }
+        let tests = found.tests.iter().filter_map(|(node, folder)| {
+            Written::of(node, folder, context).ok().map(|it| (node.clone(), it))
+        });
+        tests.collect::<Vec<_>>()
+    };
+    let configs = part("config", context);
+    let mut tests = part("tests", context);
+    if scenario.get("tests").is_none() {
+        tests.push((scenario.clone(), Written::default()));
+    }
+    let mut all = Vec::new();
+    for (_, config) in &configs {
+        for (node, test) in &tests {
+            all.push((node.clone(), test.clone().with(config)));
+        }
+    }
+    all
 }
 
 /// One test as it is written, in YAML or as a CSV record.
@@ -97,47 +416,69 @@ pub(super) struct Written {
     pub(super) description: Option<String>,
     pub(super) vars: Vars,
     pub(super) assertions: Vec<Assertion>,
+    /// Who is to judge the assertions, as they say themselves.
+    pub(super) helpers: Helpers,
     pub(super) threshold: Option<f64>,
     pub(super) tags: Vec<String>,
+    pub(super) options: Options,
+    pub(super) prompts: Vec<String>,
+    pub(super) providers: Vec<String>,
 }
 
 impl Written {
-    fn of(node: &Node, context: &mut Context<'_>) -> Self {
-        const USED: &[&str] = &["description", "vars", "assert", "threshold", "metadata"];
+    fn of(node: &Node, folder: &str, context: &mut Context<'_>) -> Result<Self, Unasked> {
         if node.entries().iter().any(|entry| entry.key.starts_with("__")) || is_record(node) {
-            return expected::test(node, context);
+            return Ok(expected::test(node, context));
         }
         context.lost_keys(node, "a test", USED);
-        let metadata = node.get("metadata").map(Node::entries).unwrap_or_default();
-        let tags =
-            metadata.iter().filter_map(|it| Some(format!("{}:{}", it.key, it.node.as_str()?)));
-        Self {
+        let read = node.get("assert").map(|it| assertions::read(it, context));
+        let assertions::Read { assertions, helpers } = read.unwrap_or_default();
+        Ok(Self {
             description: text(node, "description"),
-            vars: node.get("vars").map(|it| vars::read(it, context)).unwrap_or_default(),
-            assertions: node
-                .get("assert")
-                .map(|it| assertions::read(it, context))
-                .unwrap_or_default(),
+            vars: node.get("vars").map_or(Ok(Vars::new()), |it| vars::read(it, folder, context))?,
+            assertions,
+            helpers,
             threshold: text(node, "threshold").and_then(|it| it.parse().ok()),
-            tags: tags.collect(),
-        }
+            tags: node.get("metadata").map(tags).unwrap_or_default(),
+            options: node.get("options").map(|it| Options::read(it, context)).unwrap_or_default(),
+            prompts: crate::cases::texts(node, "prompts"),
+            providers: crate::cases::texts(node, "providers"),
+        })
     }
 
-    fn with_default(mut self, default: &Self) -> Self {
-        for (name, value) in &default.vars {
+    /// A test of a scenario with one of its configurations.
+    fn with(mut self, config: &Self) -> Self {
+        for (name, value) in &config.vars {
             self.vars.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        self.assertions.extend(default.assertions.iter().cloned());
-        self.threshold = self.threshold.or(default.threshold);
+        self.assertions.splice(0..0, config.assertions.iter().cloned());
+        self.helpers = self.helpers.or(&config.helpers);
+        self.options = self.options.or(&config.options);
+        self.threshold = self.threshold.or(config.threshold);
+        self.tags.extend(config.tags.iter().cloned());
+        self.description = self.description.or_else(|| config.description.clone());
+        self.prompts = either(&self.prompts, &config.prompts);
+        self.providers = either(&self.providers, &config.providers);
         self
     }
 }
 
+/// Metadata as tags.
+fn tags(metadata: &Node) -> Vec<String> {
+    let tag = |key: &str, node: &Node| match &node.value {
+        NodeValue::String(text) | NodeValue::Number(text) => Some(format!("{key}:{text}")),
+        NodeValue::Bool(value) => Some(format!("{key}:{value}")),
+        NodeValue::Null | NodeValue::Array(_) | NodeValue::Object(_) => None,
+    };
+    let of = |key: &str, node: &Node| -> Vec<String> {
+        list(node).iter().filter_map(|it| tag(key, it)).collect()
+    };
+    metadata.entries().iter().flat_map(|it| of(&it.key, &it.node)).collect()
+}
+
 /// Whether all values are texts and none of the names is a test's: a record of plain variables.
 fn is_record(node: &Node) -> bool {
-    node.get("vars").is_none()
-        && node.get("assert").is_none()
-        && node.get("description").is_none()
+    USED.iter().all(|it| node.get(it).is_none())
         && !node.entries().is_empty()
         && node.entries().iter().all(|entry| entry.node.as_str().is_some())
 }

@@ -7,6 +7,7 @@ use probity_core::{
     classification::Class,
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher,
+        ScorerErrors,
     },
     located::{Entry, Node, NodeValue},
 };
@@ -61,6 +62,7 @@ pub(crate) const CASE_FIELDS: &[&str] = &[
     "assert",
     "threshold",
     "transform",
+    "scorer_errors",
     "tags",
     "difficulty",
     "platform",
@@ -90,6 +92,7 @@ pub(super) const CRITERIA_FIELDS: &[&str] = &[
     "assert",
     "threshold",
     "transform",
+    "scorer_errors",
 ];
 
 /// Other names of fields, which datasets of skill routers use.
@@ -351,6 +354,12 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
             .unwrap_or_default(),
         threshold: share(fields, "threshold"),
         transform: fields.text("transform"),
+        scorer_errors: fields.one_of(
+            "scorer_errors",
+            "meaning",
+            &ScorerErrors::ALL.map(ScorerErrors::as_str),
+            |name| ScorerErrors::ALL.into_iter().find(|it| it.as_str() == name),
+        ),
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) const KEYS: &[&str] = &[
     "response_format",
     "shuffle_choices",
     "transform",
+    "scorer_errors",
 ];
 
 /// What every case of a runner has, unless it says otherwise.
@@ -102,6 +103,7 @@ impl CaseDefaults {
         own.threshold = own.threshold.or(ours.threshold);
         own.expected_format = own.expected_format.or(ours.expected_format);
         own.json_level = own.json_level.or(ours.json_level);
+        own.scorer_errors = own.scorer_errors.or(ours.scorer_errors);
         if own.transform.is_none() {
             own.transform.clone_from(&ours.transform);
         }

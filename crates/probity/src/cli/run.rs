@@ -24,7 +24,7 @@ pub(super) fn suite_file() -> impl TypedValueParser<Value = PathBuf> {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
-    /// The suite file [default: probity.toml, else probity.yaml]
+    /// The suite file, or promptfoo's configuration [default: probity.toml, else probity.yaml]
     #[arg(
         value_name = "SUITE", default_value = UNNAMED, hide_default_value = true,
         value_parser = suite_file()
@@ -42,6 +42,14 @@ pub(crate) struct RunArgs {
     /// Only these prompt variants, separated by commas
     #[arg(long = "variant", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) variants: Vec<String>,
+
+    /// Run what can be carried over of another tool's configuration, and leave out the rest
+    #[arg(long, help_heading = "Importing")]
+    pub(crate) lossy: bool,
+
+    /// Let another tool's configuration name files outside its folder
+    #[arg(long, help_heading = "Importing")]
+    pub(crate) allow_outside: bool,
 
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,

@@ -4,6 +4,7 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use probity_import::{
@@ -13,7 +14,7 @@ use probity_import::{
 use probity_report::plain::shell_word;
 use serde::Serialize;
 
-use super::dataset::counted;
+use super::{dataset::counted, project::Reading};
 use crate::{
     cli::import::ImportArgs, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
 };
@@ -80,6 +81,61 @@ impl<'a> Report<'a> {
             notes: notes.iter().collect(),
         }
     }
+}
+
+/// A configuration of another tool as a suite.
+pub(super) struct AsSuite {
+    pub(super) text: String,
+    /// What problems call it.
+    pub(super) name: Arc<str>,
+    /// The folder that paths start from: that of the configuration.
+    pub(super) folder: PathBuf,
+}
+
+/// Imports a configuration that was named as a suite. Its datasets are kept beside the store, where they
+/// stay the same as long as the configuration does.
+pub(super) fn as_suite(
+    path: &Path,
+    reading: &Reading<'_>,
+    store: Option<&Path>,
+) -> Result<AsSuite, Failure> {
+    let Reading { printer, foreign, .. } = *reading;
+    let options = Options { allow_outside: foreign.allow_outside, ..Options::default() };
+    let outcome = import(path, &options).map_err(|error| failure(error, printer))?;
+    if foreign.tells {
+        show_notes(&outcome.notes, printer);
+    }
+    let losses = outcome.notes.losses();
+    if losses > 0 && !foreign.lossy {
+        let lost = counted(losses, "thing");
+        return Err(Failure::new(format!("{lost} of `{}` cannot be carried over", path.display()))
+            .hint(
+                "--lossy runs what is left; `probity import` writes a suite to complete by hand",
+            ));
+    }
+    let room = room(&outcome.config, store)?;
+    let written = render(&outcome.draft, &format!("{}/", room.display()));
+    for (name, text) in &written.files {
+        let path = room.join(name);
+        // One that has not changed is left alone, for whoever watches it.
+        if fs::read_to_string(&path).is_ok_and(|it| it == *text) {
+            continue;
+        }
+        let folder = path.parent().unwrap_or(&room);
+        fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+        OutputFile::write(&path, text)?;
+    }
+    let name = path.display().to_string().into();
+    Ok(AsSuite { text: written.suite, name, folder: outcome.suite_folder })
+}
+
+/// The folder for what a configuration becomes.
+fn room(config: &Path, store: Option<&Path>) -> Result<PathBuf, Failure> {
+    let beside = store.and_then(Path::parent).unwrap_or(Path::new(".probity"));
+    let digest = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
+    let stem = config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let room = beside.join("imported").join(format!("{stem}-{}", &digest[..8]));
+    std::path::absolute(&room).map_err(|error| Failure::write(&room, error))
 }
 
 /// Why nothing was imported, after what was found out until then.

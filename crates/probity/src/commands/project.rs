@@ -17,6 +17,7 @@ use probity_run::{
     scripts::JavaScript,
 };
 
+use super::import;
 use crate::{
     cli::run::{LimitArgs, StoreArgs},
     environment::Environment,
@@ -29,12 +30,26 @@ pub(super) struct Reading<'a> {
     /// Who shows its problems.
     pub(super) printer: &'a Printer,
     pub(super) unknown_keys: UnknownKeys,
+    /// What becomes of a configuration of another tool.
+    pub(super) foreign: Foreign,
+}
+
+/// How a configuration of another tool is taken for a suite.
+#[derive(Clone, Copy)]
+pub(super) struct Foreign {
+    /// Whether what cannot be carried over is left out.
+    pub(super) lossy: bool,
+    /// Whether files outside its folder may be read.
+    pub(super) allow_outside: bool,
+    /// Whether it is told what was left out or assumed.
+    pub(super) tells: bool,
 }
 
 impl<'a> Reading<'a> {
-    /// What nothing reads is refused.
+    /// What nothing reads is refused. Of an import, the run has told.
     pub(super) fn strict(printer: &'a Printer) -> Self {
-        Self { printer, unknown_keys: UnknownKeys::Refused }
+        let foreign = Foreign { lossy: true, allow_outside: true, tells: false };
+        Self { printer, unknown_keys: UnknownKeys::Refused, foreign }
     }
 }
 
@@ -92,7 +107,7 @@ impl Project {
         if !path.exists() {
             return Err(missing(path));
         }
-        let (suite, rules) = read(path, reading)?;
+        let (suite, rules) = read_with(path, reading, place.store.as_deref())?;
         let environment = Environment::load(place.env_file.as_deref())?;
         warn_of_unknown(&environment, printer)?;
         let resolved = resolve(&suite, &environment, place, flags)?;
@@ -242,6 +257,15 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
 
 /// Reads a suite with its rules compiled: compiling is how they are checked.
 pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules), Failure> {
+    read_with(path, reading, None)
+}
+
+/// The same. What a configuration of another tool becomes is kept beside the store.
+fn read_with(
+    path: &Path,
+    reading: &Reading<'_>,
+    store: Option<&Path>,
+) -> Result<(Suite, Rules), Failure> {
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {
         Ok(rules) => {
@@ -252,7 +276,13 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules),
         }
         Err(problems) => problems,
     };
-    let (suite, problems) = Suite::load(path, &check);
+    let (suite, problems) = match probity_import::foreign(path) {
+        None => Suite::load(path, &check),
+        Some(_) => {
+            let made = import::as_suite(path, reading, store)?;
+            Suite::parse(&made.text, &made.name, &made.folder, &check)
+        }
+    };
     let mut is_refused = false;
     for problem in problems {
         let problem = reading.unknown_keys.judge(problem);

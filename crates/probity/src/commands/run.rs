@@ -46,7 +46,7 @@ pub(crate) use porcelain::Porcelain;
 use super::{
     baseline::{self, Against},
     page::{self, About},
-    project::{self, Project, Reading},
+    project::{self, Foreign, Project, Reading},
     report::{GitHub, Reports, exit_of},
 };
 use crate::{
@@ -101,7 +101,9 @@ fn once(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 /// Load, plan, run, report.
 fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Result<Exit, Failure> {
-    let reading = Reading { printer, unknown_keys: unknown_keys(args) };
+    let RunArgs { lossy, allow_outside, .. } = *args;
+    let foreign = Foreign { lossy, allow_outside, tells: true };
+    let reading = Reading { printer, unknown_keys: unknown_keys(args), foreign };
     let project = Project::load(&args.suite, &args.place, flags(args)?, &reading)?;
     watching::note_programs(&project);
     let store = Path::new(&project.settings.store);

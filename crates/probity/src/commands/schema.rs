@@ -38,6 +38,7 @@ const fn document(name: SchemaName) -> &'static str {
         SchemaName::Comparison => include_str!("../../schemas/comparison.json"),
         SchemaName::ClassifyInput => include_str!("../../schemas/classify-input.json"),
         SchemaName::Classified => include_str!("../../schemas/classified.json"),
+        SchemaName::Import => include_str!("../../schemas/import.json"),
     }
 }
 
@@ -70,7 +71,8 @@ fn published(name: SchemaName) -> String {
         | SchemaName::Event
         | SchemaName::Baseline
         | SchemaName::Comparison
-        | SchemaName::Classified => {}
+        | SchemaName::Classified
+        | SchemaName::Import => {}
     }
     format!("{schema:#}\n")
 }

@@ -104,7 +104,7 @@ fn completions_and_manual_come_from_the_same_definition() {
     let page = String::from_utf8(project.run(&["man"]).stdout).unwrap();
     assert!(page.starts_with(".ie") && page.contains("probity"));
     assert!(project.run(&["man", "--all", "pages"]).status.success());
-    assert!(project.read("pages/probity-dataset-import.1").contains("promptfoo"));
+    assert!(project.read("pages/probity-import.1").contains("promptfoo"));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn datasets_are_described_without_their_tricks() {
     check_shown(&project, &["dataset", "validate", &named], "");
     check_shown(&project, &["dataset", "lint", &named], "");
     check_shown(&project, &["dataset", "stats", &format!("missing{NASTY}.jsonl")], "");
-    let import = ["dataset", "import", "--from", "promptfoo", "eval.yaml", "out.jsonl", "--force"];
+    let import = ["import", "eval.yaml", "-o", "out", "--force"];
     check_shown(&project, &import, "");
 }
 

@@ -99,14 +99,15 @@ metric_list:
 fn documents_that_are_elsewhere_are_named_and_can_be_given() {
     let row = "{\"question\": \"France?\", \"choices\": {\"text\": [\"Rome\", \"Paris's\"], \"label\": [\"A\", \
                \"B\"]}, \"key\": \"B\"}\n";
-    let project =
-        Project::new().file("t/capitals.yaml", CHOICE).file("elsewhere/some.jsonl", row);
+    let project = Project::new().file("t/capitals.yaml", CHOICE).file("elsewhere/some.jsonl", row);
     let shown = project.shown(&["import", "t/capitals.yaml", "-o", "out"]);
     assert!(shown.starts_with("exit 2"), "{shown}");
-    assert!(shown.contains("capitals.yaml:2: not carried over: the documents of task `capitals`"), "{shown}");
+    assert!(
+        shown.contains("capitals.yaml:2: not carried over: the documents of task `capitals`"),
+        "{shown}"
+    );
     assert!(shown.contains("load('someone/capitals', split='test')"), "{shown}");
-    let shown =
-        project.shown(&["import", "t", "--documents", "elsewhere/some.jsonl", "-o", "out"]);
+    let shown = project.shown(&["import", "t", "--documents", "elsewhere/some.jsonl", "-o", "out"]);
     assert!(shown.starts_with("exit 0"), "{shown}");
     assert!(shown.contains("the numbers are others than lm-eval's"), "{shown}");
     let outcomes = outcomes(&project);
@@ -119,14 +120,24 @@ fn python_is_named_and_never_run() {
     let task = "task: t\ndataset_path: json\ntest_split: test\ndoc_to_text: !function utils.text\n\
                 doc_to_target: answer\nprocess_results: !function utils.score\n\
                 dataset_kwargs: {data_files: {test: d.jsonl}}\n";
-    let project = Project::new()
-        .file("t.yaml", task)
-        .file("utils.py", "open('ran', 'w')\n")
-        .file("d.jsonl", "{\"answer\": \"1\", \"doc_to_text\": \"made by Python\"}\n{\"answer\": \"2\"}\n");
+    let project = Project::new().file("t.yaml", task).file("utils.py", "open('ran', 'w')\n").file(
+        "d.jsonl",
+        "{\"answer\": \"1\", \"doc_to_text\": \"made by Python\"}\n{\"answer\": \"2\"}\n",
+    );
     let shown = project.shown(&["import", "t.yaml", "-o", "out"]);
     assert!(shown.starts_with("exit 1"), "{shown}");
-    assert!(shown.contains("t.yaml:6: not carried over: `process_results` is the Python function `utils.score`"), "{shown}");
-    assert!(shown.contains("d.jsonl:2: not carried over: a document of task `t`: `doc_to_text` is the function"), "{shown}");
+    assert!(
+        shown.contains(
+            "t.yaml:6: not carried over: `process_results` is the Python function `utils.score`"
+        ),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(
+            "d.jsonl:2: not carried over: a document of task `t`: `doc_to_text` is the function"
+        ),
+        "{shown}"
+    );
     assert!(!project.path("ran").exists());
     assert!(project.read("out/t.yaml").contains("made by Python"));
 }
@@ -181,7 +192,10 @@ fn evals_of_openai_become_runners() {
         );
     let shown = project.shown(&["import", "registry/evals/mine.yaml", "-o", "out"]);
     assert!(shown.starts_with("exit 1"), "{shown}");
-    assert!(shown.contains("mine.yaml:18: not carried over: eval `game.v0` is the class"), "{shown}");
+    assert!(
+        shown.contains("mine.yaml:18: not carried over: eval `game.v0` is the class"),
+        "{shown}"
+    );
     assert!(shown.contains("1 thing not carried over"), "{shown}");
     let suite = project.read("out/probity.toml");
     assert!(suite.contains("Funny?\\n{{ output }}\\nNot {{ ideal }}."), "{suite}");
@@ -191,7 +205,13 @@ fn evals_of_openai_become_runners() {
         .iter()
         .map(|it| (it["raw_response"].to_string(), it["verdict"] == "pass"))
         .collect();
-    let said = |text: &str| passed.iter().find(|it| it.0.contains(text)).unwrap_or_else(|| panic!("{text}: {passed:?}")).1;
+    let said = |text: &str| {
+        passed
+            .iter()
+            .find(|it| it.0.contains(text))
+            .unwrap_or_else(|| panic!("{text}: {passed:?}"))
+            .1
+    };
     assert!(said("PARIS") && said("cat") && said("1}"), "{passed:?}");
     assert!(!said("cow") && !said("\"x\""), "{passed:?}");
 }
@@ -217,7 +237,14 @@ fn goldens_and_records_are_found_by_what_is_in_them() {
         project.read(&format!("{}/cases.yaml", name.split('.').next().unwrap()))
     };
     let goldens = imported("goldens.json", 0, "deepeval");
-    for part in ["factuality", "30 days", "tool-called", "arguments", "You are the user in this scenario", "{% raw %}"] {
+    for part in [
+        "factuality",
+        "30 days",
+        "tool-called",
+        "arguments",
+        "You are the user in this scenario",
+        "{% raw %}",
+    ] {
         assert!(goldens.contains(part), "{part}\n{goldens}");
     }
     let chat = imported("chat.jsonl", 0, "plain");

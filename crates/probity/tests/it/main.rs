@@ -25,6 +25,7 @@ mod gates;
 mod hardship;
 mod hidden;
 mod http;
+mod import;
 mod import_tasks;
 mod init;
 mod judge;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::project::Project;
 
 /// Every schema that is published.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "suite",
     "case",
     "run-result",
@@ -27,6 +27,7 @@ const NAMES: [&str; 10] = [
     "comparison",
     "classify-input",
     "classified",
+    "import",
 ];
 
 /// A schema as the program prints it.
@@ -103,12 +104,13 @@ fn the_schemas_are_listed_with_a_line_each() {
     comparison      What `compare --format json` prints
     classify-input  A line that `classify` reads
     classified      A line that `classify` writes
+    import          What `import --json` prints
     ");
     insta::assert_snapshot!(project.shown(&["schema", "sweet"]), @"
     exit 2
     --- err
     error: invalid value 'sweet' for '[NAME]'
-      [possible values: suite, case, run-result, evaluation, summary, event, baseline, comparison, classify-input, classified]
+      [possible values: suite, case, run-result, evaluation, summary, event, baseline, comparison, classify-input, classified, import]
 
     For more information, try '--help'.
     ");

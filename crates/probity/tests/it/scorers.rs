@@ -165,6 +165,44 @@ fn a_script_that_fails_says_nothing_of_the_model() {
 }
 
 #[test]
+fn a_suite_may_say_that_a_script_that_fails_is_a_failure() {
+    let server = server("Paris");
+    let parse = json!({ "type": "javascript", "value": "JSON.parse(output).city === 'Paris'" });
+    let not = json!({ "type": "not-javascript", "value": "JSON.parse(output)" });
+    let set = json!({ "type": "assert-set", "threshold": 0.5, "assert": [
+        parse, { "type": "contains", "value": "Paris" }] });
+    let dataset = [
+        ("throws", asserting(&parse)),
+        ("negated", asserting(&not)),
+        ("set", asserting(&set)),
+        ("own", json!({ "assert": [parse], "scorer_errors": "error" })),
+        ("python", asserting(&json!({ "type": "python", "value": "1 / 0 > 1" }))),
+        ("holds", javascript("output === 'Paris'")),
+    ];
+    let named = "dataset = \"cases.jsonl\"\n";
+    let suite = suite(&[("fake", &server)], "")
+        .replace(named, &format!("{named}scorer_errors = \"fail\"\nallow_code = true\n"));
+    let project = Project::new()
+        .file("cases.jsonl", cases(&dataset))
+        .file("probity.toml", format!("max_error_rate = 1.0\n{suite}"));
+    run(&project, &[]);
+    let expected = [
+        ("throws", "fail"),
+        ("negated", "fail"),
+        ("set", "pass"),
+        ("own", "error"),
+        ("python", "fail"),
+        ("holds", "pass"),
+    ];
+    let found = stored(&project);
+    verdicts(&found, &expected);
+    let reason = of(&found, "throws")["reason"].to_string();
+    assert!(reason.contains("the script failed"), "{reason}");
+    check_export(&project);
+    verdicts(&stored(&project), &expected);
+}
+
+#[test]
 fn wrong_scripts_and_unknown_scorers_are_refused_before_the_first_call() {
     let server = server("Paris");
     let dataset = [

@@ -9,7 +9,8 @@ use probity_core::{
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
     criteria::{
-        AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher, OTHER_NAMES,
+        AssertionKind, AssertionTest, ExpectedFormat, FactCategory, JsonLevel, Matcher,
+        OTHER_NAMES, ScorerErrors,
     },
     details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
@@ -22,6 +23,7 @@ use probity_core::{
     record::Source,
 };
 use probity_grade::{policy::BUILTIN_POLICIES, sql_dialects};
+use probity_import::Origin;
 use probity_load::suite::{BackendKind, Method, Transport, Way};
 use serde_json::Value;
 
@@ -32,7 +34,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 46] = [
+pub(super) const LISTS: [(&str, List); 48] = [
     ("assertion", assertions),
     ("backend_function", || backends(BackendKind::is_function)),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),
@@ -56,6 +58,7 @@ pub(super) const LISTS: [(&str, List); 46] = [
     ("fact_category", || of(FactCategory::ALL.map(FactCategory::as_str))),
     ("gate_status", || of(GateStatus::ALL.map(GateStatus::as_str))),
     ("http_method", || of(Method::ALL.map(Method::as_str))),
+    ("import_origin", || of(Origin::ALL.map(Origin::as_str))),
     ("json_level", || of(JsonLevel::ALL.map(JsonLevel::as_str))),
     ("json_step", || of(JsonStep::ALL.map(JsonStep::as_str))),
     ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),
@@ -66,6 +69,7 @@ pub(super) const LISTS: [(&str, List); 46] = [
     ("risk", || of(Risk::ALL.map(Risk::as_str))),
     ("rule", || of(Rule::ALL.map(Rule::as_str))),
     ("runner_kind", || of(RunnerKind::ALL.map(RunnerKind::as_str))),
+    ("scorer_errors", || of(ScorerErrors::ALL.map(ScorerErrors::as_str))),
     ("size_comparison", || Pair::SIZES.map(|it| it.to_string()).to_vec()),
     ("skill_tier", || of(Tier::ALL.map(Tier::as_str))),
     ("source", || of(Source::ALL.map(Source::as_str))),

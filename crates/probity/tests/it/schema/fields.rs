@@ -218,7 +218,7 @@ fn a_case_has_every_field_of_its_schema_and_the_loader_knows_them_all() {
             "expected_classification": "pass", "threshold": 0.5,
             "assert": tool_assertions() },
             { "user": [{ "text": "v" }], "expected_response": "r", "normalize": ["case"], "ignore": [","] },
-            { "user": "w", "schema": {}, "transform": "output" },
+            { "user": "w", "schema": {}, "transform": "output", "scorer_errors": "fail" },
             { "user": "x", "expected_response": "A", "choices": ["a", "b"] }] });
     check_whole("case", &[sound.clone(), other.clone(), talk.clone(), rubric.clone()]);
     let project = Project::new()
@@ -327,6 +327,7 @@ normalize = "squad"
 ignore = ["a"]
 expected_format = "json_object"
 json_level = "strict"
+scorer_errors = "fail"
 prompt_vars = { a = 1 }
 tools = [{ name = "t" }]
 tool_choice = "auto"

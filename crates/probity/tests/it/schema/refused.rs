@@ -453,6 +453,7 @@ fn results_that_are_not_whole_are_refused() {
         "assert",
         "threshold",
         "transform",
+        "scorer_errors",
         "tags",
         "difficulty",
         "platform",

@@ -10,7 +10,7 @@ use probity_core::{
     conversation::{ConversationSpec, ScriptedResult, SimulatedUser, Turn},
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
-        JudgeOptions, Matcher, PromptMessage, RubricPrompt,
+        JudgeOptions, Matcher, PromptMessage, RubricPrompt, ScorerErrors,
     },
     details::{
         Also, CommandDetails, Criterion, Details, Equivalence, Extracted, JsonStep, PolicyHit,
@@ -446,6 +446,7 @@ pub(super) fn case() -> TestCase {
         assertions: vec![assertion(vec![assertion(Vec::new())])],
         threshold: Some(0.5),
         transform: Some(text("output")),
+        scorer_errors: Some(ScorerErrors::Fail),
     };
     TestCase {
         license: Some(text("MIT")),

@@ -1,0 +1,391 @@
+#!/usr/bin/env node
+// Compares what Probity's import makes of promptfoo configs with what promptfoo itself does.
+//
+//   npm install --prefix /tmp/pf promptfoo@0.121.20
+//   cargo build
+//   node bench/referee/promptfoo.mjs --promptfoo /tmp/pf --probity target/debug/probity FOLDER
+//
+// FOLDER holds configs, each with the files that it names; folders at its top are taken as wholes.
+// It is copied first, and nothing in it is changed. Each config is then written again so that every
+// provider is `echo` and every grader is a server of this script, and run by both programs. Proxies
+// point at a closed port, so nothing leaves the machine. The configs' own JavaScript and Python do run.
+//
+// Compared are the number of cases, the prompts (as multisets; chats by their messages), the outcome
+// of every deterministic assertion, and the verdicts of cases that have no other assertions.
+//
+// --only TEXT      only configs whose path contains TEXT
+// --work DIR       where to work; with what promptfoo said before, which is used again
+// --json FILE      the whole report
+// --jobs N         configs at the same time (2)
+// --verbose        show the first differences of each config
+
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+const DETERMINISTIC = new Set([
+  'bleu', 'contains', 'contains-all', 'contains-any', 'contains-html', 'contains-json', 'contains-sql',
+  'contains-xml', 'equals', 'gleu', 'icontains', 'icontains-all', 'icontains-any', 'is-html', 'is-json',
+  'is-refusal', 'is-sql', 'is-valid-openai-tools-call', 'is-xml', 'javascript', 'levenshtein', 'meteor',
+  'python', 'regex', 'rouge-n', 'starts-with', 'word-count',
+]);
+const TYPICAL_TIME_LIMIT_MS = 120_000;
+const CLOSED_PORT = 'http://127.0.0.1:9';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    promptfoo: { type: 'string', default: '.' },
+    probity: { type: 'string', default: 'probity' },
+    only: { type: 'string' },
+    work: { type: 'string' },
+    json: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    verbose: { type: 'boolean', default: false },
+  },
+});
+if (positionals.length !== 1) {
+  console.error('usage: promptfoo.mjs --promptfoo DIR --probity FILE [--json FILE] FOLDER');
+  process.exit(2);
+}
+
+const require = createRequire(path.resolve(options.promptfoo, 'node_modules', 'promptfoo', 'package.json'));
+const yaml = require('js-yaml');
+const promptfooProgram = path.resolve(options.promptfoo, 'node_modules', '.bin', 'promptfoo');
+const probityProgram = path.resolve(options.probity);
+
+/** A grader that is content with everything, and gives every text the same vector. */
+function startGrader() {
+  const opinion = JSON.stringify({ pass: true, score: 1, reason: 'the referee is content' });
+  const server = http.createServer((request, response) => {
+    request.resume().on('end', () => {
+      const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+      const body = request.url.includes('embeddings')
+        ? { data: [{ index: 0, embedding: [1, 0, 0] }], usage }
+        : { model: 'referee', choices: [{ index: 0, message: { role: 'assistant', content: opinion }, finish_reason: 'stop' }], usage };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(body));
+    });
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+function findConfigs(folder) {
+  const found = [];
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    if (entry.name === 'node_modules' || entry.name.startsWith('.')) continue;
+    const place = path.join(folder, entry.name);
+    if (entry.isDirectory()) found.push(...findConfigs(place));
+    else if (/\.(ya?ml|json)$/.test(entry.name) && isConfig(place)) found.push(place);
+  }
+  return found.sort();
+}
+
+function readConfig(place) {
+  return yaml.load(fs.readFileSync(place, 'utf8'));
+}
+
+function isConfig(place) {
+  try {
+    const config = readConfig(place);
+    return config !== null && typeof config === 'object' && !Array.isArray(config)
+      && ('providers' in config || 'targets' in config)
+      && ['prompts', 'tests', 'scenarios'].some((key) => key in config);
+  } catch {
+    return false;
+  }
+}
+
+/** The same config with other providers and graders. */
+function rewritten(config, folder, grader) {
+  const judge = { id: 'openai:chat:judge', config: { apiBaseUrl: grader, apiKey: 'referee' } };
+  const vectors = { id: 'openai:embedding:vectors', config: { apiBaseUrl: grader, apiKey: 'referee' } };
+  const graderFor = (provider) => {
+    if (provider === null || typeof provider !== 'object' || 'id' in provider) return judge;
+    const kinds = Object.entries(provider).map(([kind]) => [kind, kind === 'embedding' ? vectors : judge]);
+    return Object.fromEntries(kinds);
+  };
+  const assertion = (it) => {
+    if (it === null || typeof it !== 'object') return it;
+    const copy = { ...it };
+    if ('provider' in copy) copy.provider = String(copy.type).includes('similar') ? vectors : graderFor(copy.provider);
+    if (Array.isArray(copy.assert)) copy.assert = copy.assert.map(assertion);
+    return copy;
+  };
+  const test = (it) => {
+    if (it === null || typeof it !== 'object') return it;
+    const copy = { ...it };
+    if (copy.provider) copy.provider = 'echo';
+    if (copy.options?.provider) copy.options = { ...copy.options, provider: graderFor(copy.options.provider) };
+    if (Array.isArray(copy.assert)) copy.assert = copy.assert.map(assertion);
+    return copy;
+  };
+  const tests = (it) => (Array.isArray(it) ? it.map(test) : it);
+  const copy = { ...config };
+  for (const key of ['outputPath', 'sharing', 'commandLineOptions', 'tracing', 'targets']) delete copy[key];
+  copy.providers = providers(config.providers ?? config.targets, folder).map(echo);
+  if (copy.tests) copy.tests = tests(copy.tests);
+  if (copy.defaultTest) copy.defaultTest = test(copy.defaultTest);
+  if (Array.isArray(copy.scenarios)) {
+    copy.scenarios = copy.scenarios.map((it) => (typeof it === 'object' ? { ...it, tests: tests(it.tests), config: tests(it.config) } : it));
+  }
+  return copy;
+}
+
+/** The providers that a config names, those in other files of settings included. */
+function providers(written, folder) {
+  const list = Array.isArray(written) ? written : [written];
+  return list.flatMap((it) => {
+    if (typeof it !== 'string' || !/^file:\/\/.*\.(ya?ml|json)$/.test(it)) return [it];
+    const place = path.resolve(folder, it.slice('file://'.length));
+    return providers(yaml.load(fs.readFileSync(place, 'utf8')), path.dirname(place));
+  });
+}
+
+function echo(provider, index) {
+  if (typeof provider === 'string' || provider === null) return { id: 'echo', label: provider ?? `provider ${index}` };
+  const keys = Object.keys(provider);
+  const nested = !('id' in provider) && keys.length === 1 ? { id: keys[0], ...provider[keys[0]] } : provider;
+  return {
+    id: 'echo',
+    label: nested.label ?? nested.id ?? `provider ${index}`,
+    ...(nested.prompts ? { prompts: nested.prompts } : {}),
+  };
+}
+
+function execute(program, args, { cwd, grader, state }) {
+  const env = {
+    ...process.env,
+    HTTP_PROXY: CLOSED_PORT, HTTPS_PROXY: CLOSED_PORT, http_proxy: CLOSED_PORT, https_proxy: CLOSED_PORT,
+    NO_PROXY: '127.0.0.1,localhost', no_proxy: '127.0.0.1,localhost',
+    OPENAI_API_KEY: 'referee', OPENAI_BASE_URL: grader, OPENAI_API_BASE_URL: grader,
+    PROMPTFOO_CONFIG_DIR: state ?? cwd,
+    PROMPTFOO_DISABLE_TELEMETRY: '1', PROMPTFOO_DISABLE_UPDATE: '1', PROMPTFOO_DISABLE_REMOTE_GENERATION: '1',
+    PROMPTFOO_DISABLE_SHARING: '1', PROMPTFOO_SELF_HOSTED: '0',
+  };
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (data) => (output += data));
+    child.stderr.on('data', (data) => (output += data));
+    const timer = setTimeout(() => child.kill('SIGKILL'), TYPICAL_TIME_LIMIT_MS);
+    child.on('error', (error) => resolve({ code: -1, output: String(error) }));
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, output });
+    });
+  });
+}
+
+/** What promptfoo does with a config; kept beside it for the next time. */
+async function runPromptfoo(config, grader) {
+  const cwd = path.dirname(config);
+  const kept = `${config}.promptfoo.json`;
+  if (!fs.existsSync(kept)) {
+    const args = ['eval', '-c', config, '--no-cache', '--no-table', '--no-progress-bar', '--no-write', '--no-share', '-o', kept];
+    // Two programs must not set up the same database at once.
+    const state = `${config}.state`;
+    const { output } = await execute(promptfooProgram, args, { cwd, grader, state });
+    fs.rmSync(state, { recursive: true, force: true });
+    if (!fs.existsSync(kept)) return { failed: lastLine(output) };
+  }
+  const { results } = JSON.parse(fs.readFileSync(kept, 'utf8'));
+  return { cases: results.results.map(promptfooCase) };
+}
+
+function promptfooCase(row) {
+  const asserted = row.testCase?.assert ?? [];
+  const components = (row.gradingResult?.componentResults ?? []).slice(0, asserted.length);
+  const output = row.response?.output;
+  return {
+    prompt: canonical(chat(row.prompt.raw) ?? [['user', row.prompt.raw]]),
+    isChat: chat(row.prompt.raw) !== undefined,
+    output: typeof output === 'string' ? output : JSON.stringify(output),
+    // A case that could not be asked has no verdict.
+    verdict: row.failureReason === 2 ? 'error' : row.success ? 'pass' : 'fail',
+    types: asserted.map((it) => it.type),
+    assertions: components.filter(Boolean).map((it, at) => [spelled(asserted[at].type), it.pass ? 'pass' : 'fail']),
+  };
+}
+
+/** What Probity does with it: imported, then run. */
+async function runProbity(config, grader) {
+  const cwd = path.dirname(config);
+  const out = `${config}.probity`;
+  fs.rmSync(out, { recursive: true, force: true });
+  const imported = await execute(probityProgram, ['import', config, '-o', out, '--lossy'], { cwd, grader });
+  const suite = ['probity.toml', 'probity.yaml'].map((it) => path.join(out, it)).find((it) => fs.existsSync(it));
+  if (!suite) return { failed: lastLine(imported.output) };
+  const lost = imported.output.trim();
+  const results = path.join(out, 'results.jsonl');
+  const ran = await execute(probityProgram, ['run', suite, '-o', results], { cwd: out, grader });
+  if (!fs.existsSync(results)) return { failed: lastLine(ran.output), lost };
+  const lines = fs.readFileSync(results, 'utf8').split('\n').filter(Boolean);
+  return { cases: lines.map((it) => probityCase(JSON.parse(it))), lost };
+}
+
+function probityCase(row) {
+  const before = row.system ? [['system', row.system]] : [];
+  const messages = row.messages?.map((it) => [it.role, contentText(it.content)]);
+  const sent = messages ?? [...before, ['user', row.prompt]];
+  return {
+    prompt: canonical(sent),
+    isChat: sent.length > 1 || sent[0][0] !== 'user',
+    output: row.raw_response,
+    verdict: row.verdict,
+    assertions: (row.classification?.scores ?? []).map((it) => [spelled(it.type ?? ''), it.passed ? 'pass' : 'fail']),
+  };
+}
+
+/** Types have other names in places. */
+function spelled(type) {
+  return { 'rouge-1': 'rouge-n', 'not-rouge-1': 'not-rouge-n', 'valid-tool-calls': 'is-valid-openai-tools-call' }[type] ?? type;
+}
+
+/** The messages of a prompt that promptfoo's chat providers read as a conversation. */
+function chat(raw) {
+  const text = raw.trim();
+  let value;
+  try {
+    if (text.startsWith('[')) value = JSON.parse(text);
+    else if (text.startsWith('- role:')) value = yaml.load(text);
+  } catch {
+    return undefined;
+  }
+  const isChat = Array.isArray(value) && value.length > 0 && value.every((it) => it !== null && typeof it === 'object' && 'role' in it);
+  return isChat ? value.map((it) => [it.role, contentText(it.content)]) : undefined;
+}
+
+function contentText(content) {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return JSON.stringify(content ?? '');
+  const part = (it) => it.text ?? (it.image_url || it.image || it.source ? '[image]' : JSON.stringify(it));
+  return content.map(part).join('\n');
+}
+
+/** Messages as a text to compare; JSON within them without its blanks. */
+function canonical(messages) {
+  const tidy = (text) => {
+    try {
+      const value = JSON.parse(text);
+      return value !== null && typeof value === 'object' ? JSON.stringify(value) : text;
+    } catch {
+      return text;
+    }
+  };
+  return JSON.stringify(messages.map(([role, text]) => [role === 'developer' ? 'system' : role, tidy(text)]));
+}
+
+function lastLine(output) {
+  const lines = output.split('\n').map((it) => it.trim()).filter(Boolean);
+  return lines.find((it) => /error/i.test(it)) ?? lines.at(-1) ?? 'it said nothing';
+}
+
+/** How many of the first list are in the second, and those that are not. */
+function shared(first, second) {
+  const left = new Map();
+  for (const it of second) left.set(it, (left.get(it) ?? 0) + 1);
+  const missing = first.filter((it) => {
+    const count = left.get(it) ?? 0;
+    if (count > 0) left.set(it, count - 1);
+    return count === 0;
+  });
+  return { same: first.length - missing.length, missing };
+}
+
+function compare(theirs, ours) {
+  const prompts = shared(theirs.map((it) => it.prompt), ours.map((it) => it.prompt));
+  // The echo of a chat is not the same text in both programs.
+  const comparable = (list) => list.filter((it) => !it.isChat && it.verdict !== 'error');
+  const isDeterministic = (type) => DETERMINISTIC.has(type.replace(/^not-/, ''));
+  const checks = (list) => comparable(list).flatMap((it) => it.assertions.filter(([type]) => isDeterministic(type)).map((check) => JSON.stringify([it.prompt, ...check])));
+  const assertions = shared(checks(theirs), checks(ours));
+  const decided = comparable(theirs).filter((it) => it.types.length > 0 && it.types.every(isDeterministic));
+  const verdicts = shared(decided.map((it) => JSON.stringify([it.prompt, it.verdict])), ours.map((it) => JSON.stringify([it.prompt, it.verdict])));
+  const literal = (it) => it.prompt.includes('file://') || it.prompt.includes('{{');
+  return {
+    cases: { theirs: theirs.length, ours: ours.length },
+    prompts: { ...prompts, all: theirs.length },
+    assertions: { ...assertions, all: checks(theirs).length },
+    verdicts: { ...verdicts, all: decided.length },
+    literal: Math.max(0, ours.filter(literal).length - theirs.filter(literal).length),
+  };
+}
+
+function label(row) {
+  if (row.outside) return `promptfoo cannot run it: ${row.outside}`;
+  if (row.failed) return `FAILED: ${row.failed}`;
+  const share = (it) => `${it.same}/${it.all}`;
+  return `cases ${row.cases.ours}/${row.cases.theirs}  prompts ${share(row.prompts)}  assertions ${share(row.assertions)}  verdicts ${share(row.verdicts)}`
+    + (row.literal ? `  ${row.literal} LITERAL` : '');
+}
+
+async function examine(config, name, grader) {
+  const copy = config.replace(/\.(ya?ml|json)$/, '.referee.yaml');
+  try {
+    fs.writeFileSync(copy, JSON.stringify(rewritten(readConfig(config), path.dirname(config), grader), null, 1));
+  } catch (error) {
+    return { name, outside: error.message.split('\n')[0] };
+  }
+  const theirs = await runPromptfoo(copy, grader);
+  if (theirs.failed) return { name, outside: theirs.failed };
+  const ours = await runProbity(copy, grader);
+  const { lost } = ours;
+  if (ours.failed) return { name, failed: ours.failed, lost, theirs: theirs.cases.length };
+  return { name, lost, ...compare(theirs.cases, ours.cases) };
+}
+
+function summary(rows) {
+  const compared = rows.filter((it) => !it.outside);
+  const read = compared.filter((it) => !it.failed);
+  const sum = (pick) => read.reduce((total, it) => total + pick(it), 0);
+  const missed = compared.filter((it) => it.failed).reduce((total, it) => total + it.theirs, 0);
+  const ratio = (same, all) => ({ same, all, share: all ? Math.round((10_000 * same) / all) / 100 : null });
+  return {
+    configs: { all: rows.length, run_by_promptfoo: compared.length, run_by_probity: read.length },
+    same_number_of_cases: ratio(read.filter((it) => it.cases.ours === it.cases.theirs).length, compared.length),
+    prompts: ratio(sum((it) => it.prompts.same), sum((it) => it.prompts.all) + missed),
+    assertions: ratio(sum((it) => it.assertions.same), sum((it) => it.assertions.all)),
+    verdicts: ratio(sum((it) => it.verdicts.same), sum((it) => it.verdicts.all)),
+    literal_prompts: sum((it) => it.literal),
+  };
+}
+
+const server = await startGrader();
+const grader = `http://127.0.0.1:${server.address().port}/v1`;
+const work = path.resolve(options.work ?? fs.mkdtempSync(path.join(os.tmpdir(), 'referee-')));
+const folder = path.resolve(positionals[0]);
+const copy = path.join(work, 'configs');
+if (!fs.existsSync(copy)) {
+  const isWanted = (place) => !place.includes(`${path.sep}node_modules`) && !place.includes(`${path.sep}.git${path.sep}`);
+  fs.cpSync(folder, copy, { recursive: true, filter: isWanted });
+}
+const waiting = findConfigs(copy)
+  .filter((it) => !it.endsWith('.referee.yaml') && !it.includes('.referee.yaml.'))
+  .map((it) => [it, path.relative(copy, it)])
+  .filter(([, name]) => !options.only || name.includes(options.only));
+const rows = [];
+await Promise.all(
+  Array.from({ length: Number(options.jobs) }, async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const row = await examine(...next, grader);
+      rows.push(row);
+      console.log(`${row.name}: ${label(row)}`);
+      if (options.verbose) {
+        for (const key of ['prompts', 'assertions', 'verdicts']) {
+          for (const it of row[key]?.missing.slice(0, 3) ?? []) console.log(`    ${key}: ${it.slice(0, 600)}`);
+        }
+        if (row.lost) console.log(row.lost.replace(/^/gm, '    | '));
+      }
+    }
+  }),
+);
+server.close();
+rows.sort((a, b) => (a.name < b.name ? -1 : 1));
+const totals = summary(rows);
+if (options.json) fs.writeFileSync(options.json, JSON.stringify({ summary: totals, configs: rows }, null, 1));
+console.log(JSON.stringify(totals));

@@ -1,0 +1,326 @@
+//! The values of assertions: texts, lists, schemas, code.
+
+use probity_core::{
+    criteria::{Assertion, AssertionKind, AssertionTest},
+    located::Node,
+};
+use probity_load::{
+    dataset::parse_yaml,
+    function::{Language, split_name},
+    template,
+};
+use serde_json::Value;
+
+use super::{ADVICE, Context, nunjucks, transform};
+
+/// What scripts in the program itself cannot do.
+const OUTSIDE: &[&str] = &["process.", "require(", "import(", "fetch("];
+
+/// An assertion with its value and nothing else.
+pub(super) fn made(
+    node: &Node,
+    kind: AssertionKind,
+    context: &mut Context<'_>,
+) -> Option<Assertion> {
+    let written = node.get("value").map(Node::to_json).filter(|it| !it.is_null());
+    let plain = |value: Option<Value>| Assertion { value, ..Assertion::new(kind) };
+    match kind.test {
+        AssertionTest::Javascript => script(node, kind, written.as_ref(), context),
+        AssertionTest::Python => python(node, kind, written.as_ref(), context),
+        AssertionTest::Perplexity | AssertionTest::PerplexityScore
+            if node.get("threshold").is_none() =>
+        {
+            // It always holds.
+            None
+        }
+        test => {
+            let value = match written {
+                Some(value) => Some(read(test, value, node, context)?),
+                None => None,
+            };
+            if let (AssertionTest::Regex, Some(Value::String(pattern))) = (test, &value)
+                && !template::is_template(pattern)
+                && regex::Regex::new(pattern).is_err()
+            {
+                return Some(as_script(kind, pattern));
+            }
+            Some(plain(value))
+        }
+    }
+}
+
+/// The value of an assertion that is no code.
+fn read(
+    test: AssertionTest,
+    value: Value,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Option<Value> {
+    let value = match value {
+        Value::String(text) => from_text(&text, node, context)?,
+        Value::Array(items) => {
+            let item = |it: Value| match it {
+                Value::String(text) => from_text(&text, node, context),
+                other => Some(other),
+            };
+            Value::Array(items.into_iter().map(item).collect::<Option<_>>()?)
+        }
+        other => other,
+    };
+    Some(match test {
+        AssertionTest::IsJson | AssertionTest::ContainsJson => schema(value),
+        AssertionTest::ContainsAny
+        | AssertionTest::ContainsAll
+        | AssertionTest::IcontainsAny
+        | AssertionTest::IcontainsAll => texts(value),
+        AssertionTest::Contains | AssertionTest::Icontains | AssertionTest::Equals => {
+            scalar_text(value)
+        }
+        AssertionTest::WordCount => match &value {
+            Value::String(text) => text.trim().parse::<u64>().map_or(value, Value::from),
+            _ => value,
+        },
+        AssertionTest::LlmRubric if !value.is_string() => Value::String(value.to_string()),
+        AssertionTest::IsXml
+        | AssertionTest::ContainsXml
+        | AssertionTest::IsHtml
+        | AssertionTest::ContainsHtml
+        | AssertionTest::IsSql
+        | AssertionTest::ContainsSql => return markup(test, &value, node, context),
+        _ => value,
+    })
+}
+
+/// A text, or what stands in the file that it names.
+fn from_text(text: &str, node: &Node, context: &mut Context<'_>) -> Option<Value> {
+    let Some(name) = text.strip_prefix("file://") else {
+        return Some(Value::String(nunjucks::template(text)));
+    };
+    if Language::of(split_name(name).0).is_some() {
+        let what = format!("a function that makes the value of an assertion: `{name}`");
+        context.lost(node, what, "write the value");
+        return None;
+    }
+    let has_data = [".json", ".yaml", ".yml"].iter().any(|it| name.ends_with(it));
+    if has_data {
+        return Some(context.tree(node, name)?.to_json());
+    }
+    match context.source.text(name) {
+        Ok(text) => Some(Value::String(text.text.trim().to_owned())),
+        Err(error) => {
+            context.unreadable(node, &error);
+            None
+        }
+    }
+}
+
+/// A schema may be written as a text, in YAML or JSON.
+fn schema(value: Value) -> Value {
+    let parsed = value.as_str().and_then(|text| parse_yaml(text).ok()).map(|it| it.to_json());
+    parsed.filter(Value::is_object).unwrap_or(value)
+}
+
+/// Texts of a list; a text that is one has commas between them, and quotation marks around those with
+/// commas.
+fn texts(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.contains('"') && !template::is_template(&text) => {
+            Value::Array(split(&text).into_iter().map(Value::String).collect())
+        }
+        Value::Array(items) => items.into_iter().map(scalar_text).collect(),
+        other => other,
+    }
+}
+
+/// The texts between commas.
+pub(in super::super) fn split(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start_matches([' ', '\t', '\n', ',']);
+    while let Some(first) = rest.chars().next() {
+        let (field, after) = match first {
+            '"' => quoted(&rest[1..]),
+            _ => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                (rest[..end].trim().to_owned(), &rest[end..])
+            }
+        };
+        found.push(field);
+        rest = after.trim_start_matches([' ', '\t', '\n', ',']);
+    }
+    found
+}
+
+/// What stands before the next quotation mark, and what follows it.
+fn quoted(text: &str) -> (String, &str) {
+    let mut field = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let doubled = ["\\\"", "\\\\", "\"\""].iter().any(|it| rest.starts_with(it));
+        if doubled {
+            field.extend(rest[1..].chars().next());
+            rest = &rest[2..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        if c == '"' {
+            break;
+        }
+        field.push(c);
+    }
+    (field, rest)
+}
+
+/// Numbers and booleans as the text that they are compared as.
+fn scalar_text(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::String(number.to_string()),
+        Value::Bool(value) => Value::String(value.to_string()),
+        other => other,
+    }
+}
+
+/// The value of an assertion about XML, HTML or SQL: of all that promptfoo takes, only the dialect of SQL.
+fn markup(
+    test: AssertionTest,
+    value: &Value,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Option<Value> {
+    let is_sql = matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql);
+    let named = value.get("databaseType").unwrap_or(value).as_str().unwrap_or("");
+    let dialect = match named.to_lowercase().as_str() {
+        "mariadb" => Some("mysql"),
+        "transactsql" => Some("mssql"),
+        "bigquery" => Some("bigquery"),
+        "mysql" => Some("mysql"),
+        "postgresql" => Some("postgresql"),
+        "snowflake" => Some("snowflake"),
+        "sqlite" => Some("sqlite"),
+        _ => None,
+    };
+    let has_more = value.as_object().is_some_and(|it| it.len() > 1);
+    match dialect.filter(|_| is_sql && !has_more) {
+        Some(dialect) => Some(Value::from(dialect)),
+        None => {
+            context.lost(
+                node,
+                format!("assertion `{test}` with a list of what is allowed"),
+                ADVICE,
+            );
+            None
+        }
+    }
+}
+
+/// A pattern that only JavaScript understands.
+fn as_script(kind: AssertionKind, pattern: &str) -> Assertion {
+    let kind = AssertionKind { test: AssertionTest::Javascript, ..kind };
+    let code = format!("new RegExp({}).test(output)", Value::from(pattern));
+    Assertion { value: Some(Value::String(code)), ..Assertion::new(kind) }
+}
+
+fn script(
+    node: &Node,
+    kind: AssertionKind,
+    value: Option<&Value>,
+    context: &mut Context<'_>,
+) -> Option<Assertion> {
+    let Some(code) = value.and_then(Value::as_str) else {
+        context.lost(node, format!("assertion `{kind}` without code"), ADVICE);
+        return None;
+    };
+    let Some(named) = code.strip_prefix("file://") else {
+        if OUTSIDE.iter().any(|it| code.contains(it)) {
+            let what = "JavaScript that needs more than the language itself";
+            context.lost(node, what, "put it into a file and name that as a scorer with `node`");
+            return None;
+        }
+        let value = Some(Value::String(nunjucks::template(code.trim_end())));
+        return Some(Assertion { value, ..Assertion::new(kind) });
+    };
+    if Language::of(split_name(named).0) == Some(Language::Python) {
+        return python(node, AssertionKind { test: AssertionTest::Python, ..kind }, value, context);
+    }
+    let named = referenced(node, named, context)?;
+    match needs_node(node, code, context) {
+        false => {
+            let value = Some(Value::String(format!("file://{named}")));
+            Some(Assertion { value, ..Assertion::new(kind) })
+        }
+        true => {
+            let scorer = context.draft.scorer(&named);
+            let kind = AssertionKind { test: AssertionTest::Scorer, ..kind };
+            Some(Assertion { value: Some(Value::String(scorer)), ..Assertion::new(kind) })
+        }
+    }
+}
+
+/// Whether a file with a script uses packages, files or the network, or is written in TypeScript.
+fn needs_node(node: &Node, code: &str, context: &mut Context<'_>) -> bool {
+    let path = split_name(code.trim_start_matches("file://")).0;
+    let is_typed = [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it));
+    let text = match context.source.text(path) {
+        Ok(text) => text.text,
+        Err(error) => {
+            context.unreadable(node, &error);
+            return false;
+        }
+    };
+    let is_import = |line: &str| line.trim_start().starts_with("import ");
+    let requires_package = text.match_indices("require(").any(|(at, mark)| {
+        !text[at + mark.len()..].trim_start_matches(['"', '\'']).starts_with('.')
+    });
+    is_typed
+        || requires_package
+        || text.lines().any(is_import)
+        || ["process.", "import(", "fetch("].iter().any(|it| text.contains(it))
+}
+
+fn python(
+    node: &Node,
+    kind: AssertionKind,
+    value: Option<&Value>,
+    context: &mut Context<'_>,
+) -> Option<Assertion> {
+    let Some(code) = value.and_then(Value::as_str) else {
+        context.lost(node, format!("assertion `{kind}` without code"), ADVICE);
+        return None;
+    };
+    let is_file = code.starts_with("file://") || Language::of(split_name(code).0).is_some();
+    let value = match is_file && !code.contains('\n') {
+        true => {
+            let named = code.trim_start_matches("file://");
+            format!("file://{}", referenced(node, named, context)?)
+        }
+        false => nunjucks::template(code),
+    };
+    context.draft.settings.allow_code = true;
+    Some(Assertion { value: Some(Value::String(value)), ..Assertion::new(kind) })
+}
+
+fn referenced(node: &Node, named: &str, context: &mut Context<'_>) -> Option<String> {
+    match transform::reference(named, context) {
+        Ok(named) => Some(named),
+        Err(error) => {
+            context.unreadable(node, &error);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_between_commas_may_be_quoted() {
+        assert_eq!(split("a, \"b, c\",\"d\"\"e\" ,, f"), ["a", "b, c", "d\"e", "f"]);
+        assert_eq!(split("\"open, end"), ["open, end"]);
+    }
+
+    #[test]
+    fn a_schema_may_be_a_text() {
+        let written = Value::from("type: object\nrequired: [a]\n");
+        assert_eq!(schema(written)["required"][0], "a");
+    }
+}

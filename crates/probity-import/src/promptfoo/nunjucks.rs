@@ -1,0 +1,205 @@
+//! Templates: what nunjucks spells otherwise than we do.
+
+use crate::cases::literal;
+
+/// Methods of JavaScript, and the filters that do the same.
+const METHODS: &[(&str, &str)] = &[
+    ("join", "join"),
+    ("split", "split"),
+    ("toLowerCase", "lower"),
+    ("toString", "string"),
+    ("toUpperCase", "upper"),
+    ("trim", "trim"),
+];
+
+/// A prompt, or the value of a variable, in our spelling. One with a tag that does not end in its line is
+/// no template.
+pub(super) fn prompt(text: &str) -> String {
+    let is_raw = text.contains("raw %}") && text.contains("endraw");
+    match has_open_tag(text) && !is_raw {
+        true => literal(text),
+        false => template(text),
+    }
+}
+
+/// A template in our spelling.
+pub(super) fn template(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = next_tag(rest) {
+        let (before, tag) = rest.split_at(at);
+        made.push_str(before);
+        let end = match tag.as_bytes()[1] {
+            b'#' => tag.find("#}").map(|it| it + 2),
+            b'{' => tag_end(tag, "}}"),
+            _ => tag_end(tag, "%}"),
+        };
+        let Some(end) = end else {
+            made.push_str(tag);
+            return made;
+        };
+        let (tag, after) = tag.split_at(end);
+        rest = after;
+        let inner = &tag[2..tag.len() - 2];
+        if tag.starts_with("{#") {
+            made.push_str(tag);
+        } else if tag.starts_with("{%") && inner.trim_matches(['-', ' ']) == "raw" {
+            let end = rest.find("endraw").unwrap_or(rest.len());
+            made.push_str(tag);
+            made.push_str(&rest[..end]);
+            rest = &rest[end..];
+        } else {
+            made.push_str(&tag[..2]);
+            made.push_str(&expression(&statement(inner)));
+            made.push_str(&tag[tag.len() - 2..]);
+        }
+    }
+    made.push_str(rest);
+    made
+}
+
+/// Where the next tag begins.
+fn next_tag(text: &str) -> Option<usize> {
+    ["{{", "{%", "{#"].iter().filter_map(|mark| text.find(mark)).min()
+}
+
+/// Where a tag ends, quotations aside.
+fn tag_end(tag: &str, mark: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut chars = tag.char_indices().skip(2);
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some(_), '\\') => drop(chars.next()),
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, _) if tag[at..].starts_with(mark) => return Some(at + mark.len()),
+            (_, _) => {}
+        }
+    }
+    None
+}
+
+/// Whether a tag is open at the end of its line.
+fn has_open_tag(text: &str) -> bool {
+    [("{{", '}'), ("{%", '%'), ("{#", '#')].iter().any(|(mark, end)| {
+        text.match_indices(mark).any(|(at, _)| {
+            let rest = &text[at + mark.len()..];
+            rest[..rest.find(*end).unwrap_or(rest.len())].contains('\n') || !rest.contains(*end)
+        })
+    })
+}
+
+/// The words of a tag: `elseif` is `elif`, and a loop over names and values needs `items`.
+fn statement(inner: &str) -> String {
+    let trimmed = inner.trim_start_matches(['-', ' ']);
+    if let Some(rest) = trimmed.strip_prefix("elseif ") {
+        return inner.replacen(&format!("elseif {rest}"), &format!("elif {rest}"), 1);
+    }
+    let looped = trimmed.strip_prefix("for ").and_then(|it| it.split_once(" in "));
+    match looped {
+        Some((names, of)) if names.contains(',') && !of.contains('|') => {
+            let end = of.trim_end_matches(['-', ' ']);
+            format!("{} | items{}", inner.trim_end_matches(['-', ' ']), &of[end.len()..])
+        }
+        Some(_) | None => inner.to_owned(),
+    }
+}
+
+/// An expression: `===` is `==`, and members of JavaScript's values are filters.
+fn expression(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    let mut quote: Option<char> = None;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(open) = quote {
+            if c == '\\' {
+                let taken = rest.chars().take(2).map(char::len_utf8).sum();
+                made.push_str(&rest[..taken]);
+                rest = &rest[taken..];
+                continue;
+            }
+            if c == open {
+                quote = None;
+            }
+        } else if c == '"' || c == '\'' {
+            quote = Some(c);
+        } else if let Some(after) = rest.strip_prefix("===") {
+            made.push_str("==");
+            rest = after;
+            continue;
+        } else if let Some(after) = rest.strip_prefix("!==") {
+            made.push_str("!=");
+            rest = after;
+            continue;
+        } else if c == '.'
+            && let Some((filter, after)) = member(&made, &rest[1..])
+        {
+            made.push_str(&filter);
+            rest = after;
+            continue;
+        }
+        made.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    made
+}
+
+/// A member of a value of JavaScript's as a filter, and what follows it.
+fn member<'t>(before: &str, text: &'t str) -> Option<(String, &'t str)> {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let (name, after) = text.split_at(end);
+    // What a filter has made may be an object with a field of that name.
+    let is_length = name == "length" && !after.starts_with('(') && !before.ends_with(')');
+    if is_length {
+        return Some((" | length".to_owned(), after));
+    }
+    let (_, filter) = METHODS.iter().find(|(method, _)| *method == name)?;
+    let inner = after.strip_prefix('(')?;
+    match inner.strip_prefix(')') {
+        Some(after) => Some((format!(" | {filter}"), after)),
+        None => Some((format!(" | {filter}("), inner)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(theirs: &str, ours: &str) {
+        assert_eq!(prompt(theirs), ours);
+    }
+
+    #[test]
+    fn what_is_spelled_otherwise_is_changed() {
+        check("{{ a.length }} {{a.b.length - 1}}", "{{ a | length }} {{a.b | length - 1}}");
+        check(
+            "{% if a === 'x===y' %}z{% elseif b !== 1 %}{% endif %}",
+            "{% if a == 'x===y' %}z{% elif b != 1 %}{% endif %}",
+        );
+        check("{{ a.toUpperCase() }}{{ l.join(', ') }}", "{{ a | upper }}{{ l | join(', ') }}");
+        check(
+            "{% for k, v in m %}{{ k }}{% endfor %}",
+            "{% for k, v in m | items %}{{ k }}{% endfor %}",
+        );
+    }
+
+    #[test]
+    fn everything_else_stays() {
+        for text in [
+            "no template: a === b.length",
+            "{{ name }} {{ a.b[0] | dump }} {# a.length #}",
+            "{% raw %}{{ a.length }}{% endraw %}{{ b }}",
+            "{{ (x | load).length }}",
+            "{{ 'a.length }}' }}",
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn a_tag_that_does_not_end_makes_the_text_plain() {
+        check("if (a) {{ b", "{% raw %}if (a) {{ b{% endraw %}");
+        check("{{ a }} {%\n x %}", "{% raw %}{{ a }} {%\n x %}{% endraw %}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Providers that are code of the user: functions in Python and JavaScript, and programs.
+
+use std::collections::BTreeSet;
+
+use probity_core::located::Node;
+use probity_load::{function::split_name, suite::BackendKind};
+use serde_json::Value;
+
+use super::{Described, env::names_in};
+use crate::{draft::BackendDraft, promptfoo::Context};
+
+/// Keys of `config` that are about how promptfoo runs the code.
+const HOW: &[&str] = &["pythonExecutable", "workers", "timeout"];
+
+/// A function in a file. `named` is `FILE` or `FILE:FUNCTION`.
+pub(super) fn function(
+    kind: BackendKind,
+    named: &str,
+    described: &Described<'_>,
+    mut backend: BackendDraft,
+    context: &mut Context<'_>,
+) -> Option<BackendDraft> {
+    let (path, function) = split_name(named);
+    let reference = match context.source.reference(path) {
+        Ok(reference) => reference,
+        Err(error) => {
+            context.unreadable(described.node, &error);
+            return None;
+        }
+    };
+    if [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it)) {
+        let what = format!("`{path}` is TypeScript, which Node runs from version 22.18 on");
+        context.assumed(
+            described.node,
+            what,
+            "use a Node that runs TypeScript, or compile the file",
+        );
+    }
+    backend.kind = kind;
+    backend.file = Some(match function {
+        Some(function) => format!("{reference}:{function}"),
+        None => reference,
+    });
+    if let Some(Value::Object(config)) = described.config.map(Node::to_json) {
+        backend.config =
+            config.into_iter().filter(|(key, _)| !HOW.contains(&key.as_str())).collect();
+    }
+    for key in HOW {
+        if let Some(node) = described.config.and_then(|it| it.get(key)) {
+            let what = format!("`{key}` of the provider");
+            context.assumed(
+                node,
+                what,
+                "set `max_concurrency` or `timeout` of the backend if it matters",
+            );
+        }
+    }
+    backend.env = variables_of(path, context);
+    Some(backend)
+}
+
+/// The variables of the environment that a file names, as far as that can be seen.
+fn variables_of(path: &str, context: &mut Context<'_>) -> Vec<String> {
+    let text = context.source.text(path).map(|it| it.text).unwrap_or_default();
+    names_in(&text)
+}
+
+/// A program. It is given the prompt, the options and the context as arguments.
+pub(super) fn program(
+    command: &str,
+    described: &Described<'_>,
+    mut backend: BackendDraft,
+    context: &mut Context<'_>,
+) -> Option<BackendDraft> {
+    let mut words = words(command);
+    if words.is_empty() {
+        context.lost(described.node, "`exec:` without a program", "name the program");
+        return None;
+    }
+    let mut env = BTreeSet::new();
+    for word in &mut words {
+        if context.source.has_file(word) {
+            if let Ok(text) = context.source.text(word) {
+                env.extend(names_in(&text.text));
+            }
+            if let Ok(reference) = context.source.reference(word) {
+                *word = format!("{{{{suite_dir}}}}/{reference}");
+            }
+        }
+    }
+    let options = described.config.map_or_else(
+        || Value::Object(serde_json::Map::new()),
+        |config| serde_json::json!({ "config": config.to_json() }),
+    );
+    // Braces are filled in within arguments; what promptfoo tells beside is told as far as it is known.
+    words.extend(["{{prompt}}".to_owned(), spaced(&options.to_string()), "{}".to_owned()]);
+    backend.kind = BackendKind::Command;
+    backend.command = words;
+    backend.env = env.into_iter().collect();
+    let what = "the program is run in an empty folder, and is not told the variables of the test";
+    context.assumed(described.node, what, "name files from `{{suite_dir}}`");
+    Some(backend)
+}
+
+/// JSON without two braces in a row, which would be a variable.
+fn spaced(json: &str) -> String {
+    json.replace("{{", "{ {").replace("}}", "} }").replace("{{", "{ {").replace("}}", "} }")
+}
+
+/// The words of a command line.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = command.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let (word, after) = match first {
+            quote @ ('"' | '\'') => rest[1..].split_once(quote).unwrap_or((&rest[1..], "")),
+            _ => {
+                let end = rest.find(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+                rest.split_at(end.unwrap_or(rest.len()))
+            }
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_has_words() {
+        assert_eq!(words("python 'a b.py' --x \"y z\""), ["python", "a b.py", "--x", "y z"]);
+        assert_eq!(words("  "), [""; 0]);
+    }
+}

@@ -1,0 +1,557 @@
+//! `config` of a provider that becomes a server: every key of it is used, or noted as lost.
+
+use std::sync::Arc;
+
+use probity_core::{
+    located::{Node, NodeValue},
+    request::ResponseFormat,
+};
+use probity_load::suite::BackendKind;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Described, Provider, Told,
+    http::known,
+    vendors::{Family, Server, reasons},
+};
+use crate::{
+    cases::text,
+    draft::BackendDraft,
+    promptfoo::{
+        Context,
+        env::{Env, names_key},
+    },
+};
+
+/// Keys that change nothing of what is asked.
+const SILENT: &[&str] = &[
+    "cost",
+    "inputCost",
+    "outputCost",
+    "audioCost",
+    "debug",
+    "basePath",
+    "maxRetries",
+    "modelType",
+    "inferenceModelType",
+    "modelName",
+    "provider",
+    "label",
+    "linkedTargetId",
+    "omitDefaults",
+    "showThinking",
+    "stream",
+    "profile",
+    "apiVersion",
+    "trace",
+    "strict",
+    "isPayPerToken",
+    "usage_tier",
+    "batch",
+];
+/// Keys that are sent under their own names.
+const SENT: &[&str] = &[
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "logit_bias",
+    "top_k",
+    "min_p",
+    "top_a",
+    "reasoning",
+    "reasoning_effort",
+    "reasoning_format",
+    "include_reasoning",
+    "verbosity",
+    "service_tier",
+    "user",
+    "metadata",
+    "store",
+    "functions",
+    "function_call",
+    "parallel_tool_calls",
+    "prediction",
+    "modalities",
+    "audio",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "prompt_cache_options",
+    "safety_identifier",
+    "truncation",
+    "instructions",
+    "previous_response_id",
+    "include",
+    "max_tool_calls",
+    "background",
+    "thinking",
+    "effort",
+    "output_config",
+    "betas",
+    "context_management",
+    "safe_prompt",
+    "search_parameters",
+    "search_domain_filter",
+    "search_recency_filter",
+    "web_search_options",
+    "return_images",
+    "return_related_questions",
+    "plugins",
+    "transforms",
+    "models",
+    "route",
+    "chat_template_kwargs",
+    "guided_json",
+    "guided_choice",
+    "enable_thinking",
+    "thinking_budget",
+    "documents",
+    "citation_options",
+    "deferred",
+    "text",
+    "think",
+    "keep_alive",
+    "n",
+    "search_mode",
+    "search_after_date_filter",
+    "search_before_date_filter",
+    "search_context_size",
+    "image_response_format",
+    "compound_custom",
+    "disable_search",
+    "extra_body",
+    "top_logprobs",
+    "safetySettings",
+    "systemInstruction",
+    "cachedContent",
+    "tool_config",
+    "toolConfig",
+    "conversation",
+];
+
+/// Fills a backend with what its provider says. None if it says something that no backend can do.
+pub(super) fn apply(
+    server: &Server,
+    described: &Described<'_>,
+    backend: &mut BackendDraft,
+    provider: &mut Provider,
+    context: &mut Context<'_>,
+) {
+    backend.kind = server.kind;
+    backend.model = Some(server.model.clone()).filter(|it| !it.is_empty());
+    backend.base_url = server.base_url.map(ToOwned::to_owned);
+    backend.api_key_env = server.key.map(ToOwned::to_owned);
+    if let Some(remark) = server.remark {
+        context.assumed(described.node, remark, "");
+    }
+    let mut filling = Filling { server, env: described.env.clone(), backend, provider, context };
+    let entries = described.config.map(Node::entries).unwrap_or_default();
+    for entry in entries {
+        if !matches!(entry.node.value, NodeValue::Null) {
+            filling.key(&entry.key, &entry.node, described.config.unwrap_or(&entry.node));
+        }
+    }
+    filling.address(described.config, described.node);
+    filling.defaults(described.config);
+}
+
+struct Filling<'f, 'c> {
+    server: &'f Server,
+    env: Env,
+    backend: &'f mut BackendDraft,
+    provider: &'f mut Provider,
+    context: &'f mut Context<'c>,
+}
+
+impl Filling<'_, '_> {
+    fn key(&mut self, key: &str, node: &Node, config: &Node) {
+        match key {
+            "apiKey" => self.literal_key(node),
+            "apiKeyEnvar" => self.backend.api_key_env = node.as_str().map(ToOwned::to_owned),
+            "headers" => self.headers(node),
+            "tools" => self.tools(node),
+            "tool_choice" | "toolChoice" => self.provider.tool_choice = tool_choice(node),
+            "response_format" | "responseFormat" => self.response_format(node),
+            "generationConfig" | "inferenceConfig" => {
+                node.entries().iter().for_each(|it| self.key(&it.key, &it.node, node));
+            }
+            "passthrough" | "additionalModelRequestFields" => self.passthrough(key, node),
+            "model" | "modelId" | "deploymentName" => self.backend.model = text(config, key),
+            "responseSchema" | "response_schema" | "responseJsonSchema" | "output_format"
+            | "format" => {
+                self.schema(node);
+            }
+            "responseMimeType" | "response_mime_type" => {
+                if node.as_str() == Some("application/json")
+                    && self.backend.response_format.is_none()
+                {
+                    self.backend.response_format = Some(ResponseFormat::Json);
+                }
+            }
+            "timeout" | "timeoutMs" => {
+                let milliseconds = text(config, key).and_then(|it| it.parse::<u64>().ok());
+                self.backend.timeout =
+                    milliseconds.map(|it| format!("{}s", it.div_ceil(1000).max(1)));
+            }
+            "topK" => self.extra("top_k", node),
+            "apiHost" | "apiBaseUrl" | "baseUrl" | "baseURL" | "base_url" | "region"
+            | "projectId" | "workspaceUrl" | "organization" => {}
+            _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
+            _ if SENT.contains(&key) => self.extra(key, node),
+            _ => {
+                let what =
+                    format!("`{key}` of the provider `{}` has no counterpart", self.provider.id);
+                self.context.lost(node, what, "put it into `extra_body` if the server takes it");
+            }
+        }
+    }
+
+    /// Whether a key is about how words are chosen.
+    fn sampling(&mut self, key: &str, node: &Node, config: &Node) -> bool {
+        let number = || text(config, key).and_then(|it| it.parse::<f64>().ok());
+        let count = || text(config, key).and_then(|it| it.parse::<u64>().ok());
+        let sampling = &mut self.backend.sampling;
+        match key {
+            "temperature" => sampling.temperature = number(),
+            "top_p" | "topP" => sampling.top_p = number(),
+            "max_tokens"
+            | "maxTokens"
+            | "max_output_tokens"
+            | "maxOutputTokens"
+            | "max_completion_tokens"
+            | "num_predict"
+            | "max_new_tokens"
+            | "max_gen_len"
+            | "max_tokens_to_sample" => {
+                sampling.max_tokens = count();
+            }
+            "seed" | "random_seed" => sampling.seed = count(),
+            "logprobs" => sampling.logprobs = Some(text(config, key).as_deref() != Some("false")),
+            "stop" | "stop_sequences" | "stopSequences" => {
+                sampling.stop = match node.as_str() {
+                    Some(one) => serde_json::from_str(one).unwrap_or_else(|_| vec![one.to_owned()]),
+                    None => node
+                        .items()
+                        .iter()
+                        .filter_map(|it| it.as_str().map(ToOwned::to_owned))
+                        .collect(),
+                };
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A key has no place in a suite.
+    fn literal_key(&mut self, node: &Node) {
+        let Some(written) = node.as_str() else { return };
+        match self.env.told(written) {
+            Told::Variable(name) => self.backend.api_key_env = Some(name),
+            Told::Unknown(name) => {
+                let what = format!("`apiKey` with `{name}` and something else in it");
+                self.context.lost(
+                    node,
+                    what,
+                    "put the whole key into a variable, and name it with `api_key_env`",
+                );
+            }
+            Told::Text(_) => {
+                let name = format!(
+                    "{}_API_KEY",
+                    self.server.kind.as_str().to_ascii_uppercase().replace('-', "_")
+                );
+                let what = "the key of `apiKey` is not copied into the suite";
+                self.context.assumed(node, what, format!("put it into the variable `{name}`"));
+                self.backend.api_key_env = Some(name);
+            }
+        }
+    }
+
+    fn headers(&mut self, node: &Node) {
+        for entry in node.entries() {
+            let value = text(node, &entry.key).unwrap_or_default();
+            match self.env.told(&value) {
+                Told::Variable(name) => {
+                    self.backend.headers_env.insert(entry.key.clone(), name);
+                }
+                Told::Text(_) | Told::Unknown(_) => {
+                    let name = entry
+                        .key
+                        .to_ascii_uppercase()
+                        .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                    let at = self.context.source.at(&entry.key_span);
+                    let what =
+                        format!("the header `{}` takes its value from a variable", entry.key);
+                    let shown = if names_key(&entry.key) {
+                        String::new()
+                    } else {
+                        format!(" with the value `{value}`")
+                    };
+                    self.context.notes.assumed(
+                        at,
+                        what,
+                        format!("set the variable `{name}`{shown}"),
+                    );
+                    self.backend.headers_env.insert(entry.key.clone(), name);
+                }
+            }
+        }
+    }
+
+    fn extra(&mut self, key: &str, node: &Node) {
+        let Some(value) = self.loaded(node) else { return };
+        self.backend.extra_body.insert(key.to_owned(), value);
+    }
+
+    /// Fields that are put into requests as they are.
+    fn passthrough(&mut self, key: &str, node: &Node) {
+        for entry in node.entries() {
+            let is_model = entry.key == "model";
+            if is_model {
+                self.backend.model = text(node, "model");
+            } else if !self.sampling(&entry.key, &entry.node, node) {
+                match key {
+                    "passthrough" => self.extra(&entry.key, &entry.node),
+                    outer => {
+                        let fields =
+                            self.backend.extra_body.entry(outer).or_insert_with(|| json!({}));
+                        fields[entry.key.as_str()] = entry.node.to_json();
+                    }
+                }
+            }
+        }
+    }
+
+    /// A value, or that of the file that it names.
+    fn loaded(&mut self, node: &Node) -> Option<Value> {
+        let name = node.as_str().and_then(|it| it.strip_prefix("file://"));
+        match name {
+            None => Some(node.to_json()),
+            Some(name) if probity_load::function::is_code(name) => {
+                let what = format!("`{name}` is code, which an import does not run");
+                self.context.lost(node, what, "write what it makes into a file of JSON");
+                None
+            }
+            Some(name) => self.context.tree(node, name).map(|it| it.to_json()),
+        }
+    }
+
+    fn tools(&mut self, node: &Node) {
+        let items = match crate::is_list(node) {
+            true => node.items().to_vec(),
+            false => vec![node.clone()],
+        };
+        let mut tools = Vec::new();
+        for item in &items {
+            match self.loaded(item) {
+                Some(Value::Array(inner)) => tools.extend(inner),
+                Some(tool) => tools.push(tool),
+                None => {}
+            }
+        }
+        // Tools that the server runs itself are nothing that a case could judge: they are only sent.
+        let is_function = |tool: &Value| {
+            let kind = tool.get("type").and_then(Value::as_str);
+            let declared = ["functionDeclarations", "function_declarations", "toolSpec"];
+            kind == Some("function")
+                || kind == Some("custom")
+                || tool.get("name").is_some() && kind.is_none()
+                || declared.iter().any(|it| tool.get(it).is_some())
+        };
+        let (functions, others): (Vec<Value>, Vec<Value>) =
+            tools.into_iter().partition(is_function);
+        if !others.is_empty() {
+            let all = functions.into_iter().chain(others).collect();
+            self.backend.extra_body.insert("tools".to_owned(), Value::Array(all));
+        } else if !functions.is_empty() {
+            self.provider.tools =
+                Some(Value::Array(functions.into_iter().flat_map(flat).collect()));
+        }
+    }
+
+    fn response_format(&mut self, node: &Node) {
+        let Some(value) = self.loaded(node) else { return };
+        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        self.backend.response_format = match (kind, self.server.family) {
+            ("json_object", _) => Some(ResponseFormat::Json),
+            ("text", _) => None,
+            ("json_schema", Family::Chat) => Some(ResponseFormat::Schema(Arc::new(value))),
+            ("json_schema", _) => {
+                let inner = value.pointer("/json_schema/schema").or_else(|| value.get("schema"));
+                let inner = inner.cloned().unwrap_or_else(|| json!({}));
+                Some(ResponseFormat::Schema(Arc::new(inner)))
+            }
+            (_, _) => ResponseFormat::from_value(value),
+        };
+    }
+
+    fn schema(&mut self, node: &Node) {
+        let Some(value) = self.loaded(node) else { return };
+        let inner = value.get("schema").cloned().unwrap_or(value);
+        // As text, it is JSON that is written out.
+        let inner = match inner {
+            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            other => other,
+        };
+        match ResponseFormat::from_value(inner) {
+            Some(format) => self.backend.response_format = Some(format),
+            None => self.context.lost(
+                node,
+                "a form of answers that is no JSON Schema",
+                "write it as `response_format`",
+            ),
+        }
+    }
+
+    /// Where the server is.
+    fn address(&mut self, config: Option<&Node>, node: &Node) {
+        let Some(config) = config else { return };
+        for key in ["apiHost", "apiBaseUrl", "baseUrl", "baseURL", "base_url", "workspaceUrl"] {
+            let Some(written) = text(config, key) else { continue };
+            let told = self.env.told(&written);
+            let Told::Text(value) = told else {
+                self.unknown_address(key, &written, config.get(key).unwrap_or(node));
+                continue;
+            };
+            let is_host = key == "apiHost" && !value.contains("://");
+            let base = match (is_host, self.server.kind) {
+                (true, BackendKind::Azure) => format!("https://{value}"),
+                (true, BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Vertex) => {
+                    format!("https://{value}")
+                }
+                (true, _) => format!("https://{value}/v1"),
+                (false, _) if key == "workspaceUrl" => {
+                    format!("{}/serving-endpoints", value.trim_end_matches('/'))
+                }
+                (false, _) => value.into_owned(),
+            };
+            let version =
+                text(config, "apiVersion").filter(|_| self.server.kind == BackendKind::Azure);
+            self.backend.base_url = Some(match version {
+                Some(version) => format!("{base}?api-version={version}"),
+                None => base,
+            });
+        }
+        let region = text(config, "region").filter(|it| !it.contains("{{"));
+        match (self.server.kind, region, text(config, "projectId")) {
+            (BackendKind::Bedrock, Some(region), _) if self.backend.base_url.is_none() => {
+                self.backend.base_url =
+                    Some(format!("https://bedrock-runtime.{region}.amazonaws.com"));
+            }
+            (BackendKind::Vertex | BackendKind::VertexAnthropic, region, Some(project))
+                if !project.contains("{{") =>
+            {
+                let region = region.unwrap_or_else(|| "us-central1".to_owned());
+                let host = if region == "global" { String::new() } else { format!("{region}-") };
+                self.backend.base_url = Some(format!(
+                    "https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{region}"
+                ));
+            }
+            (BackendKind::Vertex | BackendKind::VertexAnthropic, Some(region), None) => {
+                let advice = format!("set GOOGLE_CLOUD_LOCATION={region}");
+                self.context.assumed(
+                    config,
+                    "the region of Vertex AI comes from a variable",
+                    advice,
+                );
+            }
+            (_, _, _) => {}
+        }
+    }
+
+    /// An address that only whoever runs it knows.
+    fn unknown_address(&mut self, key: &str, written: &str, node: &Node) {
+        let usual = match self.server.kind {
+            BackendKind::Azure => "AZURE_OPENAI_ENDPOINT",
+            BackendKind::Openai if self.server.base_url.is_none() => "OPENAI_BASE_URL",
+            BackendKind::Anthropic => "ANTHROPIC_BASE_URL",
+            BackendKind::Ollama => "OLLAMA_HOST",
+            _ => {
+                let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
+                return self.context.lost(node, what, "write the address as `base_url`");
+            }
+        };
+        let what = format!("the address `{written}` comes from a variable");
+        self.context.assumed(
+            node,
+            what,
+            format!("put it into `{usual}`, or write it as `base_url`"),
+        );
+    }
+
+    /// What promptfoo sends if nothing is said. It stands in the suite, so that nobody has to know.
+    fn defaults(&mut self, config: Option<&Node>) {
+        let omits = config.and_then(|it| text(it, "omitDefaults")).as_deref() == Some("true");
+        let model = self.backend.model.clone().unwrap_or_default();
+        let is_chat = matches!(self.server.family, Family::Chat | Family::Responses);
+        if omits || (is_chat && reasons(&model)) {
+            if is_chat && reasons(&model) {
+                self.backend.sampling.temperature = None;
+            }
+            return;
+        }
+        let sampling = &mut self.backend.sampling;
+        let thinks = self.backend.extra_body.contains_key("thinking");
+        match self.server.family {
+            Family::Chat | Family::Responses => {
+                sampling.temperature = sampling.temperature.or(Some(0.0));
+                sampling.max_tokens = sampling.max_tokens.or(Some(1024));
+            }
+            Family::Anthropic
+                if !thinks && sampling.top_p.is_none() && takes_temperature(&model) =>
+            {
+                sampling.temperature = sampling.temperature.or(Some(0.0));
+                sampling.max_tokens = sampling.max_tokens.or(Some(1024));
+            }
+            Family::Anthropic => sampling.max_tokens = sampling.max_tokens.or(Some(2048)),
+            Family::Gemini | Family::Bedrock | Family::Ollama | Family::Embeddings => {}
+        }
+        let extra = std::mem::take(&mut self.backend.extra_body);
+        self.backend.extra_body = known(extra);
+    }
+}
+
+/// Whether a model of Anthropic's takes a temperature.
+fn takes_temperature(model: &str) -> bool {
+    let newer = ["opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "haiku-5", "fable", "mythos"];
+    !newer.iter().any(|it| model.contains(it))
+}
+
+/// Gemini's and Bedrock's tools, one by one.
+fn flat(tool: Value) -> Vec<Value> {
+    let declared = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
+    if let Some(Value::Array(all)) = declared {
+        return all.clone();
+    }
+    if let Some(spec) = tool.get("toolSpec") {
+        let mut made = Map::new();
+        for (name, pointer) in [
+            ("name", "/name"),
+            ("description", "/description"),
+            ("parameters", "/inputSchema/json"),
+        ] {
+            if let Some(value) = spec.pointer(pointer) {
+                made.insert(name.to_owned(), value.clone());
+            }
+        }
+        return vec![Value::Object(made)];
+    }
+    vec![tool]
+}
+
+/// A choice of tools in the words of a suite.
+fn tool_choice(node: &Node) -> Option<Value> {
+    let value = node.to_json();
+    if let Some(word) = value.as_str() {
+        return Some(Value::from(if word == "any" { "required" } else { word }));
+    }
+    let name = value
+        .pointer("/function/name")
+        .or_else(|| value.get("name"))
+        .or_else(|| value.pointer("/tool/name"));
+    match (value.get("type").and_then(Value::as_str), name) {
+        (_, Some(name)) => Some(name.clone()),
+        (Some("any" | "required"), None) => Some(Value::from("required")),
+        (Some(word @ ("auto" | "none")), None) => Some(Value::from(word)),
+        (_, None) => value.get("any").map(|_| Value::from("required")),
+    }
+}

@@ -1,0 +1,195 @@
+//! Templates as prompts have them: translated, with variables of other names, with marks for their tags.
+
+use probity_load::template;
+
+use super::nunjucks;
+
+/// A part of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece<'t> {
+    /// Text, comments and whatever is raw.
+    Text(&'t str),
+    /// `{{ … }}` or `{% … %}`, with what is between the marks.
+    Tag { open: &'t str, inner: &'t str, close: &'t str },
+}
+
+/// A template of ours that makes what theirs makes, or why there is none.
+pub(super) fn translate(text: &str) -> Result<String, String> {
+    if !template::is_template(text) {
+        return Ok(text.to_owned());
+    }
+    let translated = nunjucks::prompt(text);
+    template::check(&translated).map_err(|error| error.to_string())?;
+    Ok(translated)
+}
+
+/// Gives a variable another name, in tags and outside of quotes.
+pub(super) fn rename(text: &str, from: &str, to: &str) -> String {
+    map_tags(text, |inner| map_code(inner, &|code| rename_in(code, from, to)))
+}
+
+/// What is between the braces, if a text is one `{{ … }}` and nothing else.
+pub(super) fn only_expression(text: &str) -> Option<&str> {
+    match pieces(text.trim()).as_slice() {
+        [Piece::Tag { open, inner, .. }] if open.starts_with("{{") => Some(inner.trim()),
+        _ => None,
+    }
+}
+
+/// A text whose `{{ … }}` are replaced by marks, and what they were. None if it has other tags.
+pub(super) fn marked(text: &str) -> Option<(String, Vec<String>)> {
+    let (mut output, mut tags) = (String::new(), Vec::new());
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => output.push_str(text),
+            Piece::Tag { open, inner, close } if open.starts_with("{{") => {
+                output.push_str(&mark(tags.len()));
+                tags.push(format!("{open}{inner}{close}"));
+            }
+            Piece::Tag { .. } => return None,
+        }
+    }
+    Some((output, tags))
+}
+
+/// Stands for a tag in what [`marked`] makes. It is a word in YAML and in strings of JSON.
+pub(super) fn mark(number: usize) -> String {
+    format!("\u{e000}{number}\u{e001}")
+}
+
+/// A text with its tags again.
+pub(super) fn unmarked(text: &str, tags: &[String]) -> String {
+    let mut output = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('\u{e000}') {
+        let Some(end) = rest[start..].find('\u{e001}').map(|it| start + it) else { break };
+        let number = rest[start + '\u{e000}'.len_utf8()..end].parse::<usize>().ok();
+        output.push_str(&rest[..start]);
+        output.push_str(number.and_then(|it| tags.get(it)).map_or("", String::as_str));
+        rest = &rest[end + '\u{e001}'.len_utf8()..];
+    }
+    output + rest
+}
+
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    let bytes = text.as_bytes();
+    while let Some(found) = text[at..].find('{') {
+        let start = at + found;
+        let close = match bytes.get(start + 1) {
+            Some(b'{') => "}}",
+            Some(b'%') => "%}",
+            Some(b'#') => "#}",
+            Some(_) | None => {
+                at = start + 1;
+                continue;
+            }
+        };
+        let Some(end) = tag_end(text, start + 2, close) else { break };
+        let inner = &text[start + 2..end];
+        let is_raw = close == "%}" && inner.trim_matches(['-', ' ', '\n', '\t']) == "raw";
+        at = end + 2;
+        if close == "#}" {
+            continue;
+        }
+        if is_raw {
+            at = text[at..].find("endraw").map_or(text.len(), |it| at + it);
+            at = text[at..].find("%}").map_or(text.len(), |it| at + it + 2);
+            continue;
+        }
+        if from < start {
+            pieces.push(Piece::Text(&text[from..start]));
+        }
+        pieces.push(Piece::Tag { open: &text[start..start + 2], inner, close: &text[end..at] });
+        from = at;
+    }
+    if from < text.len() {
+        pieces.push(Piece::Text(&text[from..]));
+    }
+    pieces
+}
+
+/// Where a tag ends; marks in quotes do not count.
+fn tag_end(text: &str, from: usize, close: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text[from..].char_indices() {
+        match (quote, c) {
+            (Some(_), '\\') => escaped = !escaped,
+            (Some(open), c) if c == open && !escaped => quote = None,
+            (Some(_), _) => escaped = false,
+            (None, '"' | '\'') if close != "#}" => quote = Some(c),
+            (None, _) if text[from + at..].starts_with(close) => return Some(from + at),
+            (None, _) => {}
+        }
+    }
+    // A quote that is not closed is an apostrophe.
+    text[from..].find(close).map(|at| from + at)
+}
+
+fn map_tags(text: &str, change: impl Fn(&str) -> String) -> String {
+    let mut output = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => output.push_str(text),
+            Piece::Tag { open, inner, close } => output.extend([open, &change(inner), close]),
+        }
+    }
+    output
+}
+
+/// Changes what stands outside of quotes.
+fn map_code(inner: &str, change: &dyn Fn(&str) -> String) -> String {
+    let mut output = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(start) = rest.find(['"', '\'']) {
+        let quote = &rest[start..=start];
+        let Some(length) = rest[start + 1..].find(quote) else { break };
+        let end = start + 1 + length + 1;
+        output.push_str(&change(&rest[..start]));
+        output.push_str(&rest[start..end]);
+        rest = &rest[end..];
+    }
+    output + &change(rest)
+}
+
+fn rename_in(code: &str, from: &str, to: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut output = String::with_capacity(code.len());
+    let mut rest = code;
+    let mut before = ' ';
+    while let Some(at) = rest.find(from) {
+        let (head, tail) = rest.split_at(at);
+        let previous = head.chars().next_back().unwrap_or(before);
+        let next = tail[from.len()..].chars().next().unwrap_or(' ');
+        let is_whole = !is_part(previous) && previous != '.' && !is_part(next);
+        output.push_str(head);
+        output.push_str(if is_whole { to } else { from });
+        before = from.chars().next_back().unwrap_or(' ');
+        rest = &tail[from.len()..];
+    }
+    output + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_gets_another_name() {
+        assert_eq!(
+            rename("id {{ id }} {{ x.id }} {{ ident }} {{ 'id' }}", "id", "id_"),
+            "id {{ id_ }} {{ x.id }} {{ ident }} {{ 'id' }}"
+        );
+    }
+
+    #[test]
+    fn tags_are_marked_and_come_back() {
+        let text = "a {{ x }} b {{ \"}}\" }}";
+        let (marked, tags) = marked(text).unwrap();
+        assert_eq!(tags, ["{{ x }}", "{{ \"}}\" }}"]);
+        assert_eq!(unmarked(&marked, &tags), text);
+        assert_eq!(super::marked("{% if a %}"), None);
+    }
+}

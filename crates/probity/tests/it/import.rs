@@ -1,0 +1,206 @@
+//! Configurations of promptfoo: imported as suites, and run as they are.
+
+use probity_testkit::{Answer, FakeServer, Script};
+use serde_json::Value;
+
+use crate::project::Project;
+
+/// The fake server in the place of OpenAI's, with two prompts and two tests.
+fn config(server: &FakeServer) -> String {
+    format!(
+        r#"
+description: Greetings
+prompts:
+  - file://prompts/short.txt
+  - label: chat
+    raw: '[{{"role": "system", "content": "Speak {{{{lang}}}}."}}, {{"role": "user", "content": "{{{{text}}}}"}}]'
+providers:
+  - id: openai:chat:gpt-4o-mini
+    label: small
+    config: {{ apiBaseUrl: "{}/v1", apiKeyEnvar: THE_KEY, max_tokens: 20 }}
+  - id: openai:gpt-4o
+    prompts: [chat]
+    config: {{ apiBaseUrl: "{}/v1", apiKeyEnvar: THE_KEY }}
+tests:
+  - vars: {{ text: hello, lang: French }}
+    assert: [{{ type: contains, value: bonjour }}]
+  - vars: {{ text: 'say "yes"', lang: German }}
+"#,
+        server.url(),
+        server.url()
+    )
+}
+
+fn project(server: &FakeServer) -> Project {
+    Project::new()
+        .file("evals/promptfooconfig.yaml", config(server))
+        .file("evals/prompts/short.txt", "Say {{text}} in {{lang}}.\n---\nTranslate: {{ text }}\n")
+        .file(".env", "THE_KEY=key-of-the-test-0123456789\n")
+}
+
+fn messages(server: &FakeServer) -> Vec<String> {
+    let mut all: Vec<String> = server
+        .seen()
+        .last
+        .iter()
+        .map(|it| {
+            let body: Value = serde_json::from_slice(&it.body).expect("JSON");
+            let said = body["messages"].as_array().expect("messages").iter();
+            let said = said.map(|it| format!("{}: {}", it["role"].as_str().unwrap_or("?"), it["content"]));
+            let said: Vec<String> = said.collect();
+            format!("{} {} {}", body["model"], body["max_completion_tokens"], said.join(" | "))
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_configuration_becomes_a_suite_as_a_person_would_write_it() {
+    let server = FakeServer::start(Script::always(Answer::text("bonjour")));
+    let project = project(&server);
+    let shown = project.shown(&["import", "evals", "-o", "out"]).replace(&server.url(), "URL");
+    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(project.read("out/probity.toml").replace(&server.url(), "URL"), @"");
+    insta::assert_snapshot!(project.read("out/cases.yaml"), @"");
+    let again = project.shown(&["import", "evals", "-o", "out"]);
+    assert!(again.contains("exists already"), "{again}");
+}
+
+#[test]
+fn what_is_imported_asks_what_promptfoo_asks() {
+    let server = FakeServer::start(Script::always(Answer::text("bonjour")));
+    let project = project(&server);
+    assert_eq!(project.run(&["import", "evals", "-o", "out"]).status.code(), Some(0));
+    assert_eq!(project.run(&["run", "out/probity.toml"]).status.code(), Some(0));
+    let written = messages(&server);
+    insta::assert_snapshot!(written.join("\n"), @"");
+
+    let other = FakeServer::start(Script::always(Answer::text("bonjour")));
+    let project = self::project(&other);
+    assert_eq!(project.run(&["run", "evals/promptfooconfig.yaml"]).status.code(), Some(0));
+    assert_eq!(messages(&other), written);
+    let shown = project.shown(&["runs"]);
+    assert!(shown.contains("promptfooconfig.yaml"), "{shown}");
+    let resumed = project.shown(&["run", "evals/promptfooconfig.yaml", "--resume"]);
+    assert!(!resumed.contains("error"), "{resumed}");
+    assert_eq!(messages(&other).len(), written.len(), "{resumed}");
+}
+
+#[test]
+fn what_is_not_carried_over_is_listed_and_refused() {
+    let project = Project::new().file(
+        "promptfooconfig.yaml",
+        r#"
+prompts: ["{{q}}"]
+providers: [echo, "openai:realtime:gpt-4o-realtime", "file://../outside.py"]
+tests:
+  - vars: { q: hi }
+  - vars: { q: ho }
+    assert: [{ type: regex, value: "(?=look)ahead" }]
+redteam: { plugins: [x] }
+"#,
+    );
+    insta::assert_snapshot!(project.shown(&["run", "promptfooconfig.yaml"]), @"");
+    let output = project.run(&["run", "promptfooconfig.yaml", "--lossy", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(project.run(&["import", "promptfooconfig.yaml"]).status.code(), Some(1));
+    assert_eq!(project.run(&["import", "promptfooconfig.yaml", "--force", "--lossy"]).status.code(), Some(0));
+}
+
+#[test]
+fn keys_never_get_into_a_suite() {
+    let project = Project::new().file(
+        "promptfooconfig.yaml",
+        r#"
+prompts: ["{{q}}"]
+providers:
+  - id: openai:gpt-4o
+    config: { apiKey: sk-secret-1234567890, headers: { X-Token: secret-abcdefghij } }
+  - id: https://app.example/ask
+    config: { method: POST, headers: { Authorization: Bearer secret-0987654321 }, body: { q: "{{prompt}}" } }
+env: { OTHER_API_KEY: secret-in-env-123 }
+tests: [{ vars: { q: hi } }]
+"#,
+    );
+    let shown = project.shown(&["import", "promptfooconfig.yaml"]);
+    let json = project.shown(&["import", "promptfooconfig.yaml", "--json", "--force"]);
+    let all = format!("{shown}{json}{}", project.read("probity.toml"));
+    assert!(!all.contains("secret"), "{all}");
+    assert!(project.read("probity.toml").contains("{{ env.AUTHORIZATION }}"), "{all}");
+}
+
+#[test]
+fn the_report_for_scripts_satisfies_its_schema() {
+    let project = Project::new()
+        .file("qa.csv", "question,answer,topic\nhi,hello,a\n")
+        .file("promptfooconfig.yaml", "prompts: ['{{q}}']\nproviders: [echo, nobody:x]\ntests: [{vars: {q: 1}}]\n");
+    for (file, code) in [("qa.csv", 1), ("promptfooconfig.yaml", 1)] {
+        let output = project.run(&["import", file, "--json", "-o", "out", "--force"]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let schema = project.run(&["schema", "import"]).stdout;
+        let schema: Value = serde_json::from_slice(&schema).expect("JSON");
+        jsonschema::validate(&schema, &report).unwrap();
+        assert_eq!(report["lost"], 1, "{report:#}");
+    }
+}
+
+#[test]
+fn code_is_named_as_not_carried_over() {
+    let project = Project::new().file("promptfooconfig.js", "module.exports = { prompts: ['hi'] };");
+    insta::assert_snapshot!(project.shown(&["import", "."]), @"");
+    insta::assert_snapshot!(project.shown(&["import", "nothing.yaml"]), @"");
+}
+
+#[test]
+fn an_application_of_ones_own_is_asked_through_http() {
+    let server = FakeServer::start(Script::always(Answer::text("4")));
+    let project = Project::new().file(
+        "promptfooconfig.yaml",
+        format!(
+            r#"
+prompts: ["What is {{{{sum}}}}?"]
+providers:
+  - id: {}/v1/chat/completions
+    config:
+      method: POST
+      headers: {{ content-type: application/json }}
+      body: {{ model: m, messages: [{{ role: user, content: "{{{{prompt}}}}" }}], note: "{{{{sum}}}}" }}
+      transformResponse: "(json, text) => json?.choices?.[0]?.message?.content ?? text"
+tests:
+  - vars: {{ sum: 2+2 }}
+    assert: [{{ type: equals, value: "4" }}]
+"#,
+            server.url()
+        ),
+    );
+    let output = project.run(&["run", "promptfooconfig.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let body: Value = serde_json::from_slice(&server.seen().last[0].body).expect("JSON");
+    assert_eq!(body["messages"][0]["content"], "What is 2+2?");
+    assert_eq!(body["note"], "2+2");
+}
+
+#[test]
+fn functions_of_the_user_are_run_where_they_are() {
+    let project = Project::new()
+        .file("evals/provider.py", "def call_api(prompt, options, context):\n    return {'output': options['config']['greeting'] + ' ' + prompt}\n")
+        .file("evals/prompt.py", "def make(context):\n    return 'to ' + context['vars']['name']\n")
+        .file(
+            "evals/promptfooconfig.yaml",
+            r#"
+prompts: [file://prompt.py:make]
+providers: [{ id: "file://provider.py", config: { greeting: hello } }]
+tests:
+  - vars: { name: Ada }
+    assert: [{ type: equals, value: hello to Ada }]
+"#,
+        );
+    let output = project.run(&["run", "evals/promptfooconfig.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(project.run(&["import", "evals", "-o", "other"]).status.code(), Some(0));
+    assert!(project.read("other/probity.toml").contains("../evals/provider.py"));
+    let output = project.run(&["run", "other/probity.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
