@@ -4,8 +4,8 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    path::Path,
-    sync::Arc,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn settle(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> io:
         if refused.is_empty() {
             break;
         }
-        let mended = take_out_criteria(draft, notes, folder);
+        let mended = take_out_criteria(draft, notes, &refused, folder);
         take_out(draft, notes, &refused, &mended);
     }
     Ok(())
@@ -75,10 +75,9 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     let mut refused: Vec<Refused> =
         problems.iter().filter_map(|it| of(it, draft, &written)).collect();
     let Some(suite) = suite.filter(|_| refused.is_empty()) else { return Ok(refused) };
-    let rules = Rules::default().with_scripts(JavaScript::of(folder));
     let site = Site {
         folder,
-        rules: Box::leak(Box::new(rules)),
+        rules: rules_of(folder),
         env: BTreeMap::new(),
         redactor: Redactor::default(),
         kill_grace: NO_TIME,
@@ -90,6 +89,16 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
         });
     }
     Ok(refused)
+}
+
+/// The usual rules, with the scripts of a folder. A run keeps its rules as long as the program runs, so
+/// there is one for each folder.
+fn rules_of(folder: &Path) -> &'static Rules {
+    static ALL: Mutex<BTreeMap<PathBuf, &'static Rules>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(folder.to_owned()).or_insert_with(|| {
+        Box::leak(Box::new(Rules::default().with_scripts(JavaScript::of(folder))))
+    })
 }
 
 /// A runner that calls no function of the user; none if a function makes its cases.
@@ -145,13 +154,22 @@ fn part_of_file(file: &str, draft: &Draft) -> Option<Part> {
 
 /// Takes out criteria that do not compile, such as a pattern in another dialect. Hands out the ids of
 /// the cases that had some.
-fn take_out_criteria(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<String> {
+fn take_out_criteria(
+    draft: &mut Draft,
+    notes: &mut Notes,
+    refused: &[Refused],
+    folder: &Path,
+) -> BTreeSet<String> {
     let mut mended = BTreeSet::new();
-    let rules = Rules::default().with_scripts(JavaScript::of(folder));
+    let is_refused =
+        |id: &str| refused.iter().any(|it| matches!(it, Refused::Case(other, _) if other == id));
+    let rules = rules_of(folder);
     for dataset in &mut draft.datasets {
-        let found = criteria_problems(&dataset.cases, &rules);
+        let found = criteria_problems(&dataset.cases, rules);
         for CaseDraft { case, at } in &mut dataset.cases {
-            let Some(problems) = found.get(&case.id) else { continue };
+            let Some(problems) = found.get(&case.id).filter(|_| is_refused(&case.id)) else {
+                continue;
+            };
             mended.insert(case.id.clone());
             let mut gone = BTreeSet::new();
             for CriteriaProblem { path, message, .. } in problems {

@@ -11,6 +11,7 @@ use super::{
     options::Around,
     prompts::{self, Prompt},
     providers::Provider,
+    templates,
     tests::{Test, Tests},
 };
 use crate::{
@@ -72,6 +73,7 @@ pub(super) fn assemble(
         let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
+        let cases = cases.into_iter().map(with_a_value).collect();
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
@@ -93,6 +95,14 @@ pub(super) fn assemble(
         true => Err(ImportError::shape("no provider is asked any of the prompts")),
         false => Ok(()),
     }
+}
+
+/// A case asks something itself, or has a value for those who ask.
+fn with_a_value(mut it: CaseDraft) -> CaseDraft {
+    if it.case.prompt_vars.is_empty() {
+        it.case.prompt_vars.insert("test".to_owned(), Value::from(it.case.id.as_str()));
+    }
+    it
 }
 
 fn grouped(tests: Vec<Test>) -> Vec<Group> {
@@ -178,6 +188,10 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
     for name in prompts::OURS {
         let uses = |it: &Prompt| {
             let uses = |text: &String| {
+                // A template of nothing but the prompt asks what the case itself asks.
+                if *name == "prompt" {
+                    return templates::only_expression(text) == Some(name);
+                }
                 let names = template::undefined_variables(text, |other| other != *name);
                 names.is_ok_and(|it| !it.is_empty())
             };

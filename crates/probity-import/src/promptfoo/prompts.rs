@@ -390,7 +390,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Variables that a template of ours sees beside those of the case.
-pub(super) const OURS: &[&str] = &["id", "tags", "category", "difficulty", "examples"];
+pub(super) const OURS: &[&str] = &["prompt", "id", "tags", "category", "difficulty", "examples"];
 
 /// The texts of what is asked.
 pub(super) fn texts_of(asks: &Asks) -> Vec<String> {

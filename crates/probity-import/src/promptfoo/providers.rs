@@ -202,10 +202,17 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         backend.comments.push(described.id.clone());
     }
     let advice = "describe another backend, see docs/suites.md";
+    let is_server = matches!(meaning(&described.id), Meaning::Server(_));
+    if used == Use::Helper(Help::Embed) && !is_server {
+        let what = format!("provider `{}` cannot embed texts", described.id);
+        context.lost(described.node, what, advice);
+        return None;
+    }
     let backend = match meaning(&described.id) {
         Meaning::Server(server) => {
             let embeds = used == Use::Helper(Help::Embed);
-            if (server.family == Family::Embeddings) != embeds && (embeds || used == Use::Asked) {
+            let is_embedder = server.family == Family::Embeddings && server.kind.embeds();
+            if is_embedder != embeds && (embeds || used == Use::Asked) {
                 let what = format!("provider `{}` does not fit what it is named for", described.id);
                 context.lost(described.node, what, advice);
                 return None;

@@ -46,7 +46,8 @@ fn messages(server: &FakeServer) -> Vec<String> {
         .map(|it| {
             let body: Value = serde_json::from_slice(&it.body).expect("JSON");
             let said = body["messages"].as_array().expect("messages").iter();
-            let said = said.map(|it| format!("{}: {}", it["role"].as_str().unwrap_or("?"), it["content"]));
+            let said =
+                said.map(|it| format!("{}: {}", it["role"].as_str().unwrap_or("?"), it["content"]));
             let said: Vec<String> = said.collect();
             format!("{} {} {}", body["model"], body["max_completion_tokens"], said.join(" | "))
         })
@@ -105,7 +106,10 @@ redteam: { plugins: [x] }
     let output = project.run(&["run", "promptfooconfig.yaml", "--lossy", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(project.run(&["import", "promptfooconfig.yaml"]).status.code(), Some(1));
-    assert_eq!(project.run(&["import", "promptfooconfig.yaml", "--force", "--lossy"]).status.code(), Some(0));
+    assert_eq!(
+        project.run(&["import", "promptfooconfig.yaml", "--force", "--lossy"]).status.code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -132,9 +136,10 @@ tests: [{ vars: { q: hi } }]
 
 #[test]
 fn the_report_for_scripts_satisfies_its_schema() {
-    let project = Project::new()
-        .file("qa.csv", "question,answer,topic\nhi,hello,a\n")
-        .file("promptfooconfig.yaml", "prompts: ['{{q}}']\nproviders: [echo, nobody:x]\ntests: [{vars: {q: 1}}]\n");
+    let project = Project::new().file("qa.csv", "question,answer,topic\nhi,hello,a\n").file(
+        "promptfooconfig.yaml",
+        "prompts: ['{{q}}']\nproviders: [echo, nobody:x]\ntests: [{vars: {q: 1}}]\n",
+    );
     for (file, code) in [("qa.csv", 1), ("promptfooconfig.yaml", 1)] {
         let output = project.run(&["import", file, "--json", "-o", "out", "--force"]);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
@@ -148,7 +153,8 @@ fn the_report_for_scripts_satisfies_its_schema() {
 
 #[test]
 fn code_is_named_as_not_carried_over() {
-    let project = Project::new().file("promptfooconfig.js", "module.exports = { prompts: ['hi'] };");
+    let project =
+        Project::new().file("promptfooconfig.js", "module.exports = { prompts: ['hi'] };");
     insta::assert_snapshot!(project.shown(&["import", "."]), @"");
     insta::assert_snapshot!(project.shown(&["import", "nothing.yaml"]), @"");
 }

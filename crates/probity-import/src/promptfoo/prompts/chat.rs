@@ -173,24 +173,50 @@ fn content(said: &Value) -> Result<Value, String> {
 }
 
 fn part(part: &Value) -> Result<Value, String> {
+    /// Hints for caches of servers.
+    const HINTS: &[&str] = &["cache_control", "prompt_cache_breakpoint", "cachePoint"];
+    if let Some(image) = image(part)? {
+        return Ok(json!({ "image": image }));
+    }
     match part {
         Value::String(text) => translate(text).map(|it| json!({ "type": "text", "text": it })),
         Value::Array(items) => items.iter().map(self::part).collect(),
         Value::Object(map) => {
-            let mut made = Map::new();
-            for (key, value) in map {
-                made.insert(
-                    key.clone(),
-                    match value {
-                        Value::String(text) => translate(text)?.into(),
-                        other => nested(other)?,
-                    },
-                );
-            }
-            Ok(Value::Object(made))
+            let kept = map.iter().filter(|(key, _)| !HINTS.contains(&key.as_str()));
+            let pairs: Result<Map<String, Value>, String> =
+                kept.map(|(key, it)| Ok((key.clone(), nested(it)?))).collect();
+            pairs.map(Value::Object)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(part.clone()),
     }
+}
+
+/// An image in the words of OpenAI, Anthropic, Bedrock or Gemini.
+fn image(part: &Value) -> Result<Option<String>, String> {
+    let text = |pointer: &str| part.pointer(pointer).and_then(Value::as_str);
+    let url = text("/image_url/url").or_else(|| text("/image_url")).or_else(|| text("/source/url"));
+    if let Some(url) = url {
+        return translate(url).map(Some);
+    }
+    let gemini = |name: &str| text(&format!("/inlineData/{name}"));
+    let (kind, data) = if let Some(data) = text("/source/data") {
+        (text("/source/media_type").unwrap_or("image/jpeg").to_owned(), data)
+    } else if let Some(data) = text("/image/source/bytes") {
+        (format!("image/{}", text("/image/format").unwrap_or("jpeg")), data)
+    } else if let Some(data) = gemini("data").or_else(|| text("/inline_data/data")) {
+        let kind = gemini("mimeType").or_else(|| text("/inline_data/mime_type"));
+        (kind.unwrap_or("image/jpeg").to_owned(), data)
+    } else {
+        return Ok(None);
+    };
+    let data = translate(data)?;
+    Ok(Some(match only_expression(&data) {
+        // A file is filled in as a whole address.
+        Some(value) => format!(
+            "{{{{ {value} if {value} is startingwith('data:') else 'data:{kind};base64,' ~ {value} }}}}"
+        ),
+        None => format!("data:{kind};base64,{data}"),
+    }))
 }
 
 fn nested(value: &Value) -> Result<Value, String> {

@@ -48,6 +48,11 @@ const SILENT: &[&str] = &[
     "isPayPerToken",
     "usage_tier",
     "batch",
+    "apiKeyRequired",
+    "isReasoningModel",
+    "anthropic_version",
+    "loggingConfig",
+    "showSearchQueries",
 ];
 /// Keys that are sent under their own names.
 const SENT: &[&str] = &[
@@ -171,9 +176,8 @@ impl Filling<'_, '_> {
             "tools" => self.tools(node),
             "tool_choice" | "toolChoice" => self.provider.tool_choice = tool_choice(node),
             "response_format" | "responseFormat" => self.response_format(node),
-            "generationConfig" | "inferenceConfig" => {
-                node.entries().iter().for_each(|it| self.key(&it.key, &it.node, node));
-            }
+            "generationConfig" | "inferenceConfig" | "interfaceConfig" => self.inner(key, node),
+            "reasoningConfig" | "thinkingConfig" => self.reasoning(key, node),
             "passthrough" | "additionalModelRequestFields" => self.passthrough(key, node),
             "model" | "modelId" | "deploymentName" => self.backend.model = text(config, key),
             "responseSchema" | "response_schema" | "responseJsonSchema" | "output_format"
@@ -239,6 +243,41 @@ impl Filling<'_, '_> {
             _ => return false,
         }
         true
+    }
+
+    /// Settings in a table of their own.
+    fn inner(&mut self, key: &str, node: &Node) {
+        const KNOWN: &[&str] = &[
+            "responseSchema",
+            "response_schema",
+            "responseJsonSchema",
+            "responseMimeType",
+            "response_mime_type",
+            "thinkingConfig",
+        ];
+        for entry in node.entries() {
+            if KNOWN.contains(&entry.key.as_str()) {
+                self.key(&entry.key, &entry.node, node);
+            } else if !self.sampling(&entry.key, &entry.node, node) {
+                let fields = self.backend.extra_body.entry(key).or_insert_with(|| json!({}));
+                fields[entry.key.as_str()] = entry.node.to_json();
+            }
+        }
+    }
+
+    /// How long a model reasons, where the server looks for it.
+    fn reasoning(&mut self, key: &str, node: &Node) {
+        let outer = match self.server.family {
+            Family::Gemini => "generationConfig",
+            Family::Bedrock => "additionalModelRequestFields",
+            Family::Chat
+            | Family::Responses
+            | Family::Embeddings
+            | Family::Anthropic
+            | Family::Ollama => return self.extra(key, node),
+        };
+        let fields = self.backend.extra_body.entry(outer).or_insert_with(|| json!({}));
+        fields[key] = node.to_json();
     }
 
     /// A key has no place in a suite.
@@ -483,8 +522,10 @@ impl Filling<'_, '_> {
         let omits = config.and_then(|it| text(it, "omitDefaults")).as_deref() == Some("true");
         let model = self.backend.model.clone().unwrap_or_default();
         let is_chat = matches!(self.server.family, Family::Chat | Family::Responses);
-        if omits || (is_chat && reasons(&model)) {
-            if is_chat && reasons(&model) {
+        let stated = config.and_then(|it| text(it, "isReasoningModel"));
+        let reasons = is_chat && (reasons(&model) || stated.as_deref() == Some("true"));
+        if omits || reasons {
+            if reasons {
                 self.backend.sampling.temperature = None;
             }
             return;

@@ -191,6 +191,7 @@ pub(super) fn meaning(id: &str) -> Meaning {
         "openai" => openai(rest),
         "azure" | "azureopenai" => azure(rest),
         "anthropic" => of(BackendKind::Anthropic, Family::Anthropic, without(rest, &["messages"])),
+        "google" if rest.contains("-image") => return Meaning::Foreign("images"),
         "google" => google(rest),
         "vertex" => vertex(rest),
         "bedrock" => bedrock(rest),
