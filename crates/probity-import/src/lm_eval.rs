@@ -427,6 +427,8 @@ fn case(task: &Task, number: usize, made: Made, document: &Document) -> Result<T
         Kind::Generate => (answers(&made), Vec::new()),
     };
     let expected = one_or_list(expected);
+    // Without anything to compare with, there is nothing to choose.
+    let choices = if task.scoring.decides.is_some() { choices } else { Vec::new() };
     let system = match &task.description {
         Some(field) if is_own(field) => Some(fields::text(field, document)?),
         Some(_) | None => None,

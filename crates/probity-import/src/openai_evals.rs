@@ -107,7 +107,7 @@ impl<'n> Definition<'n> {
 /// How an eval compares answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    Match,
+    Match { capitalizes: bool },
     Includes { ignores_case: bool },
     FuzzyMatch,
     JsonMatch,
@@ -138,7 +138,13 @@ impl Making<'_> {
         let class = eval.class.rsplit([':', '.']).next().unwrap_or_default();
         let says = |name: &str| eval.arg(name).is_some_and(|it| it.to_json() == Value::Bool(true));
         let (class, known): (Class, &[&str]) = match class {
-            "Match" => (Class::Match, &["few_shot_jsonl", "num_few_shot", "max_tokens"]),
+            "Match" => (
+                Class::Match { capitalizes: false },
+                &["few_shot_jsonl", "num_few_shot", "max_tokens"],
+            ),
+            "MatchWithSolvers" => {
+                (Class::Match { capitalizes: true }, &["task_description", "shuffle"])
+            }
             "Includes" => (Class::Includes { ignores_case: says("ignore_case") }, &["ignore_case"]),
             "FuzzyMatch" => (Class::FuzzyMatch, &["max_tokens"]),
             "JsonMatch" => (Class::JsonMatch, &["max_tokens"]),
@@ -161,7 +167,8 @@ impl Making<'_> {
                 self.notes.lost(self.source.at(&entry.key_span), what, "leave it out");
             }
         }
-        let mut setup = Setup::default();
+        let system = eval.text("task_description").map(literal);
+        let mut setup = Setup { system, ..Setup::default() };
         if class == Class::Graded {
             match self.specs.setup(eval, self.source, self.notes) {
                 Some(graded) => setup = graded,
@@ -194,7 +201,7 @@ impl Making<'_> {
         }
         compare(class, &mut setup);
         let longest = match class {
-            Class::Match | Class::Includes { .. } => None,
+            Class::Match { .. } | Class::Includes { .. } => None,
             Class::FuzzyMatch => Some(eval.count("max_tokens").unwrap_or(100)),
             Class::JsonMatch => Some(eval.count("max_tokens").unwrap_or(512)),
             Class::Graded => {
@@ -202,7 +209,7 @@ impl Making<'_> {
                 Some(said.and_then(|it| it.to_json().as_u64()).unwrap_or(1024))
             }
         };
-        let is_greedy = matches!(class, Class::Match | Class::FuzzyMatch | Class::JsonMatch);
+        let is_greedy = matches!(class, Class::Match { .. } | Class::FuzzyMatch | Class::JsonMatch);
         let sampling = Sampling {
             temperature: is_greedy.then_some(0.0),
             max_tokens: longest,
@@ -394,6 +401,10 @@ fn case(
     };
     let texts = texts.filter(|it| !it.is_empty());
     let mut texts = texts.ok_or("`ideal` is neither a text nor a list of texts")?;
+    if class == (Class::Match { capitalizes: true }) {
+        texts.truncate(1);
+        texts.extend(texts.first().map(|it| capitalized(it)).filter(|it| *it != texts[0]));
+    }
     if class == Class::JsonMatch {
         case.criteria = json(&texts)?;
         return Ok(case);
@@ -401,7 +412,7 @@ fn case(
     let ideal = if texts.len() == 1 { Value::from(texts.remove(0)) } else { Value::from(texts) };
     match class {
         Class::FuzzyMatch => drop(case.prompt_vars.insert("ideal".to_owned(), ideal)),
-        Class::Match | Class::Includes { .. } | Class::JsonMatch | Class::Graded => {
+        Class::Match { .. } | Class::Includes { .. } | Class::JsonMatch | Class::Graded => {
             case.criteria.expected_response = Some(ideal);
         }
     }
@@ -413,6 +424,12 @@ fn text(node: &Node) -> Option<String> {
         NodeValue::String(text) | NodeValue::Number(text) => Some(text.clone()),
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Array(_) | NodeValue::Object(_) => None,
     }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    first + &chars.as_str().to_lowercase()
 }
 
 /// The reply is JSON, and equal to one of these.
@@ -470,7 +487,7 @@ fn compare(class: Class, setup: &mut Setup) {
         ..Assertion::new(AssertionKind { negated: false, test })
     };
     match class {
-        Class::Match => setup.matcher = Some(Matcher::StartsWith),
+        Class::Match { .. } => setup.matcher = Some(Matcher::StartsWith),
         Class::Includes { ignores_case: false } => setup.matcher = Some(Matcher::Contains),
         Class::Includes { ignores_case: true } => setup.matcher = Some(Matcher::Icontains),
         Class::FuzzyMatch => {
