@@ -59,7 +59,7 @@ const promptfooProgram = path.resolve(options.promptfoo, 'node_modules', '.bin',
 const probityProgram = path.resolve(options.probity);
 
 /** A grader that is content with everything, and gives every text the same vector. */
-function startGrader() {
+function startGrader(port) {
   const opinion = JSON.stringify({ pass: true, score: 1, reason: 'the referee is content' });
   const server = http.createServer((request, response) => {
     request.resume().on('end', () => {
@@ -71,7 +71,13 @@ function startGrader() {
       response.end(JSON.stringify(body));
     });
   });
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+  return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(server)));
+}
+
+/** Writes a config; what promptfoo said of another one at its place is forgotten. */
+function writeConfig(place, text) {
+  if (fs.existsSync(place) && fs.readFileSync(place, 'utf8') !== text) fs.rmSync(`${place}.promptfoo.json`, { force: true });
+  fs.writeFileSync(place, text);
 }
 
 function findConfigs(folder) {
@@ -127,7 +133,13 @@ function rewritten(config, folder, grader) {
   const tests = (it) => (Array.isArray(it) ? it.map(test) : it);
   const copy = { ...config };
   for (const key of ['outputPath', 'sharing', 'commandLineOptions', 'tracing', 'targets']) delete copy[key];
-  copy.providers = providers(config.providers ?? config.targets, folder).map(echo);
+  // promptfoo asks providers of the same id and label only once.
+  const seen = new Map();
+  copy.providers = providers(config.providers ?? config.targets, folder).map(echo).map((it) => {
+    const times = (seen.get(it.label) ?? 0) + 1;
+    seen.set(it.label, times);
+    return times === 1 ? it : { ...it, label: `${it.label} (${times})` };
+  });
   if (copy.tests) copy.tests = tests(copy.tests);
   if (copy.defaultTest) copy.defaultTest = test(copy.defaultTest);
   if (Array.isArray(copy.scenarios)) {
@@ -222,7 +234,8 @@ async function runProbity(config, grader) {
   if (!suite) return { failed: lastLine(imported.output) };
   const lost = imported.output.trim();
   const results = path.join(out, 'results.jsonl');
-  const ran = await execute(probityProgram, ['run', suite, '-o', results], { cwd: out, grader });
+  // Scripts of a suite are in its folder or in the working directory.
+  const ran = await execute(probityProgram, ['run', suite, '-o', results], { cwd, grader });
   if (!fs.existsSync(results)) return { failed: lastLine(ran.output), lost };
   const lines = fs.readFileSync(results, 'utf8').split('\n').filter(Boolean);
   return { cases: lines.map((it) => probityCase(JSON.parse(it))), lost };
@@ -237,13 +250,16 @@ function probityCase(row) {
     isChat: sent.length > 1 || sent[0][0] !== 'user',
     output: row.raw_response,
     verdict: row.verdict,
-    assertions: (row.classification?.scores ?? []).map((it) => [spelled(it.type ?? ''), it.passed ? 'pass' : 'fail']),
+    // What has no weight is reported and cannot fail; promptfoo calls that passed.
+    assertions: (row.classification?.scores ?? []).map((it) => [spelled(it.type ?? ''), it.passed || it.weight === 0 ? 'pass' : 'fail']),
   };
 }
 
 /** Types have other names in places. */
 function spelled(type) {
-  return { 'rouge-1': 'rouge-n', 'not-rouge-1': 'not-rouge-n', 'valid-tool-calls': 'is-valid-openai-tools-call' }[type] ?? type;
+  const theirs = { 'rouge-1': 'rouge-n', scorer: 'javascript', 'valid-tool-calls': 'is-valid-openai-tools-call' };
+  const plain = type.replace(/^not-/, '');
+  return plain in theirs ? type.replace(plain, theirs[plain]) : type;
 }
 
 /** The messages of a prompt that promptfoo's chat providers read as a conversation. */
@@ -300,17 +316,18 @@ function shared(first, second) {
 function compare(theirs, ours) {
   const prompts = shared(theirs.map((it) => it.prompt), ours.map((it) => it.prompt));
   // The echo of a chat is not the same text in both programs.
-  const comparable = (list) => list.filter((it) => !it.isChat && it.verdict !== 'error');
+  const comparable = (list) => list.filter((it) => !it.isChat);
   const isDeterministic = (type) => DETERMINISTIC.has(type.replace(/^not-/, ''));
+  const asked = theirs.filter((it) => it.verdict !== 'error');
   const checks = (list) => comparable(list).flatMap((it) => it.assertions.filter(([type]) => isDeterministic(type)).map((check) => JSON.stringify([it.prompt, ...check])));
-  const assertions = shared(checks(theirs), checks(ours));
-  const decided = comparable(theirs).filter((it) => it.types.length > 0 && it.types.every(isDeterministic));
+  const assertions = shared(checks(asked), checks(ours));
+  const decided = comparable(asked).filter((it) => it.types.length > 0 && it.types.every(isDeterministic));
   const verdicts = shared(decided.map((it) => JSON.stringify([it.prompt, it.verdict])), ours.map((it) => JSON.stringify([it.prompt, it.verdict])));
   const literal = (it) => it.prompt.includes('file://') || it.prompt.includes('{{');
   return {
     cases: { theirs: theirs.length, ours: ours.length },
     prompts: { ...prompts, all: theirs.length },
-    assertions: { ...assertions, all: checks(theirs).length },
+    assertions: { ...assertions, all: checks(asked).length },
     verdicts: { ...verdicts, all: decided.length },
     literal: Math.max(0, ours.filter(literal).length - theirs.filter(literal).length),
   };
@@ -327,7 +344,7 @@ function label(row) {
 async function examine(config, name, grader) {
   const copy = config.replace(/\.(ya?ml|json)$/, '.referee.yaml');
   try {
-    fs.writeFileSync(copy, JSON.stringify(rewritten(readConfig(config), path.dirname(config), grader), null, 1));
+    writeConfig(copy, JSON.stringify(rewritten(readConfig(config), path.dirname(config), grader), null, 1));
   } catch (error) {
     return { name, outside: error.message.split('\n')[0] };
   }
@@ -355,9 +372,13 @@ function summary(rows) {
   };
 }
 
-const server = await startGrader();
-const grader = `http://127.0.0.1:${server.address().port}/v1`;
 const work = path.resolve(options.work ?? fs.mkdtempSync(path.join(os.tmpdir(), 'referee-')));
+fs.mkdirSync(work, { recursive: true });
+// Configs name the address of the grader, so it stays the same.
+const portFile = path.join(work, 'port');
+const server = await startGrader(fs.existsSync(portFile) ? Number(fs.readFileSync(portFile, 'utf8')) : 0);
+fs.writeFileSync(portFile, String(server.address().port));
+const grader = `http://127.0.0.1:${server.address().port}/v1`;
 const folder = path.resolve(positionals[0]);
 const copy = path.join(work, 'configs');
 if (!fs.existsSync(copy)) {

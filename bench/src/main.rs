@@ -12,6 +12,7 @@ mod cost;
 mod decide;
 mod engine;
 mod hostile;
+mod import;
 mod measure;
 mod rescore;
 mod scorer;
@@ -36,6 +37,7 @@ usage: probity-bench WHAT [N]
   script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
   scorer [N]    `probity run` of N cases (20,000) that a Python function in one process judges: cases
                 per second
+  import [N]    `probity import` of a table of N tests (5,000), and of one twice as long: wall time
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         "rescore" => rescore::run(&probity, count.unwrap_or(100_000)),
         "script" => script::run_all(count.unwrap_or(100_000)),
         "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
+        "import" => import::run(&probity, count.unwrap_or(5000)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "cost" => cost::run(env::args_os().skip(2)),

@@ -91,4 +91,6 @@ pub struct RefusalConfig {
     pub replace: bool,
     /// Whether to search the whole reply and not only its opening.
     pub anywhere: bool,
+    /// Whether what a reply says is never taken for a refusal.
+    pub is_off: bool,
 }

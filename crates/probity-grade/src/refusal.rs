@@ -145,7 +145,11 @@ impl RefusalRules {
 
     /// The built-in phrases with a suite's changes.
     pub fn with(config: &RefusalConfig) -> Result<Self, RefusalConfigError> {
-        let RefusalConfig { phrases, allow, replace, anywhere } = config;
+        let RefusalConfig { phrases, allow, replace, anywhere, is_off } = config;
+        if *is_off {
+            let own = Automaton::default();
+            return Ok(Self { compiled: list::builtin(), own, replace: true, anywhere: false });
+        }
         if *replace && phrases.is_empty() {
             return Err(RefusalConfigError::NothingLeft);
         }

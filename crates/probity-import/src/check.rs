@@ -10,7 +10,7 @@ use std::{
 };
 
 use probity_core::{
-    criteria::{Criteria, CriteriaProblem},
+    criteria::{AssertionTest, Criteria, CriteriaProblem},
     located::Step,
     problem::{Problem, Severity},
 };
@@ -27,7 +27,7 @@ use probity_run::{
 };
 
 use crate::{
-    draft::{CaseDraft, DatasetRef, Draft, RunnerDraft},
+    draft::{CaseDraft, DatasetDraft, DatasetRef, Draft, RunnerDraft},
     note::Notes,
     write::{self, Part, SUITE, Written},
 };
@@ -36,6 +36,9 @@ use crate::{
 const MOST_ROUNDS: usize = 24;
 /// Limits of calls that are not made here.
 const NO_TIME: Duration = Duration::from_secs(1);
+/// Stands for what a file has: text to whoever wants text, and an image to whoever wants one.
+const SOME_FILE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\
+                         YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 /// What is to be done about what was taken out.
 const ADVICE: &str = "write it as docs/suites.md and docs/datasets.md say";
 
@@ -55,7 +58,8 @@ pub(crate) fn settle(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> io:
         if refused.is_empty() {
             break;
         }
-        let mended = take_out_criteria(draft, notes, &refused, folder);
+        let mut mended = take_out_criteria(draft, notes, &refused, folder);
+        mended.extend(take_out_shared(draft, notes, folder));
         take_out(draft, notes, &refused, &mended);
     }
     Ok(())
@@ -64,7 +68,7 @@ pub(crate) fn settle(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> io:
 /// What the loader says about a draft.
 fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>> {
     let prefix = format!("{}/", room.display());
-    let written = write::render(draft, &prefix);
+    let written = write::render(&without_files(draft), &prefix);
     for (name, text) in &written.files {
         let path = room.join(name);
         fs::create_dir_all(path.parent().unwrap_or(room))?;
@@ -99,6 +103,22 @@ fn rules_of(folder: &Path) -> &'static Rules {
     all.entry(folder.to_owned()).or_insert_with(|| {
         Box::leak(Box::new(Rules::default().with_scripts(JavaScript::of(folder))))
     })
+}
+
+/// A draft whose cases name no files: these start from the folder of the suite, and not from where they are
+/// checked. That they are there is known.
+fn without_files(draft: &Draft) -> Draft {
+    let mut draft = draft.clone();
+    let cases = draft.datasets.iter_mut().flat_map(|it| &mut it.cases);
+    let shared = draft.runners.iter_mut().map(|it| &mut it.setup.prompt_vars);
+    for vars in cases.map(|it| &mut it.case.prompt_vars).chain(shared) {
+        for value in vars.values_mut() {
+            if value.as_str().is_some_and(|it| it.starts_with("file://")) {
+                *value = SOME_FILE.into();
+            }
+        }
+    }
+    draft
 }
 
 /// A runner that calls no function of the user; none if a function makes its cases.
@@ -161,13 +181,16 @@ fn take_out_criteria(
     folder: &Path,
 ) -> BTreeSet<String> {
     let mut mended = BTreeSet::new();
-    let is_refused =
-        |id: &str| refused.iter().any(|it| matches!(it, Refused::Case(other, _) if other == id));
+    let ids = refused.iter().filter_map(|it| match it {
+        Refused::Case(id, _) => Some(id.as_str()),
+        Refused::Part(..) => None,
+    });
+    let ids: BTreeSet<&str> = ids.collect();
     let rules = rules_of(folder);
     for dataset in &mut draft.datasets {
         let found = criteria_problems(&dataset.cases, rules);
         for CaseDraft { case, at } in &mut dataset.cases {
-            let Some(problems) = found.get(&case.id).filter(|_| is_refused(&case.id)) else {
+            let Some(problems) = found.get(&case.id).filter(|_| ids.contains(&*case.id)) else {
                 continue;
             };
             mended.insert(case.id.clone());
@@ -194,6 +217,42 @@ fn take_out_criteria(
             let mut place = 0..;
             let is_gone = |at: Option<usize>| at.is_some_and(|at| gone.contains(&at));
             case.criteria.assertions.retain(|_| !is_gone(place.next()));
+        }
+    }
+    mended
+}
+
+/// Takes out assertions of runners that do not compile. Hands out the ids of the cases that had them.
+fn take_out_shared(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<String> {
+    let mut mended = BTreeSet::new();
+    let rules = Rules::default().with_scripts(JavaScript::of(folder));
+    for runner in &mut draft.runners {
+        let reads =
+            |it: &&DatasetDraft| runner.dataset.contains(&DatasetRef::Draft(it.name.clone()));
+        let cases: Vec<&CaseDraft> =
+            draft.datasets.iter().filter(reads).flat_map(|it| &it.cases).collect();
+        let Some(first) = cases.first() else { continue };
+        let has_tools = runner.setup.tools.is_some();
+        let mut found = Vec::new();
+        runner.setup.assertions.retain(|assertion| {
+            let is_of_tools = assertion.kind.test == AssertionTest::ValidToolCalls;
+            let mut alone = (*first).clone();
+            alone.case.criteria =
+                Criteria { assertions: vec![assertion.clone()], ..Criteria::default() };
+            for (name, value) in &runner.setup.prompt_vars {
+                alone.case.prompt_vars.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+            let problems = criteria_problems(&[alone], &rules);
+            let problem = problems.into_values().flatten().next();
+            let problem = problem.filter(|_| !(is_of_tools && has_tools));
+            found.extend(problem.iter().map(|it| (assertion.kind, it.message.clone())));
+            problem.is_none()
+        });
+        if !found.is_empty() {
+            mended.extend(cases.iter().map(|it| it.case.id.clone()));
+        }
+        for (kind, message) in found {
+            notes.lost(runner.at.clone(), format!("assertion `{kind}`: {message}"), ADVICE);
         }
     }
     mended

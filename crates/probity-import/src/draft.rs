@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::note::At;
 
 /// A suite, and the datasets that it names.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Draft {
     /// What the suite says at its top, for whoever reads it.
     pub comments: Vec<String>,
@@ -90,13 +90,14 @@ pub struct SuiteSettings {
 /// What counts as a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// Whether only the suite's own phrases are refusals.
-    pub replace: bool,
+    /// Whether replies are looked at for refusals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detect: Option<bool>,
 }
 
 impl Refusal {
     const fn is_empty(&self) -> bool {
-        !self.replace
+        self.detect.is_none()
     }
 }
 
@@ -357,6 +358,8 @@ pub struct VariantDraft {
     pub comments: Vec<String>,
     /// What it asks.
     pub asks: Asks,
+    /// The file of the user's that has the template and nothing else, from the folder of the suite.
+    pub file: Option<String>,
     /// How words are chosen.
     pub sampling: Sampling,
 }

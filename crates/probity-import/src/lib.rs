@@ -155,9 +155,25 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         let what = "nothing of it can be run".to_owned();
         return Err(ImportError::Shape { what, notes });
     }
+    comment_losses(&mut draft, &notes);
     let files = source.files().map(Path::to_owned).collect();
     let config = name.map_or_else(|| source.root().to_owned(), |it| source.root().join(it));
     Ok(Outcome { origin, draft, notes, files, config, suite_folder })
+}
+
+/// Says in the suite what is not in it.
+fn comment_losses(draft: &mut Draft, notes: &Notes) {
+    const MOST: usize = 50;
+    let losses = notes.losses();
+    if losses == 0 {
+        return;
+    }
+    draft.comments.push("\nNot carried over:".to_owned());
+    let lost = notes.iter().filter(|it| it.lost).take(MOST);
+    draft.comments.extend(lost.map(|it| format!("- {}: {}", it.at, it.what)));
+    if losses > MOST {
+        draft.comments.push(format!("- and {} more", losses - MOST));
+    }
 }
 
 /// The tool that a file comes from that was named as a suite; none if it is a suite, or none that is known.
@@ -282,7 +298,7 @@ fn cases_alone(
     if cases.is_empty() {
         return Err(ImportError::shape("no case could be carried over"));
     }
-    let is_command = cases.iter().any(|it| it.case.command_check().is_some());
+    let is_command = cases.iter().all(|it| it.case.expected_command.is_some());
     let has_user = cases.iter().any(|it| it.case.conversation.user.is_some());
     let user = has_user.then(|| NOBODY.to_owned());
     Ok(Draft {

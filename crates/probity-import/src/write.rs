@@ -1,6 +1,6 @@
 //! From a draft to files: a suite in TOML, its datasets, and prompts that are too long to stand in it.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use probity_load::dataset::{self, Format, Writer, toml_value};
 use serde::Serialize;
@@ -72,6 +72,21 @@ pub fn render(draft: &Draft, prefix: &str) -> Written {
         writing.runner(at, runner, &draft.datasets);
     }
     writing.written
+}
+
+/// The draft with the files that its cases name as paths that start nowhere, for datasets that are not in
+/// the folder of the suite.
+#[must_use]
+pub fn anchored(draft: &Draft, folder: &Path) -> Draft {
+    let mut draft = draft.clone();
+    for case in draft.datasets.iter_mut().flat_map(|it| &mut it.cases) {
+        for value in case.case.prompt_vars.values_mut() {
+            if let Some(name) = value.as_str().and_then(|it| it.strip_prefix("file://")) {
+                *value = format!("file://{}", folder.join(name).display()).into();
+            }
+        }
+    }
+    draft
 }
 
 /// The name of a dataset's file.
@@ -196,7 +211,8 @@ impl Writing<'_> {
             Asks::Function(named) => self.pair("file", &Value::from(named.as_str())),
             Asks::Messages(messages) => self.pair("messages", messages),
             Asks::Template(text) if is_long(text) => {
-                let name = self.prompt_file(&variant.name, text);
+                let own = variant.file.clone();
+                let name = own.unwrap_or_else(|| self.prompt_file(&variant.name, text));
                 self.pair("file", &Value::from(name));
             }
             Asks::Template(text) => self.pair("template", &Value::from(text.as_str())),
@@ -229,21 +245,35 @@ impl Writing<'_> {
 
     fn pair(&mut self, key: &str, value: &Value) {
         let value = without_null(value);
-        let key = toml_key(key);
-        // Without null, only numbers beyond TOML's are left that it cannot say.
-        let inline =
-            toml_value(&value).unwrap_or_else(|_| toml_value(&rounded(&value)).unwrap_or_default());
+        let (key, inline) = (toml_key(key), inline(&value));
         match &value {
             Value::Array(items) if inline.len() > LONGEST_LINE && items.len() > 1 => {
                 self.line(&format!("{key} = ["));
                 for item in items {
-                    let item = toml_value(item).or_else(|_| toml_value(&rounded(item)));
-                    self.line(&format!("  {},", item.unwrap_or_default()));
+                    self.line(&format!("  {},", self::inline(item)));
                 }
                 self.line("]");
             }
             _ => self.line(&format!("{key} = {inline}")),
         }
+    }
+}
+
+/// A value as TOML writes it, in one line unless a text has several.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let pairs = map.iter().map(|(key, it)| format!("{} = {}", toml_key(key), inline(it)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        // Without null, only numbers beyond TOML's are left that it cannot say.
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => toml_value(value)
+            .unwrap_or_else(|_| format!("{:e}", value.as_f64().unwrap_or_default())),
     }
 }
 
@@ -276,20 +306,6 @@ fn without_null(value: &Value) -> Value {
             Value::Object(
                 kept.map(|(key, it)| (key.clone(), without_null(it))).collect::<Map<_, _>>(),
             )
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
-}
-
-/// A value with numbers that TOML can say.
-fn rounded(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => Value::Array(items.iter().map(rounded).collect()),
-        Value::Object(map) => {
-            Value::Object(map.iter().map(|(key, it)| (key.clone(), rounded(it))).collect())
-        }
-        Value::Number(number) if number.as_i64().is_none() => {
-            number.as_f64().map_or(Value::Null, |it| Value::from(format!("{it:e}")))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }

@@ -7,6 +7,7 @@ mod fields;
 mod id;
 mod judging;
 mod made;
+mod made_test;
 mod reading;
 
 pub(crate) use ask::{decode as ask_of, image_at, messages_of, settings_of};
@@ -18,3 +19,4 @@ pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
 pub(crate) use judging::rubric_prompt;
 pub use made::made_prompt;
+pub use made_test::made_cases;

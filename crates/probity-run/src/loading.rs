@@ -13,7 +13,7 @@ use std::{
 
 use probity_core::{case::AskSpec, problem::Problem, record::InputDigest};
 use probity_load::{
-    case::made_prompt,
+    case::{made_cases, made_prompt},
     function::{self, Language, split_name},
     inputs,
     suite::{RunnerConfig, Start, Template},
@@ -261,7 +261,7 @@ fn generate(named: &str, site: &Site<'_>) -> Result<String, String> {
         return Err(format!("it returned more than {MOST_CASES} cases"));
     }
     let mut lines = String::new();
-    for case in cases {
+    for case in made_cases(cases)? {
         // Writing to a text cannot fail.
         let _ = writeln!(lines, "{case}");
     }

@@ -342,6 +342,15 @@ fn replacing_everything_by_nothing_is_an_error() {
 }
 
 #[test]
+fn nothing_is_a_refusal_where_none_are_looked_for() {
+    let config = RefusalConfig { is_off: true, ..RefusalConfig::default() };
+    let rules = RefusalRules::with(&config).expect("it needs no phrases");
+    let reply = "I'm sorry, but I can't help with that.";
+    assert!(RefusalRules::builtin().detect(reply).is_some());
+    assert!(rules.detect(reply).is_none());
+}
+
+#[test]
 fn an_explanation_adds_up() {
     let reply = "I'm sorry, but I can't help with that. Instead, I would suggest a walk.";
     let explained = RefusalRules::builtin().explain(reply);

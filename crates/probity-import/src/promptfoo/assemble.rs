@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::located::Node;
+use probity_core::{located::Node, request::ResponseFormat};
 use probity_load::template;
 use serde_json::Value;
 
 use super::{
-    Context,
+    Context, assertions,
     options::Around,
     prompts::{self, Prompt},
     providers::Provider,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     ImportError, NOBODY,
-    draft::{CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup},
+    draft::{Asks, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft},
     nobody,
 };
 
@@ -73,7 +73,6 @@ pub(super) fn assemble(
         let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
-        let cases = cases.into_iter().map(with_a_value).collect();
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
@@ -95,14 +94,6 @@ pub(super) fn assemble(
         true => Err(ImportError::shape("no provider is asked any of the prompts")),
         false => Ok(()),
     }
-}
-
-/// A case asks something itself, or has a value for those who ask.
-fn with_a_value(mut it: CaseDraft) -> CaseDraft {
-    if it.case.prompt_vars.is_empty() {
-        it.case.prompt_vars.insert("test".to_owned(), Value::from(it.case.id.as_str()));
-    }
-    it
 }
 
 fn grouped(tests: Vec<Test>) -> Vec<Group> {
@@ -132,23 +123,36 @@ fn add_runners(
 ) {
     let mut runners: Vec<RunnerDraft> = Vec::new();
     for provider in providers {
-        let variants: Vec<_> = prompts
-            .iter()
-            .filter(|it| it.is_among(&provider.prompts))
-            .map(|it| it.variant.clone())
-            .collect();
-        if variants.is_empty() {
-            continue;
+        let chosen: Vec<&&Prompt> =
+            prompts.iter().filter(|it| it.is_among(&provider.prompts)).collect();
+        if !chosen.is_empty() {
+            note_transforms(provider, &base.setup, cases, context);
         }
-        let setup = provider.completed(&base.setup);
-        match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
-            Some(runner) => runner.backends.push(provider.backend.clone()),
-            None => runners.push(RunnerDraft {
-                backends: vec![provider.backend.clone()],
-                prompts: variants,
-                setup,
-                ..base.clone()
-            }),
+        // Prompts that want another form of answers are asked by another runner.
+        let mut formats: Vec<&Option<ResponseFormat>> = Vec::new();
+        for prompt in &chosen {
+            if !formats.contains(&&prompt.response_format) {
+                formats.push(&prompt.response_format);
+            }
+        }
+        for format in formats {
+            let alike = chosen.iter().filter(|it| it.response_format == *format);
+            let variants =
+                takeable(provider, alike.map(|it| it.variant.clone()).collect(), context);
+            if variants.is_empty() {
+                continue;
+            }
+            let mut setup = provider.completed(&base.setup);
+            setup.response_format = setup.response_format.or_else(|| format.clone());
+            match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
+                Some(runner) => runner.backends.push(provider.backend.clone()),
+                None => runners.push(RunnerDraft {
+                    backends: vec![provider.backend.clone()],
+                    prompts: variants,
+                    setup,
+                    ..base.clone()
+                }),
+            }
         }
     }
     for mut runner in runners {
@@ -166,10 +170,74 @@ fn add_runners(
     }
 }
 
+/// The variants that a provider can be asked. One that takes a text alone has no place for a conversation,
+/// unless its body is made for one.
+fn takeable(
+    provider: &Provider,
+    variants: Vec<VariantDraft>,
+    context: &mut Context<'_>,
+) -> Vec<VariantDraft> {
+    let is_chat = |it: &VariantDraft| matches!(it.asks, Asks::Messages(_));
+    if !provider.takes_text_alone || !variants.iter().any(is_chat) {
+        return variants;
+    }
+    let backend = context.draft.backends.iter_mut().find(|it| it.name == provider.backend);
+    if let Some(body) = backend.and_then(|it| it.body.as_mut())
+        && variants.iter().all(is_chat)
+        && replace_prompt(body)
+    {
+        return variants;
+    }
+    let (chats, texts): (Vec<_>, Vec<_>) = variants.into_iter().partition(is_chat);
+    for chat in chats {
+        let what = format!("prompt `{}` for the provider `{}`", chat.name, provider.id);
+        let advice = "a conversation is sent with `{{ messages }}` in the `body` of the backend";
+        context.notes.lost(chat.at.clone(), what, advice);
+    }
+    texts
+}
+
+/// Puts all messages where the prompt alone stands.
+fn replace_prompt(body: &mut Value) -> bool {
+    match body {
+        Value::String(text) => {
+            let is_prompt = templates::only_expression(text) == Some("prompt");
+            if is_prompt {
+                *text = "{{ messages }}".to_owned();
+            }
+            is_prompt
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |any, it| replace_prompt(it) || any),
+        Value::Object(map) => map.values_mut().fold(false, |any, it| replace_prompt(it) || any),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Notes where a transform of a test takes the place of that of the provider.
+fn note_transforms(
+    provider: &Provider,
+    setup: &Setup,
+    cases: &[CaseDraft],
+    context: &mut Context<'_>,
+) {
+    let Some(own) = &provider.transform else { return };
+    let is_file = |code: &String| code.starts_with("file://");
+    let clashes = setup.transform.as_ref().filter(|it| is_file(own) || is_file(it)).is_some();
+    let case = cases.iter().find(|it| it.case.criteria.transform.is_some());
+    let at = case.or_else(|| cases.first().filter(|_| clashes)).map(|it| it.at.clone());
+    if let Some(at) = at {
+        let what = format!("the transform of the provider `{}` before that of a test", provider.id);
+        context.notes.lost(at, what, "write both as one `transform`");
+    }
+}
+
 /// Variables that a prompt names and a case does not have are empty in promptfoo.
 fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    for text in runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks)) {
+    let asked = runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks));
+    let of_cases = cases.iter().flat_map(|it| &it.case.criteria.assertions);
+    let expected = of_cases.chain(&runner.setup.assertions).flat_map(assertions::templates);
+    for text in asked.chain(expected) {
         let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
         named.extend(names.into_iter().map(|it| (it, Value::from(""))));
     }
@@ -188,10 +256,6 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
     for name in prompts::OURS {
         let uses = |it: &Prompt| {
             let uses = |text: &String| {
-                // A template of nothing but the prompt asks what the case itself asks.
-                if *name == "prompt" {
-                    return templates::only_expression(text) == Some(name);
-                }
                 let names = template::undefined_variables(text, |other| other != *name);
                 names.is_ok_and(|it| !it.is_empty())
             };
@@ -201,6 +265,7 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
         let mut is_used = false;
         for prompt in prompts.iter_mut().filter(|it| uses(it)) {
             prompt.variant.asks = prompts::renamed(&prompt.variant.asks, name, &other);
+            prompt.variant.file = None;
             is_used = true;
         }
         if !is_used {

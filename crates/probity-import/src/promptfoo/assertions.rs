@@ -7,6 +7,8 @@ use probity_core::{
     located::Node,
 };
 
+use probity_load::template;
+
 use super::{
     Context, nunjucks,
     options::{Helpers, helpers},
@@ -205,6 +207,20 @@ fn set(
 /// Whether an assertion, or one of its members, is like this.
 pub(super) fn any(assertions: &[Assertion], is: &dyn Fn(&Assertion) -> bool) -> bool {
     assertions.iter().any(|it| is(it) || any(&it.members, is))
+}
+
+/// The templates in the values of an assertion and of its members.
+pub(super) fn templates(assertion: &Assertion) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    if !assertion.kind.test.runs_code() {
+        let value = assertion.value.iter();
+        let items =
+            value.flat_map(|it| it.as_array().map_or(std::slice::from_ref(it), Vec::as_slice));
+        texts.extend(items.filter_map(|it| it.as_str().map(ToOwned::to_owned)));
+    }
+    texts.extend(assertion.members.iter().flat_map(templates));
+    texts.retain(|it| template::is_template(it));
+    texts
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ const SILENT: &[&str] = &[
     "metadata",
     "tags",
     "author",
+    // Assertions about traces are noted one by one.
+    "tracing",
     "definitions",
     "$defs",
     "assertionTemplates",

@@ -4,7 +4,7 @@ mod chat;
 
 use probity_core::{
     located::{Node, NodeValue},
-    request::Sampling,
+    request::{ResponseFormat, Sampling},
 };
 use probity_load::{dataset::Format, function};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
     At,
     cases::text,
     draft::{Asks, VariantDraft},
-    source::glob::is_pattern,
+    source::{Unreadable, glob::is_pattern},
 };
 
 /// A prompt as providers and tests name it.
@@ -24,6 +24,8 @@ pub(super) struct Prompt {
     pub(super) names: Vec<String>,
     /// How cases are asked.
     pub(super) variant: VariantDraft,
+    /// The form of answers, if the prompt says so.
+    pub(super) response_format: Option<ResponseFormat>,
 }
 
 impl Prompt {
@@ -31,6 +33,9 @@ impl Prompt {
     pub(super) fn within(&self, Around { prefix, suffix }: &Around) -> Self {
         let mut prompt = self.clone();
         if let Asks::Template(text) = &mut prompt.variant.asks {
+            if !prefix.is_empty() || !suffix.is_empty() {
+                prompt.variant.file = None;
+            }
             *text = format!("{prefix}{text}{suffix}");
         }
         prompt
@@ -57,6 +62,7 @@ struct Written {
     id: Option<String>,
     label: Option<String>,
     sampling: Sampling,
+    response_format: Option<ResponseFormat>,
 }
 
 /// All prompts of a configuration. Without any, the variable `prompt` is asked.
@@ -105,8 +111,20 @@ fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
     };
     context.lost_keys(item, "a prompt", KEYS);
     let sampling = item.get("config").map(|it| settings(it, context)).unwrap_or_default();
+    let format = item.get("config").and_then(|it| it.get("response_format"));
+    let response_format = format.and_then(|it| response_format(it, context));
     let (id, label) = (text(item, "id"), text(item, "label").or_else(|| text(item, "display")));
-    Some(Written { raw, id, label, sampling })
+    Some(Written { raw, id, label, sampling, response_format })
+}
+
+/// The form of answers that a prompt asks for.
+fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFormat> {
+    let value = with_files(node, 0, context);
+    match value.get("type").and_then(Value::as_str) {
+        Some("json_object") => Some(ResponseFormat::Json),
+        Some("text") => None,
+        Some(_) | None => ResponseFormat::from_value(value),
+    }
 }
 
 /// Settings of a prompt, which override those of the provider.
@@ -116,7 +134,7 @@ fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
     context.lost_keys(
         config,
         "the `config` of a prompt",
-        &["temperature", "top_p", "max_tokens", "seed", "stop"],
+        &["temperature", "top_p", "max_tokens", "seed", "stop", "response_format"],
     );
     Sampling {
         temperature: number("temperature"),
@@ -167,7 +185,8 @@ impl Reading {
             }
         }
         match context.source.reference(file) {
-            Err(error) if is_file => context.unreadable(node, &error),
+            Err(error @ Unreadable::Outside { .. }) => context.unreadable(node, &error),
+            Err(error) if is_file || names_file(file) => context.unreadable(node, &error),
             Ok(_) | Err(_) => self.text(&written.raw, written, node, None, context),
         }
     }
@@ -294,9 +313,11 @@ impl Reading {
         };
         let at = context.at(node);
         self.add(written, &wanted, asks, at, context);
+        let own = file.and_then(|it| whole_file(it, self.prompts.last()?, context));
         if let Some(prompt) = self.prompts.last_mut() {
             prompt.names.push(raw.to_owned());
             prompt.names.extend(file.map(ToOwned::to_owned));
+            prompt.variant.file = own;
         }
     }
 
@@ -318,10 +339,26 @@ impl Reading {
                 at,
                 comments: Vec::new(),
                 asks,
+                file: None,
                 sampling: written.sampling.clone(),
             },
+            response_format: written.response_format.clone(),
         });
     }
+}
+
+/// The reference to a file that is the template of a prompt and nothing else.
+fn whole_file(file: &str, prompt: &Prompt, context: &mut Context<'_>) -> Option<String> {
+    let Asks::Template(template) = &prompt.variant.asks else { return None };
+    // One with several prompts is longer, and need not be read again for each.
+    let bytes = context.source.find(file).ok()?.metadata().ok()?.len();
+    if bytes > template.len() as u64 + 5 {
+        return None;
+    }
+    let text = context.source.text(file).ok()?.text;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let is_whole = text.strip_suffix('\r').unwrap_or(text) == template;
+    context.source.reference(file).ok().filter(|_| is_whole)
 }
 
 /// A name that a variant may have.
@@ -350,8 +387,16 @@ fn may_be_path(raw: &str) -> bool {
     is_suffix || raw.contains(['*', '/', '\\'])
 }
 
+/// Whether a text can only be the name of a file.
+fn names_file(text: &str) -> bool {
+    const SUFFIXES: &[&str] =
+        &["txt", "md", "j2", "json", "jsonl", "yaml", "yml", "csv", "py", "js", "mjs", "cjs", "ts"];
+    let suffix = text.rsplit_once('.').map_or("", |it| it.1);
+    SUFFIXES.contains(&suffix) && !text.contains(char::is_whitespace)
+}
+
 /// The value of a tree, with the files that it names put in their places.
-fn with_files(node: &Node, depth: usize, context: &mut Context<'_>) -> Value {
+pub(super) fn with_files(node: &Node, depth: usize, context: &mut Context<'_>) -> Value {
     match &node.value {
         NodeValue::String(text) => {
             let Some(name) = text.strip_prefix("file://").filter(|_| depth < 4) else {

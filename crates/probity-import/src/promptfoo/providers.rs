@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{
     Context,
     env::{Env, Told},
-    list,
+    list, transform,
 };
 use crate::{
     cases::{text, texts},
@@ -42,7 +42,7 @@ pub(super) struct Provider {
     pub(super) tools: Option<Value>,
     /// Which of them has to be called.
     pub(super) tool_choice: Option<Value>,
-    /// Whether it is told nothing but the prompt of the user.
+    /// Whether it is told nothing but one text.
     pub(super) takes_text_alone: bool,
 }
 
@@ -73,8 +73,12 @@ impl Provider {
     /// What a runner says about its cases if it asks this provider.
     pub(super) fn completed(&self, setup: &Setup) -> Setup {
         let Self { transform, tools, tool_choice, .. } = self;
+        let both = match (transform, &setup.transform) {
+            (Some(first), Some(second)) => transform::composed(first, second),
+            (first, second) => second.clone().or_else(|| first.clone()),
+        };
         Setup {
-            transform: setup.transform.clone().or_else(|| transform.clone()),
+            transform: both,
             tools: setup.tools.clone().or_else(|| tools.clone()),
             tool_choice: setup.tool_choice.clone().or_else(|| tool_choice.clone()),
             ..setup.clone()
@@ -99,13 +103,19 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Provider> {
     let mut providers = Vec::new();
     if let Some(node) = root.get("providers").or_else(|| root.get("targets")) {
         for item in list(node) {
-            read_item(item, 0, context, &mut providers);
+            read_item(item, &mut Vec::new(), context, &mut providers);
         }
     }
     providers
 }
 
-fn read_item(item: &Node, depth: usize, context: &mut Context<'_>, providers: &mut Vec<Provider>) {
+/// Reads an item of the list of providers. `files` are those that led to it.
+fn read_item(
+    item: &Node,
+    files: &mut Vec<String>,
+    context: &mut Context<'_>,
+    providers: &mut Vec<Provider>,
+) {
     for described in described(item, context) {
         let id = match context.env.told(&described.id) {
             Told::Text(id) => id.into_owned(),
@@ -116,11 +126,16 @@ fn read_item(item: &Node, depth: usize, context: &mut Context<'_>, providers: &m
             }
         };
         if let Meaning::File(name) = meaning(&id) {
-            let root = context.tree(item, &name).filter(|_| depth < DEEPEST);
-            let Some(root) = root else { continue };
-            for inner in list(&root) {
-                read_item(inner, depth + 1, context, providers);
+            if files.contains(&name) || files.len() >= DEEPEST {
+                context.lost(item, format!("`{name}` names itself"), "name each file once");
+                continue;
             }
+            let Some(root) = context.tree(item, &name) else { continue };
+            files.push(name);
+            for inner in list(&root) {
+                read_item(inner, files, context, providers);
+            }
+            files.pop();
             continue;
         }
         let described = Described { id, ..described };
@@ -158,7 +173,9 @@ fn described<'n>(item: &'n Node, context: &mut Context<'_>) -> Vec<Described<'n>
             label: text(table, "label"),
             config: table.get("config"),
             prompts: texts(table, "prompts"),
-            transform: text(table, "transform"),
+            transform: table
+                .get("transform")
+                .and_then(|it| transform::read(it, "the transform of a provider", context)),
             env,
             ..plain(&id, table)
         }
@@ -223,7 +240,10 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         Meaning::Http(url) => {
             let made = http::read(url, described, backend, context)?;
             provider.takes_text_alone = true;
-            provider.transform = provider.transform.or(made.transform);
+            provider.transform = match (made.transform, provider.transform.take()) {
+                (Some(first), Some(second)) => transform::composed(&first, &second),
+                (first, second) => first.or(second),
+            };
             Some(made.backend)
         }
         Meaning::Webhook(url) => {

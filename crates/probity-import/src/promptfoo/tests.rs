@@ -78,7 +78,13 @@ pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) 
     if is_empty {
         written.push((root.clone(), Written::default()));
     }
+    let stored: Vec<String> = written.iter().filter_map(|(node, _)| stored(node)).collect();
     for (number, (node, test)) in written.into_iter().enumerate() {
+        if let Some(name) = stored.iter().find(|it| names(&test.vars, it)) {
+            let what = format!("a test that goes on from the output `{name}` of another");
+            context.lost(&node, what, "make one case with `turns` of both");
+            continue;
+        }
         let name = test.description.clone().unwrap_or_else(|| format!("test-{}", number + 1));
         // What cannot be asked is noted.
         if let Ok(cases) = cases(&name, &test, &default, &node, context) {
@@ -88,6 +94,18 @@ pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) 
     tests.setup = default.setup(&Written::default());
     settle_helpers(&mut tests, context);
     tests
+}
+
+/// The name that a test gives its output, for other tests.
+fn stored(node: &Node) -> Option<String> {
+    text(node.get("options")?, "storeOutputAs")
+}
+
+/// Whether a value of these variables names another variable.
+fn names(vars: &Vars, name: &str) -> bool {
+    let texts = vars.values().filter_map(Value::as_str).filter(|it| template::is_template(it));
+    let names = |text: &str| template::undefined_variables(text, |other| other != name);
+    texts.into_iter().any(|it| names(it).is_ok_and(|it| !it.is_empty()))
 }
 
 /// `defaultTest`, written out or in a file.
@@ -201,11 +219,16 @@ fn cases(
             true => filled_in(it, &known),
             false => (*it).clone(),
         });
+        let assertions: Vec<Assertion> = assertions.collect();
+        let id = context.ids.unique(name);
+        let vars = own_vars(&id, vars, &default.shared);
+        let (prompt, prompt_vars) = with_prompt(vars, &known, &[&assertions, &setup.assertions]);
         let case = TestCase {
-            id: context.ids.unique(name),
-            prompt_vars: vars.into_iter().collect(),
+            id,
+            prompt,
+            prompt_vars,
             criteria: Criteria {
-                assertions: assertions.collect(),
+                assertions,
                 threshold: test.threshold,
                 transform: test.options.transform.clone(),
                 ..Criteria::default()
@@ -222,6 +245,29 @@ fn cases(
         });
     }
     Ok(cases)
+}
+
+/// The variables of a case. One without any would have nothing to say for itself: it gets those that all
+/// have, or its name.
+fn own_vars(id: &str, vars: Vars, shared: &Vars) -> Vars {
+    match (vars.is_empty(), shared.is_empty()) {
+        (false, _) => vars,
+        (true, false) => shared.clone(),
+        (true, true) => Vars::from([("test".to_owned(), Value::from(id))]),
+    }
+}
+
+/// The variable `prompt` is what a case of ours asks. It stays a variable where an assertion names it.
+fn with_prompt(mut vars: Vars, known: &Vars, assertions: &[&[Assertion]]) -> (String, Vars) {
+    let Some(Value::String(prompt)) = known.get("prompt") else { return (String::new(), vars) };
+    if prompt.is_empty() {
+        return (String::new(), vars);
+    }
+    let names = |it: &Assertion| serde_json::to_string(it).is_ok_and(|it| it.contains("prompt"));
+    if !assertions.iter().any(|it| it.iter().any(names)) {
+        vars.remove("prompt");
+    }
+    (prompt.clone(), vars)
 }
 
 fn either(own: &[String], other: &[String]) -> Vec<String> {
@@ -275,7 +321,7 @@ fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
     setup.scorer_errors = (runs || !tests.functions.is_empty()).then_some(ScorerErrors::Fail);
     let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
     let is_told = tests.cases.iter().any(|it| assertions::any(&all(it), &says_refusal));
-    context.draft.settings.refusal.replace = !is_told;
+    context.draft.settings.refusal.detect = (!is_told).then_some(false);
 }
 
 /// Tests and functions that make some, as they are found.

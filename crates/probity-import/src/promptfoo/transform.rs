@@ -47,3 +47,46 @@ pub(super) fn reference(named: &str, context: &Context<'_>) -> Result<String, Un
         None => path,
     })
 }
+
+/// Two transforms as one, the first one first. None if one of them stands in a file.
+pub(super) fn composed(first: &str, second: &str) -> Option<String> {
+    let is_file = |code: &str| code.trim_start().starts_with("file://");
+    if is_file(first) || is_file(second) {
+        return None;
+    }
+    let (first, second) = (as_function(first), as_function(second));
+    Some(format!(
+        "const first = {first};\nconst second = {second};\nreturn second(first(output, context), context);"
+    ))
+}
+
+/// Code as a function of the output.
+fn as_function(code: &str) -> String {
+    let code = code.trim().trim_end_matches(';');
+    let head = code.split_once("=>").map(|it| it.0.trim());
+    let is_arrow = head.is_some_and(|it| {
+        it.starts_with('(') && it.ends_with(')') && !it[1..].contains('(')
+            || it.chars().all(|c| c.is_alphanumeric() || c == '_')
+    });
+    if is_arrow || code.starts_with("function") {
+        return format!("({code})");
+    }
+    match code.contains("return ") || code.contains("return(") {
+        true => format!("(output, context) => {{\n{code}\n}}"),
+        false => format!("(output, context) => (\n{code}\n)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_transforms_are_one() {
+        let both = composed("JSON.parse(output)", "(data) => data.x").unwrap();
+        assert!(both.contains("(output, context) => (\nJSON.parse(output)\n)"), "{both}");
+        assert!(both.contains("const second = ((data) => data.x);"), "{both}");
+        assert_eq!(composed("output", "file://a.js"), None);
+        assert!(as_function("const x = 1; return x;").starts_with("(output, context) => {"));
+    }
+}

@@ -52,10 +52,18 @@ pub(super) fn read(node: &Node, folder: &str, context: &mut Context<'_>) -> Resu
 
 /// A name from a folder, as a name from the folder of the configuration.
 pub(super) fn within(folder: &str, name: &str) -> String {
-    match folder.is_empty() || Path::new(name).is_absolute() {
-        true => name.trim_start_matches("./").to_owned(),
-        false => format!("{folder}/{name}"),
+    if Path::new(name).is_absolute() {
+        return name.to_owned();
     }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(name.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|it| *it != "..") => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// Whether a variable stands for several values: a list of texts, or a pattern of files.

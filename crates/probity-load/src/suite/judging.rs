@@ -54,7 +54,7 @@ pub(super) fn decode_policies(node: &Node, findings: &mut Findings) -> Vec<Polic
 }
 
 pub(super) fn decode_refusal(node: &Node, findings: &mut Findings) -> RefusalConfig {
-    const KNOWN: &[&str] = &["phrases", "allow", "replace", "anywhere"];
+    const KNOWN: &[&str] = &["phrases", "allow", "replace", "anywhere", "detect"];
     let Some(mut fields) = Fields::new(node, "`refusal`", KNOWN, findings) else {
         return RefusalConfig::default();
     };
@@ -63,6 +63,7 @@ pub(super) fn decode_refusal(node: &Node, findings: &mut Findings) -> RefusalCon
         allow: fields.texts("allow"),
         replace: fields.boolean("replace").unwrap_or_default(),
         anywhere: fields.boolean("anywhere").unwrap_or_default(),
+        is_off: fields.boolean("detect") == Some(false),
     }
 }
 

@@ -14,7 +14,9 @@ globalThis.console = new Console(process.stderr, process.stderr);
 const loaded = new Map();
 
 // A function, or the method of an object or of an instance of a class, if one is asked for.
+// A list stands for a function that returns it.
 function callable(exported, method) {
+  if (Array.isArray(exported)) return () => exported;
   const isClass = method && typeof exported?.prototype?.[method.name] === 'function';
   const owner = isClass ? new exported(method.options) : exported;
   if (method && typeof owner?.[method.name] === 'function') return owner[method.name].bind(owner);

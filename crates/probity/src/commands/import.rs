@@ -9,7 +9,7 @@ use std::{
 
 use probity_import::{
     ImportError, Note, Notes, Options, Origin, Outcome, import,
-    write::{SUITE, Written, render},
+    write::{SUITE, Written, anchored, render},
 };
 use probity_report::plain::shell_word;
 use serde::Serialize;
@@ -29,8 +29,15 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         suite_folder: args.output.as_deref(),
         documents: args.documents.as_deref(),
     };
-    let outcome = import(&args.path, &options).map_err(|error| failure(error, printer))?;
     let folder = target(args);
+    let made = make_room(&folder)?;
+    let outcome = import(&args.path, &options).map_err(|error| {
+        if made {
+            // Nothing is left behind; if that fails, it is empty anyway.
+            let _ = fs::remove_dir(&folder);
+        }
+        failure(error, printer)
+    })?;
     let written = render(&outcome.draft, "");
     let paths = write(&folder, &written, args.force)?;
     match args.json {
@@ -48,6 +55,16 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         true => Exit::Success,
         false => Exit::Failed(1),
     })
+}
+
+/// Makes the folder that is written to, because paths that start from it lead through it. Whether it was
+/// made.
+fn make_room(folder: &Path) -> Result<bool, Failure> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(false);
+    }
+    fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+    Ok(true)
 }
 
 /// What was written, for scripts.
@@ -114,7 +131,8 @@ pub(super) fn as_suite(
             ));
     }
     let room = room(&outcome.config, store)?;
-    let written = render(&outcome.draft, &format!("{}/", room.display()));
+    let draft = anchored(&outcome.draft, &outcome.suite_folder);
+    let written = render(&draft, &format!("{}/", room.display()));
     for (name, text) in &written.files {
         let path = room.join(name);
         // One that has not changed is left alone, for whoever watches it.

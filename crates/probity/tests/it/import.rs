@@ -1,9 +1,14 @@
 //! Configurations of promptfoo: imported as suites, and run as they are.
 
+use std::fs;
+
 use probity_testkit::{Answer, FakeServer, Script};
 use serde_json::Value;
 
-use crate::project::Project;
+use crate::{
+    project::Project,
+    watch::{end, wait_for_runs, watch_with},
+};
 
 /// The fake server in the place of OpenAI's, with two prompts and two tests.
 fn config(server: &FakeServer) -> String {
@@ -209,4 +214,23 @@ tests:
     assert!(project.read("other/probity.toml").contains("../evals/provider.py"));
     let output = project.run(&["run", "other/probity.toml"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_configuration_is_watched_with_the_files_that_it_names() {
+    let server = FakeServer::start(Script::default());
+    let config = format!(
+        "prompts: ['Say {{{{x}}}}']\nproviders: [{{ id: openai:m, config: {{ apiBaseUrl: '{}/v1' }} }}]\ntests: tests.csv\n",
+        server.url()
+    );
+    let project =
+        Project::new().file("promptfooconfig.yaml", config).file("tests.csv", "x\na\nb\n");
+    let child = watch_with(&project, &["promptfooconfig.yaml"]);
+    wait_for_runs(&project, 1);
+    assert_eq!(server.seen().asked, 2);
+    fs::write(project.path("tests.csv"), "x\na\nb\nc\n").unwrap();
+    wait_for_runs(&project, 2);
+    let (_, told) = end(&project, child);
+    assert!(told.contains("tests.csv changed"), "{told}");
+    assert_eq!(server.seen().asked, 3, "only the new test is asked: {told}");
 }

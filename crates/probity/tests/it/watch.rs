@@ -53,7 +53,7 @@ pub(crate) fn watch(project: &Project) -> Watch {
     watch_with(project, &[])
 }
 
-fn watch_with(project: &Project, options: &[&str]) -> Watch {
+pub(crate) fn watch_with(project: &Project, options: &[&str]) -> Watch {
     let told = |name: &str| File::create(project.path(name)).unwrap();
     let mut command = project.command(&["run", "--watch"]);
     command.args(options);

@@ -36,6 +36,10 @@ pub(super) fn made(
         test => {
             let value = match written {
                 Some(value) => Some(read(test, value, node, context)?),
+                // The judge's prompt says it all.
+                None if test == AssertionTest::LlmRubric => {
+                    Some(Value::from("What was asked for."))
+                }
                 None => None,
             };
             if let (AssertionTest::Regex, Some(Value::String(pattern))) = (test, &value)

@@ -298,6 +298,18 @@ mod tests {
             "Translate {{ text }}",
         ];
         let told: Vec<String> = told.into_iter().map(shown).collect();
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        messages [{"role":"system","content":"Be {{tone}}."},{"role":"user","content":"{{q}}"}]
+        messages [{"role":"user","content":"{{ q }}"}]
+        messages [{"role":"system","content":"Be brief"},{"role":"user","content":"{{ q }}"}]
+        messages [{"role":"user","content":"{{ q }}"}]
+        messages [{"role":"assistant","content":"Hi {{q}}"}]
+        template {
+          "topic": "{{ ((topic) | string | tojson)[1:-1] }}",
+          "n": 1
+        }
+        refused a template makes its messages
+        template Translate {{ text }}
+        "#);
     }
 }

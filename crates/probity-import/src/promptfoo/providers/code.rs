@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use probity_core::located::Node;
+use probity_core::located::{Node, NodeValue};
 use probity_load::{function::split_name, suite::BackendKind};
 use serde_json::Value;
 
-use super::{Described, env::names_in};
+use super::{Described, Told, env::names_in};
 use crate::{draft::BackendDraft, promptfoo::Context};
 
 /// Keys of `config` that are about how promptfoo runs the code.
@@ -41,7 +41,8 @@ pub(super) fn function(
         Some(function) => format!("{reference}:{function}"),
         None => reference,
     });
-    if let Some(Value::Object(config)) = described.config.map(Node::to_json) {
+    let config = described.config.map(|it| filled(it, described, context));
+    if let Some(Value::Object(config)) = config {
         backend.config =
             config.into_iter().filter(|(key, _)| !HOW.contains(&key.as_str())).collect();
     }
@@ -57,6 +58,27 @@ pub(super) fn function(
     }
     backend.env = variables_of(path, context);
     Some(backend)
+}
+
+/// A value with the configuration's own variables filled in.
+fn filled(node: &Node, described: &Described<'_>, context: &mut Context<'_>) -> Value {
+    match &node.value {
+        NodeValue::String(text) => match described.env.told(text) {
+            Told::Text(text) => Value::from(text.into_owned()),
+            Told::Variable(name) | Told::Unknown(name) => {
+                let what = format!("the value of `{name}` in the `config` of a function");
+                context.lost(node, what, "have the function read the variable itself");
+                Value::Null
+            }
+        },
+        NodeValue::Array(items) => items.iter().map(|it| filled(it, described, context)).collect(),
+        NodeValue::Object(entries) => {
+            let pairs =
+                entries.iter().map(|it| (it.key.clone(), filled(&it.node, described, context)));
+            Value::Object(pairs.collect())
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
+    }
 }
 
 /// The variables of the environment that a file names, as far as that can be seen.

@@ -256,12 +256,11 @@ fn read_reply(
 ) -> Option<String> {
     let node = config.get("transformResponse").or_else(|| config.get("responseParser"))?;
     let script = node.as_str()?;
-    if script.trim_start().starts_with("file://") {
-        let advice =
-            "name the place of the reply with `reply`, or write the script as a `transform`";
-        context.lost(node, "`transformResponse` from a file", advice);
-        return None;
-    }
+    let in_file = match script.trim().strip_prefix("file://") {
+        Some(named) => Some(exported(named, node, context)?),
+        None => None,
+    };
+    let script = in_file.as_deref().unwrap_or(script);
     match pointer(script, &["json", "data"]) {
         Some(place) if place.is_empty() => None,
         Some(place) => {
@@ -270,6 +269,37 @@ fn read_reply(
         }
         None => Some(of_response(script)),
     }
+}
+
+/// The function that a file exports, as an expression. Only files that need no others can be written out.
+fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<String> {
+    let (path, function) = probity_load::function::split_name(named);
+    let code = match context.source.text(path) {
+        Ok(text) => text.text,
+        Err(error) => {
+            context.unreadable(node, &error);
+            return None;
+        }
+    };
+    let needs_more =
+        ["require(", "import ", "process.", "fetch("].iter().any(|it| code.contains(it));
+    let is_typed = [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it));
+    if needs_more || is_typed {
+        let what =
+            format!("`transformResponse` from `{path}`, which needs more than JavaScript itself");
+        let advice =
+            "name the place of the reply with `reply`, or write the script as a `transform`";
+        context.lost(node, what, advice);
+        return None;
+    }
+    let code = code.replace("export default", "module.exports =");
+    let chosen = match function {
+        Some(name) => format!("module.exports.{name}"),
+        None => "(module.exports.default || module.exports)".to_owned(),
+    };
+    Some(format!(
+        "(json, text) => {{\nconst module = {{ exports: {{}} }};\n{code}\nreturn {chosen}(json, text);\n}}"
+    ))
 }
 
 /// A script that is given what the server says as `json` and `text`.

@@ -20,6 +20,7 @@ use crate::{
     promptfoo::{
         Context,
         env::{Env, names_key},
+        prompts::with_files,
     },
 };
 
@@ -72,8 +73,6 @@ const SENT: &[&str] = &[
     "user",
     "metadata",
     "store",
-    "functions",
-    "function_call",
     "parallel_tool_calls",
     "prediction",
     "modalities",
@@ -174,7 +173,11 @@ impl Filling<'_, '_> {
             "apiKeyEnvar" => self.backend.api_key_env = node.as_str().map(ToOwned::to_owned),
             "headers" => self.headers(node),
             "tools" => self.tools(node),
-            "tool_choice" | "toolChoice" => self.provider.tool_choice = tool_choice(node),
+            "functions" => self.functions(node),
+            "usageContext" => self.extra("usage_context", node),
+            "tool_choice" | "toolChoice" | "function_call" => {
+                self.provider.tool_choice = tool_choice(node)
+            }
             "response_format" | "responseFormat" => self.response_format(node),
             "generationConfig" | "inferenceConfig" | "interfaceConfig" => self.inner(key, node),
             "reasoningConfig" | "thinkingConfig" => self.reasoning(key, node),
@@ -360,17 +363,50 @@ impl Filling<'_, '_> {
         }
     }
 
-    /// A value, or that of the file that it names.
+    /// A value, or that of the file that it names. Nothing fills in templates there.
     fn loaded(&mut self, node: &Node) -> Option<Value> {
+        let value = self.read(node)?;
+        let mut is_whole = true;
+        let value = self.filled(value, &mut is_whole);
+        if !is_whole {
+            let what = format!("a variable in the `config` of the provider `{}`", self.provider.id);
+            self.context.lost(node, what, "write the value out");
+            return None;
+        }
+        Some(value)
+    }
+
+    fn filled(&self, value: Value, is_whole: &mut bool) -> Value {
+        match value {
+            Value::String(text) => match self.env.told(&text) {
+                Told::Text(told) => {
+                    *is_whole &= !told.contains("{{");
+                    Value::from(told.into_owned())
+                }
+                Told::Variable(_) | Told::Unknown(_) => {
+                    *is_whole = false;
+                    Value::Null
+                }
+            },
+            Value::Array(items) => items.into_iter().map(|it| self.filled(it, is_whole)).collect(),
+            Value::Object(map) => {
+                let pairs = map.into_iter().map(|(key, it)| (key, self.filled(it, is_whole)));
+                Value::Object(pairs.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
+    }
+
+    fn read(&mut self, node: &Node) -> Option<Value> {
         let name = node.as_str().and_then(|it| it.strip_prefix("file://"));
         match name {
-            None => Some(node.to_json()),
+            None => Some(with_files(node, 0, self.context)),
             Some(name) if probity_load::function::is_code(name) => {
                 let what = format!("`{name}` is code, which an import does not run");
                 self.context.lost(node, what, "write what it makes into a file of JSON");
                 None
             }
-            Some(name) => self.context.tree(node, name).map(|it| it.to_json()),
+            Some(_) => Some(with_files(node, 0, self.context)).filter(|it| !it.is_null()),
         }
     }
 
@@ -405,6 +441,15 @@ impl Filling<'_, '_> {
             self.provider.tools =
                 Some(Value::Array(functions.into_iter().flat_map(flat).collect()));
         }
+    }
+
+    /// What tools were called before they were.
+    fn functions(&mut self, node: &Node) {
+        let Some(value) = self.loaded(node) else { return };
+        self.context.assumed(node, "`functions` are sent as `tools`", "");
+        let all = value.as_array().cloned().unwrap_or_default().into_iter();
+        let tools = all.map(|it| json!({ "type": "function", "function": it }));
+        self.provider.tools = Some(tools.collect());
     }
 
     fn response_format(&mut self, node: &Node) {

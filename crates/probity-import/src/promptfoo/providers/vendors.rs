@@ -398,6 +398,28 @@ mod tests {
         .into_iter()
         .map(|id| format!("{id} = {}", shown(id)))
         .collect();
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        openai:gpt-4o = openai gpt-4o -
+        openai:chat:ft:gpt-4o:org = openai ft:gpt-4o:org -
+        openai:responses:gpt-5 = openai-responses gpt-5 -
+        openai:codex-sdk = Foreign("an agent SDK")
+        azure:chat:mine = azure mine -
+        anthropic:messages:claude-sonnet-4-5 = anthropic claude-sonnet-4-5 -
+        anthropic:claude-agent-sdk = Foreign("an agent SDK")
+        vertex:claude-3-5-sonnet@20240620 = vertex-anthropic claude-3-5-sonnet@20240620 -
+        bedrock:us.anthropic.claude-sonnet-4-20250514-v1:0 = bedrock us.anthropic.claude-sonnet-4-20250514-v1:0 -
+        bedrock:converse:amazon.nova-lite-v1:0 = bedrock amazon.nova-lite-v1:0 -
+        ollama:chat:llama3.2:1b = ollama llama3.2:1b -
+        moonshot:kimi-k2 = openai kimi-k2 https://api.moonshot.ai/v1
+        groq:llama-3.3-70b = groq llama-3.3-70b -
+        http = Http(None)
+        https://app.example/chat = Http(Some("https://app.example/chat"))
+        file://provider.py:call = Python("provider.py:call")
+        provider.mjs = Script("provider.mjs")
+        file://providers.yaml = File("providers.yaml")
+        exec:./run.sh a = Exec("./run.sh a")
+        nobody:model = Unknown
+        ws://a = Foreign("a web socket")
+        "#);
     }
 }

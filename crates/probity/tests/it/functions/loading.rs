@@ -136,6 +136,28 @@ fn a_function_makes_the_cases_of_a_dataset() {
 }
 
 #[test]
+fn a_function_may_make_tests_as_promptfoo_has_them() {
+    let python = "def generate_tests():\n    return [{'vars': {'city': ['Rome', 'Oslo\\n']}, 'assert': [{'type': 'contains', 'value': 'Say {{ city }}'}]}]\n\ndef wrong():\n    return [{'vars': {}, 'provider': 'x'}]\n";
+    let javascript = "module.exports = [{ vars: { city: 'Bern' }, description: 'd', assert: [\n\
+                      { type: 'javascript', value: 'output === \"Say Bern\"' }] }];\n";
+    let with = |dataset: &str| {
+        let project = project(ECHO, "prompt = \"Say {{ city }}\"", &[])
+            .file("tests.py", python)
+            .file("tests.cjs", javascript);
+        let text = project.read("probity.toml").replace("\"cases.jsonl\"", dataset);
+        project.file("probity.toml", text)
+    };
+    let python = with("\"file://tests.py:generate_tests\"");
+    run(&python, &[]).expect(0, &[("N_CASES", "2")]);
+    assert_eq!(passed(&python), 2);
+    let list = with("\"file://tests.cjs\"");
+    run(&list, &[]).expect(0, &[("N_CASES", "1")]);
+    assert_eq!(passed(&list), 1);
+    let wrong = with("\"file://tests.py:wrong\"").shown(&["run"]);
+    assert!(wrong.contains("test 1: unknown field `provider`"), "{wrong}");
+}
+
+#[test]
 fn cases_of_variables_alone_are_asked_by_a_function() {
     let cases = [json!({ "prompt_vars": { "city": "Rome" }, "expected_response": "fine" })];
     let project = project(ECHO, "prompt = \"file://prompt.py:other\"", &cases)

@@ -381,6 +381,7 @@ phrases = ["no"]
 allow = ["never mind"]
 replace = true
 anywhere = true
+detect = true
 [json]
 level = "strict"
 [shell]

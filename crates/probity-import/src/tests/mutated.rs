@@ -1,0 +1,407 @@
+//! Configurations that nobody wrote: no panic, no hang, nothing read outside their folder.
+
+use std::{fs, os::unix::fs::symlink, path::Path, time::Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const CONFIG: &str = r##"
+description: everything at once
+env: { HOST: api.example, THE_API_KEY: abc }
+x-shared: &shared { temperature: 0.5, max_tokens: 10 }
+prompts:
+  - "Say {{text}} in {{lang}}"
+  - file://prompts/*.txt
+  - file://chat.json
+  - { raw: "- role: user\n  content: '{{ text }}'", label: yaml, config: { temperature: 1 } }
+  - file://prompt.py:make
+  - link.txt
+  - ../secret.txt
+providers:
+  - echo
+  - openai:gpt-4o: { config: *shared, prompts: [yaml], transform: output.trim() }
+  - id: http
+    config: { url: "https://{{env.HOST}}/x?{{text}}", body: { q: "{{prompt}}", n: null }, transformResponse: "json.a[0].b" }
+  - { id: "exec:python run.py 'a b'", label: "a, b" }
+  - file://providers.yaml
+  - file://provider.py
+  - bedrock:us.amazon.nova-lite-v1:0
+defaultTest:
+  vars: { lang: French, category: c }
+  assert: [{ type: latency, threshold: 3000 }, { $ref: "#/assertionTemplates/short" }]
+  options: { transform: "output.toUpperCase()", provider: openai:gpt-4o-mini }
+assertionTemplates: { short: { type: javascript, value: "output.length < 5" } }
+scenarios:
+  - config: [{ vars: { lang: German } }, { vars: { lang: Dutch } }]
+    tests: [{ vars: { text: hi } }]
+tests:
+  - vars: { text: [a, b, c], id: 7, extra: "{{text}} and {{lang}}", file: file://prompts/one.txt }
+    threshold: 0.5
+    assert:
+      - { type: icontains, value: "{{lang}}", weight: 2, metric: m }
+      - { type: llm-rubric, value: polite }
+      - { type: assert-set, assert: [{ type: not-contains-any, value: [x, y] }] }
+  - file://tests.csv
+  - file://tests/*.jsonl
+  - ../secret.csv
+evaluateOptions: { maxConcurrency: 3, repeat: 2 }
+"##;
+
+/// What is put where something else was.
+const ODD: &[&str] = &[
+    "null",
+    "[]",
+    "{}",
+    "-1",
+    "1e999",
+    "true",
+    "''",
+    "{{",
+    "{% for x in y %}",
+    "{{ a.b.c | dump }}",
+    "&a [*a]",
+    "file://",
+    "file:///etc/passwd",
+    "../secret.txt",
+    "file://**/*",
+    "[[[[[[]]]]]]",
+    "\u{0}",
+    "é\u{202e}",
+    "{ $ref: '#' }",
+    "{ $ref: '#/prompts' }",
+    "{ $ref: '../secret.yaml' }",
+    "python:../secret.py",
+    "\"unclosed",
+    "(((((",
+    "file://link.txt",
+    "{a,{b,{c,d}}}*",
+    "99999999999999999999",
+    "- role:",
+    "!!binary x",
+    "exec:",
+];
+
+/// Writes a project, and what lies outside of it.
+fn project(root: &Path) {
+    let write = |name: &str, text: &str| {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for name in ["secret.txt", "secret.csv", "secret.yaml", "secret.py"] {
+        write(name, "id: secret\n");
+    }
+    write("in/prompts/one.txt", "One {{text}}\n---\nTwo {{text}}");
+    write("in/chat.json", r#"[{"role": "user", "content": "{{text}}"}]"#);
+    write("in/prompt.py", "raise SystemExit('never run')\n");
+    write("in/provider.py", "raise SystemExit('never run')\n");
+    write("in/providers.yaml", "- { id: groq:x, label: g }\n- file://providers.yaml\n");
+    write("in/tests.csv", "text,__expected\nhi,icontains: hi\n");
+    write("in/tests/a.jsonl", "{\"vars\": {\"text\": \"x\"}}\n{\n");
+    symlink(root.join("secret.txt"), root.join("in/link.txt")).unwrap();
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Remove(usize),
+    Repeat(usize),
+    Replace(usize, usize),
+    Put(usize, String),
+    Cut(usize),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        any::<usize>().prop_map(Change::Remove),
+        any::<usize>().prop_map(Change::Repeat),
+        (any::<usize>(), any::<usize>()).prop_map(|(line, odd)| Change::Replace(line, odd)),
+        (any::<usize>(), "[ -~\n]{1,6}").prop_map(|(at, text)| Change::Put(at, text)),
+        any::<usize>().prop_map(Change::Cut),
+    ]
+}
+
+fn changed(text: &str, changes: &[Change]) -> String {
+    let mut text = text.to_owned();
+    for change in changes {
+        let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
+        let count = lines.len().max(1);
+        let boundary = |at: usize| {
+            let at = at % (text.len() + 1);
+            (0..=at).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
+        };
+        match change {
+            Change::Remove(at) if !lines.is_empty() => drop(lines.remove(at % count)),
+            Change::Repeat(at) if !lines.is_empty() => {
+                lines.insert(at % count, lines[at % count].clone())
+            }
+            Change::Replace(at, odd) if !lines.is_empty() => {
+                let line = &mut lines[at % count];
+                let start = line.rfind([':', '-', '[', '{', ',']).map_or(0, |it| it + 1);
+                line.replace_range(start.., &format!(" {}", ODD[odd % ODD.len()]));
+            }
+            Change::Put(at, put) => {
+                text.insert_str(boundary(*at), put);
+                continue;
+            }
+            Change::Cut(at) if *at % 5 == 0 => {
+                text.truncate(boundary(*at));
+                continue;
+            }
+            Change::Remove(_) | Change::Repeat(_) | Change::Replace(..) | Change::Cut(_) => {}
+        }
+        text = lines.join("\n");
+    }
+    text
+}
+
+#[test]
+fn mutated_configurations_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    project(folder.path());
+    let inside = folder.path().join("in").canonicalize().unwrap();
+    let config = inside.join("promptfooconfig.yaml");
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(100);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let checked = runner.run(&prop::collection::vec(change(), 0..12), |changes| {
+        fs::write(&config, changed(CONFIG, &changes)).unwrap();
+        let started = Instant::now();
+        let outcome = import(&config, &Options::default());
+        prop_assert!(started.elapsed().as_secs() < 60, "it takes too long");
+        if let Ok(outcome) = outcome {
+            for file in &outcome.files {
+                prop_assert!(file.starts_with(&inside), "{} was read", file.display());
+            }
+            let suite = write::render(&outcome.draft, "").suite;
+            prop_assert!(!suite.contains("id: secret"), "{suite}");
+        }
+        Ok(())
+    });
+    checked.unwrap();
+}
+
+#[test]
+fn the_configuration_itself_is_whole_but_for_what_is_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    project(folder.path());
+    let config = folder.path().join("in/promptfooconfig.yaml");
+    fs::write(&config, CONFIG).unwrap();
+    let outcome = import(&config, &Options::default()).unwrap();
+    let notes: Vec<String> = outcome
+        .notes
+        .iter()
+        .map(|it| format!("{}{}: {}", it.at, if it.lost { " lost" } else { "" }, it.what))
+        .collect();
+    insta::assert_snapshot!(notes.join("\n"), @r"
+    promptfooconfig.yaml:3: the variable `HOST` is not set by a suite
+    promptfooconfig.yaml:3: the variable `THE_API_KEY` is not set by a suite
+    promptfooconfig.yaml:18: the program is run in an empty folder, and is not told the variables of the test
+    tests/a.jsonl:2 lost: a line that cannot be read: expected a string key or `}`, found the end of the text
+    promptfooconfig.yaml:39 lost: there is no file `../secret.csv` with tests
+    promptfooconfig.yaml:8 lost: prompt `chat` for the provider `http`
+    promptfooconfig.yaml:9 lost: prompt `yaml` for the provider `http`
+    promptfooconfig.yaml:8 lost: prompt `chat` for the provider `exec:python run.py 'a b'`
+    promptfooconfig.yaml:9 lost: prompt `yaml` for the provider `exec:python run.py 'a b'`
+    ");
+    insta::assert_snapshot!(write::render(&outcome.draft, "").suite, @r#"
+    # From promptfooconfig.yaml, by `probity import`.
+    # everything at once
+    version = "1"
+    max_concurrency = 3
+
+    [refusal]
+    detect = false
+
+    [backends.echo]
+    kind = "echo"
+
+    [backends.gpt-4o]
+    kind = "openai"
+    model = "gpt-4o"
+    temperature = 0.5
+    max_tokens = 10
+
+    [backends.http]
+    kind = "http"
+    url = "https://{{env.HOST}}/x?{{text}}"
+    body = '{"q":"{{prompt}}","n":null}'
+    reply = "/a/0/b"
+
+    # exec:python run.py 'a b'
+    [backends."a- b"]
+    kind = "command"
+    command = ["python", "run.py", "a b", "{{prompt}}", "{}", "{}"]
+
+    # groq:x
+    [backends.g]
+    kind = "groq"
+    model = "x"
+    temperature = 0.0
+    max_tokens = 1024
+
+    # groq:x
+    [backends.g-2]
+    kind = "groq"
+    model = "x"
+    temperature = 0.0
+    max_tokens = 1024
+
+    # groq:x
+    [backends.g-3]
+    kind = "groq"
+    model = "x"
+    temperature = 0.0
+    max_tokens = 1024
+
+    # groq:x
+    [backends.g-4]
+    kind = "groq"
+    model = "x"
+    temperature = 0.0
+    max_tokens = 1024
+
+    [backends."provider.py"]
+    kind = "python"
+    file = "provider.py"
+
+    [backends."us.amazon.nova-lite-v1:0"]
+    kind = "bedrock"
+    model = "us.amazon.nova-lite-v1:0"
+
+    [backends.gpt-4o-mini]
+    kind = "openai"
+    model = "gpt-4o-mini"
+    temperature = 0.0
+    max_tokens = 1024
+
+    [[runners]]
+    name = "tests"
+    dataset = "cases.yaml"
+    backends = ["echo", "g", "g-2", "g-3", "g-4", "provider.py", "us.amazon.nova-lite-v1:0"]
+    judge = "gpt-4o-mini"
+    rubric_prompt = """
+    You grade an answer by a rubric. The answer passes if it does what the rubric says.
+
+    The answer:
+    {{ output }}
+
+    The rubric:
+    {{ rubric }}"""
+    repeat = 2
+    prompt_vars = { "category" = "c", "lang" = "French" }
+    assert = [{ "type" = "latency", "threshold" = 3000.0 }, { "type" = "javascript", "value" = "output.length < 5" }]
+    transform = "output.toUpperCase()"
+    scorer_errors = "fail"
+
+    [[runners.prompts]]
+    name = "prompt-1"
+    template = "Say {{text}} in {{lang}}"
+
+    [[runners.prompts]]
+    name = "one"
+    template = "One {{text}}"
+
+    [[runners.prompts]]
+    name = "one-2"
+    template = "Two {{text}}"
+
+    [[runners.prompts]]
+    name = "chat"
+    messages = [{ "role" = "user", "content" = "{{text}}" }]
+
+    [[runners.prompts]]
+    name = "yaml"
+    messages = [{ "role" = "user", "content" = "{{ text }}" }]
+    settings = { "temperature" = 1.0 }
+
+    [[runners.prompts]]
+    name = "prompt-make"
+    file = "prompt.py:make"
+
+    [[runners.prompts]]
+    name = "prompt-7"
+    template = "link.txt"
+
+    [[runners.prompts]]
+    name = "prompt-8"
+    template = "../secret.txt"
+
+    [[runners]]
+    name = "tests-2"
+    dataset = "cases.yaml"
+    backends = ["gpt-4o"]
+    judge = "gpt-4o-mini"
+    rubric_prompt = """
+    You grade an answer by a rubric. The answer passes if it does what the rubric says.
+
+    The answer:
+    {{ output }}
+
+    The rubric:
+    {{ rubric }}"""
+    repeat = 2
+    prompt_vars = { "category" = "c", "lang" = "French" }
+    assert = [{ "type" = "latency", "threshold" = 3000.0 }, { "type" = "javascript", "value" = "output.length < 5" }]
+    transform = """
+    const first = (output, context) => (
+    output.trim()
+    );
+    const second = (output, context) => (
+    output.toUpperCase()
+    );
+    return second(first(output, context), context);"""
+    scorer_errors = "fail"
+
+    [[runners.prompts]]
+    name = "yaml"
+    messages = [{ "role" = "user", "content" = "{{ text }}" }]
+    settings = { "temperature" = 1.0 }
+
+    [[runners]]
+    name = "tests-3"
+    dataset = "cases.yaml"
+    backends = ["http", "a- b"]
+    judge = "gpt-4o-mini"
+    rubric_prompt = """
+    You grade an answer by a rubric. The answer passes if it does what the rubric says.
+
+    The answer:
+    {{ output }}
+
+    The rubric:
+    {{ rubric }}"""
+    repeat = 2
+    prompt_vars = { "category" = "c", "lang" = "French" }
+    assert = [{ "type" = "latency", "threshold" = 3000.0 }, { "type" = "javascript", "value" = "output.length < 5" }]
+    transform = "output.toUpperCase()"
+    scorer_errors = "fail"
+
+    [[runners.prompts]]
+    name = "prompt-1"
+    template = "Say {{text}} in {{lang}}"
+
+    [[runners.prompts]]
+    name = "one"
+    template = "One {{text}}"
+
+    [[runners.prompts]]
+    name = "one-2"
+    template = "Two {{text}}"
+
+    [[runners.prompts]]
+    name = "prompt-make"
+    file = "prompt.py:make"
+
+    [[runners.prompts]]
+    name = "prompt-7"
+    template = "link.txt"
+
+    [[runners.prompts]]
+    name = "prompt-8"
+    template = "../secret.txt"
+    "#);
+}

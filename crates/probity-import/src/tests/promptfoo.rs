@@ -1,0 +1,149 @@
+//! Providers and prompts of promptfoo, as a suite says them.
+
+use std::fs;
+
+use super::*;
+
+/// The notes and the suite of a configuration.
+fn suite(config: &str, files: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files.iter().chain(&[("promptfooconfig.yaml", config)]) {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let (draft, notes) = match import(folder.path(), &Options::default()) {
+        Ok(Outcome { draft, notes, .. }) => (draft, notes),
+        Err(ImportError::Shape { what, notes }) => return format!("{what}\n{}", told(&notes)),
+        Err(error) => return error.to_string(),
+    };
+    format!("{}{}", told(&notes), write::render(&draft, "").suite)
+}
+
+fn told(notes: &Notes) -> String {
+    let mut shown = String::new();
+    for Note { at, what, lost, advice } in notes.iter() {
+        let _ =
+            writeln!(shown, "{}{}: {what} ({advice})", if *lost { "lost " } else { "" }, at.line);
+    }
+    shown
+}
+
+/// The part of a suite with its backends.
+fn backends(providers: &str) -> String {
+    let config = format!(
+        "prompts: [\"{{{{q}}}}\"]\ntests: [{{ vars: {{ q: hi }} }}]\nproviders:\n{providers}"
+    );
+    let all = suite(
+        &config,
+        &[("run.sh", "echo $KEY"), ("p.py", "import os\nK = os.environ['MY_KEY']\n")],
+    );
+    all.split("\n[[runners]]").next().unwrap().to_owned()
+}
+
+#[test]
+fn settings_of_providers_are_those_of_backends() {
+    insta::assert_snapshot!(backends(r#"
+  - id: openai:chat:gpt-4o
+    label: main
+    config:
+      temperature: 0.3
+      top_p: 0.9
+      stop: ["END"]
+      seed: 7
+      presence_penalty: 0.5
+      response_format: { type: json_schema, json_schema: { name: x, schema: { type: object } } }
+      apiKey: "{{env.OTHER_KEY}}"
+      passthrough: { custom: { a: 1 } }
+      headers: { X-Team: "{{ env.TEAM }}" }
+      nonsense: 1
+  - id: openai:responses:gpt-5
+    config: { max_output_tokens: 99, reasoning: { effort: low }, temperature: 1 }
+  - anthropic:messages:claude-sonnet-4-5: { config: { thinking: { type: enabled, budget_tokens: 1024 }, max_tokens: 4096 } }
+  - id: azure:chat:mine
+    config: { apiHost: mine.openai.azure.com, apiVersion: 2024-10-21 }
+  - id: google:gemini-2.5-flash
+    config: { generationConfig: { maxOutputTokens: 5, thinkingConfig: { thinkingBudget: 0 } } }
+  - id: vertex:gemini-2.5-pro
+    config: { projectId: p, region: europe-west1 }
+  - id: bedrock:us.amazon.nova-lite-v1:0
+    config: { region: eu-west-1, inferenceConfig: { maxTokens: 3, temperature: 0 } }
+  - id: ollama:chat:llama3.2
+    config: { num_predict: 10, num_ctx: 100 }
+  - deepseek:deepseek-chat
+  - moonshot:kimi-k2
+"#), @"");
+}
+
+#[test]
+fn code_and_servers_of_ones_own_are_backends() {
+    insta::assert_snapshot!(backends(r#"
+  - id: file://p.py:ask
+    config: { tone: kind, host: "{{env.HOST}}" }
+  - python:p.py
+  - "exec:bash run.sh --x 'a b'"
+  - id: http
+    config:
+      request: |
+        POST /chat?q={{q}} HTTP/1.1
+        Host: app.example
+        Content-Type: application/json
+
+        {"text": "{{prompt}}"}
+      transformResponse: "json.choices[0].text"
+  - id: https://other.example/api
+    config:
+      method: POST
+      headers: { X-Api-Key: "{{env.K}}" }
+      body: { messages: "{{prompt}}", none: null }
+      auth: { type: bearer, token: "{{env.TOKEN}}" }
+      transformResponse: "json.a || text"
+  - webhook:https://hook.example/x
+  - elevenlabs:tts
+  - file://none.py
+"#), @"");
+}
+
+#[test]
+fn prompts_are_variants() {
+    let config = r#"
+providers: [echo, { id: openai:o3, prompts: [named] }]
+prompts:
+  - "Is {{a}}/2 = 1? {{ list.length }}"
+  - file://all/*.txt
+  - { id: file://chat.yaml, label: named }
+  - { raw: '{"ask": "{{a}}"}', label: as json, config: { temperature: 0.1, response_format: { type: json_object } } }
+  - file://make.js:fn
+  - file://table.csv
+  - "{{ a | nosuchfilter }}"
+  - missing.txt
+  - "Broken {{ a"
+tests:
+  - vars: { a: 1, list: [{ x: 1 }], category: c }
+  - vars: { a: 2 }
+    prompts: [named]
+"#;
+    let files = [
+        ("all/a.txt", "first {{a}}\n---\n\nsecond {{b}}\n"),
+        ("all/b.txt", "third in {{category}}"),
+        (
+            "chat.yaml",
+            "- role: system\n  content: be brief\n- role: user\n  content: 'Say {{a}}'\n",
+        ),
+        ("make.js", "module.exports = { fn: () => 'x' };"),
+        ("table.csv", "prompt,label\n\"say {{a}}, please\",polite\n"),
+    ];
+    insta::assert_snapshot!(suite(config, &files), @"");
+}
+
+#[test]
+fn references_are_followed() {
+    let config = r##"
+prompts: ["{{q}}"]
+providers: [{ $ref: "parts.yaml#/model" }]
+definitions: { one: { vars: { q: hi }, assert: [{ $ref: "#/definitions/short" }] }, short: { type: contains, value: x } }
+tests: [{ $ref: "#/definitions/one" }, { $ref: "#/nowhere" }]
+"##;
+    let files = [("parts.yaml", "model: { id: openai:gpt-4o, label: m }\n")];
+    insta::assert_snapshot!(suite(config, &files), @"");
+}
