@@ -268,6 +268,7 @@ impl Making<'_> {
             at: task.at.clone(),
             comments: Vec::new(),
             asks: Asks::Template(template(task, shots, asks_letters)),
+            file: None,
             sampling: task.sampling.clone(),
         };
         self.draft.runners.push(RunnerDraft {

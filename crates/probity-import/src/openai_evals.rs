@@ -237,6 +237,7 @@ impl Making<'_> {
             at: eval.at.clone(),
             comments: Vec::new(),
             asks: Asks::Template(template.clone()),
+            file: None,
             sampling: sampling.clone(),
         };
         let is_plain = sampling.is_empty() && template == "{{ prompt }}";
