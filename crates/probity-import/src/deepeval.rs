@@ -1,5 +1,7 @@
 //! Goldens and test cases of DeepEval, in JSON, JSONL and CSV. Names are in snake or in camel case.
 
+use std::collections::BTreeSet;
+
 use probity_core::{
     case::TestCase,
     conversation::SimulatedUser,
@@ -87,23 +89,37 @@ pub(crate) fn import(
     if items.is_empty() {
         return Err(ImportError::shape("there is no golden in the file"));
     }
+    let mut told = Told::default();
     for (at, node) in items.iter().enumerate() {
         imported.now_at(source.at(&node.span));
         let id = text(node, "name").unwrap_or_else(|| format!("golden-{}", at + 1));
         let mut case = TestCase { id, ..TestCase::default() };
         let asked = match field(node, "scenario").is_some() || field(node, "turns").is_some() {
-            true => conversation(node, &mut case, imported),
+            true => conversation(node, &mut case, imported, &mut told),
             false => question(node, &mut case),
         };
         if let Err(why) = asked {
             imported.lose(format!("a golden was left out: {why}"));
             continue;
         }
-        notes(node, &mut case, imported);
-        assertions(node, &mut case, imported);
+        notes(node, &mut case, imported, &mut told);
+        assertions(node, &mut case, imported, &mut told);
         imported.add_asked(case);
     }
     Ok(())
+}
+
+/// What was said of the first golden that it is true of.
+#[derive(Default)]
+struct Told(BTreeSet<String>);
+
+impl Told {
+    fn assume(&mut self, imported: &mut Imported<'_>, what: impl Into<String>) {
+        let what = what.into();
+        if self.0.insert(what.clone()) {
+            imported.assume(what);
+        }
+    }
 }
 
 fn question(node: &Node, case: &mut TestCase) -> Result<(), String> {
@@ -117,6 +133,7 @@ fn conversation(
     node: &Node,
     case: &mut TestCase,
     imported: &mut Imported<'_>,
+    told: &mut Told,
 ) -> Result<(), String> {
     let turns = field(node, "turns").map(Node::items).unwrap_or_default();
     for turn in turns {
@@ -130,11 +147,12 @@ fn conversation(
     }
     let is_open = case.ask.messages.last().is_some_and(|it| it.role == Role::Assistant);
     if is_open {
-        imported.assume("the last turn is the assistant's, which the model answers anew");
+        let what = "the last turn is the assistant's, which the model answers anew";
+        told.assume(imported, what);
         case.ask.messages.pop();
     }
     if case.ask.messages.is_empty() {
-        imported.assume("the golden does not say how the user begins: with `Hello.`");
+        told.assume(imported, "the golden does not say how the user begins: with `Hello.`");
         case.prompt = "Hello.".to_owned();
     }
     if let Some(scenario) = text(node, "scenario") {
@@ -152,7 +170,7 @@ fn conversation(
 }
 
 /// Fields that change nothing of what is asked.
-fn notes(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>) {
+fn notes(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>, told: &mut Told) {
     case.notes = text(node, "comments");
     if let Some(file) = field(node, "source_file").and_then(Node::as_str) {
         case.tags.push(format!("source:{file}"));
@@ -164,8 +182,8 @@ fn notes(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>) {
     }
     for name in RECORDED {
         if field(node, name).is_some() {
-            imported
-                .assume(format!("`{name}` is what an application did: the model is asked anew"));
+            let what = format!("`{name}` is what an application did: the model is asked anew");
+            told.assume(imported, what);
         }
     }
     let context = field(node, "retrieval_context").or_else(|| field(node, "context"));
@@ -193,7 +211,7 @@ fn assertion(test: AssertionTest, value: Option<Value>) -> Assertion {
     Assertion { value, ..Assertion::new(AssertionKind { negated: false, test }) }
 }
 
-fn assertions(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>) {
+fn assertions(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>, told: &mut Told) {
     let expected = text(node, "expected_output").or_else(|| text(node, "expectedOutput"));
     let expected = expected.map(|it| Value::from(literal(&it)));
     let named = field(node, "metrics").or_else(|| field(node, "metrics_data"));
@@ -206,7 +224,8 @@ fn assertions(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>) {
     if let Some(tools) = field(node, "expected_tools") {
         let called = tools_of(tools);
         case.criteria.assertions.push(assertion(AssertionTest::ToolCalled, Some(called)));
-        imported.assume("the tools themselves are not in the file: describe them under `tools`");
+        let what = "the tools themselves are not in the file: describe them under `tools`";
+        told.assume(imported, what);
     }
     if let Some(outcome) = field(node, "expected_outcome").and_then(Node::as_str) {
         let rubric = Value::from(literal(outcome));
@@ -216,7 +235,7 @@ fn assertions(node: &Node, case: &mut TestCase, imported: &mut Imported<'_>) {
         && let Some(expected) = expected
     {
         let what = "DeepEval names metrics in Python: `expected_output` is judged by `factuality`";
-        imported.assume(what);
+        told.assume(imported, what);
         case.criteria.assertions.push(assertion(AssertionTest::Factuality, Some(expected)));
     }
     if case.criteria.is_empty() {
