@@ -1,4 +1,4 @@
-//! Goldens and test cases of DeepEval, in JSON, JSONL and CSV. Names are in snake or in camel case.
+//! Goldens and test cases of `DeepEval`, in JSON, JSONL and CSV. Names are in snake or in camel case.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{
     source::Source,
 };
 
-/// Names that only DeepEval has.
+/// Names that only `DeepEval` has.
 const OWN: &[&str] = &[
     "actual_output",
     "retrieval_context",
@@ -153,7 +153,7 @@ fn conversation(
     }
     if case.ask.messages.is_empty() {
         told.assume(imported, "the golden does not say how the user begins: with `Hello.`");
-        case.prompt = "Hello.".to_owned();
+        "Hello.".clone_into(&mut case.prompt);
     }
     if let Some(scenario) = text(node, "scenario") {
         let persona = field(node, "persona").and_then(|it| it.get("characteristics"));

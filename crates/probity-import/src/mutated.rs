@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::{ImportError, Options, Origin, import};
 
-const TASK: &str = r##"include: base_yaml
+const TASK: &str = r#"include: base_yaml
 task: sums
 num_fewshot: 2
 fewshot_config:
@@ -26,18 +26,18 @@ metric_list:
   - metric: !function utils.f
 generation_kwargs: {until: ["\n\n"], max_gen_toks: 64, temperature: 0.0}
 repeats: 1
-"##;
-const BASE: &str = r##"dataset_path: json
+"#;
+const BASE: &str = r#"dataset_path: json
 dataset_kwargs: {data_files: {test: documents.jsonl}}
 output_type: multiple_choice
 test_split: test
 doc_to_text: "Q: {{q.strip()}} {% for c in choices.text %}{{ loop.index0 }}{{ c }}{% endfor %}"
 doc_to_target: "{{choices.label.index(a)}}"
 doc_to_choice: "{{choices.text}}"
-"##;
-const DOCUMENTS: &str = r##"{"q": " 1 + 1 ", "a": "A", "choices": {"text": ["it's", "no"], "label": ["A", "B"]}}
+"#;
+const DOCUMENTS: &str = r#"{"q": " 1 + 1 ", "a": "A", "choices": {"text": ["it's", "no"], "label": ["A", "B"]}}
 {"q": "{{ x }}", "a": "B", "choices": {"text": ["x", "y"], "label": ["A", "B"]}}
-"##;
+"#;
 const EVALS: &str = r##"m.v0:
   class: evals.elsuite.basic.match:Match
   args: {samples_jsonl: documents.jsonl, num_few_shot: 1, few_shot_jsonl: shots.jsonl}
@@ -50,14 +50,14 @@ j.v0:
 "##;
 const SPEC: &str = "own:\n  prompt: \"{completion} {ideal} {{}}\"\n  choice_strings: [Yes, No]\n  choice_scores: \
                     {Yes: 1.0, No: 0.0}\n  input_outputs: {input: completion}\n";
-const SAMPLES: &str = r##"{"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "ideal": ["1", "[2]"]}
+const SAMPLES: &str = r#"{"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "ideal": ["1", "[2]"]}
 {"input": "q {{ x }}", "ideal": "3"}
-"##;
-const GOLDENS: &str = r##"[{"input": "q", "expected_output": "a", "retrieval_context": ["c"], "expected_tools": [{"name": "t"}],
+"#;
+const GOLDENS: &str = r#"[{"input": "q", "expected_output": "a", "retrieval_context": ["c"], "expected_tools": [{"name": "t"}],
  "metrics": [{"name": "Faithfulness", "threshold": 0.5}]},
- {"scenario": "s", "turns": [{"role": "user", "content": "hi"}], "expected_outcome": "o"}]"##;
-const RECORDS: &str = r##"[{"input": [{"role": "user", "content": "q"}], "target": "B", "choices": ["x", "y"], "id": 1,
- "metadata": {"a": 1}}, {"input": "q", "target": ["a", "b"], "choices": null}]"##;
+ {"scenario": "s", "turns": [{"role": "user", "content": "hi"}], "expected_outcome": "o"}]"#;
+const RECORDS: &str = r#"[{"input": [{"role": "user", "content": "q"}], "target": "B", "choices": ["x", "y"], "id": 1,
+ "metadata": {"a": 1}}, {"input": "q", "target": ["a", "b"], "choices": null}]"#;
 
 /// Something that is put into a file in place of a part of it.
 const BITS: &[&str] = &[

@@ -215,14 +215,14 @@ impl Making<'_> {
             max_tokens: longest,
             ..Sampling::default()
         };
-        self.runner(eval, setup, "{{ prompt }}".to_owned(), sampling, cases);
+        self.runner(eval, setup, "{{ prompt }}", sampling, cases);
     }
 
     fn runner(
         &mut self,
         eval: &Definition<'_>,
         setup: Setup,
-        template: String,
+        template: &str,
         sampling: Sampling,
         cases: Vec<CaseDraft>,
     ) {
@@ -236,11 +236,11 @@ impl Making<'_> {
             name: "eval".to_owned(),
             at: eval.at.clone(),
             comments: Vec::new(),
-            asks: Asks::Template(template.clone()),
+            asks: Asks::Template(template.to_owned()),
             file: None,
-            sampling: sampling.clone(),
+            sampling,
         };
-        let is_plain = sampling.is_empty() && template == "{{ prompt }}";
+        let is_plain = variant.sampling.is_empty() && template == "{{ prompt }}";
         self.draft.runners.push(RunnerDraft {
             name: name.clone(),
             at: eval.at.clone(),
@@ -341,7 +341,7 @@ impl Making<'_> {
             );
         }
         let sampling = Sampling { temperature: Some(0.0), ..Sampling::default() };
-        self.runner(eval, Setup::default(), template, sampling, cases);
+        self.runner(eval, Setup::default(), &template, sampling, cases);
     }
 
     fn exported(&mut self, eval: &Definition<'_>) -> Option<Node> {

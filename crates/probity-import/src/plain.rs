@@ -62,11 +62,11 @@ pub(crate) fn import(
     let Some(first) = root.items().first() else {
         return Err(ImportError::shape("there is no record in the file"));
     };
-    let named = |names: &[&'static str]| names.iter().copied().find(|it| first.get(it).is_some());
-    let Some(prompt_name) = named(PROMPTS) else {
+    let found = |names: &[&'static str]| names.iter().copied().find(|it| first.get(it).is_some());
+    let Some(prompt) = found(PROMPTS) else {
         return Err(ImportError::shape("the columns `prompt` and `expected` are not there"));
     };
-    let names = Names { prompt: prompt_name, answer: named(ANSWERS), choices: named(CHOICES) };
+    let names = Names { prompt, answer: found(ANSWERS), choices: found(CHOICES) };
     if names.answer.is_none() && names.choices.is_none() && !ends_with_an_answer(first) {
         return Err(ImportError::shape("the columns `prompt` and `expected` are not there"));
     }

@@ -83,10 +83,7 @@ impl Reader<'_> {
         let mut all = String::new();
         loop {
             self.rest = self.rest.trim_start();
-            let mark = match self.rest.chars().next() {
-                Some(mark @ ('\'' | '"')) => mark,
-                Some(_) | None => return Some(all),
-            };
+            let Some(mark @ ('\'' | '"')) = self.rest.chars().next() else { return Some(all) };
             all.push_str(&self.text(mark)?);
         }
     }

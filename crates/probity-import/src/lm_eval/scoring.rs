@@ -1,5 +1,7 @@
 //! How a task scores answers: filters take the answer out of a reply, metrics compare it.
 
+use std::collections::BTreeSet;
+
 use probity_core::{
     case::TestCase,
     criteria::{Assertion, AssertionKind, AssertionTest, Criteria, Matcher},
@@ -44,10 +46,18 @@ pub(super) struct Comparison {
 struct Pipeline {
     name: String,
     extract: Vec<Extract>,
-    is_trimmed: bool,
-    ignores_case: bool,
-    chooses: bool,
-    votes: bool,
+    does: BTreeSet<Does>,
+}
+
+/// What a filter does beside taking something out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Does {
+    Trim,
+    IgnoreCase,
+    /// Read one of the choices.
+    Choose,
+    /// Ask several times.
+    Vote,
 }
 
 struct Reader<'a> {
@@ -131,7 +141,8 @@ impl Reader<'_> {
                 self.metric(metric, pipeline, &named, &mut scoring);
             }
         }
-        scoring.repeat = self.repeat(pipelines.first().is_some_and(|it| it.votes));
+        scoring.repeat =
+            self.repeat(pipelines.first().is_some_and(|it| it.does.contains(&Does::Vote)));
         if pipelines.len() > 1 && scoring.decides.is_some() {
             let what = format!(
                 "there are several filters: the first one, `{}`, decides whether a case passes, the \
@@ -259,27 +270,26 @@ impl Reader<'_> {
             return false;
         };
         match name {
-            "take_first" => {}
-            "remove_whitespace" | "strip" => pipeline.is_trimmed = true,
+            "take_first" | "take_first_k" => {}
+            "remove_whitespace" | "strip" => drop(pipeline.does.insert(Does::Trim)),
             "lowercase" | "uppercase" => {
                 let what = format!("filter `{name}`: the case of letters does not count");
                 let at = self.at(step);
                 self.notes.assumed(at, what, "");
-                pipeline.ignores_case = true;
+                pipeline.does.insert(Does::IgnoreCase);
             }
             "majority_vote" => {
                 let what = "`majority_vote`: more than half of the answers have to be right";
                 let at = self.at(step);
                 self.notes.assumed(at, what, "");
-                pipeline.votes = true;
+                pipeline.does.insert(Does::Vote);
             }
-            "take_first_k" => {}
             "regex" => return self.regex(step, pipeline),
             "multi_choice_regex" => {
                 let what = "`multi_choice_regex`: the choice is read out of the reply by our rules";
                 let at = self.at(step);
                 self.notes.assumed(at, what, "see docs/metrics.md, multiple choice");
-                pipeline.chooses = true;
+                pipeline.does.insert(Does::Choose);
             }
             other => {
                 self.lost(step, format!("filter `{other}` has no counterpart"));
@@ -319,14 +329,14 @@ fn metric_name(metric: &Node) -> Option<&str> {
 }
 
 fn comparison(pipeline: &Pipeline, metric: Option<&Node>) -> Comparison {
-    if pipeline.chooses {
+    if pipeline.does.contains(&Does::Choose) {
         return Comparison { matcher: Matcher::Choice, reading: Reading::default() };
     }
     let says = |key: &str| {
         metric.and_then(|it| it.get(key)).is_some_and(|it| it.to_json() == Value::Bool(true))
     };
     let mut normalize = Vec::new();
-    if says("ignore_case") || pipeline.ignores_case {
+    if says("ignore_case") || pipeline.does.contains(&Does::IgnoreCase) {
         normalize.push(Uncounted::Case);
     }
     if says("ignore_punctuation") {
@@ -340,11 +350,22 @@ fn comparison(pipeline: &Pipeline, metric: Option<&Node>) -> Comparison {
     let reading = Reading {
         extract: pipeline.extract.clone(),
         normalize,
-        ignore: ignore.map(ToOwned::to_owned).collect(),
+        ignore: ignore.filter(|it| !it.is_empty()).map(seen).collect(),
         ..Reading::default()
     };
-    let matcher = if pipeline.is_trimmed { Matcher::Trimmed } else { Matcher::Exact };
+    let matcher = match pipeline.does.contains(&Does::Trim) {
+        true => Matcher::Trimmed,
+        false => Matcher::Exact,
+    };
     Comparison { matcher, reading }
+}
+
+/// An expression as it was, but not of blanks alone, which nobody would see in a suite.
+fn seen(regex: &str) -> String {
+    match regex.trim().is_empty() {
+        true => format!("(?:{regex})"),
+        false => regex.to_owned(),
+    }
 }
 
 /// The first comparison decides, the others are only reported.

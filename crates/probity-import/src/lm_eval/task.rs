@@ -178,9 +178,9 @@ impl Data {
         let at = source.at(&at.span);
         let split = ["test_split", "validation_split", "training_split", "fewshot_split"];
         let split = split.iter().find_map(|key| text_of(node, key)).unwrap_or("test").to_owned();
-        let changes = ["process_docs", "custom_dataset"];
+        let makers = ["process_docs", "custom_dataset"];
         let changed =
-            changes.iter().find_map(|key| node.get(key).filter(|it| function(it).is_some()));
+            makers.iter().find_map(|key| node.get(key).filter(|it| function(it).is_some()));
         if let Some(changed) = changed {
             let named = function(changed).unwrap_or_default();
             let what = format!(
@@ -228,13 +228,13 @@ impl Shots {
             own.or_else(|| text_of(node, key)).unwrap_or(usual).to_owned()
         };
         let count = count_of(node, "num_fewshot").unwrap_or(0);
-        let sampler = config.and_then(|it| text_of(it, "sampler")).unwrap_or("default");
+        let way = config.and_then(|it| text_of(it, "sampler")).unwrap_or("default");
         let samples = config.and_then(|it| it.get("samples"));
         let at = source.at(&samples.or(config).or(node.get("num_fewshot")).unwrap_or(node).span);
-        let splits = ["fewshot_split", "training_split", "validation_split", "test_split"];
+        let usually = ["fewshot_split", "training_split", "validation_split", "test_split"];
         let own = config.and_then(|it| text_of(it, "split"));
         let split = own.or_else(|| text_of(node, "fewshot_split"));
-        let usual = || splits.iter().find_map(|key| text_of(node, key)).unwrap_or("train");
+        let usual = || usually.iter().find_map(|key| text_of(node, key)).unwrap_or("train");
         let from = match samples.filter(|_| split.is_none()) {
             Some(samples) => {
                 if let Some(name) = function(samples).filter(|_| count > 0) {
@@ -245,15 +245,15 @@ impl Shots {
             }
             None => ShotsFrom::Split(split.unwrap_or_else(usual).to_owned()),
         };
-        if count > 0 && !matches!(sampler, "default" | "first_n") {
-            let what = format!("the sampler `{sampler}` of examples has no counterpart");
+        if count > 0 && !matches!(way, "default" | "first_n") {
+            let what = format!("the sampler `{way}` of examples has no counterpart");
             notes.lost(at.clone(), what, "the first ones are taken");
         }
         Self {
             at,
             count,
             from,
-            is_first: sampler != "default",
+            is_first: way != "default",
             text: within("doc_to_text"),
             target: within("doc_to_target"),
             choices: within("doc_to_choice"),

@@ -61,7 +61,7 @@ impl Specs {
         match name {
             "fact" => setup.assertions = vec![asserted(AssertionTest::Factuality, "{{ ideal }}")],
             "closedqa" => {
-                setup.assertions = vec![asserted(AssertionTest::ClosedQa, "{{ criteria }}")]
+                setup.assertions = vec![asserted(AssertionTest::ClosedQa, "{{ criteria }}")];
             }
             _ => {
                 let choices = Choices::of(spec);
@@ -148,10 +148,11 @@ impl Choices {
             Some(scores) => {
                 let counts = names.iter().zip(scores).map(|(name, it)| format!("{name} is {it}"));
                 let counts: Vec<String> = counts.collect();
-                told.push_str(&format!(
-                    " `score` is what it counts: {}. `pass` is true if that is at least 0.5.",
-                    counts.join(", ")
-                ));
+                told.extend([
+                    " `score` is what it counts: ",
+                    &counts.join(", "),
+                    ". `pass` is true if that is at least 0.5.",
+                ]);
             }
         }
         told
@@ -184,7 +185,7 @@ fn prompt(spec: &Node, choices: &Choices) -> Option<RubricPrompt> {
         Some(PromptMessage { role, content })
     };
     let mut messages = written.items().iter().map(message).collect::<Option<Vec<_>>>()?;
-    messages.last_mut()?.content.push_str(&format!("\n\n{told}"));
+    messages.last_mut()?.content.extend(["\n\n", &told]);
     Some(RubricPrompt::Messages(messages))
 }
 
@@ -212,7 +213,7 @@ fn template(text: &str) -> Option<String> {
             return None;
         }
         template.push_str(&literal(&std::mem::take(&mut plain)));
-        template.push_str(&format!("{{{{ {name} }}}}"));
+        template.extend(["{{ ", name, " }}"]);
         rest = &after[end + 1..];
     }
     plain.push_str(rest);

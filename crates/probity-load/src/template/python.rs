@@ -20,13 +20,15 @@ pub(super) fn engine(steps: u64, allowance: u64) -> Environment<'static> {
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = engine::ENGINE.clone();
-    engine.set_formatter(|output, state, value| match value.kind() {
-        ValueKind::Undefined => Err(ErrorKind::UndefinedError.into()),
-        ValueKind::String => minijinja::escape_formatter(output, state, value),
-        _ => {
-            spend(size(value))?;
-            output.write_str(&written(value)).map_err(|_| ErrorKind::WriteFailure.into())
+    engine.set_formatter(|output, state, value| {
+        if value.is_undefined() {
+            return Err(ErrorKind::UndefinedError.into());
         }
+        if value.as_str().is_some() {
+            return minijinja::escape_formatter(output, state, value);
+        }
+        spend(size(value))?;
+        output.write_str(&repr(value)).map_err(|_| ErrorKind::WriteFailure.into())
     });
     engine.set_unknown_method_callback(method);
     engine

@@ -198,8 +198,8 @@ fn evals_of_openai_become_runners() {
     );
     assert!(shown.contains("1 thing not carried over"), "{shown}");
     let suite = project.read("out/probity.toml");
-    assert!(suite.contains("Funny?\\n{{ output }}\\nNot {{ ideal }}."), "{suite}");
-    assert!(suite.contains("\\\"3\\\" is 0.5"), "{suite}");
+    assert!(suite.contains("Funny?\n{{ output }}\nNot {{ ideal }}."), "{suite}");
+    assert!(suite.contains("\"3\" is 0.5"), "{suite}");
     run(&project, &["out/probity.toml", "starts.v0", "has.v0", "fuzzy.v0", "json.v0"]);
     let passed: Vec<(String, bool)> = stored(&project)
         .iter()
@@ -248,7 +248,7 @@ fn goldens_and_records_are_found_by_what_is_in_them() {
         assert!(goldens.contains(part), "{part}\n{goldens}");
     }
     let chat = imported("chat.jsonl", 0, "plain");
-    assert!(chat.contains("system: s") && chat.contains("expected_response: a"), "{chat}");
+    assert!(chat.contains("system: \"s\"") && chat.contains("expected_response: \"a\""), "{chat}");
     let sample = imported("inspect.json", 1, "plain");
     assert!(sample.contains("choices:") && sample.contains("level"), "{sample}");
 }
