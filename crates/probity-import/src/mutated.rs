@@ -38,7 +38,7 @@ doc_to_choice: "{{choices.text}}"
 const DOCUMENTS: &str = r#"{"q": " 1 + 1 ", "a": "A", "choices": {"text": ["it's", "no"], "label": ["A", "B"]}}
 {"q": "{{ x }}", "a": "B", "choices": {"text": ["x", "y"], "label": ["A", "B"]}}
 "#;
-const EVALS: &str = r##"m.v0:
+const EVALS: &str = r"m.v0:
   class: evals.elsuite.basic.match:Match
   args: {samples_jsonl: documents.jsonl, num_few_shot: 1, few_shot_jsonl: shots.jsonl}
 g.v0:
@@ -47,7 +47,7 @@ g.v0:
 j.v0:
   class: evals.elsuite.basic.json_match:JsonMatch
   args: {samples_jsonl: documents.jsonl}
-"##;
+";
 const SPEC: &str = "own:\n  prompt: \"{completion} {ideal} {{}}\"\n  choice_strings: [Yes, No]\n  choice_scores: \
                     {Yes: 1.0, No: 0.0}\n  input_outputs: {input: completion}\n";
 const SAMPLES: &str = r#"{"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "ideal": ["1", "[2]"]}

@@ -143,7 +143,7 @@ impl Making<'_> {
                 &["few_shot_jsonl", "num_few_shot", "max_tokens"],
             ),
             "MatchWithSolvers" => {
-                (Class::Match { capitalizes: true }, &["task_description", "shuffle"])
+                (Class::Match { capitalizes: true }, &["task_description", "shuffle", "n_samples"])
             }
             "Includes" => (Class::Includes { ignores_case: says("ignore_case") }, &["ignore_case"]),
             "FuzzyMatch" => (Class::FuzzyMatch, &["max_tokens"]),
@@ -189,7 +189,13 @@ impl Making<'_> {
         shots: &input::Said,
     ) {
         let mut cases = Vec::new();
-        for (number, sample) in samples.items().iter().enumerate() {
+        let most = eval.count("n_samples").and_then(|it| usize::try_from(it).ok());
+        if let Some(most) = most {
+            let what = format!("the first {most} samples are asked, which OpenAI evals draws");
+            self.notes.assumed(eval.at.clone(), what, "");
+        }
+        let samples = samples.items().iter().take(most.unwrap_or(usize::MAX));
+        for (number, sample) in samples.enumerate() {
             let at = self.source.at(&sample.span);
             match case(class, number, sample, shots) {
                 Ok(case) => cases.push(CaseDraft { case, at }),
