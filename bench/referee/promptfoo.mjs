@@ -229,16 +229,17 @@ async function runProbity(config, grader) {
   const cwd = path.dirname(config);
   const out = `${config}.probity`;
   fs.rmSync(out, { recursive: true, force: true });
-  const imported = await execute(probityProgram, ['import', config, '-o', out, '--lossy'], { cwd, grader });
+  const imported = await execute(probityProgram, ['import', config, '-o', out], { cwd, grader });
   const suite = ['probity.toml', 'probity.yaml'].map((it) => path.join(out, it)).find((it) => fs.existsSync(it));
-  if (!suite) return { failed: lastLine(imported.output) };
+  if (!suite) return { failed: lastLine(imported.output), lost: imported.output.trim() };
   const lost = imported.output.trim();
+  const whole = imported.code === 0;
   const results = path.join(out, 'results.jsonl');
   // Scripts of a suite are in its folder or in the working directory.
   const ran = await execute(probityProgram, ['run', suite, '-o', results], { cwd, grader });
-  if (!fs.existsSync(results)) return { failed: lastLine(ran.output), lost };
+  if (!fs.existsSync(results)) return { failed: lastLine(ran.output), lost, whole };
   const lines = fs.readFileSync(results, 'utf8').split('\n').filter(Boolean);
-  return { cases: lines.map((it) => probityCase(JSON.parse(it))), lost };
+  return { cases: lines.map((it) => probityCase(JSON.parse(it))), lost, whole };
 }
 
 function probityCase(row) {
@@ -351,19 +352,24 @@ async function examine(config, name, grader) {
   const theirs = await runPromptfoo(copy, grader);
   if (theirs.failed) return { name, outside: theirs.failed };
   const ours = await runProbity(copy, grader);
-  const { lost } = ours;
-  if (ours.failed) return { name, failed: ours.failed, lost, theirs: theirs.cases.length };
-  return { name, lost, ...compare(theirs.cases, ours.cases) };
+  const { lost, whole = false } = ours;
+  if (ours.failed) return { name, whole, failed: ours.failed, lost, theirs: theirs.cases.length };
+  return { name, whole, lost, ...compare(theirs.cases, ours.cases) };
 }
 
+/** The figures of all configs that promptfoo can run, and of those that were carried over whole. */
 function summary(rows) {
   const compared = rows.filter((it) => !it.outside);
+  return { all: figures(rows.length, compared), whole: figures(rows.length, compared.filter((it) => it.whole)) };
+}
+
+function figures(all, compared) {
   const read = compared.filter((it) => !it.failed);
   const sum = (pick) => read.reduce((total, it) => total + pick(it), 0);
   const missed = compared.filter((it) => it.failed).reduce((total, it) => total + it.theirs, 0);
   const ratio = (same, all) => ({ same, all, share: all ? Math.round((10_000 * same) / all) / 100 : null });
   return {
-    configs: { all: rows.length, run_by_promptfoo: compared.length, run_by_probity: read.length },
+    configs: { all, compared: compared.length, run_by_probity: read.length },
     same_number_of_cases: ratio(read.filter((it) => it.cases.ours === it.cases.theirs).length, compared.length),
     prompts: ratio(sum((it) => it.prompts.same), sum((it) => it.prompts.all) + missed),
     assertions: ratio(sum((it) => it.assertions.same), sum((it) => it.assertions.all)),

@@ -79,7 +79,7 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     let mut refused: Vec<Refused> =
         problems.iter().filter_map(|it| of(it, draft, &written)).collect();
     let Some(suite) = suite.filter(|_| refused.is_empty()) else { return Ok(refused) };
-    let site = Site {
+    let place = Site {
         folder,
         rules: rules_of(folder),
         env: BTreeMap::new(),
@@ -88,7 +88,7 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
         function_timeout: NO_TIME,
     };
     for runner in suite.runners.iter().filter_map(without_functions) {
-        let _ = scan(&runner, &site, &Choice::default(), &mut |problem| {
+        let _ = scan(&runner, &place, &Choice::default(), &mut |problem| {
             refused.extend(of(&problem, draft, &written));
         });
     }

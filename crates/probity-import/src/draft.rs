@@ -395,6 +395,7 @@ pub struct CaseDraft {
     pub at: At,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 fn kind<S: Serializer>(kind: &BackendKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.as_str())
 }

@@ -47,6 +47,8 @@ pub(crate) struct Context<'a> {
     helpers: BTreeMap<String, Option<String>>,
     /// How often each case is asked.
     repeat: Option<u32>,
+    /// Whether functions make prompts.
+    has_functions: bool,
 }
 
 impl Context<'_> {

@@ -127,7 +127,12 @@ impl Source {
 
     /// Says where the suite is going to be, which is what references start from.
     pub fn set_suite_folder(&mut self, folder: &Path) {
-        self.suite_folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        // Of a folder that is going to be made, those above it are there.
+        let real = folder.ancestors().find_map(|above| {
+            let rest = folder.strip_prefix(above).ok()?;
+            Some(above.canonicalize().ok()?.join(rest))
+        });
+        self.suite_folder = real.unwrap_or_else(|| folder.to_owned());
     }
 
     /// Allows a file, or what is in a folder, to be read although it is elsewhere.

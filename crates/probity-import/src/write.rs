@@ -145,7 +145,11 @@ impl Writing<'_> {
             self.pair(&key, &value);
         }
         for (key, value) in tables {
-            self.begin(Part::Settings, &[], &format!("[{key}]"));
+            let comments = match key.as_str() {
+                "refusal" => vec!["A reply that declines is a reply like any other.".to_owned()],
+                _ => Vec::new(),
+            };
+            self.begin(Part::Settings, &comments, &format!("[{key}]"));
             for (key, value) in value.as_object().into_iter().flatten() {
                 self.pair(key, value);
             }
@@ -254,7 +258,12 @@ impl Writing<'_> {
                 }
                 self.line("]");
             }
-            _ => self.line(&format!("{key} = {inline}")),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => self.line(&format!("{key} = {inline}")),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Puts prompts, providers and tests together: which runner asks whom what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use probity_core::{located::Node, request::ResponseFormat};
-use probity_load::template;
+use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
+use probity_load::{
+    suite::{BackendKind, Way},
+    template,
+};
 use serde_json::Value;
 
 use super::{
@@ -143,7 +146,9 @@ fn add_runners(
                 continue;
             }
             let mut setup = provider.completed(&base.setup);
-            setup.response_format = setup.response_format.or_else(|| format.clone());
+            if takes_formats(provider, context) {
+                setup.response_format = setup.response_format.or_else(|| format.clone());
+            }
             match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
                 Some(runner) => runner.backends.push(provider.backend.clone()),
                 None => runners.push(RunnerDraft {
@@ -165,9 +170,19 @@ fn add_runners(
             runner.name = format!("tests-{number}");
         }
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
+        write_lists(&mut runner, cases);
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
+}
+
+/// Whether a provider is sent the form of answers. promptfoo tells the others nothing of it either.
+fn takes_formats(provider: &Provider, context: &Context<'_>) -> bool {
+    let backend = context.draft.backends.iter().find(|it| it.name == provider.backend);
+    backend.is_some_and(|it| {
+        let is_anthropic = matches!(it.kind, BackendKind::Anthropic | BackendKind::VertexAnthropic);
+        it.kind.way() == Way::Server && !is_anthropic
+    })
 }
 
 /// The variants that a provider can be asked. One that takes a text alone has no place for a conversation,
@@ -203,12 +218,12 @@ fn replace_prompt(body: &mut Value) -> bool {
         Value::String(text) => {
             let is_prompt = templates::only_expression(text) == Some("prompt");
             if is_prompt {
-                *text = "{{ messages }}".to_owned();
+                "{{ messages }}".clone_into(text);
             }
             is_prompt
         }
-        Value::Array(items) => items.iter_mut().fold(false, |any, it| replace_prompt(it) || any),
-        Value::Object(map) => map.values_mut().fold(false, |any, it| replace_prompt(it) || any),
+        Value::Array(items) => items.iter_mut().map(replace_prompt).filter(|it| *it).count() > 0,
+        Value::Object(map) => map.values_mut().map(replace_prompt).filter(|it| *it).count() > 0,
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -222,12 +237,29 @@ fn note_transforms(
 ) {
     let Some(own) = &provider.transform else { return };
     let is_file = |code: &String| code.starts_with("file://");
-    let clashes = setup.transform.as_ref().filter(|it| is_file(own) || is_file(it)).is_some();
+    let clashes = setup.transform.as_ref().is_some_and(|it| is_file(own) || is_file(it));
     let case = cases.iter().find(|it| it.case.criteria.transform.is_some());
     let at = case.or_else(|| cases.first().filter(|_| clashes)).map(|it| it.at.clone());
     if let Some(at) = at {
         let what = format!("the transform of the provider `{}` before that of a test", provider.id);
         context.notes.lost(at, what, "write both as one `transform`");
+    }
+}
+
+/// A list that a prompt names has commas between its items in promptfoo.
+fn write_lists(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
+    let of_cases = cases.iter().flat_map(|it| &it.case.prompt_vars);
+    let all = of_cases.chain(&runner.setup.prompt_vars);
+    let lists: BTreeSet<String> =
+        all.filter(|(_, value)| value.is_array()).map(|(name, _)| name.clone()).collect();
+    for name in &lists {
+        for variant in &mut runner.prompts {
+            let asks = prompts::with_list(&variant.asks, name);
+            if asks != variant.asks {
+                variant.file = None;
+                variant.asks = asks;
+            }
+        }
     }
 }
 
@@ -238,8 +270,8 @@ fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
     let of_cases = cases.iter().flat_map(|it| &it.case.criteria.assertions);
     let expected = of_cases.chain(&runner.setup.assertions).flat_map(assertions::templates);
     for text in asked.chain(expected) {
-        let names = template::undefined_variables(&text, |_| false).unwrap_or_default();
-        named.extend(names.into_iter().map(|it| (it, Value::from(""))));
+        let found = template::undefined_variables(&text, |_| false).unwrap_or_default();
+        named.extend(found.into_iter().map(|it| (it, Value::from(""))));
     }
     let lacks = |name: &str| {
         cases.is_empty() || cases.iter().any(|it| !it.case.prompt_vars.contains_key(name))
@@ -253,7 +285,10 @@ fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
 /// A template of ours sees fields of the case, which would hide variables of the same names. Those get
 /// other names.
 fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
-    for name in prompts::OURS {
+    let mut cases = groups.iter().flat_map(|it| &it.cases);
+    // What the variable `prompt` says is what a case of ours asks, if each has one.
+    let all_ask = cases.all(|it| !it.case.prompt.is_empty());
+    for name in prompts::OURS.iter().filter(|it| !all_ask || **it != "prompt") {
         let uses = |it: &Prompt| {
             let uses = |text: &String| {
                 let names = template::undefined_variables(text, |other| other != *name);
@@ -273,10 +308,12 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
         }
         for group in groups.iter_mut() {
             let shared = group.setup.prompt_vars.get(*name).cloned();
-            group.setup.prompt_vars.insert(other.clone(), shared.unwrap_or_else(|| "".into()));
+            group.setup.prompt_vars.extend(shared.map(|value| (other.clone(), value)));
             for case in &mut group.cases {
-                let vars = &mut case.case.prompt_vars;
-                let own = vars.get(*name).cloned();
+                let TestCase { prompt_vars: vars, prompt, .. } = &mut case.case;
+                let asked = (*name == "prompt" && !prompt.is_empty())
+                    .then(|| Value::from(std::mem::take(prompt)));
+                let own = vars.get(*name).cloned().or(asked);
                 vars.extend(own.map(|value| (other.clone(), value)));
             }
         }

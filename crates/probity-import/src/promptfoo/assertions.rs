@@ -20,7 +20,7 @@ use crate::cases::text;
 const ADVICE: &str = "docs/datasets.md lists the assertions that there are";
 /// Fields that every assertion may have.
 const CARRIED: &[&str] =
-    &["type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt"];
+    &["type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "reason"];
 /// Assertions that have no counterpart, and why.
 const FOREIGN: &[(&str, &str)] = &[
     ("agent-rubric", "no agent judges here"),

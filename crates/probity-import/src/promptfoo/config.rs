@@ -59,8 +59,10 @@ pub(crate) fn import(
         env: Env::of(root.get("env")),
         helpers: BTreeMap::new(),
         repeat: None,
+        has_functions: false,
     };
     let root = refs::resolved(root, &mut context);
+    context.has_functions = prompts::has_functions(&root);
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
     read_settings(&root, &mut context);
@@ -105,6 +107,10 @@ fn told(key: &str) -> (String, &'static str) {
         "nunjucksFilters" => (
             "`nunjucksFilters` are code".to_owned(),
             "write what they make into the variables, or use a filter of docs/datasets.md",
+        ),
+        "derivedMetrics" => (
+            "`derivedMetrics` are not computed".to_owned(),
+            "take the scores by name from a report, `-o results.json`",
         ),
         "extensions" => {
             ("`extensions` are code".to_owned(), "prepare before the run what they prepare")

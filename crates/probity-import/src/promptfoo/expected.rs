@@ -85,9 +85,14 @@ fn configure(name: &str, entry: &Entry, expected: &mut [Node], context: &mut Con
         (key == "threshold").then_some(at.checked_sub(1)?)
     });
     let number = entry.node.as_str().map(|it| it.trim().to_owned());
-    match known.and_then(|at| expected.get_mut(at)).zip(number) {
-        Some((assertion, number)) => set(assertion, "threshold", NodeValue::Number(number)),
-        None => {
+    match (known, number) {
+        // A record may have fewer assertions than others.
+        (Some(at), Some(number)) => {
+            if let Some(assertion) = expected.get_mut(at) {
+                set(assertion, "threshold", NodeValue::Number(number));
+            }
+        }
+        (_, _) => {
             let what = format!("column `{}` has no counterpart", entry.key.trim());
             context.lost(&entry.node, what, "leave it out if it does not matter");
         }

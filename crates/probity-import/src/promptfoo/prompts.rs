@@ -9,7 +9,7 @@ use probity_core::{
 use probity_load::{dataset::Format, function};
 use serde_json::Value;
 
-use super::{Context, list, options::Around, templates};
+use super::{Context, list, options::Around, providers, templates};
 use crate::{
     At,
     cases::text,
@@ -88,7 +88,12 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Prompt> {
                 reading.resolve(&written, &entry.node, context);
             }
         }
-        _ => {
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Array(_)
+        | NodeValue::Object(_) => {
             for item in list(node) {
                 if let Some(written) = written(item, context) {
                     reading.resolve(&written, item, context);
@@ -99,12 +104,25 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Prompt> {
     reading.prompts
 }
 
+/// Whether functions make some of the prompts.
+pub(super) fn has_functions(root: &Node) -> bool {
+    let named = |item: &Node| {
+        let text = item.as_str().map(ToOwned::to_owned);
+        text.or_else(|| text_of(item)).is_some_and(|it| function::is_code(it.trim()))
+    };
+    root.get("prompts").is_some_and(|node| list(node).iter().any(named))
+}
+
+fn text_of(item: &Node) -> Option<String> {
+    text(item, "raw").or_else(|| text(item, "id"))
+}
+
 fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
     const KEYS: &[&str] = &["id", "label", "raw", "config", "display"];
     if let Some(raw) = item.as_str() {
         return Some(Written { raw: raw.to_owned(), ..Written::default() });
     }
-    let Some(raw) = text(item, "raw").or_else(|| text(item, "id")) else {
+    let Some(raw) = text_of(item) else {
         let what = format!("a prompt that is {} without `raw` or `id`", item.kind());
         context.lost(item, what, "write it as a text, or name its file");
         return None;
@@ -240,14 +258,14 @@ impl Reading {
     /// A table with the columns `prompt` and `label`, or one prompt a line.
     fn table(
         &mut self,
-        content: &str,
+        table: &str,
         written: &Written,
         node: &Node,
         file: &str,
         context: &mut Context<'_>,
     ) {
-        if !content.contains(',') {
-            let lines = content.lines().filter(|it| !it.trim().is_empty());
+        if !table.contains(',') {
+            let lines = table.lines().filter(|it| !it.trim().is_empty());
             for (at, line) in lines.enumerate() {
                 if at > 0 || !line.trim().eq_ignore_ascii_case("prompt") {
                     self.text(line, written, node, Some(file), context);
@@ -281,6 +299,7 @@ impl Reading {
             let advice = format!("make it a function, and name that: `file://{file}:FUNCTION`");
             return context.lost(node, what, advice);
         }
+        providers::note_typescript(file, node, context);
         let named = name.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
         let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
         let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));
@@ -457,19 +476,32 @@ fn texts_in(value: &Value) -> Vec<String> {
 
 /// What is asked, with a variable under another name.
 pub(super) fn renamed(asks: &Asks, from: &str, to: &str) -> Asks {
-    fn within(value: &Value, from: &str, to: &str) -> Value {
+    mapped(asks, &|text| templates::rename(text, from, to))
+}
+
+/// What is asked, with a list written as JavaScript writes one.
+pub(super) fn with_list(asks: &Asks, name: &str) -> Asks {
+    let written = format!("{{{{ {name} | join(\",\") }}}}");
+    mapped(asks, &|text| {
+        let spellings = [format!("{{{{{name}}}}}"), format!("{{{{ {name} }}}}")];
+        spellings.iter().fold(text.to_owned(), |text, it| text.replace(it, &written))
+    })
+}
+
+fn mapped(asks: &Asks, map: &dyn Fn(&str) -> String) -> Asks {
+    fn within(value: &Value, map: &dyn Fn(&str) -> String) -> Value {
         match value {
-            Value::String(text) => Value::from(templates::rename(text, from, to)),
-            Value::Array(items) => items.iter().map(|it| within(it, from, to)).collect(),
-            Value::Object(map) => Value::Object(
-                map.iter().map(|(key, it)| (key.clone(), within(it, from, to))).collect(),
+            Value::String(text) => Value::from(map(text)),
+            Value::Array(items) => items.iter().map(|it| within(it, map)).collect(),
+            Value::Object(table) => Value::Object(
+                table.iter().map(|(key, it)| (key.clone(), within(it, map))).collect(),
             ),
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
     }
     match asks {
-        Asks::Template(text) => Asks::Template(templates::rename(text, from, to)),
-        Asks::Messages(messages) => Asks::Messages(within(messages, from, to)),
+        Asks::Template(text) => Asks::Template(map(text)),
+        Asks::Messages(messages) => Asks::Messages(within(messages, map)),
         Asks::Function(named) => Asks::Function(named.clone()),
     }
 }

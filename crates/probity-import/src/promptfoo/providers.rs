@@ -20,6 +20,7 @@ use crate::{
     cases::{text, texts},
     draft::{BackendDraft, Setup},
 };
+pub(super) use code::note_typescript;
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.
@@ -287,9 +288,17 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
         }
         Meaning::Http(_) | Meaning::Webhook(_) => "http".to_owned(),
         Meaning::Exec(_) => "program".to_owned(),
-        _ => id.clone(),
+        Meaning::Server(_)
+        | Meaning::Echo
+        | Meaning::File(_)
+        | Meaning::Foreign(_)
+        | Meaning::Unknown => id.clone(),
     };
-    let wanted = described.label.clone().unwrap_or(short);
+    // Functions that make prompts look at the id.
+    let wanted = match context.has_functions {
+        true => id.clone(),
+        false => described.label.clone().unwrap_or(short),
+    };
     let wanted: String = wanted
         .chars()
         .map(|c| if c == ',' || c.is_control() || c == '@' { '-' } else { c })

@@ -47,7 +47,9 @@ fn replaced(
             };
             NodeValue::Object(entries.iter().map(inner).collect())
         }
-        other => other.clone(),
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+            node.value.clone()
+        }
     };
     Node { span: node.span.clone(), value }
 }

@@ -7,7 +7,11 @@ use probity_core::{
     criteria::{Assertion, AssertionTest, Criteria, ScorerErrors},
     located::{Node, NodeValue},
 };
-use probity_load::{dataset::Format, function::is_code, template};
+use probity_load::{
+    dataset::Format,
+    function::{Language, is_code},
+    template,
+};
 use serde_json::Value;
 
 use super::{
@@ -368,7 +372,7 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
     if is_code(name) {
         match transform::reference(name, context) {
             Ok(named) => {
-                let is_python = named.ends_with(".py");
+                let is_python = Language::of(&named) == Some(Language::Python);
                 let named = if is_python { format!("{named}:generate_tests") } else { named };
                 found.functions.push((named, context.at(node)));
             }
@@ -376,14 +380,14 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
         }
         return;
     }
-    let names = match context.source.has_file(name) {
+    let files = match context.source.has_file(name) {
         true => vec![name.to_owned()],
         false => context.source.glob(name).unwrap_or_default(),
     };
-    if names.is_empty() {
+    if files.is_empty() {
         context.lost(node, format!("there is no file `{name}` with tests"), "check the path");
     }
-    for name in names {
+    for name in files {
         let Some(root) = context.tree(node, &name) else { continue };
         let folder = Path::new(&name).parent().map(|it| it.display().to_string());
         let folder = folder.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probity_core::located::{Node, NodeValue};
+use probity_core::located::Node;
 use probity_load::function::is_code;
 use serde_json::Value;
 
@@ -200,10 +200,7 @@ fn file(name: &str, node: &Node, context: &mut Context<'_>) -> Result<Value, Una
     }
     if suffix == "yaml" || suffix == "yml" {
         let root = context.tree(node, name).ok_or(Unasked)?;
-        return Ok(Value::String(match root.value {
-            NodeValue::String(text) => Value::String(text).to_string(),
-            _ => root.to_json().to_string(),
-        }));
+        return Ok(Value::String(root.to_json().to_string()));
     }
     match context.source.text(name) {
         Ok(text) => Ok(Value::String(nunjucks::prompt(text.text.trim()))),

@@ -43,7 +43,8 @@ fn backends(providers: &str) -> String {
 
 #[test]
 fn settings_of_providers_are_those_of_backends() {
-    insta::assert_snapshot!(backends(r#"
+    insta::assert_snapshot!(backends(
+        r#"
   - id: openai:chat:gpt-4o
     label: main
     config:
@@ -72,7 +73,8 @@ fn settings_of_providers_are_those_of_backends() {
     config: { num_predict: 10, num_ctx: 100 }
   - deepseek:deepseek-chat
   - moonshot:kimi-k2
-"#), @"");
+"#
+    ));
 }
 
 #[test]
@@ -101,7 +103,60 @@ fn code_and_servers_of_ones_own_are_backends() {
   - webhook:https://hook.example/x
   - elevenlabs:tts
   - file://none.py
-"#), @"");
+"#), @r#"
+lost 6: the value of `HOST` in the `config` of a function (have the function read the variable itself)
+8: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
+lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/suites.md)
+lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
+# From promptfooconfig.yaml, by `probity import`.
+#
+# Not carried over:
+# - promptfooconfig.yaml:6: the value of `HOST` in the `config` of a function
+# - promptfooconfig.yaml:26: provider `elevenlabs:tts` is speech, which no backend is
+# - promptfooconfig.yaml:27: `none.py` cannot be read: No such file or directory (os error 2)
+version = "1"
+
+# A reply that declines is a reply like any other.
+[refusal]
+detect = false
+
+[backends."p.py"]
+kind = "python"
+file = "p.py:ask"
+config = { tone = "kind" }
+env = ["MY_KEY"]
+
+[backends."p.py-2"]
+kind = "python"
+file = "p.py"
+env = ["MY_KEY"]
+
+[backends.program]
+kind = "command"
+command = ["bash", "{{suite_dir}}/run.sh", "--x", "a b", "{{prompt}}", "{}", "{}"]
+
+[backends.http]
+kind = "http"
+url = "https://app.example/chat?q={{q}}"
+method = "POST"
+headers = { content-type = "application/json" }
+body = '{"text": "{{prompt}}"}'
+reply = "/choices/0/text"
+
+[backends.http-2]
+kind = "http"
+api_key_env = "TOKEN"
+url = "https://other.example/api"
+method = "POST"
+headers = { X-Api-Key = "{{env.K}}" }
+body = '{"messages":"{{prompt}}","none":null}'
+
+[backends.http-3]
+kind = "http"
+url = "https://hook.example/x"
+body = { prompt = "{{ prompt }}" }
+reply = "/output"
+"#);
 }
 
 #[test]
@@ -133,7 +188,7 @@ tests:
         ("make.js", "module.exports = { fn: () => 'x' };"),
         ("table.csv", "prompt,label\n\"say {{a}}, please\",polite\n"),
     ];
-    insta::assert_snapshot!(suite(config, &files), @"");
+    insta::assert_snapshot!(suite(config, &files));
 }
 
 #[test]
@@ -145,5 +200,33 @@ definitions: { one: { vars: { q: hi }, assert: [{ $ref: "#/definitions/short" }]
 tests: [{ $ref: "#/definitions/one" }, { $ref: "#/nowhere" }]
 "##;
     let files = [("parts.yaml", "model: { id: openai:gpt-4o, label: m }\n")];
-    insta::assert_snapshot!(suite(config, &files), @"");
+    insta::assert_snapshot!(suite(config, &files), @r#"
+    lost 5: `$ref: #/nowhere` leads nowhere (write out what it means)
+    # From promptfooconfig.yaml, by `probity import`.
+    #
+    # Not carried over:
+    # - promptfooconfig.yaml:5: `$ref: #/nowhere` leads nowhere
+    version = "1"
+
+    # A reply that declines is a reply like any other.
+    [refusal]
+    detect = false
+
+    # openai:gpt-4o
+    [backends.m]
+    kind = "openai"
+    model = "gpt-4o"
+    temperature = 0.0
+    max_tokens = 1024
+
+    [[runners]]
+    name = "tests"
+    dataset = "cases.yaml"
+    backends = ["m"]
+    prompt_vars = { q = "" }
+
+    [[runners.prompts]]
+    name = "prompt-1"
+    template = "{{q}}"
+    "#);
 }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use probity_import::Origin;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArgs {
     /// The file to import, or a folder: with a promptfooconfig, tasks of lm-eval, or a registry of
     /// OpenAI evals

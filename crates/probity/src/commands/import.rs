@@ -143,7 +143,8 @@ pub(super) fn as_suite(
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
         OutputFile::write(&path, text)?;
     }
-    let name = path.display().to_string().into();
+    // Not the name of a YAML file: what problems are about is TOML.
+    let name = format!("{} (imported)", path.display()).into();
     Ok(AsSuite { text: written.suite, name, folder: outcome.suite_folder })
 }
 

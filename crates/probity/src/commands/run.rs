@@ -101,9 +101,7 @@ fn once(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 /// Load, plan, run, report.
 fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Result<Exit, Failure> {
-    let RunArgs { lossy, allow_outside, .. } = *args;
-    let foreign = Foreign { lossy, allow_outside, tells: true };
-    let reading = Reading { printer, unknown_keys: unknown_keys(args), foreign };
+    let reading = reading(args, printer);
     let project = Project::load(&args.suite, &args.place, flags(args)?, &reading)?;
     watching::note_programs(&project);
     let store = Path::new(&project.settings.store);
@@ -515,6 +513,13 @@ fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
         flags.set("cache.enabled", Value::Flag(false), Origin::Flag("--no-cache"));
     }
     Ok(flags)
+}
+
+/// How the suite is read.
+fn reading<'p>(args: &RunArgs, printer: &'p Printer) -> Reading<'p> {
+    let RunArgs { lossy, allow_outside, .. } = *args;
+    let foreign = Foreign { lossy, allow_outside, tells: true };
+    Reading { printer, unknown_keys: unknown_keys(args), foreign }
 }
 
 /// What becomes of names that nothing reads.

@@ -27,6 +27,7 @@ mod hidden;
 mod http;
 mod import;
 mod import_tasks;
+mod import_tests;
 mod init;
 mod judge;
 mod loading;

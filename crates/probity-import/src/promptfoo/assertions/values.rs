@@ -23,34 +23,31 @@ pub(super) fn made(
     context: &mut Context<'_>,
 ) -> Option<Assertion> {
     let written = node.get("value").map(Node::to_json).filter(|it| !it.is_null());
-    let plain = |value: Option<Value>| Assertion { value, ..Assertion::new(kind) };
-    match kind.test {
-        AssertionTest::Javascript => script(node, kind, written.as_ref(), context),
-        AssertionTest::Python => python(node, kind, written.as_ref(), context),
-        AssertionTest::Perplexity | AssertionTest::PerplexityScore
-            if node.get("threshold").is_none() =>
-        {
-            // It always holds.
-            None
-        }
-        test => {
-            let value = match written {
-                Some(value) => Some(read(test, value, node, context)?),
-                // The judge's prompt says it all.
-                None if test == AssertionTest::LlmRubric => {
-                    Some(Value::from("What was asked for."))
-                }
-                None => None,
-            };
-            if let (AssertionTest::Regex, Some(Value::String(pattern))) = (test, &value)
-                && !template::is_template(pattern)
-                && regex::Regex::new(pattern).is_err()
-            {
-                return Some(as_script(kind, pattern));
-            }
-            Some(plain(value))
-        }
+    if kind.test == AssertionTest::Javascript {
+        return script(node, kind, written.as_ref(), context);
     }
+    if kind.test == AssertionTest::Python {
+        return python(node, kind, written.as_ref(), context);
+    }
+    let is_perplexity =
+        matches!(kind.test, AssertionTest::Perplexity | AssertionTest::PerplexityScore);
+    if is_perplexity && node.get("threshold").is_none() {
+        // It always holds.
+        return None;
+    }
+    let value = match written {
+        Some(value) => Some(read(kind.test, value, node, context)?),
+        // The judge's prompt says it all.
+        None if kind.test == AssertionTest::LlmRubric => Some(Value::from("What was asked for.")),
+        None => None,
+    };
+    if let (AssertionTest::Regex, Some(Value::String(pattern))) = (kind.test, &value)
+        && !template::is_template(pattern)
+        && regex::Regex::new(pattern).is_err()
+    {
+        return Some(as_script(kind, pattern));
+    }
+    Some(Assertion { value, ..Assertion::new(kind) })
 }
 
 /// The value of an assertion that is no code.
@@ -61,38 +58,52 @@ fn read(
     context: &mut Context<'_>,
 ) -> Option<Value> {
     let value = match value {
-        Value::String(text) => from_text(&text, node, context)?,
+        Value::String(written) => from_text(&written, node, context)?,
         Value::Array(items) => {
-            let item = |it: Value| match it {
-                Value::String(text) => from_text(&text, node, context),
-                other => Some(other),
+            let item = |it: Value| match it.as_str() {
+                Some(written) => from_text(written, node, context),
+                None => Some(it),
             };
             Value::Array(items.into_iter().map(item).collect::<Option<_>>()?)
         }
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value,
     };
-    Some(match test {
-        AssertionTest::IsJson | AssertionTest::ContainsJson => schema(value),
+    if is_markup(test) {
+        return markup(test, &value, node, context);
+    }
+    let is_schema = matches!(test, AssertionTest::IsJson | AssertionTest::ContainsJson);
+    let is_text =
+        matches!(test, AssertionTest::Contains | AssertionTest::Icontains | AssertionTest::Equals);
+    let is_list = matches!(
+        test,
         AssertionTest::ContainsAny
-        | AssertionTest::ContainsAll
-        | AssertionTest::IcontainsAny
-        | AssertionTest::IcontainsAll => texts(value),
-        AssertionTest::Contains | AssertionTest::Icontains | AssertionTest::Equals => {
-            scalar_text(value)
+            | AssertionTest::ContainsAll
+            | AssertionTest::IcontainsAny
+            | AssertionTest::IcontainsAll
+    );
+    let count = value.as_str().and_then(|it| it.trim().parse::<u64>().ok());
+    Some(match (count, test == AssertionTest::WordCount) {
+        (Some(count), true) => Value::from(count),
+        (_, _) if is_schema => schema(value),
+        (_, _) if is_list => texts(value),
+        (_, _) if is_text => scalar_text(value),
+        (_, _) if test == AssertionTest::LlmRubric && !value.is_string() => {
+            Value::String(value.to_string())
         }
-        AssertionTest::WordCount => match &value {
-            Value::String(text) => text.trim().parse::<u64>().map_or(value, Value::from),
-            _ => value,
-        },
-        AssertionTest::LlmRubric if !value.is_string() => Value::String(value.to_string()),
-        AssertionTest::IsXml
-        | AssertionTest::ContainsXml
-        | AssertionTest::IsHtml
-        | AssertionTest::ContainsHtml
-        | AssertionTest::IsSql
-        | AssertionTest::ContainsSql => return markup(test, &value, node, context),
-        _ => value,
+        (_, _) => value,
     })
+}
+
+const fn is_markup(test: AssertionTest) -> bool {
+    matches!(
+        test,
+        AssertionTest::IsXml
+            | AssertionTest::ContainsXml
+            | AssertionTest::IsHtml
+            | AssertionTest::ContainsHtml
+            | AssertionTest::IsSql
+            | AssertionTest::ContainsSql
+    )
 }
 
 /// A text, or what stands in the file that it names.
@@ -128,11 +139,13 @@ fn schema(value: Value) -> Value {
 /// commas.
 fn texts(value: Value) -> Value {
     match value {
-        Value::String(text) if text.contains('"') && !template::is_template(&text) => {
-            Value::Array(split(&text).into_iter().map(Value::String).collect())
+        Value::String(ref text) if text.contains('"') && !template::is_template(text) => {
+            Value::Array(split(text).into_iter().map(Value::String).collect())
         }
         Value::Array(items) => items.into_iter().map(scalar_text).collect(),
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            value
+        }
     }
 }
 
@@ -179,7 +192,7 @@ fn scalar_text(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::String(number.to_string()),
         Value::Bool(value) => Value::String(value.to_string()),
-        other => other,
+        Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => value,
     }
 }
 
@@ -193,10 +206,9 @@ fn markup(
     let is_sql = matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql);
     let named = value.get("databaseType").unwrap_or(value).as_str().unwrap_or("");
     let dialect = match named.to_lowercase().as_str() {
-        "mariadb" => Some("mysql"),
+        "mariadb" | "mysql" => Some("mysql"),
         "transactsql" => Some("mssql"),
         "bigquery" => Some("bigquery"),
-        "mysql" => Some("mysql"),
         "postgresql" => Some("postgresql"),
         "snowflake" => Some("snowflake"),
         "sqlite" => Some("sqlite"),

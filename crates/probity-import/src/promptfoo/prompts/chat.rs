@@ -95,7 +95,7 @@ fn restored(value: Value, tags: &[String]) -> Value {
         Value::Object(map) => Value::Object(
             map.into_iter().map(|(key, it)| (unmarked(&key, tags), restored(it, tags))).collect(),
         ),
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }
 

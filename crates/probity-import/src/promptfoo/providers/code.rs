@@ -28,14 +28,7 @@ pub(super) fn function(
             return None;
         }
     };
-    if [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it)) {
-        let what = format!("`{path}` is TypeScript, which Node runs from version 22.18 on");
-        context.assumed(
-            described.node,
-            what,
-            "use a Node that runs TypeScript, or compile the file",
-        );
-    }
+    note_typescript(path, described.node, context);
     backend.kind = kind;
     backend.file = Some(match function {
         Some(function) => format!("{reference}:{function}"),
@@ -58,6 +51,14 @@ pub(super) fn function(
     }
     backend.env = variables_of(path, context);
     Some(backend)
+}
+
+/// Notes that a file needs a Node that runs TypeScript.
+pub(in crate::promptfoo) fn note_typescript(path: &str, node: &Node, context: &mut Context<'_>) {
+    if [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it)) {
+        let what = format!("`{path}` is TypeScript, which Node runs from version 22.18 on");
+        context.assumed(node, what, "use such a Node, or compile the file");
+    }
 }
 
 /// A value with the configuration's own variables filled in.

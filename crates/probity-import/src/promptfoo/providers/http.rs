@@ -224,7 +224,7 @@ fn read_session(config: &Node, backend: &mut BackendDraft, context: &mut Context
 fn rename_session(body: &mut Value) {
     match body {
         Value::String(text) if template::is_template(text) => {
-            *text = text.replace("sessionId", "session")
+            *text = text.replace("sessionId", "session");
         }
         Value::Array(items) => items.iter_mut().for_each(rename_session),
         Value::Object(map) => map.values_mut().for_each(rename_session),

@@ -1,5 +1,8 @@
 //! `config` of a provider that becomes a server: every key of it is used, or noted as lost.
 
+mod defaults;
+mod tools;
+
 use std::sync::Arc;
 
 use probity_core::{
@@ -7,12 +10,11 @@ use probity_core::{
     request::ResponseFormat,
 };
 use probity_load::suite::BackendKind;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Described, Provider, Told,
-    http::known,
-    vendors::{Family, Server, reasons},
+    vendors::{Family, Server},
 };
 use crate::{
     cases::text,
@@ -23,6 +25,7 @@ use crate::{
         prompts::with_files,
     },
 };
+use tools::tool_choice;
 
 /// Keys that change nothing of what is asked.
 const SILENT: &[&str] = &[
@@ -176,7 +179,7 @@ impl Filling<'_, '_> {
             "functions" => self.functions(node),
             "usageContext" => self.extra("usage_context", node),
             "tool_choice" | "toolChoice" | "function_call" => {
-                self.provider.tool_choice = tool_choice(node)
+                self.provider.tool_choice = tool_choice(node);
             }
             "response_format" | "responseFormat" => self.response_format(node),
             "generationConfig" | "inferenceConfig" | "interfaceConfig" => self.inner(key, node),
@@ -204,6 +207,10 @@ impl Filling<'_, '_> {
             | "projectId" | "workspaceUrl" | "organization" => {}
             _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
             _ if SENT.contains(&key) => self.extra(key, node),
+            _ if self.server.family == Family::Ollama => {
+                let options = self.backend.extra_body.entry("options").or_insert_with(|| json!({}));
+                options[key] = node.to_json();
+            }
             _ => {
                 let what =
                     format!("`{key}` of the provider `{}` has no counterpart", self.provider.id);
@@ -410,49 +417,11 @@ impl Filling<'_, '_> {
         }
     }
 
-    fn tools(&mut self, node: &Node) {
-        let items = match crate::is_list(node) {
-            true => node.items().to_vec(),
-            false => vec![node.clone()],
-        };
-        let mut tools = Vec::new();
-        for item in &items {
-            match self.loaded(item) {
-                Some(Value::Array(inner)) => tools.extend(inner),
-                Some(tool) => tools.push(tool),
-                None => {}
-            }
-        }
-        // Tools that the server runs itself are nothing that a case could judge: they are only sent.
-        let is_function = |tool: &Value| {
-            let kind = tool.get("type").and_then(Value::as_str);
-            let declared = ["functionDeclarations", "function_declarations", "toolSpec"];
-            kind == Some("function")
-                || kind == Some("custom")
-                || tool.get("name").is_some() && kind.is_none()
-                || declared.iter().any(|it| tool.get(it).is_some())
-        };
-        let (functions, others): (Vec<Value>, Vec<Value>) =
-            tools.into_iter().partition(is_function);
-        if !others.is_empty() {
-            let all = functions.into_iter().chain(others).collect();
-            self.backend.extra_body.insert("tools".to_owned(), Value::Array(all));
-        } else if !functions.is_empty() {
-            self.provider.tools =
-                Some(Value::Array(functions.into_iter().flat_map(flat).collect()));
-        }
-    }
-
-    /// What tools were called before they were.
-    fn functions(&mut self, node: &Node) {
-        let Some(value) = self.loaded(node) else { return };
-        self.context.assumed(node, "`functions` are sent as `tools`", "");
-        let all = value.as_array().cloned().unwrap_or_default().into_iter();
-        let tools = all.map(|it| json!({ "type": "function", "function": it }));
-        self.provider.tools = Some(tools.collect());
-    }
-
     fn response_format(&mut self, node: &Node) {
+        // promptfoo does not send it there.
+        if self.server.family == Family::Anthropic {
+            return;
+        }
         let Some(value) = self.loaded(node) else { return };
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
         self.backend.response_format = match (kind, self.server.family) {
@@ -469,13 +438,19 @@ impl Filling<'_, '_> {
     }
 
     fn schema(&mut self, node: &Node) {
+        if self.server.family == Family::Anthropic {
+            let what = "a form of answers for a model of Anthropic's";
+            return self.context.lost(
+                node,
+                what,
+                "put it into `extra_body` as the server wants it",
+            );
+        }
         let Some(value) = self.loaded(node) else { return };
         let inner = value.get("schema").cloned().unwrap_or(value);
         // As text, it is JSON that is written out.
-        let inner = match inner {
-            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-            other => other,
-        };
+        let read = inner.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let inner = read.unwrap_or(inner);
         match ResponseFormat::from_value(inner) {
             Some(format) => self.backend.response_format = Some(format),
             None => self.context.lost(
@@ -544,15 +519,16 @@ impl Filling<'_, '_> {
 
     /// An address that only whoever runs it knows.
     fn unknown_address(&mut self, key: &str, written: &str, node: &Node) {
-        let usual = match self.server.kind {
-            BackendKind::Azure => "AZURE_OPENAI_ENDPOINT",
-            BackendKind::Openai if self.server.base_url.is_none() => "OPENAI_BASE_URL",
-            BackendKind::Anthropic => "ANTHROPIC_BASE_URL",
-            BackendKind::Ollama => "OLLAMA_HOST",
-            _ => {
-                let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
-                return self.context.lost(node, what, "write the address as `base_url`");
-            }
+        const USUAL: &[(BackendKind, &str)] = &[
+            (BackendKind::Azure, "AZURE_OPENAI_ENDPOINT"),
+            (BackendKind::Openai, "OPENAI_BASE_URL"),
+            (BackendKind::Anthropic, "ANTHROPIC_BASE_URL"),
+            (BackendKind::Ollama, "OLLAMA_HOST"),
+        ];
+        let usual = USUAL.iter().find(|(kind, _)| *kind == self.server.kind);
+        let Some((_, usual)) = usual.filter(|_| self.server.base_url.is_none()) else {
+            let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
+            return self.context.lost(node, what, "write the address as `base_url`");
         };
         let what = format!("the address `{written}` comes from a variable");
         self.context.assumed(
@@ -560,84 +536,5 @@ impl Filling<'_, '_> {
             what,
             format!("put it into `{usual}`, or write it as `base_url`"),
         );
-    }
-
-    /// What promptfoo sends if nothing is said. It stands in the suite, so that nobody has to know.
-    fn defaults(&mut self, config: Option<&Node>) {
-        let omits = config.and_then(|it| text(it, "omitDefaults")).as_deref() == Some("true");
-        let model = self.backend.model.clone().unwrap_or_default();
-        let is_chat = matches!(self.server.family, Family::Chat | Family::Responses);
-        let stated = config.and_then(|it| text(it, "isReasoningModel"));
-        let reasons = is_chat && (reasons(&model) || stated.as_deref() == Some("true"));
-        if omits || reasons {
-            if reasons {
-                self.backend.sampling.temperature = None;
-            }
-            return;
-        }
-        let sampling = &mut self.backend.sampling;
-        let thinks = self.backend.extra_body.contains_key("thinking");
-        match self.server.family {
-            Family::Chat | Family::Responses => {
-                sampling.temperature = sampling.temperature.or(Some(0.0));
-                sampling.max_tokens = sampling.max_tokens.or(Some(1024));
-            }
-            Family::Anthropic
-                if !thinks && sampling.top_p.is_none() && takes_temperature(&model) =>
-            {
-                sampling.temperature = sampling.temperature.or(Some(0.0));
-                sampling.max_tokens = sampling.max_tokens.or(Some(1024));
-            }
-            Family::Anthropic => sampling.max_tokens = sampling.max_tokens.or(Some(2048)),
-            Family::Gemini | Family::Bedrock | Family::Ollama | Family::Embeddings => {}
-        }
-        let extra = std::mem::take(&mut self.backend.extra_body);
-        self.backend.extra_body = known(extra);
-    }
-}
-
-/// Whether a model of Anthropic's takes a temperature.
-fn takes_temperature(model: &str) -> bool {
-    let newer = ["opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "haiku-5", "fable", "mythos"];
-    !newer.iter().any(|it| model.contains(it))
-}
-
-/// Gemini's and Bedrock's tools, one by one.
-fn flat(tool: Value) -> Vec<Value> {
-    let declared = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
-    if let Some(Value::Array(all)) = declared {
-        return all.clone();
-    }
-    if let Some(spec) = tool.get("toolSpec") {
-        let mut made = Map::new();
-        for (name, pointer) in [
-            ("name", "/name"),
-            ("description", "/description"),
-            ("parameters", "/inputSchema/json"),
-        ] {
-            if let Some(value) = spec.pointer(pointer) {
-                made.insert(name.to_owned(), value.clone());
-            }
-        }
-        return vec![Value::Object(made)];
-    }
-    vec![tool]
-}
-
-/// A choice of tools in the words of a suite.
-fn tool_choice(node: &Node) -> Option<Value> {
-    let value = node.to_json();
-    if let Some(word) = value.as_str() {
-        return Some(Value::from(if word == "any" { "required" } else { word }));
-    }
-    let name = value
-        .pointer("/function/name")
-        .or_else(|| value.get("name"))
-        .or_else(|| value.pointer("/tool/name"));
-    match (value.get("type").and_then(Value::as_str), name) {
-        (_, Some(name)) => Some(name.clone()),
-        (Some("any" | "required"), None) => Some(Value::from("required")),
-        (Some(word @ ("auto" | "none")), None) => Some(Value::from(word)),
-        (_, None) => value.get("any").map(|_| Value::from("required")),
     }
 }

@@ -370,7 +370,15 @@ mod tests {
             Meaning::Server(Server { kind, model, base_url, .. }) => {
                 format!("{} {model} {}", kind.as_str(), base_url.unwrap_or("-"))
             }
-            other => format!("{other:?}"),
+            Meaning::Http(_)
+            | Meaning::Webhook(_)
+            | Meaning::Exec(_)
+            | Meaning::Python(_)
+            | Meaning::Script(_)
+            | Meaning::Echo
+            | Meaning::File(_)
+            | Meaning::Foreign(_)
+            | Meaning::Unknown => format!("{:?}", meaning(id)),
         };
         let told: Vec<String> = [
             "openai:gpt-4o",
