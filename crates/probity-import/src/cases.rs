@@ -62,6 +62,11 @@ impl<'a> Imported<'a> {
         self.push(case);
     }
 
+    /// Takes in a case that is asked as it is: its texts are templates already.
+    pub(crate) fn add_asked(&mut self, case: TestCase) {
+        self.push(case);
+    }
+
     /// Takes in a case whose prompt is a template. Variables without a value become empty, as
     /// the tools that have them make them.
     pub(crate) fn add_template(&mut self, mut case: TestCase) {

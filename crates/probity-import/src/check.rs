@@ -162,6 +162,7 @@ fn part_of_file(file: &str, draft: &Draft) -> Option<Part> {
             .dataset
             .iter()
             .any(|it| matches!(it, DatasetRef::Draft(name) if name.ends_with(stem)))
+            || runner.setup.examples.as_ref().is_some_and(|it| it.dataset == stem)
     };
     let of_runner = draft.runners.iter().position(reads).map(Part::Runner);
     let mut variants = draft.runners.iter().enumerate().flat_map(|(at, runner)| {

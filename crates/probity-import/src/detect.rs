@@ -14,28 +14,46 @@ use crate::source::Source;
 pub enum Origin {
     /// promptfoo: a configuration, or tests alone.
     Promptfoo,
+    /// lm-eval: tasks in YAML.
+    LmEval,
+    /// OpenAI's evals: definitions in YAML, samples in JSONL.
+    OpenaiEvals,
     /// caro, all four generations of its case files.
     Caro,
     /// FailProof LLM.
     Failproof,
     /// The evaluations of dotnet-artisan.
     Artisan,
+    /// `DeepEval`: goldens and test cases.
+    #[serde(rename = "deepeval")]
+    DeepEval,
     /// Records with a prompt and an expected answer.
     Plain,
 }
 
 impl Origin {
     /// All of them, in the order in which they are looked for.
-    pub const ALL: [Self; 5] =
-        [Self::Promptfoo, Self::Caro, Self::Failproof, Self::Artisan, Self::Plain];
+    pub const ALL: [Self; 8] = [
+        Self::Promptfoo,
+        Self::LmEval,
+        Self::OpenaiEvals,
+        Self::Caro,
+        Self::Failproof,
+        Self::Artisan,
+        Self::DeepEval,
+        Self::Plain,
+    ];
 
     /// The name used on command lines.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Promptfoo => "promptfoo",
+            Self::LmEval => "lm-eval",
+            Self::OpenaiEvals => "openai-evals",
             Self::Caro => "caro",
             Self::Failproof => "failproof",
             Self::Artisan => "artisan",
+            Self::DeepEval => "deepeval",
             Self::Plain => "plain",
         }
     }
@@ -81,21 +99,38 @@ pub(crate) fn origin(root: &Node, name: &str) -> Option<Origin> {
     if has_any(&["input_request", "validation_rule", "expected_command", "risk_level"]) {
         return Some(Origin::Caro);
     }
+    if crate::deepeval::is_golden(first) {
+        return Some(Origin::DeepEval);
+    }
     crate::plain::is_plain(first).then_some(Origin::Plain)
 }
 
 fn of_table(root: &Node) -> Option<Origin> {
     let has = |key: &str| root.get(key).is_some();
     let is_config = ["prompts", "providers", "targets", "tests", "scenarios", "defaultTest"];
-    if has("test_prompts") {
+    if crate::lm_eval::is_task(root) {
+        Some(Origin::LmEval)
+    } else if crate::openai_evals::is_registry(root) {
+        Some(Origin::OpenaiEvals)
+    } else if crate::deepeval::records(root).is_some() {
+        Some(Origin::DeepEval)
+    } else if has("test_prompts") {
         Some(Origin::Artisan)
     } else if has("test_cases") || has("cases") {
         Some(Origin::Caro)
     } else if is_config.iter().any(|it| has(it)) && !has("runners") && !has("backends") {
         Some(Origin::Promptfoo)
     } else {
-        None
+        crate::plain::records(root).map(|_| Origin::Plain)
     }
+}
+
+/// The tool that the files of a folder come from.
+pub(crate) fn of_folder(source: &mut Source) -> Option<Origin> {
+    if crate::openai_evals::is_folder(source) {
+        return Some(Origin::OpenaiEvals);
+    }
+    crate::lm_eval::has_tasks(source).then_some(Origin::LmEval)
 }
 
 /// The tool that a file comes from that was named as a suite. A suite has other keys.

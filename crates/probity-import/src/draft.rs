@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, RubricPrompt, ScorerErrors},
+    criteria::{Assertion, Matcher, RubricPrompt, ScorerErrors},
+    reading::Reading,
     request::{ResponseFormat, Sampling},
 };
 use probity_load::suite::BackendKind;
@@ -288,9 +289,27 @@ pub struct Setup {
     /// Who embeds texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<String>,
+    /// Who plays the user of conversations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Instructions for cases that have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Examples that cases are asked with.
+    #[serde(skip)]
+    pub examples: Option<Examples>,
     /// How often each case is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
+    /// How many of the repeats have to pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_pass: Option<u32>,
+    /// How replies are compared with what cases expect.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<Matcher>,
+    /// How the answer is read that is compared.
+    #[serde(flatten)]
+    pub reading: Reading,
     /// Values of variables for cases that do not have them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prompt_vars: BTreeMap<String, Value>,
@@ -315,6 +334,17 @@ pub struct Setup {
     /// The form of answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
+}
+
+/// Examples that cases are asked with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examples {
+    /// The dataset of the draft that they are in.
+    pub dataset: String,
+    /// How many; all unless stated.
+    pub count: Option<usize>,
+    /// What they are drawn with; the first ones are taken otherwise.
+    pub seed: Option<u64>,
 }
 
 /// One way in which a runner asks its cases.

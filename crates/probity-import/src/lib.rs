@@ -8,11 +8,15 @@ mod artisan;
 mod caro;
 mod cases;
 mod check;
+mod deepeval;
 mod detect;
 pub mod draft;
 pub mod export;
 mod failproof;
+mod input;
+mod lm_eval;
 mod note;
+mod openai_evals;
 mod plain;
 mod promptfoo;
 pub mod results;
@@ -47,6 +51,8 @@ pub struct Options<'a> {
     pub allow_outside: bool,
     /// The folder that the suite is going to be in; none for the folder of the file.
     pub suite_folder: Option<&'a Path>,
+    /// A file with documents that a task is about, or a folder of such files.
+    pub documents: Option<&'a Path>,
 }
 
 /// What an import brought.
@@ -100,33 +106,45 @@ impl ImportError {
 /// Imports a file, or the configuration in a folder.
 pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError> {
     let failed = |source| ImportError::Io { path: path.to_owned(), source };
-    let (folder, name) = located(path)?;
+    let Located { folder, name } = located(path)?;
     let mut source = Source::new(&folder, options.allow_outside).map_err(failed)?;
     let suite_folder = match options.suite_folder {
         Some(folder) => std::path::absolute(folder).map_err(failed)?,
         None => source.root().to_owned(),
     };
     source.set_suite_folder(&suite_folder);
-    if probity_load::function::is_code(&name) {
-        let what = format!("`{name}` is code, which is never run by an import");
-        return Err(ImportError::shape(what));
-    }
-    let (root, wrong) = source.tree(&name)?;
-    let origin = options.from.or_else(|| detect::origin(&root, &name));
-    let origin = origin.ok_or_else(|| {
-        let known = Origin::ALL.map(Origin::as_str).join(", ");
-        ImportError::shape(format!(
-            "`{name}` looks like none of the tools that can be imported: say which with --from ({known})"
-        ))
-    })?;
+    let documents = match options.documents {
+        Some(path) => Some(source.grant(path).map_err(|source| {
+            let path = path.to_owned();
+            ImportError::Io { path, source }
+        })?),
+        None => None,
+    };
     let mut notes = Notes::default();
-    for unreadable in &wrong {
-        note_unreadable(&source, &root, unreadable, &mut notes);
-    }
-    let made = match origin {
-        Origin::Promptfoo => promptfoo::import(root, &name, &mut source, &mut notes),
-        Origin::Caro | Origin::Failproof | Origin::Artisan | Origin::Plain => {
-            cases_alone(origin, &root, &name, &source, &mut notes)
+    let (origin, made) = match &name {
+        Some(name) => {
+            if probity_load::function::is_code(name) {
+                let what = format!("`{name}` is code, which is never run by an import");
+                return Err(ImportError::shape(what));
+            }
+            let (root, wrong) = source.tree(name)?;
+            let origin = options.from.or_else(|| detect::origin(&root, name));
+            let origin = origin.ok_or_else(|| unknown(name))?;
+            for unreadable in &wrong {
+                note_unreadable(&source, &root, unreadable, &mut notes);
+            }
+            let documents = documents.as_deref();
+            (origin, of_file(origin, root, name, documents, &mut source, &mut notes))
+        }
+        None => {
+            let shown = folder.display().to_string();
+            let origin = options.from.or_else(|| detect::of_folder(&mut source));
+            let origin = origin.ok_or_else(|| {
+                let what = format!("there is no configuration in `{shown}`: name the file");
+                ImportError::shape(what)
+            })?;
+            let documents = documents.as_deref();
+            (origin, of_folder(origin, &shown, documents, &mut source, &mut notes))
         }
     };
     let mut draft = match made {
@@ -142,7 +160,7 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
     }
     comment_losses(&mut draft, &notes);
     let files = source.files().map(Path::to_owned).collect();
-    let config = source.root().join(&name);
+    let config = name.map_or_else(|| source.root().to_owned(), |it| source.root().join(it));
     Ok(Outcome { origin, draft, notes, files, config, suite_folder })
 }
 
@@ -163,24 +181,81 @@ fn comment_losses(draft: &mut Draft, notes: &Notes) {
 
 /// The tool that a file comes from that was named as a suite; none if it is a suite, or none that is known.
 pub fn foreign(path: &Path) -> Option<Origin> {
-    let (folder, name) = located(path).ok()?;
+    let Located { folder, name } = located(path).ok()?;
     let mut source = Source::new(&folder, false).ok()?;
-    detect::of_suite(&mut source, &name)
+    detect::of_suite(&mut source, &name?)
 }
 
-/// The folder and the name of the file that a path means.
-fn located(path: &Path) -> Result<(PathBuf, String), ImportError> {
+fn unknown(name: &str) -> ImportError {
+    let known = Origin::ALL.map(Origin::as_str).join(", ");
+    ImportError::shape(format!(
+        "`{name}` looks like none of the tools that can be imported: say which with --from ({known})"
+    ))
+}
+
+/// Imports one file.
+fn of_file(
+    origin: Origin,
+    root: Node,
+    name: &str,
+    documents: Option<&Path>,
+    source: &mut Source,
+    notes: &mut Notes,
+) -> Result<Draft, ImportError> {
+    match origin {
+        Origin::Promptfoo => promptfoo::import(root, name, source, notes),
+        Origin::LmEval => lm_eval::import(Some(name), documents, source, notes),
+        Origin::OpenaiEvals => openai_evals::import(Some(name), documents, source, notes),
+        Origin::Caro | Origin::Failproof | Origin::Artisan | Origin::DeepEval | Origin::Plain => {
+            cases_alone(origin, &root, name, source, notes)
+        }
+    }
+}
+
+/// Imports all files of a folder.
+fn of_folder(
+    origin: Origin,
+    shown: &str,
+    documents: Option<&Path>,
+    source: &mut Source,
+    notes: &mut Notes,
+) -> Result<Draft, ImportError> {
+    match origin {
+        Origin::LmEval => lm_eval::import(None, documents, source, notes),
+        Origin::OpenaiEvals => openai_evals::import(None, documents, source, notes),
+        Origin::Promptfoo
+        | Origin::Caro
+        | Origin::Failproof
+        | Origin::Artisan
+        | Origin::DeepEval
+        | Origin::Plain => {
+            let what = format!("there is no configuration in `{shown}`: name the file");
+            Err(ImportError::shape(what))
+        }
+    }
+}
+
+/// What a path means.
+struct Located {
+    /// The folder that may be read.
+    folder: PathBuf,
+    /// The file in it; none for all files of the folder.
+    name: Option<String>,
+}
+
+fn located(path: &Path) -> Result<Located, ImportError> {
     if path.is_dir() {
-        let name = detect::config_in(path).ok_or_else(|| {
-            let what = format!("there is no configuration in `{}`: name the file", path.display());
-            ImportError::shape(what)
-        })?;
-        return Ok((path.to_owned(), name.to_owned()));
+        let name = detect::config_in(path).map(ToOwned::to_owned);
+        return Ok(Located { folder: path.to_owned(), name });
+    }
+    if let Some((registry, name)) = openai_evals::registry_of(path) {
+        return Ok(Located { folder: registry.to_owned(), name: Some(name) });
     }
     let name = path.file_name().and_then(|it| it.to_str());
     let name =
         name.ok_or_else(|| ImportError::shape(format!("`{}` is no file", path.display())))?;
-    Ok((path.parent().unwrap_or(Path::new("")).to_owned(), name.to_owned()))
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok(Located { folder: folder.to_owned(), name: Some(name.to_owned()) })
 }
 
 /// Notes a part of a file that cannot be read.
@@ -218,14 +293,17 @@ fn cases_alone(
         Origin::Caro => caro::import(root, source, &mut imported)?,
         Origin::Failproof => failproof::import(root, source, &mut imported)?,
         Origin::Artisan => artisan::import(root, source, &mut imported)?,
+        Origin::DeepEval => deepeval::import(root, source, &mut imported)?,
         Origin::Plain => plain::import(root, source, &mut imported)?,
-        Origin::Promptfoo => {}
+        Origin::Promptfoo | Origin::LmEval | Origin::OpenaiEvals => {}
     }
     let cases = imported.cases;
     if cases.is_empty() {
         return Err(ImportError::shape("no case could be carried over"));
     }
     let is_command = cases.iter().all(|it| it.case.expected_command.is_some());
+    let has_user = cases.iter().any(|it| it.case.conversation.user.is_some());
+    let user = has_user.then(|| NOBODY.to_owned());
     Ok(Draft {
         comments: vec![format!("From {name}, by `probity import`.")],
         backends: vec![nobody(at.clone(), notes)],
@@ -236,7 +314,7 @@ fn cases_alone(
             kind: is_command.then_some("command"),
             dataset: vec![DatasetRef::Draft("cases".to_owned())],
             backends: vec![NOBODY.to_owned()],
-            setup: Setup::default(),
+            setup: Setup { user, ..Setup::default() },
             prompts: Vec::new(),
         }],
         datasets: vec![DatasetDraft { name: "cases".to_owned(), comments: Vec::new(), cases }],
@@ -261,5 +339,7 @@ pub(crate) const fn is_list(node: &Node) -> bool {
     matches!(node.value, NodeValue::Array(_))
 }
 
+#[cfg(test)]
+mod mutated;
 #[cfg(test)]
 mod tests;

@@ -101,6 +101,8 @@ pub struct Source {
     /// The folder that the suite is going to be in.
     suite_folder: PathBuf,
     allow_outside: bool,
+    /// What else the user allows to be read.
+    granted: Option<PathBuf>,
     files: Vec<Lines>,
     read: BTreeMap<PathBuf, usize>,
     /// The number of the next byte.
@@ -116,6 +118,7 @@ impl Source {
             suite_folder: root.clone(),
             root,
             allow_outside,
+            granted: None,
             files: Vec::new(),
             read: BTreeMap::new(),
             next: 1,
@@ -132,6 +135,13 @@ impl Source {
         self.suite_folder = real.unwrap_or_else(|| folder.to_owned());
     }
 
+    /// Allows a file, or what is in a folder, to be read although it is elsewhere.
+    pub fn grant(&mut self, path: &Path) -> io::Result<PathBuf> {
+        let path = path.canonicalize()?;
+        self.granted = Some(path.clone());
+        Ok(path)
+    }
+
     /// The folder that names start from.
     pub fn root(&self) -> &Path {
         &self.root
@@ -146,7 +156,8 @@ impl Source {
     pub fn find(&self, name: &str) -> Result<PathBuf, Unreadable> {
         let path = self.root.join(name).canonicalize();
         let path = path.map_err(|error| unreadable(name, &error.to_string()))?;
-        if !self.allow_outside && !path.starts_with(&self.root) {
+        let is_granted = self.granted.as_ref().is_some_and(|it| path.starts_with(it));
+        if !self.allow_outside && !is_granted && !path.starts_with(&self.root) {
             return Err(Unreadable::Outside { name: name.to_owned() });
         }
         Ok(path)

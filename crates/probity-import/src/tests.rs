@@ -160,10 +160,8 @@ rubric.yaml:2: no model is named: the backend `echo` repeats what it is asked
 #[test]
 fn plain_records() {
     insta::assert_snapshot!(imported(Origin::Plain, "qa.csv", "question,answer,topic\nhi {x},hello,a\nbye,,b\n"), @r#"
-    {"id":"case-1","prompt":"hi {x}","expected_response":"hello","match":"trimmed"}
-    {"id":"case-2","prompt":"bye"}
-    qa.csv:2 lost: field `topic` has no counterpart
-    qa.csv:3 lost: field `topic` has no counterpart
+    {"id":"case-1","prompt":"hi {x}","prompt_vars":{"topic":"a"},"expected_response":"hello","match":"trimmed"}
+    {"id":"case-2","prompt":"bye","prompt_vars":{"topic":"b"}}
     qa.csv:3 lost: no expected answer: the case has no criterion
     qa.csv:1: no model is named: the backend `echo` repeats what it is asked
     "#);

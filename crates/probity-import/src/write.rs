@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::draft::{
-    Asks, BackendDraft, DatasetDraft, DatasetRef, Draft, RunnerDraft, ScorerDraft, VariantDraft,
+    Asks, BackendDraft, DatasetDraft, DatasetRef, Draft, Examples, RunnerDraft, ScorerDraft,
+    VariantDraft,
 };
 
 /// The name of the suite.
@@ -186,10 +187,24 @@ impl Writing<'_> {
             self.pair(&key, &value);
             if key == "name" {
                 self.pair("dataset", &named);
+                self.examples(runner, datasets);
             }
         }
         for (place, variant) in runner.prompts.iter().enumerate() {
             self.variant(Part::Variant(at, place), variant);
+        }
+    }
+
+    fn examples(&mut self, runner: &RunnerDraft, datasets: &[DatasetDraft]) {
+        let Some(Examples { dataset, count, seed }) = &runner.setup.examples else { return };
+        let known = datasets.iter().find(|it| it.name == *dataset);
+        let file = known.map(dataset_file).unwrap_or_default();
+        self.pair("examples", &Value::from(format!("{}{file}", self.prefix)));
+        if let Some(count) = count {
+            self.pair("examples_k", &Value::from(*count));
+        }
+        if let Some(seed) = seed {
+            self.pair("examples_seed", &Value::from(*seed));
         }
     }
 

@@ -7,6 +7,7 @@
 mod assertions;
 mod engine;
 mod fill;
+mod python;
 mod scan;
 
 use std::{collections::BTreeMap, io, ops::Range};
@@ -176,8 +177,33 @@ pub fn members_of(text: &str, variable: &str) -> Result<Vec<String>, TemplateErr
     Ok(members)
 }
 
+/// Whose templates they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Ours,
+    /// Those of a tool in Python.
+    Python,
+}
+
 /// The text with its variables filled in; a variable without a value is an error.
 pub fn render(
+    text: &str,
+    vars: &BTreeMap<String, serde_json::Value>,
+) -> Result<String, TemplateError> {
+    render_as(Dialect::Ours, text, vars)
+}
+
+/// The same of a template for Jinja in Python: it may call methods of Python's texts, lists and tables, and
+/// values are written as Python writes them.
+pub fn render_python(
+    text: &str,
+    vars: &BTreeMap<String, serde_json::Value>,
+) -> Result<String, TemplateError> {
+    render_as(Dialect::Python, text, vars)
+}
+
+fn render_as(
+    dialect: Dialect,
     text: &str,
     vars: &BTreeMap<String, serde_json::Value>,
 ) -> Result<String, TemplateError> {
@@ -189,13 +215,17 @@ pub fn render(
     let used = || vars.iter().filter(|(name, _)| scanned.names.contains(*name));
     let given = used().map(|(_, value)| bytes_of(value)).sum::<u64>() + text.len() as u64;
     let allowance = FREE_BYTES.saturating_add(given.saturating_mul(BYTES_PER_BYTE));
-    let parts = given.saturating_add(if scanned.has_filters { allowance } else { 0 });
+    let makes_text = scanned.has_filters || dialect == Dialect::Python;
+    let parts = given.saturating_add(if makes_text { allowance } else { 0 });
     if parts.saturating_mul(scanned.growth) > LARGEST_VALUE.max(parts) {
         let reason = "its operators `+`, `*` and `~` can make too long a text".to_owned();
         return Err(TemplateError::whole(reason));
     }
     let steps = (MOVED_BYTES / given.max(1)).clamp(LEAST_STEPS, MOST_STEPS);
-    let engine = engine::engine(steps, allowance);
+    let engine = match dialect {
+        Dialect::Ours => engine::engine(steps, allowance),
+        Dialect::Python => python::engine(steps, allowance),
+    };
     let context = Value::from_pairs(used().map(|(name, it)| (name.as_str(), to_engine(it))));
     let mut output = Output::default();
     let template =
@@ -289,6 +319,34 @@ mod tests {
         let text = "Translate {{ text }} into {{ language | upper }}\n";
         let vars = vars(&[("text", "<b>hi</b>"), ("language", "fr")]);
         assert_eq!(render(text, &vars).unwrap(), "Translate <b>hi</b> into FR\n");
+    }
+
+    #[test]
+    fn templates_for_python_call_its_methods_and_write_its_values() {
+        let vars = BTreeMap::from([
+            ("q".to_owned(), serde_json::json!("  What's it? ")),
+            ("c".to_owned(), serde_json::json!({ "text": ["it's", "b\n"], "label": ["A", "B"] })),
+            ("yes".to_owned(), serde_json::json!(true)),
+            ("none".to_owned(), serde_json::Value::Null),
+        ]);
+        let check = |text: &str, expected: &str| {
+            assert_eq!(render_python(text, &vars).unwrap(), expected, "{text}");
+        };
+        check("{{ q.strip() }}\n", "What's it?\n");
+        check("{{ c.text }} {{ yes }} {{ none }}", r#"["it's", 'b\n'] True None"#);
+        check("{{ c.label.index('B') }} {{ ['A', 'B'].index(c.label[0]) }}", "1 0");
+        check("{{ 'a b  c'.split(' ')[:-1] | join('-') }}", "a-b-");
+        check("{{ 'a b  c'.split()[-1] }} {{ 'x### 7'.split('### ')[-1] }}", "c 7");
+        check("{{ ', '.join(c.label) }} {{ 'ABC'.lower().capitalize() }}", "A, B Abc");
+        check("{{ c.get('z', 'd') }} {{ c.keys() | list }}", "d ['label', 'text']");
+        check("{{ {'a': 1.0} }} {{ 'a-b-c'.rsplit('-', 1) }}", "{'a': 1.0} ['a-b', 'c']");
+        assert!(render("{{ q.strip() }}", &vars).is_err());
+        for text in ["{{ q.encode() }}", "{{ c.label.index('Z') }}", "{{ z }}", "{{ q.split('') }}"]
+        {
+            assert!(render_python(text, &vars).is_err(), "{text}");
+        }
+        let long = "{% set x = 'ab'.replace('', 'y' * 9999) %}{{ x.replace('y', 'z' * 9999) }}";
+        assert!(render_python(long, &vars).is_err());
     }
 
     #[test]

@@ -229,6 +229,15 @@ impl<'n, 'f> Fields<'n, 'f> {
 
     /// A list of texts, none of them blank. One text alone is a list of one.
     pub fn texts(&mut self, key: &str) -> Vec<String> {
+        self.texts_but(key, |text| text.trim().is_empty())
+    }
+
+    /// The same, where blanks are a text like any other.
+    pub fn texts_with_blanks(&mut self, key: &str) -> Vec<String> {
+        self.texts_but(key, str::is_empty)
+    }
+
+    fn texts_but(&mut self, key: &str, is_blank: fn(&str) -> bool) -> Vec<String> {
         let Some(node) = self.get(key) else { return Vec::new() };
         let items = match &node.value {
             NodeValue::Array(items) => items.as_slice(),
@@ -245,7 +254,7 @@ impl<'n, 'f> Fields<'n, 'f> {
             let Some(text) = self.expect(key, item, "a list of strings", Node::as_str) else {
                 continue;
             };
-            if text.trim().is_empty() {
+            if is_blank(text) {
                 let message = format!("field `{key}` has a blank entry");
                 self.findings.error("blank-field", &item.span, message);
             } else {

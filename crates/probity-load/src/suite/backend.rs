@@ -424,7 +424,8 @@ pub(crate) fn decode_sampling(fields: &mut Fields<'_, '_>) -> Sampling {
         top_p: decode_number(fields, "top_p", 0.0..=1.0, "from 0 to 1"),
         max_tokens: fields.count("max_tokens", 1..=u64::MAX),
         seed: fields.count("seed", 0..=u64::from(u32::MAX)),
-        stop: fields.texts("stop"),
+        // A line end is what most often ends a reply.
+        stop: fields.texts_with_blanks("stop"),
         logprobs: fields.boolean("logprobs"),
     }
 }

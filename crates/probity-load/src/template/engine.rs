@@ -38,10 +38,15 @@ enum Cost {
 
 /// The engine, ready to be cloned for one template with `steps` of fuel.
 pub(super) fn engine(steps: u64, allowance: u64) -> Environment<'static> {
-    ALLOWANCE.set(allowance);
+    allow(allowance);
     let mut engine = ENGINE.clone();
     engine.set_fuel(Some(steps));
     engine
+}
+
+/// Says how many bytes filters may make.
+pub(super) fn allow(allowance: u64) {
+    ALLOWANCE.set(allowance);
 }
 
 /// A sentence about a filter that there is not.
@@ -63,7 +68,7 @@ fn missing(name: &str, what: &str, known: &[&str]) -> Option<String> {
     Some(format!("there is no {what} `{name}`{meant}"))
 }
 
-static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder()
@@ -220,7 +225,7 @@ fn pay(cost: Cost, args: &[Value]) -> Result<(), Error> {
     spend(price)
 }
 
-fn spend(bytes: u64) -> Result<(), Error> {
+pub(super) fn spend(bytes: u64) -> Result<(), Error> {
     match ALLOWANCE.get().checked_sub(bytes) {
         Some(left) => {
             ALLOWANCE.set(left);
@@ -234,7 +239,7 @@ fn spend(bytes: u64) -> Result<(), Error> {
 }
 
 /// About how many bytes a value is; no more is counted than could still be paid.
-fn size(value: &Value) -> u64 {
+pub(super) fn size(value: &Value) -> u64 {
     let most = ALLOWANCE.get();
     let mut waiting = vec![value.clone()];
     let mut bytes = 0_u64;
@@ -260,7 +265,7 @@ fn size(value: &Value) -> u64 {
 }
 
 /// The items of a list or the keys of a table; nothing for any other value.
-fn items(value: &Value) -> impl Iterator<Item = Value> {
+pub(super) fn items(value: &Value) -> impl Iterator<Item = Value> {
     let is_list = matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
     is_list.then(|| value.try_iter().ok()).flatten().into_iter().flatten()
 }

@@ -10,7 +10,8 @@ use super::run::StoreArgs;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArgs {
-    /// The file to import, or a folder with a promptfooconfig; results of a tool become a run
+    /// The file to import, or a folder: with a promptfooconfig, tasks of lm-eval, or a registry of
+    /// OpenAI evals; results of a tool become a run
     pub(crate) path: PathBuf,
     /// The folder to write to; default: the folder of the file
     #[arg(short, long, value_name = "DIR")]
@@ -27,6 +28,10 @@ pub(crate) struct ImportArgs {
     /// Read files outside the folder of the configuration, too
     #[arg(long)]
     pub(crate) allow_outside: bool,
+    /// The documents of an lm-eval task: a file, or a folder with TASK/SPLIT.jsonl; default: the
+    /// folder `documents` beside the file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) documents: Option<PathBuf>,
     /// Overwrite existing files; store results again that are stored already
     #[arg(long)]
     pub(crate) force: bool,
@@ -48,13 +53,20 @@ pub(crate) struct ImportArgs {
 pub(crate) enum OriginArg {
     /// promptfoo: a configuration, or tests in YAML, JSON, JSONL or CSV
     Promptfoo,
+    /// lm-eval: a task or a group in YAML, or a folder of them
+    LmEval,
+    /// OpenAI evals: a file of definitions in a registry, or the registry
+    OpenaiEvals,
     /// caro: its YAML, TOML and JSON cases, all four generations
     Caro,
     /// FailProof LLM: JSONL suites
     Failproof,
     /// dotnet-artisan: activation and confusion JSONL, rubric YAML
     Artisan,
-    /// CSV or JSONL with a prompt and an expected answer in each record
+    /// DeepEval: goldens and test cases in JSON, JSONL or CSV
+    #[value(name = "deepeval")]
+    DeepEval,
+    /// CSV, JSON or JSONL with a prompt and an expected answer in each record, also Inspect's samples
     #[value(alias = "csv")]
     Plain,
 }
@@ -63,9 +75,12 @@ impl From<OriginArg> for Origin {
     fn from(origin: OriginArg) -> Self {
         match origin {
             OriginArg::Promptfoo => Self::Promptfoo,
+            OriginArg::LmEval => Self::LmEval,
+            OriginArg::OpenaiEvals => Self::OpenaiEvals,
             OriginArg::Caro => Self::Caro,
             OriginArg::Failproof => Self::Failproof,
             OriginArg::Artisan => Self::Artisan,
+            OriginArg::DeepEval => Self::DeepEval,
             OriginArg::Plain => Self::Plain,
         }
     }

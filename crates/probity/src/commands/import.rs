@@ -33,6 +33,7 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         from: args.from.map(Origin::from),
         allow_outside: args.allow_outside,
         suite_folder: args.output.as_deref(),
+        documents: args.documents.as_deref(),
     };
     let folder = target(args);
     let made = make_room(&folder)?;

@@ -224,7 +224,7 @@ tests: [{ vars: { q: hi } }]
 
 #[test]
 fn the_report_for_scripts_satisfies_its_schema() {
-    let project = Project::new().file("qa.csv", "question,answer,topic\nhi,hello,a\n").file(
+    let project = Project::new().file("qa.csv", "question,answer\nhi,hello\nbye,\n").file(
         "promptfooconfig.yaml",
         "prompts: ['{{q}}']\nproviders: [echo, nobody:x]\ntests: [{vars: {q: 1}}]\n",
     );

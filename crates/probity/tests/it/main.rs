@@ -28,6 +28,7 @@ mod hardship;
 mod hidden;
 mod http;
 mod import;
+mod import_tasks;
 mod import_tests;
 mod init;
 mod judge;
