@@ -57,7 +57,6 @@ static ANYWHERE: LazyLock<RefusalRules> = LazyLock::new(|| {
         allow: vec!["sorry i cannot help".to_owned()],
         replace: false,
         anywhere: true,
-        is_off: false,
     };
     RefusalRules::with(&config).expect("the configuration is valid")
 });
