@@ -33,7 +33,7 @@ const DETERMINISTIC = new Set([
   'is-refusal', 'is-sql', 'is-valid-openai-tools-call', 'is-xml', 'javascript', 'levenshtein', 'meteor',
   'python', 'regex', 'rouge-n', 'starts-with', 'word-count',
 ]);
-const TYPICAL_TIME_LIMIT_MS = 120_000;
+const TIME_LIMIT_MS = 120_000;
 const CLOSED_PORT = 'http://127.0.0.1:9';
 
 const { values: options, positionals } = parseArgs({
@@ -184,7 +184,7 @@ function execute(program, args, { cwd, grader, state }) {
     let output = '';
     child.stdout.on('data', (data) => (output += data));
     child.stderr.on('data', (data) => (output += data));
-    const timer = setTimeout(() => child.kill('SIGKILL'), TYPICAL_TIME_LIMIT_MS);
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIME_LIMIT_MS);
     child.on('error', (error) => resolve({ code: -1, output: String(error) }));
     child.on('close', (code) => {
       clearTimeout(timer);
@@ -203,9 +203,10 @@ async function runPromptfoo(config, grader) {
     const state = `${config}.state`;
     const { output } = await execute(promptfooProgram, args, { cwd, grader, state });
     fs.rmSync(state, { recursive: true, force: true });
-    if (!fs.existsSync(kept)) return { failed: lastLine(output) };
+    if (!fs.existsSync(kept)) fs.writeFileSync(kept, JSON.stringify({ failed: lastLine(output) }));
   }
-  const { results } = JSON.parse(fs.readFileSync(kept, 'utf8'));
+  const { failed, results } = JSON.parse(fs.readFileSync(kept, 'utf8'));
+  if (failed) return { failed };
   return { cases: results.results.map(promptfooCase) };
 }
 

@@ -30,13 +30,11 @@ const FOREIGN: &[(&str, &str)] = &[
     ("gleu", "there is no GLEU; `bleu` is near"),
     ("guardrails", "what guardrails of a service say is not read"),
     ("human", "people grade in other places"),
-    ("max-score", "outputs of one case are not compared with each other"),
     ("meteor", "there is no METEOR; `rouge-l` is near"),
     ("moderation", "no moderation service is asked"),
     ("pi", "the service is not asked"),
     ("ruby", "Ruby is not run; a scorer with a `command` can"),
     ("search-rubric", "judges do not search"),
-    ("select-best", "outputs of one case are not compared with each other"),
     ("skill-used", "runners of kind `activation` look at skills"),
     ("tool-call-f1", "`tool-called` and `tools-in-order` look at calls"),
     ("webhook", "a scorer with a `command` can ask a service"),
@@ -80,6 +78,9 @@ fn why_foreign(name: &str) -> Option<&'static str> {
     let starts = |start: &str| plain.starts_with(start);
     match named {
         Some(why) => Some(why),
+        None if ["max-score", "select-best"].contains(&plain) => {
+            Some("outputs of one case are not compared with each other")
+        }
         None if starts("trajectory:") || starts("trace-") => Some("traces are not read"),
         None if starts("promptfoo:redteam:") => Some("its grader is promptfoo's own"),
         None => None,
