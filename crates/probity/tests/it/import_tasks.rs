@@ -66,6 +66,9 @@ fn a_task_of_lm_eval_is_asked_and_scored_as_there() {
             "{\"question\": \" {{x}} is #### 1,000 \", \"answer\": \"#### $1000\"}\n\
              {\"question\": \"#### 3\", \"answer\": \"#### 4\"}\n",
         );
+    let shown = project.shown(&["import", "tasks/sums.yaml", "--force"]);
+    assert!(shown.starts_with("exit 0"), "{shown}");
+    assert_eq!(project.read("tasks/sums.yaml"), TASK);
     let shown = project.shown(&["import", "tasks/sums.yaml", "-o", "out"]);
     assert!(shown.starts_with("exit 0"), "{shown}");
     let suite = project.read("out/probity.toml");
@@ -139,7 +142,7 @@ fn python_is_named_and_never_run() {
         "{shown}"
     );
     assert!(!project.path("ran").exists());
-    assert!(project.read("out/t.yaml").contains("made by Python"));
+    assert!(project.read("out/t-cases.yaml").contains("made by Python"));
 }
 
 const EVALS: &str = r##"starts:
