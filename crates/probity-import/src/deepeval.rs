@@ -1,4 +1,4 @@
-//! Goldens and test cases of `DeepEval`, in JSON, JSONL and CSV. Names are in snake or in camel case.
+//! Goldens and test cases of DeepEval, in JSON, JSONL and CSV. Names are in snake or in camel case.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{
     source::Source,
 };
 
-/// Names that only `DeepEval` has.
+/// Names that only DeepEval has.
 const OWN: &[&str] = &[
     "actual_output",
     "retrieval_context",

@@ -24,7 +24,7 @@ pub enum Origin {
     Failproof,
     /// The evaluations of dotnet-artisan.
     Artisan,
-    /// `DeepEval`: goldens and test cases.
+    /// DeepEval: goldens and test cases.
     #[serde(rename = "deepeval")]
     DeepEval,
     /// Records with a prompt and an expected answer.

@@ -260,6 +260,8 @@ impl Making<'_> {
             return;
         }
         let name = self.names.unique(&file_name(&task.name));
+        // The task itself has the plain name, often in the same folder.
+        let dataset = self.names.unique(&format!("{name}-cases"));
         let examples = self.examples(task, &name, &rows);
         let shots = examples.as_ref().map_or(0, |it| it.count.unwrap_or_default());
         let asks_letters = task.kind == Kind::Choose && !is_lettered;
@@ -272,16 +274,16 @@ impl Making<'_> {
             sampling: task.sampling.clone(),
         };
         self.draft.runners.push(RunnerDraft {
-            name: name.clone(),
+            name,
             at: task.at.clone(),
             comments: comments(task),
             kind: None,
-            dataset: vec![DatasetRef::Draft(name.clone())],
+            dataset: vec![DatasetRef::Draft(dataset.clone())],
             backends: vec![NOBODY.to_owned()],
             setup: Setup { examples, ..setup(task) },
             prompts: vec![variant],
         });
-        self.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
+        self.draft.datasets.push(DatasetDraft { name: dataset, comments: Vec::new(), cases });
     }
 
     /// The examples of a task, as a dataset of their own.

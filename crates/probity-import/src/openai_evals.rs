@@ -247,17 +247,18 @@ impl Making<'_> {
             sampling,
         };
         let is_plain = variant.sampling.is_empty() && template == "{{ prompt }}";
+        let dataset = self.names.unique(&format!("{name}-cases"));
         self.draft.runners.push(RunnerDraft {
-            name: name.clone(),
+            name,
             at: eval.at.clone(),
             comments: vec![format!("The eval {} ({}).", eval.name, eval.class)],
             kind: None,
-            dataset: vec![DatasetRef::Draft(name.clone())],
+            dataset: vec![DatasetRef::Draft(dataset.clone())],
             backends: vec![NOBODY.to_owned()],
             setup,
             prompts: if is_plain { Vec::new() } else { vec![variant] },
         });
-        self.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
+        self.draft.datasets.push(DatasetDraft { name: dataset, comments: Vec::new(), cases });
     }
 
     /// The samples in a file of the registry.

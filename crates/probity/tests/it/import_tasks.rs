@@ -27,7 +27,7 @@ fn check(outcomes: &BTreeMap<String, (String, bool)>, id: &str, asked: &str, pas
     assert_eq!((said.as_str(), *did_pass), (asked, passed), "{id}");
 }
 
-const TASK: &str = r##"include: base_yaml
+const TASK: &str = r#"include: base_yaml
 task: sums
 num_fewshot: 1
 fewshot_split: train
@@ -42,8 +42,8 @@ filter_list:
     filter:
       - { function: regex, regex_pattern: "(-?[0-9]+)", group_select: -1 }
 metadata: { version: 1.0 }
-"##;
-const BASE: &str = r##"dataset_path: json
+"#;
+const BASE: &str = r#"dataset_path: json
 dataset_kwargs:
   data_files: { train: data/train.jsonl, test: data/test.jsonl }
 output_type: generate_until
@@ -53,7 +53,7 @@ doc_to_target: "{{answer.split('#### ')[-1]}}"
 generation_kwargs: { until: ["Q:"], do_sample: false, max_gen_toks: 64 }
 metric_list:
   - { metric: exact_match, aggregation: mean, ignore_case: true, regexes_to_ignore: [",", "\\$"] }
-"##;
+"#;
 
 #[test]
 fn a_task_of_lm_eval_is_asked_and_scored_as_there() {
@@ -66,6 +66,9 @@ fn a_task_of_lm_eval_is_asked_and_scored_as_there() {
             "{\"question\": \" {{x}} is #### 1,000 \", \"answer\": \"#### $1000\"}\n\
              {\"question\": \"#### 3\", \"answer\": \"#### 4\"}\n",
         );
+    let shown = project.shown(&["import", "tasks/sums.yaml", "--force"]);
+    assert!(shown.starts_with("exit 0"), "{shown}");
+    assert_eq!(project.read("tasks/sums.yaml"), TASK);
     let shown = project.shown(&["import", "tasks/sums.yaml", "-o", "out"]);
     assert!(shown.starts_with("exit 0"), "{shown}");
     let suite = project.read("out/probity.toml");
@@ -84,7 +87,7 @@ fn a_task_of_lm_eval_is_asked_and_scored_as_there() {
     check(&outcomes, "1", "Q: 1+1\nA: 2\n\nQ: #### 3\nA:", false);
 }
 
-const CHOICE: &str = r##"task: capitals
+const CHOICE: &str = r#"task: capitals
 dataset_path: someone/capitals
 output_type: multiple_choice
 test_split: test
@@ -93,7 +96,7 @@ doc_to_choice: "{{choices.text}}"
 doc_to_target: "{{choices.label.index(key)}}"
 metric_list:
   - metric: acc
-"##;
+"#;
 
 #[test]
 fn documents_that_are_elsewhere_are_named_and_can_be_given() {
@@ -139,10 +142,10 @@ fn python_is_named_and_never_run() {
         "{shown}"
     );
     assert!(!project.path("ran").exists());
-    assert!(project.read("out/t.yaml").contains("made by Python"));
+    assert!(project.read("out/t-cases.yaml").contains("made by Python"));
 }
 
-const EVALS: &str = r##"starts:
+const EVALS: &str = r"starts:
   id: starts.v0
 starts.v0:
   class: evals.elsuite.basic.match:Match
@@ -162,7 +165,7 @@ funny.v0:
 game.v0:
   class: evals.elsuite.game.eval:Game
   args: { samples_jsonl: s/has.jsonl }
-"##;
+";
 const GRADED: &str = "funny:\n  prompt: |-\n    Funny?\n    {completion}\n    Not {ideal}.\n  choice_strings: \
                       \"12345\"\n  choice_scores: from_strings\n  input_outputs: { input: completion }\n";
 
