@@ -561,7 +561,6 @@ impl Context<'_> {
                     range.get("max").map_or(Some(usize::MAX), count),
                 )
             }
-            Some(Value::Object(_)) => (None, None),
             Some(Value::String(text)) => (text.trim().parse().ok(), text.trim().parse().ok()),
             Some(value) => (count(value), count(value)),
             None => (None, None),

@@ -265,7 +265,6 @@ impl<'a> Reading<'a> {
             let before = self.before(at);
             let fine = match token {
                 Token::Word(word) => self.may_name(word, at),
-                Token::Number | Token::Literal => true,
                 Token::Mark("(") => {
                     open.push(before == Some(Token::Word("if")));
                     !is_value_end(before)
@@ -283,7 +282,7 @@ impl<'a> Reading<'a> {
                 Token::Mark("[") => self.may_open_list(at, before),
                 // Three of them spread a list.
                 Token::Mark(".") => before != Some(Token::Mark(".")),
-                Token::Mark(_) => true,
+                Token::Mark(_) | Token::Number | Token::Literal => true,
             };
             if !fine {
                 return false;

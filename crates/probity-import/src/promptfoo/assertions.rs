@@ -78,9 +78,6 @@ fn why_foreign(name: &str) -> Option<&'static str> {
     let starts = |start: &str| plain.starts_with(start);
     match named {
         Some(why) => Some(why),
-        None if ["max-score", "select-best"].contains(&plain) => {
-            Some("outputs of one case are not compared with each other")
-        }
         None if starts("trajectory:") || starts("trace-") => Some("traces are not read"),
         None if starts("promptfoo:redteam:") => Some("its grader is promptfoo's own"),
         None => None,

@@ -282,7 +282,8 @@ fn either(own: &[String], other: &[String]) -> Vec<String> {
 fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
     let all =
         |test: &Test| [&test.case.case.criteria.assertions[..], &test.setup.assertions].concat();
-    let asks_judge = |it: &Assertion| it.kind.test.asks_judge();
+    let asks_judge =
+        |it: &Assertion| it.kind.test.asks_judge() || it.kind.test == AssertionTest::SelectBest;
     let embeds = |it: &Assertion| it.kind.test.is_similar();
     let is_rubric = |it: &Assertion| it.kind.test == AssertionTest::LlmRubric;
     let runs_code = |it: &Assertion| it.kind.test.runs_code();

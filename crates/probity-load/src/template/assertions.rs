@@ -145,11 +145,11 @@ mod tests {
         let check = |value: Value, first: Value, then: Value| {
             let mut assertion = Assertion::new(AssertionKind { negated: false, test });
             assertion.value = Some(value);
-            let mut case = TestCase::default();
-            case.prompt_vars = BTreeMap::from([
+            let prompt_vars = BTreeMap::from([
                 ("key".to_owned(), json!("B")),
                 ("keys".to_owned(), json!(["A", "\\frac{{p}}{q}"])),
             ]);
+            let mut case = TestCase { prompt_vars, ..TestCase::default() };
             case.criteria.assertions = vec![assertion];
             fill_keys(&mut case);
             assert_eq!(case.criteria.assertions[0].value, Some(first));

@@ -106,8 +106,8 @@ impl GitHub<'_> {
             fs::metadata(&path).ok().filter(|it| it.len() <= MOST_BYTES)?;
             let mut known = known.borrow_mut();
             let lines = known.entry(path.clone()).or_insert_with_key(|path| lines_of(path));
-            let line = lines.get(id).copied();
-            line.map(|_| Place { file: in_workspace(&path), line })
+            let found = lines.get(id)?;
+            Some(Place { file: in_workspace(&path), line: Some(*found) })
         });
         let first = || names().find(|path| path.is_file() && lane.dataset.len() == 1);
         found.or_else(|| Some(Place { file: in_workspace(&first()?), line: None }))
