@@ -53,9 +53,16 @@ pub(crate) fn run_begins() -> watch::Receiver<bool> {
     stopped
 }
 
-/// The run is over: the next signal ends the program.
-pub(crate) fn run_is_over() {
-    state().run = None;
+/// The run is over: the next signal ends the program. So does one that came too late to stop the run,
+/// which then `went_on` to its end.
+pub(crate) fn run_is_over(went_on: bool) {
+    let mut state = state();
+    state.run = None;
+    if went_on && state.heard {
+        let words = state.last_words.take();
+        drop(state);
+        leave(Exit::Aborted, words);
+    }
 }
 
 /// What is said if a signal ends the program.

@@ -24,7 +24,7 @@ use std::{
 
 use probity_core::{
     problem::UnknownKeys,
-    record::{RunInfo, Selection},
+    record::{LaneStatus, RunInfo, Selection},
     view::{LaneReport, RunView},
     visible::safe,
 };
@@ -380,7 +380,9 @@ impl Context<'_> {
         // Tasks that wait for a server that never answers are not waited for.
         runtime.shutdown_background();
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
-        signals::run_is_over();
+        let is_stopped = |it: &LaneStatus| matches!(it, LaneStatus::Interrupted);
+        let went_on = outcome.as_ref().is_ok_and(|it| !it.lanes.iter().any(is_stopped));
+        signals::run_is_over(went_on && written.is_ok());
         let used = outcome.as_ref().map_or_else(|error| error.used, |outcome| outcome.used);
         (porcelain.total_calls, porcelain.cost_usd) = (used.calls, used.cost_usd);
         written.map_err(|failure| failure.exit(Exit::Aborted))?;
