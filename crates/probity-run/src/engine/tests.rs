@@ -3,6 +3,8 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look for single events")]
 
 mod giving_up;
+mod judges;
+mod streams;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -227,43 +229,6 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
     }
 }
 
-/// A backend that judges: these acts, again and again.
-fn judge(acts: Vec<(Duration, Act)>, max_concurrency: u64) -> Arc<Backend> {
-    let wire = Wire::Scripted(Scripted { otherwise: acts, ..Scripted::default() });
-    Arc::new(Backend {
-        max_concurrency,
-        timeout: Duration::from_secs(10),
-        wire,
-        ..Backend::nobody("judge")
-    })
-}
-
-/// Has the answers of some lanes judged.
-fn judged(plan: Plan, judge: &Arc<Backend>, lanes: &[usize]) -> Plan {
-    asserted(plan, judge, lanes, AssertionTest::LlmRubric)
-}
-
-/// Has the answers of all lanes compared with each other.
-fn compared(plan: Plan, judge: &Arc<Backend>) -> Plan {
-    let all: Vec<usize> = (0..plan.lanes.len()).collect();
-    asserted(plan, judge, &all, AssertionTest::SelectBest)
-}
-
-fn asserted(mut plan: Plan, judge: &Arc<Backend>, lanes: &[usize], test: AssertionTest) -> Plan {
-    let place = plan.backends.len();
-    plan.backends.push(judge.clone());
-    for at in lanes {
-        let lane = &mut plan.lanes[*at];
-        lane.judges = vec![place];
-        for case in &mut lane.cases.given {
-            let kind = AssertionKind { negated: false, test };
-            case.criteria.assertions =
-                vec![Assertion { value: Some("is good".into()), ..Assertion::new(kind) }];
-        }
-    }
-    plan
-}
-
 /// Runs a plan, and stops it after a time if one is given.
 async fn trace(plan: Plan, stop_after: Option<Duration>) -> (RunOutcome, Vec<Event>) {
     let (events, mut seen) = events::channel(16, 1 << 20);
@@ -466,93 +431,6 @@ async fn a_repeat_begins_its_streak_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_judge_costs_three_answers_and_spares_what_needs_no_judge() {
-    let (one, two) = (backend("one", replies(50), 64), backend("two", replies(50), 64));
-    let judge = judge(vec![(SOON, Act::Fail(ErrorKind::Auth, None))], 64);
-    let plan = plan(&[one.clone(), two], settings(), 1);
-    let (outcome, events) = trace(judged(plan, &judge, &[0]), None).await;
-    let reason = "auth: judge `judge`: auth".to_owned();
-    assert_eq!(
-        outcome.lanes,
-        [LaneStatus::FailFast { reason, permanent: true }, LaneStatus::Complete]
-    );
-    assert_eq!((script(&one).calls(), script(&judge).calls()), (3, 3));
-    assert_eq!((finished(&events, 0), finished(&events, 1)), (3, 50));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_slow_judge_is_not_flooded() {
-    let fast = backend("fast", replies(200), 64);
-    let judge = judge(vec![(Duration::from_secs(1), Act::Judge)], 2);
-    let plan = plan(std::slice::from_ref(&fast), settings(), 1);
-    let (outcome, events) = trace(judged(plan, &judge, &[0]), None).await;
-    assert_eq!((outcome.used.calls, finished(&events, 0)), (400, 200));
-    assert_eq!(script(&judge).peak.load(Ordering::SeqCst), 2);
-    let (mut open, mut most) = (0, 0);
-    for event in &events {
-        match event {
-            Event::CaseStarted(_) => open += 1,
-            Event::CaseFinished { .. } => open -= 1,
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    assert!(most < 100, "{most} answers waited for the judge at once");
-}
-
-/// The verdicts of a lane, by how many times each is there.
-fn verdicts(events: &[Event], lane: usize) -> BTreeMap<Verdict, usize> {
-    let mut all = BTreeMap::new();
-    for event in events {
-        if let Event::CaseFinished { lane: at, record } = event
-            && *at == lane
-        {
-            *all.entry(record.verdict).or_default() += 1;
-        }
-    }
-    all
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_question_finds_the_best_of_all_lanes() {
-    let slow = vec![vec![(Duration::from_secs(3), Act::Reply)]; 40];
-    let lanes =
-        [backend("a", replies(40), 64), backend("b", slow, 4), backend("c", replies(40), 1)];
-    let judge = judge(vec![(SOON, Act::Judge)], 2);
-    let (outcome, events) = trace(compared(plan(&lanes, settings(), 1), &judge), None).await;
-    assert_eq!(outcome.used.calls, 3 * 40 + 40);
-    let all: Vec<_> = (0..3).map(|lane| verdicts(&events, lane)).collect();
-    let sum = |verdict| all.iter().filter_map(|it| it.get(&verdict)).sum::<usize>();
-    assert_eq!((sum(Verdict::Pass), sum(Verdict::Fail)), (40, 80));
-    check_stream(&events);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lane_that_is_given_up_leaves_the_others_to_be_compared() {
-    let dead = failures(20, ErrorKind::Auth);
-    let lanes =
-        [backend("dead", dead, 8), backend("a", replies(20), 8), backend("b", replies(20), 8)];
-    let judge = judge(vec![(SOON, Act::Judge)], 2);
-    let (outcome, events) = trace(compared(plan(&lanes, settings(), 1), &judge), None).await;
-    assert!(matches!(outcome.lanes[0], LaneStatus::FailFast { .. }));
-    assert_eq!(outcome.lanes[1..], [LaneStatus::Complete, LaneStatus::Complete]);
-    assert_eq!((finished(&events, 1), finished(&events, 2), script(&judge).calls()), (20, 20, 20));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_dead_judge_is_an_error_of_every_lane_that_it_compares() {
-    let lanes = [backend("a", replies(50), 64), backend("b", replies(50), 64)];
-    let judge = judge(vec![(SOON, Act::Fail(ErrorKind::Auth, None))], 64);
-    let (outcome, events) = trace(compared(plan(&lanes, settings(), 1), &judge), None).await;
-    assert!(outcome.lanes.iter().all(|it| matches!(it, LaneStatus::FailFast { .. })));
-    for lane in 0..2 {
-        let found = verdicts(&events, lane);
-        assert!(found.keys().all(|it| *it == Verdict::Error), "{found:?}");
-    }
-    assert!(script(&judge).calls() <= 3, "{}", script(&judge).calls());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_lane_that_takes_too_long_ends_and_the_next_stage_begins() {
     let (slow, fast) = (
         backend("slow", vec![vec![(Duration::from_secs(5), Act::Reply)]; 10], 1),
@@ -567,95 +445,6 @@ async fn a_lane_that_takes_too_long_ends_and_the_next_stage_begins() {
     assert_eq!((finished(&events, 0), finished(&events, 1)), (2, 5));
     assert!(begun.elapsed() < Duration::from_secs(13));
     check_stream(&events);
-}
-
-fn act() -> impl Strategy<Value = (Duration, Act)> {
-    let act = prop_oneof![
-        6 => Just(Act::Reply),
-        1 => Just(Act::Fail(ErrorKind::Server, None)),
-        1 => Just(Act::Fail(ErrorKind::Auth, None)),
-        1 => Just(Act::Fail(ErrorKind::RateLimit, Some(3.0))),
-        1 => Just(Act::Hang),
-    ];
-    (0_u64..3000, act).prop_map(|(millis, act)| (Duration::from_millis(millis), act))
-}
-
-proptest! {
-    #[test]
-    fn every_stream_is_well_formed(
-        scripts in prop::collection::vec(
-            prop::collection::vec(prop::collection::vec(act(), 1..4), 1..20), 1..4),
-        total in 1_u64..20,
-        own in 1_u64..10,
-        threshold in 1_u64..4,
-        max_calls in prop::option::of(1_u64..60),
-        stop_after in prop::option::of(0_u64..20_000),
-        repeat in 1_u32..3,
-        judging in prop::collection::vec((act(), any::<bool>()), 0..4),
-        is_compared in any::<bool>(),
-        timeout in prop::option::of(0_u64..15_000),
-        is_parallel in any::<bool>(),
-    ) {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let run_once = || {
-            let mut backends: Vec<_> = scripts
-                .iter()
-                .enumerate()
-                .map(|(at, acts)| backend(&format!("b{at}"), acts.clone(), own))
-                .collect();
-            let fail_fast = Some(FailFast { threshold, permanent_threshold: threshold });
-            let budget = Budget { max_calls, ..Budget::default() };
-            let settings =
-                Settings { max_concurrency: total, fail_fast, budget, ..settings() };
-            let runtime = runtime.as_ref().unwrap();
-            let stop_after = stop_after.map(Duration::from_millis);
-            let mut plan = plan(&backends, settings, repeat);
-            // Some answers of the judge can be read and some cannot.
-            let says = |((wait, act), content): &((Duration, Act), bool)| match act {
-                Act::Reply if *content => (*wait, Act::Judge),
-                act => (*wait, act.clone()),
-            };
-            let judge = judge(judging.iter().map(says).collect(), own);
-            plan = match (judging.is_empty(), is_compared) {
-                (true, _) => plan,
-                (false, true) => compared(plan, &judge),
-                (false, false) => judged(plan, &judge, &[0]),
-            };
-            if !is_parallel {
-                plan.stages = (0..backends.len()).map(|at| vec![at]).collect();
-            }
-            plan.lanes[0].timeout = timeout.map(Duration::from_millis);
-            let (outcome, events) = runtime.block_on(trace(plan, stop_after));
-            backends.push(judge);
-            let peaks: Vec<u64> =
-                backends.iter().map(|it| script(it).peak.load(Ordering::SeqCst)).collect();
-            let calls: usize = backends.iter().map(|it| script(it).calls()).sum();
-            (outcome, events, peaks, calls)
-        };
-        let (outcome, events, peaks, calls) = run_once();
-        check_stream(&events);
-        prop_assert!(peaks.iter().all(|peak| *peak <= own));
-        prop_assert!(peaks.iter().max().copied().unwrap_or(0) <= total);
-        prop_assert_eq!(outcome.used.calls, calls as u64);
-        if let Some(most) = max_calls {
-            prop_assert!(outcome.used.calls <= most);
-        }
-        for (lane, status) in outcome.lanes.iter().enumerate() {
-            let planned = scripts[lane].len() * repeat as usize;
-            let all = finished(&events, lane) == planned;
-            // The last case may be the one too many, or the one that somebody stops.
-            let explained = matches!(
-                status,
-                LaneStatus::FailFast { .. } | LaneStatus::Interrupted | LaneStatus::TimedOut { .. }
-            );
-            prop_assert!(status.is_complete() == all || all && explained,
-                "{:?} with {} of {}", status, finished(&events, lane), planned);
-        }
-        let (again, events_again, ..) = run_once();
-        prop_assert_eq!(outcome, again);
-        prop_assert_eq!(shown(&events), shown(&events_again));
-    }
 }
 
 /// The invariants that `core::event` states.
@@ -692,15 +481,4 @@ fn check_stream(events: &[Event]) {
         }
     }
     assert!(open.is_empty(), "{open:?} never ended");
-}
-
-/// What is the same in two runs of the same script: everything but the clock on the wall.
-fn shown(events: &[Event]) -> Vec<String> {
-    let show = |event: &Event| match event {
-        Event::CaseFinished { lane, record } => {
-            format!("finished {lane} {} {} {:?}", record.case_id, record.repeat, record.class)
-        }
-        other => format!("{other:?}"),
-    };
-    events.iter().map(show).collect()
 }
