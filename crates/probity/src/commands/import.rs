@@ -130,14 +130,12 @@ pub(super) struct AsSuite {
 pub(super) fn as_suite(
     path: &Path,
     reading: &Reading<'_>,
-    store: Option<&Path>,
+    store: &Path,
 ) -> Result<AsSuite, Failure> {
     let Reading { printer, foreign, .. } = *reading;
     let options = Options { allow_outside: foreign.allow_outside, ..Options::default() };
     let outcome = import(path, &options).map_err(|error| failure(error, printer))?;
-    if foreign.tells {
-        show_notes(&outcome.notes, printer);
-    }
+    show_notes(&outcome.notes, printer);
     let losses = outcome.notes.losses();
     if losses > 0 && !foreign.lossy {
         let lost = counted(losses, "thing");
@@ -165,8 +163,8 @@ pub(super) fn as_suite(
 }
 
 /// The folder for what a configuration becomes.
-fn room(config: &Path, store: Option<&Path>) -> Result<PathBuf, Failure> {
-    let beside = store.and_then(Path::parent).unwrap_or(Path::new(".probity"));
+fn room(config: &Path, store: &Path) -> Result<PathBuf, Failure> {
+    let beside = store.parent().unwrap_or(Path::new(""));
     let digest = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
     let stem = config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let room = beside.join("imported").join(format!("{stem}-{}", &digest[..8]));

@@ -41,14 +41,13 @@ pub(super) struct Foreign {
     pub(super) lossy: bool,
     /// Whether files outside its folder may be read.
     pub(super) allow_outside: bool,
-    /// Whether it is told what was left out or assumed.
-    pub(super) tells: bool,
 }
 
 impl<'a> Reading<'a> {
-    /// What nothing reads is refused. Of an import, the run has told.
+    /// What nothing reads is refused. Of a configuration of another tool, what can be carried over is
+    /// read; what is left out is told.
     pub(super) fn strict(printer: &'a Printer) -> Self {
-        let foreign = Foreign { lossy: true, allow_outside: true, tells: false };
+        let foreign = Foreign { lossy: true, allow_outside: false };
         Self { printer, unknown_keys: UnknownKeys::Refused, foreign }
     }
 }
@@ -107,8 +106,10 @@ impl Project {
         if !path.exists() {
             return Err(missing(path));
         }
-        let (suite, rules) = read_with(path, reading, place.store.as_deref())?;
         let environment = Environment::load(place.env_file.as_deref())?;
+        // A configuration of another tool does not say where the store is.
+        let settings = resolve(&Suite::default(), &environment, place, Layer::default())?.settings();
+        let (suite, rules) = read_with(path, reading, settings.store.as_ref())?;
         warn_of_unknown(&environment, printer)?;
         let resolved = resolve(&suite, &environment, place, flags)?;
         let prices = match &suite.prices {
@@ -257,14 +258,14 @@ pub(super) fn flags(limits: &LimitArgs) -> Result<Layer, Failure> {
 
 /// Reads a suite with its rules compiled: compiling is how they are checked.
 pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules), Failure> {
-    read_with(path, reading, None)
+    read_with(path, reading, Resolved::of([]).settings().store.as_ref())
 }
 
 /// The same. What a configuration of another tool becomes is kept beside the store.
 fn read_with(
     path: &Path,
     reading: &Reading<'_>,
-    store: Option<&Path>,
+    store: &Path,
 ) -> Result<(Suite, Rules), Failure> {
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {

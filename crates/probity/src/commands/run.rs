@@ -523,7 +523,7 @@ fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
 /// How the suite is read.
 fn reading<'p>(args: &RunArgs, printer: &'p Printer) -> Reading<'p> {
     let RunArgs { lossy, allow_outside, .. } = *args;
-    let foreign = Foreign { lossy, allow_outside, tells: true };
+    let foreign = Foreign { lossy, allow_outside };
     Reading { printer, unknown_keys: unknown_keys(args), foreign }
 }
 

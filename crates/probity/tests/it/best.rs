@@ -276,7 +276,11 @@ fn a_run_that_is_taken_up_asks_only_for_comparisons_that_are_not_complete() {
     assert_eq!(first.code, Some(3), "{}", first.err);
     let done = stored(&site).len();
     assert!(done > 0 && done < 9, "{done}");
+    let asked = server.seen().asked;
     run(&site, &["--resume", "--max-calls", "100"]).expect(0, &[]);
+    // Each case is three answers and one comparison, kept together.
+    let left = 3 - u64::try_from(done).unwrap() / 3;
+    assert_eq!(server.seen().asked - asked, 4 * left, "{done} were done");
     let found = verdicts(&stored(&site));
     assert_eq!(found.iter().filter(|it| it.2 == "pass").count(), 3, "{found:?}");
     assert_eq!(found.len(), 9);

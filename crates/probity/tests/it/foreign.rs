@@ -252,7 +252,8 @@ fn results_take_over_the_names_of_a_suite_and_are_compared_with_its_runs() {
     assert!(told(&rescored).contains("1 from fail to pass"), "{}", told(&rescored));
     let blessed = project.run(&["bless", &ids[0], "--as", "theirs"]);
     assert!(blessed.status.success(), "{}", told(&blessed));
-    let gated = project.run(&["gate", &ids[1], "--baseline", "theirs", "--force"]);
+    let gated = project.run(&["gate", &ids[1], "--baseline", "theirs"]);
+    assert_eq!(gated.status.code(), Some(0), "{}", told(&gated));
     assert!(told(&gated).contains("theirs"), "{}", told(&gated));
 }
 
@@ -261,13 +262,27 @@ fn stored_criteria_judge_without_a_suite() {
     let project = with(&["promptfoo.json"]);
     imported(&project, &["promptfoo.json"]);
     let before = verdicts(&project);
-    let output = project.run(&["rescore", "--stored"]);
-    let said = told(&output);
+    let said = told(&project.run(&["rescore", "--stored"]));
     // All that promptfoo checked comes out the same here; scripts and errors are kept as they are.
-    assert!(said.contains("kept as judged"), "{said}");
-    assert!(!said.contains("->"), "{said}");
+    let kept = "12 results without criteria that can be checked here, kept as judged";
+    assert!(said.contains(kept), "{said}");
+    assert_eq!(said.matches(": 0 flipped").count(), 4, "{said}");
     assert_eq!(verdicts(&project), before);
     assert_eq!(stored(&project)[0]["imported"], "promptfoo");
+}
+
+#[test]
+fn stored_criteria_find_a_verdict_that_does_not_hold() {
+    let mut results: Value =
+        serde_json::from_str(&fs::read_to_string(fixture("promptfoo.json")).unwrap()).unwrap();
+    let all = results["results"]["results"].as_array_mut().unwrap();
+    let italy = |it: &&mut Value| it["response"]["output"] == "Capital of Italy?";
+    all.iter_mut().find(italy).unwrap()["response"]["output"] = "Rome".into();
+    let project = Project::new().file("wrong.json", results.to_string());
+    imported(&project, &["wrong.json"]);
+    let said = told(&project.run(&["rescore", "--stored"]));
+    assert!(said.contains("1 flipped (1 from pass to fail, 0 from fail to pass)"), "{said}");
+    assert_eq!(said.matches(": 0 flipped").count(), 3, "{said}");
 }
 
 #[test]

@@ -170,8 +170,8 @@ fn what_is_imported_asks_what_promptfoo_asks() {
 
 #[test]
 fn what_is_not_carried_over_is_listed_and_refused() {
-    let project = Project::new().file(
-        "promptfooconfig.yaml",
+    let project = Project::new().file("outside.py", "").file(
+        "evals/promptfooconfig.yaml",
         r#"
 prompts: ["{{q}}"]
 providers: [echo, "openai:realtime:gpt-4o-realtime", "file://../outside.py"]
@@ -182,22 +182,28 @@ tests:
 redteam: { plugins: [x] }
 "#,
     );
-    insta::assert_snapshot!(project.shown(&["run", "promptfooconfig.yaml"]), @r"
+    insta::assert_snapshot!(project.shown(&["run", "evals/promptfooconfig.yaml"]), @r"
     exit 2
     --- err
     promptfooconfig.yaml:8: not carried over: `redteam` makes its tests with a model (have promptfoo write them to a file, and import that)
     promptfooconfig.yaml:3: not carried over: provider `openai:realtime:gpt-4o-realtime` is speech, which no backend is (describe another backend, see docs/suites.md)
-    promptfooconfig.yaml:3: not carried over: `../outside.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
-    error: 3 things of `promptfooconfig.yaml` cannot be carried over
+    promptfooconfig.yaml:3: not carried over: `../outside.py` is outside the folder of the configuration (import again with --allow-outside if it may be read)
+    error: 3 things of `evals/promptfooconfig.yaml` cannot be carried over
     hint: --lossy runs what is left; `probity import` writes a suite to complete by hand
     ");
-    let output = project.run(&["run", "promptfooconfig.yaml", "--lossy", "--quiet"]);
+    let output = project.run(&["run", "evals/promptfooconfig.yaml", "--lossy", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(project.run(&["import", "promptfooconfig.yaml"]).status.code(), Some(1));
+    assert_eq!(project.run(&["import", "evals/promptfooconfig.yaml"]).status.code(), Some(1));
     assert_eq!(
-        project.run(&["import", "promptfooconfig.yaml", "--force", "--lossy"]).status.code(),
+        project.run(&["import", "evals/promptfooconfig.yaml", "--force", "--lossy"]).status.code(),
         Some(0)
     );
+    // Other commands read as little and tell as much; nobody has to be asked for them to go on.
+    let looked = project.shown(&["doctor", "evals/promptfooconfig.yaml"]);
+    assert!(looked.starts_with("exit 0"), "{looked}");
+    assert!(looked.contains("`../outside.py` is outside"), "{looked}");
+    let looked = project.shown(&["doctor", "evals/promptfooconfig.yaml", "--store", "other/runs.db"]);
+    assert!(project.path("other/imported").is_dir(), "{looked}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn outcomes(project: &Project) -> Vec<(String, String)> {
     let shown = project.shown(&["import", "promptfooconfig.yaml"]);
     assert!(shown.starts_with("exit 0"), "{shown}");
     let ran = project.shown(&["run"]);
-    assert!(ran.contains("complete"), "{ran}");
+    assert!(ran.contains(": complete"), "{ran}");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all: Vec<_> =
         stored(project).iter().map(|it| (text(&it["prompt"]), text(&it["verdict"]))).collect();
