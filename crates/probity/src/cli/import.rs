@@ -66,7 +66,7 @@ pub(crate) enum OriginArg {
     /// DeepEval: goldens and test cases in JSON, JSONL or CSV
     #[value(name = "deepeval")]
     DeepEval,
-    /// CSV, JSON or JSONL with a prompt and an expected answer in each record, also Inspect's samples
+    /// CSV, JSONL, JSON or YAML with a prompt and an expected answer in each record, also Inspect's samples
     #[value(alias = "csv")]
     Plain,
 }

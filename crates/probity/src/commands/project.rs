@@ -108,7 +108,8 @@ impl Project {
         }
         let environment = Environment::load(place.env_file.as_deref())?;
         // A configuration of another tool does not say where the store is.
-        let settings = resolve(&Suite::default(), &environment, place, Layer::default())?.settings();
+        let settings =
+            resolve(&Suite::default(), &environment, place, Layer::default())?.settings();
         let (suite, rules) = read_with(path, reading, settings.store.as_ref())?;
         warn_of_unknown(&environment, printer)?;
         let resolved = resolve(&suite, &environment, place, flags)?;
@@ -262,11 +263,7 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules),
 }
 
 /// The same. What a configuration of another tool becomes is kept beside the store.
-fn read_with(
-    path: &Path,
-    reading: &Reading<'_>,
-    store: &Path,
-) -> Result<(Suite, Rules), Failure> {
+fn read_with(path: &Path, reading: &Reading<'_>, store: &Path) -> Result<(Suite, Rules), Failure> {
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {
         Ok(rules) => {

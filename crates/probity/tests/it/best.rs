@@ -29,9 +29,9 @@ const ALL: &str = "backends = [\"small\", \"large\", \"third\"]\njudge = \"judge
                    assert = [{ type = \"select-best\", value = \"The richest one.\" }]";
 
 fn project(server: &FakeServer, runner: &str, ids: &[&str]) -> Project {
-    let case = |id: &&str| json!({ "id": id, "prompt": format!("Say {id}") }).to_string();
-    let cases: Vec<String> = ids.iter().map(case).collect();
-    Project::new().file("cases.jsonl", cases.join("\n")).file("probity.toml", suite(server, runner))
+    let case = |id: &&str| json!({ "id": id, "prompt": format!("Say {id}") });
+    let cases: Vec<Value> = ids.iter().map(case).collect();
+    Project::new().lines("cases.jsonl", &cases).file("probity.toml", suite(server, runner))
 }
 
 fn by(model: &str, answer: Answer) -> Rule {

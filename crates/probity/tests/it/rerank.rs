@@ -13,8 +13,7 @@ const RANKER: &str = "rank-1";
 
 fn project(server: &FakeServer, cases: &[Value]) -> Project {
     let url = server.url();
-    let lines: Vec<String> = cases.iter().map(ToString::to_string).collect();
-    Project::new().file("cases.jsonl", lines.join("\n")).file(
+    Project::new().lines("cases.jsonl", cases).file(
         "probity.toml",
         format!(
             "max_error_rate = 1.0\nreranker = \"ranks\"\n[retry]\nbackoff_base = 0.01\n\
