@@ -33,6 +33,7 @@ use crate::{
     schema::Schema,
     script::{CaseFacts, Scorer, ScorerCall, Script},
 };
+pub use comparison::default_matcher;
 
 /// The score of a case that says what its result is to be classified as.
 pub(crate) const EXPECTED_CLASSIFICATION: &str = "expected_classification";

@@ -34,7 +34,7 @@ pub mod user;
 pub use accepted::check_commands;
 pub use check::sql_dialects;
 pub use classify::classify;
-pub use compile::{Compiler, Expectation};
+pub use compile::{Compiler, Expectation, default_matcher};
 pub use difference::holds_all;
 pub use redact::redacted;
 pub use rules::Rules;

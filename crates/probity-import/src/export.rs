@@ -5,10 +5,11 @@ pub mod langfuse;
 pub mod openai_evals;
 pub mod promptfoo;
 
-use std::{fmt::Write as _, io};
+use std::{collections::BTreeSet, io};
 
 use serde_json::Value;
 
+use crate::names::Names;
 use probity_core::{
     classification::Verdict,
     details::Criterion,
@@ -22,30 +23,34 @@ use probity_core::{
 pub struct Exported {
     /// Names and contents; the names are relative to a folder.
     pub files: Vec<(String, String)>,
-    /// What could not be said.
+    /// What could not be said, each thing once.
     pub lost: Vec<String>,
+    told: BTreeSet<String>,
 }
 
 impl Exported {
     fn one(name: &str, text: String) -> Self {
-        Self { files: vec![(name.to_owned(), text)], lost: Vec::new() }
+        Self { files: vec![(name.to_owned(), text)], ..Self::default() }
     }
 
     /// Says once that something could not be said, and about how much.
-    fn lose(&mut self, about: &str, what: &str) {
+    pub fn lose(&mut self, about: &str, what: &str) {
         let line = format!("{about}: {what}");
-        if !self.lost.contains(&line) {
+        if self.told.insert(line.clone()) {
             self.lost.push(line);
         }
     }
 }
 
-/// A name for a file of a lane.
-fn lane_file(key: LaneKey<'_>, suffix: &str) -> String {
+/// A name for a file, made of a text: it stays in its folder, and no other file has it.
+fn file_name(names: &mut Names, text: &str) -> String {
     let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let mut name: String = key.task().chars().map(safe).collect();
-    let _ = write!(name, "_{}{suffix}", key.backend.chars().map(safe).collect::<String>());
-    name
+    names.fresh(&text.chars().map(safe).collect::<String>(), "runner")
+}
+
+/// A name for a file of a lane.
+fn lane_file(names: &mut Names, key: LaneKey<'_>, suffix: &str) -> String {
+    format!("{}{suffix}", file_name(names, &format!("{}_{}", key.task(), key.backend)))
 }
 
 /// A time as JSON files have it.

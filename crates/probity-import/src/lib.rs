@@ -15,6 +15,7 @@ pub mod export;
 mod failproof;
 mod input;
 mod lm_eval;
+mod names;
 mod note;
 mod openai_evals;
 mod plain;

@@ -9,7 +9,6 @@ mod carried;
 mod decided;
 mod inspect;
 mod lm_eval;
-mod names;
 mod numbers;
 mod openai_evals;
 mod place;

@@ -111,7 +111,11 @@ impl Compiler<'_> {
 }
 
 /// What is meant by an expected response without a matcher.
-fn default_matcher(expected: &Value, format: Option<ExpectedFormat>, reading: &Reading) -> Matcher {
+pub fn default_matcher(
+    expected: &Value,
+    format: Option<ExpectedFormat>,
+    reading: &Reading,
+) -> Matcher {
     if !reading.choices.is_empty() {
         return Matcher::Choice;
     }

@@ -12,6 +12,7 @@ use probity_core::{
 use serde_json::{Map, Value, json};
 
 use super::{Exported, VERDICT, expected, lane_file, model, pretty, records, scores, time};
+use crate::names::Names;
 use crate::wire::{
     chat::{WireMessage, content},
     inspect::{
@@ -23,11 +24,12 @@ use crate::wire::{
 /// The logs of a run.
 pub fn run(run: &RunView, cases: &dyn Cases) -> io::Result<Exported> {
     let mut exported = Exported::default();
+    let mut names = Names::default();
     for (at, report) in run.lanes.iter().enumerate() {
         let log = log(run, report, &records(cases, at)?);
         // `inspect view` lists files whose names begin with a time.
         let begun = time(run.started_ms).replace([':', '.'], "-");
-        let name = format!("{begun}_{}", lane_file(report.lane.key(), ".json"));
+        let name = format!("{begun}_{}", lane_file(&mut names, report.lane.key(), ".json"));
         exported.files.push((name, pretty(&log)?));
     }
     Ok(exported)

@@ -13,18 +13,23 @@ use probity_core::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Exported, expected, lane_file, model, records, scores, time};
-use crate::wire::{
-    chat::{WireMessage, openai},
-    openai_evals::Sample,
+use super::{Exported, expected, file_name, lane_file, model, records, scores, time};
+use crate::{
+    names::Names,
+    wire::{
+        chat::{WireMessage, openai},
+        openai_evals::Sample,
+        text_of,
+    },
 };
 
 /// The logs of a run, one for each lane.
 pub fn run(run: &RunView, cases: &dyn Cases) -> io::Result<Exported> {
     let mut exported = Exported::default();
+    let mut names = Names::default();
     for (at, report) in run.lanes.iter().enumerate() {
         let text = log(run, report, &records(cases, at)?)?;
-        exported.files.push((lane_file(report.lane.key(), ".jsonl"), text));
+        exported.files.push((lane_file(&mut names, report.lane.key(), ".jsonl"), text));
         if report.lane.repeat > 1 {
             exported.lose(&report.title(), "repeats have ids of their own, such as `case#2`");
         }
@@ -167,13 +172,20 @@ impl Class {
 /// A suite's cases, as they come: samples by how they are decided, and a registry at the end.
 #[derive(Debug, Default)]
 pub struct SuiteExport {
-    samples: BTreeMap<(String, &'static str), (Class, String)>,
+    /// By runner, variant and how they are decided.
+    samples: BTreeMap<(String, Option<String>, &'static str), (Class, String)>,
     exported: Exported,
 }
 
 impl SuiteExport {
     /// Takes in a case of a runner, with what it asks.
-    pub fn case(&mut self, runner: &str, case: &TestCase, request: &Request) {
+    pub fn case(
+        &mut self,
+        runner: &str,
+        variant: Option<&str>,
+        case: &TestCase,
+        request: &Request,
+    ) {
         let Some((class, ideal)) = decided(&case.criteria) else {
             let what = "its criteria have no counterpart; only Match, Includes and JsonMatch have";
             self.exported.lose(&format!("case `{}`", case.id), what);
@@ -184,7 +196,7 @@ impl SuiteExport {
         }
         let sample = Sample { input: messages(request), ideal };
         let line = serde_json::to_string(&sample).unwrap_or_default();
-        let key = (runner.to_owned(), class.suffix());
+        let key = (runner.to_owned(), variant.map(ToOwned::to_owned), class.suffix());
         let (_, text) = self.samples.entry(key).or_insert_with(|| (class, String::new()));
         let _ = writeln!(text, "{line}");
     }
@@ -195,10 +207,10 @@ impl SuiteExport {
         let mut registry = String::from(
             "# Written by `probity export --as openai-evals`: oaieval MODEL NAME --registry_path .\n",
         );
-        for ((runner, suffix), (class, text)) in samples {
-            let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' };
-            let runner: String = runner.chars().map(safe).collect();
-            let name = format!("{runner}-{suffix}");
+        let mut names = Names::default();
+        for ((runner, variant, suffix), (class, text)) in samples {
+            let asker = variant.map_or_else(|| runner.clone(), |it| format!("{runner}-{it}"));
+            let name = file_name(&mut names, &format!("{asker}-{suffix}"));
             let ignore = if class == Class::IgnoringCase { "\n    ignore_case: true" } else { "" };
             let _ = write!(
                 registry,
@@ -208,7 +220,9 @@ impl SuiteExport {
             );
             exported.files.push((format!("data/{name}/samples.jsonl"), text));
         }
-        exported.files.insert(0, ("evals/probity.yaml".to_owned(), registry));
+        if !exported.files.is_empty() {
+            exported.files.insert(0, ("evals/probity.yaml".to_owned(), registry));
+        }
         exported
     }
 }
@@ -230,7 +244,8 @@ fn decided(criteria: &Criteria) -> Option<(Class, Value)> {
             Some(Matcher::StartsWith) => Some((Class::Match, ideal.clone())),
             Some(Matcher::Contains) => Some((Class::Includes, ideal.clone())),
             Some(Matcher::Icontains) => Some((Class::IgnoringCase, ideal.clone())),
-            Some(Matcher::JsonEqual) => Some((Class::Json, ideal.clone())),
+            // Their class reads texts, and takes a list for several of them.
+            Some(Matcher::JsonEqual) => Some((Class::Json, Value::from(text_of(ideal)))),
             Some(
                 Matcher::Exact
                 | Matcher::Trimmed

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 pub use suite::SuiteExport;
 
-use super::{Exported, pretty, records, result_id, scores, time};
+use super::{Exported, model, pretty, records, result_id, scores, time};
 use crate::wire::{
     chat::openai,
     promptfoo::{
@@ -53,7 +53,7 @@ pub fn run(run: &RunView, cases: &dyn Cases) -> io::Result<Exported> {
             id: None,
             raw: label.clone(),
             label,
-            provider: provider_id(report).to_owned(),
+            provider: model(report).to_owned(),
             metrics: Some(metrics),
         });
     }
@@ -93,10 +93,6 @@ fn label(run: &RunView, report: &LaneReport) -> String {
     }
 }
 
-fn provider_id(report: &LaneReport) -> &str {
-    report.lane.model.as_deref().unwrap_or(&report.lane.backend)
-}
-
 /// What a viewer shows beside the results.
 fn config(run: &RunView, rows: &[Row]) -> Config {
     let labels = run.lanes.iter().map(|it| label(run, it));
@@ -110,7 +106,7 @@ fn config(run: &RunView, rows: &[Row]) -> Config {
     Config {
         description: Some(run.suite.clone()),
         prompts: json!(labels),
-        providers: run.lanes.iter().map(|it| Value::from(provider_id(it))).collect(),
+        providers: run.lanes.iter().map(|it| Value::from(model(it))).collect(),
         tests: tests.into_values().collect(),
         evaluate_options: None,
     }
@@ -150,7 +146,7 @@ fn row(
         prompt_id: Some(format!("{prompt_idx}")),
         prompt: Prompt { raw: prompt(&record.request), label: label(run, report) },
         provider: Provider {
-            id: provider_id(report).to_owned(),
+            id: model(report).to_owned(),
             label: Some(report.lane.backend.clone()),
         },
         vars: vars.clone(),

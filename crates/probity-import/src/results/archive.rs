@@ -1,6 +1,7 @@
 //! Archives that hold logs: zip, with members that are stored, deflated or compressed with Zstandard.
 
 use std::{
+    cell::Cell,
     io::{self, Read as _},
     path::Path,
 };
@@ -11,6 +12,9 @@ use super::ResultsError;
 
 /// Bytes that one member may come to, so that a small file cannot fill the memory.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// Bytes that all members together may come to.
+const MOST_BYTES_IN_ALL: u64 = 4 << 30;
 
 /// Whether bytes begin as an archive does.
 pub(super) fn is_archive(bytes: &[u8]) -> bool {
@@ -32,6 +36,8 @@ pub(super) struct Archive<'a> {
     zip: ZipSliceArchive<&'a [u8]>,
     /// In the order of their names.
     pub(super) members: Vec<Member>,
+    /// Bytes that may still be read.
+    left: Cell<u64>,
 }
 
 impl<'a> Archive<'a> {
@@ -46,7 +52,7 @@ impl<'a> Archive<'a> {
             members.push(Member { name, method, place });
         }
         members.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { path, zip, members })
+        Ok(Self { path, zip, members, left: Cell::new(MOST_BYTES_IN_ALL) })
     }
 
     /// The member of a name.
@@ -75,7 +81,10 @@ impl<'a> Archive<'a> {
                 return Err(said(format!("it is compressed in a way that is not read ({method})")));
             }
         };
-        String::from_utf8(bytes.map_err(unread)?).map_err(|it| said(it.to_string()))
+        let bytes = bytes.map_err(unread)?;
+        let left = self.left.get().checked_sub(bytes.len() as u64);
+        self.left.set(left.ok_or_else(|| said("all together are larger than 4 GiB".to_owned()))?);
+        String::from_utf8(bytes).map_err(|it| said(it.to_string()))
     }
 }
 

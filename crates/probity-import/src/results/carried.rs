@@ -49,10 +49,7 @@ fn assertion(value: &Value) -> Option<Assertion> {
     let is_known =
         kind.test.asks() == Asks::Nobody && !kind.test.runs_code() && kind.test.takes_transform();
     // A value that is a template or a file was filled in when the tool checked it, and is not here.
-    let is_filled = match fields.get("value") {
-        Some(Value::String(text)) => !template::is_template(text) && !text.starts_with("file://"),
-        Some(_) | None => true,
-    };
+    let is_filled = fields.get("value").is_none_or(is_filled);
     if !is_known || !is_filled || fields.keys().any(|it| !PLAIN.contains(&it.as_str())) {
         return None;
     }
@@ -68,6 +65,16 @@ fn assertion(value: &Value) -> Option<Assertion> {
         members: members?,
         ..Assertion::new(kind)
     })
+}
+
+/// Whether no text in a value is a template or names a file.
+fn is_filled(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !template::is_template(text) && !text.starts_with("file://"),
+        Value::Array(items) => items.iter().all(is_filled),
+        Value::Object(fields) => fields.values().all(is_filled),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 /// What a scorer of Inspect checks, where ours can check the same.

@@ -8,7 +8,7 @@ use std::{
 use probity_core::score::Score;
 use serde_json::Value;
 
-use super::{ImportedLane, Outcome, ResultsError};
+use super::{ImportedResult, Outcome, ResultsError};
 
 /// A score as a tool gives it.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,9 +71,9 @@ impl Graded {
 pub(super) struct Deciding {
     /// In the order in which the tool has them.
     order: Vec<String>,
-    /// Scores that have a value other than 0 and 1, or none.
+    /// Scores that have a value other than 0 and 1.
     graded: BTreeSet<String>,
-    /// The largest value of a score beyond 1, and whether any is below 0.
+    /// The least and the largest value of each score that has any, 0 and 1 among them.
     range: BTreeMap<String, (f64, f64)>,
 }
 
@@ -102,7 +102,7 @@ impl Deciding {
     ) -> Result<Option<&str>, ResultsError> {
         let is_it = |name: &&String| match wanted {
             Some(wanted) => name.as_str() == wanted,
-            None => !self.graded.contains(*name),
+            None => self.range.contains_key(*name) && !self.graded.contains(*name),
         };
         let found = self.order.iter().find(is_it).map(String::as_str);
         match (wanted, found) {
@@ -154,7 +154,7 @@ impl Deciding {
     }
 
     /// What has to be said about verdicts that were read off scores.
-    pub(super) fn notes(&self, by: Option<&str>, lanes: &[ImportedLane]) -> Vec<String> {
+    pub(super) fn notes(&self, by: Option<&str>, results: &[ImportedResult]) -> Vec<String> {
         let mut notes = Vec::new();
         match by {
             Some(by) if self.order.len() > 1 => notes.push(format!(
@@ -167,8 +167,7 @@ impl Deciding {
             ),
             Some(_) | None => {}
         }
-        let results = || lanes.iter().flat_map(|it| &it.results);
-        let undecided = results().filter(|it| it.outcome == Outcome::Undecided).count();
+        let undecided = results.iter().filter(|it| it.outcome == Outcome::Undecided).count();
         if by.is_some() && undecided > 0 {
             notes.push(format!("{undecided} results have no verdict and are undecided"));
         }

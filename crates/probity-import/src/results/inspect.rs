@@ -1,6 +1,6 @@
 //! Inspect's logs: a lane for the task on its model.
 
-use std::path::Path;
+use std::{cell::Cell, path::Path};
 
 use probity_core::{
     case::TestCase,
@@ -14,19 +14,22 @@ use super::{
     archive::Archive,
     carried,
     decided::{Deciding, Given, Graded},
-    names::{Names, usable},
     numbers::constants_as_null,
     place::Text,
     time,
 };
+use crate::names::{Names, usable};
 use crate::wire::{
-    chat::{WireMessage, conversation},
+    chat::asked,
     inspect::{Log, Sample, SampleScore, Scorer},
     text_of,
 };
 
 /// What stands for a long text, before the name of it.
 const ATTACHMENT: &str = "attachment://";
+
+/// Bytes of long texts that are put back in all: a name of a few letters may stand for a megabyte, often.
+const MOST_RESTORED: usize = 1 << 30;
 
 /// A log in JSON.
 pub(super) fn whole(text: Text<'_>, options: &Options) -> Result<ImportedRun, ResultsError> {
@@ -98,6 +101,8 @@ struct Reading {
     read: Vec<(ImportedResult, Vec<Given>)>,
     names: Names,
     repeat: u32,
+    /// Bytes that may still be put back.
+    left: Cell<usize>,
 }
 
 impl Reading {
@@ -106,7 +111,8 @@ impl Reading {
         let of_task = log.eval.scorers.iter().flatten().map(|it| it.name.clone());
         let scorers = of_results.chain(of_task).collect();
         let (deciding, names) = (Deciding::default(), Names::default());
-        Self { scorers, deciding, read: Vec::new(), names, repeat: 1 }
+        let left = Cell::new(MOST_RESTORED);
+        Self { scorers, deciding, read: Vec::new(), names, repeat: 1, left }
     }
 
     fn add(&mut self, mut sample: Sample, text: Text<'_>) -> Result<(), ResultsError> {
@@ -116,7 +122,9 @@ impl Reading {
         self.repeat = self.repeat.max(sample.epoch);
         let given = self.scores(&sample);
         self.deciding.see(&given);
-        restore(&mut sample);
+        if !restore(&mut sample, &self.left) {
+            return Err(text.wrong("attachments", "the texts that they stand for are too long"));
+        }
         let Some(request) = asked(&sample.input) else {
             return Err(text.wrong("input", "it is neither a text nor a conversation"));
         };
@@ -157,7 +165,7 @@ impl Reading {
         });
         let results: Vec<ImportedResult> = results.collect();
         let (eval, error) = (log.eval, log.error);
-        let planned = eval.dataset.samples.unwrap_or(0) * u64::from(repeat);
+        let planned = eval.dataset.samples.unwrap_or(0).saturating_mul(u64::from(repeat));
         let status = match log.status.as_str() {
             "success" => LaneStatus::Complete,
             "error" => {
@@ -183,7 +191,7 @@ impl Reading {
             dataset: None,
         }];
         let started = Some(log.stats.started_at).filter(|it| !it.is_empty());
-        let notes = deciding.notes(by, &lanes);
+        let notes = deciding.notes(by, &lanes[0].results);
         Ok(ImportedRun {
             tool: Tool::Inspect,
             version: eval.packages.get("inspect_ai").cloned(),
@@ -220,12 +228,19 @@ fn add_score(name: &str, score: &SampleScore, target: &Value, given: &mut Vec<Gi
     }
 }
 
-/// Puts long texts back where something else stands for them.
-fn restore(sample: &mut Sample) {
+/// Puts long texts back where something else stands for them; false if they are too long.
+fn restore(sample: &mut Sample, left: &Cell<usize>) -> bool {
     let attachments = std::mem::take(&mut sample.attachments);
     if attachments.is_empty() {
-        return;
+        return true;
     }
+    let is_within = Cell::new(true);
+    let fits = |length: usize| {
+        let rest = left.get().checked_sub(length);
+        left.set(rest.unwrap_or(0));
+        is_within.set(is_within.get() && rest.is_some());
+        rest.is_some()
+    };
     let restored = |text: &mut String| {
         let mut whole = String::new();
         let mut parts = text.split(ATTACHMENT);
@@ -233,7 +248,8 @@ fn restore(sample: &mut Sample) {
         for part in parts {
             let end = part.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(part.len());
             match attachments.get(&part[..end]) {
-                Some(long) => whole.push_str(long),
+                Some(long) if fits(long.len()) => whole.push_str(long),
+                Some(_) => {}
                 None => {
                     whole.push_str(ATTACHMENT);
                     whole.push_str(&part[..end]);
@@ -251,6 +267,7 @@ fn restore(sample: &mut Sample) {
     for choice in &mut sample.output.choices {
         each_text(&mut choice.message.content, &restored);
     }
+    is_within.get()
 }
 
 fn each_text(value: &mut Value, change: &impl Fn(&mut String)) {
@@ -259,18 +276,6 @@ fn each_text(value: &mut Value, change: &impl Fn(&mut String)) {
         Value::Array(items) => items.iter_mut().for_each(|it| each_text(it, change)),
         Value::Object(fields) => fields.values_mut().for_each(|it| each_text(it, change)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// What a sample asks.
-fn asked(input: &Value) -> Option<Request> {
-    match input {
-        Value::String(text) => Some(Request::new(None, text.as_str())),
-        Value::Array(_) => {
-            let messages: Vec<WireMessage> = serde_json::from_value(input.clone()).ok()?;
-            conversation(&messages)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
 }
 
@@ -291,11 +296,12 @@ fn result(id: String, sample: Sample, request: Request) -> ImportedResult {
     let error = sample.error.map(|it| it.message);
     let outcome = match (error, sample.limit, sample.invalidation) {
         (Some(message), _, _) => Outcome::Error(message),
+        (None, _, Some(_)) => Outcome::Error("the sample was invalidated".to_owned()),
         // What was cut off and judged all the same has its scores.
-        (None, Some(limit), _) if sample.scores.is_none() => {
+        (None, Some(limit), None) if sample.scores.is_none() => {
             Outcome::Error(format!("stopped at the limit of its {}: {}", limit.kind, limit.limit))
         }
-        (None, _, _) => Outcome::Undecided,
+        (None, _, None) => Outcome::Undecided,
     };
     let cost = sample.model_usage.values().filter_map(|it| it.total_cost).sum::<f64>();
     let usage = output.usage.as_ref().or_else(|| sample.model_usage.values().next());

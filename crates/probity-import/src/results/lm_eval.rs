@@ -1,7 +1,7 @@
 //! lm-eval's samples: a lane for each task, and its results file for what is said of all of them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -10,12 +10,12 @@ use probity_core::{case::TestCase, record::LaneStatus};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::names::{Names, usable};
 use crate::wire::text_of;
 
 use super::{
     ImportedLane, ImportedResult, ImportedRun, Options, ResultsError, Tool, carried,
     decided::{Deciding, Given, Graded},
-    names::usable,
     place::Text,
 };
 
@@ -36,6 +36,9 @@ struct Sample {
     /// The names of the fields that are metrics; older versions do not say them.
     #[serde(default)]
     metrics: Option<Vec<String>>,
+    /// All other fields: metrics stand among them under their names.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 /// What is said of a whole run.
@@ -157,13 +160,21 @@ fn run(
 ) -> Result<ImportedRun, ResultsError> {
     let model = model(results);
     let (mut lanes, mut notes) = (Vec::new(), Vec::new());
+    let mut tasks = BTreeSet::new();
+    let mut names = Names::default();
     for text in texts {
         let task = task_of(text.path);
+        if !tasks.insert(task.clone()) {
+            let said = format!(
+                "there are several of `{task}`: import one of them, or the results_TIME.json of its time"
+            );
+            return Err(text.wrong("samples", said));
+        }
         let listed = results.configs.get(&task).map_or(&[][..], |it| &it.metric_list);
         let listed: Vec<&str> = listed.iter().filter_map(|it| it.metric.as_str()).collect();
         let (results, found) = lane(*text, &listed, options)?;
         let lane = ImportedLane {
-            runner: usable(&task, carried::RUNNER),
+            runner: names.of(&task, carried::RUNNER),
             variant: None,
             backend: usable(model.as_deref().unwrap_or("unknown"), "model"),
             model: model.clone(),
@@ -184,7 +195,8 @@ fn run(
         None => None,
     };
     #[expect(clippy::cast_possible_truncation, reason = "a time of our days")]
-    let finished_ms = started_ms.zip(seconds).map(|(from, took)| from + (took * 1000.0) as i64);
+    let finished_ms =
+        started_ms.zip(seconds).map(|(from, took)| from.saturating_add((took * 1000.0) as i64));
     let suite = match lanes.as_slice() {
         [lane] => lane.runner.clone(),
         _ => stem,
@@ -225,9 +237,7 @@ fn lane(
     let mut deciding = Deciding::default();
     for text in text.lines() {
         let sample: Sample = text.decode()?;
-        // All its fields: metrics stand among them under their names.
-        let fields: Map<String, Value> = text.decode()?;
-        let given = sample.scores(&fields, listed);
+        let given = sample.scores(listed);
         deciding.see(&given);
         match documents.get_mut(&sample.doc_id) {
             // Each filter has a line of its own.
@@ -244,13 +254,13 @@ fn lane(
         ImportedResult { outcome, scores, ..result }
     });
     let results: Vec<ImportedResult> = results.collect();
-    let notes = deciding.notes(by.as_deref(), &[]);
+    let notes = deciding.notes(by.as_deref(), &results);
     Ok((results, notes))
 }
 
 impl Sample {
     /// Its metrics: those that it names, those that the task lists, or all numbers.
-    fn scores(&self, fields: &Map<String, Value>, listed: &[&str]) -> Vec<Given> {
+    fn scores(&self, listed: &[&str]) -> Vec<Given> {
         let filter = self.filter.as_deref().filter(|it| *it != "none");
         let named: Option<Vec<&str>> =
             self.metrics.as_ref().map(|it| it.iter().map(String::as_str).collect());
@@ -259,7 +269,7 @@ impl Sample {
             (None, []) => name != "doc_id" && (value.is_number() || value.is_boolean()),
             (None, listed) => listed.contains(&name),
         };
-        let metrics = fields.iter().filter(|(name, value)| is_metric(name, value));
+        let metrics = self.others.iter().filter(|(name, value)| is_metric(name, value));
         metrics
             .map(|(name, value)| Given {
                 name: filter.map_or_else(|| name.clone(), |it| format!("{name},{it}")),

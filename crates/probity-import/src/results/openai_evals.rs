@@ -11,13 +11,12 @@ use probity_core::{
 use serde_json::Value;
 
 use super::{
-    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried,
-    names::{Names, usable},
-    place::Text,
+    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, place::Text,
     time,
 };
+use crate::names::{Names, usable};
 use crate::wire::{
-    chat::{WireMessage, conversation},
+    chat,
     openai_evals::{Line, Match, Sampling, Spec},
 };
 
@@ -144,7 +143,7 @@ impl Events {
         let Self { sampling, raw, matched, metrics, choice, correct, error, started_ms } = self;
         let input = raw.as_ref().and_then(|it| it.get("input"));
         let asked = sampling.as_ref().map(|it| &it.prompt).or(input);
-        let request = asked.and_then(asked_of).unwrap_or_else(|| Request::new(None, ""));
+        let request = asked.and_then(chat::asked).unwrap_or_else(|| Request::new(None, ""));
         let expected = matched.as_ref().map(|it| it.expected.clone()).filter(|it| !it.is_null());
         let ideal = || raw.as_ref()?.get("ideal").cloned();
         let target = expected.or_else(ideal).map(|it| ("ideal".to_owned(), it));
@@ -213,17 +212,6 @@ fn scores(
 fn message(data: &Value) -> String {
     let said = ["message", "error", "type"].into_iter().find_map(|it| data.get(it)?.as_str());
     said.or(data.as_str()).map_or_else(|| data.to_string(), ToOwned::to_owned)
-}
-
-fn asked_of(prompt: &Value) -> Option<Request> {
-    match prompt {
-        Value::String(text) => Some(Request::new(None, text.as_str())),
-        Value::Array(_) => {
-            let messages: Vec<WireMessage> = serde_json::from_value(prompt.clone()).ok()?;
-            conversation(&messages)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-    }
 }
 
 /// A text, or the first of a list of them.

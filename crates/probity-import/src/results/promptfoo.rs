@@ -10,9 +10,10 @@ use probity_core::{
 };
 
 use super::{
-    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, names::Names,
-    place::Text, time,
+    ImportedLane, ImportedResult, ImportedRun, Outcome, ResultsError, Tool, carried, place::Text,
+    time,
 };
+use crate::names::{Names, numbered};
 use crate::wire::{
     chat::request_of,
     promptfoo::{Config, File, Grading, Response, Row, TokenUsage},
@@ -76,14 +77,20 @@ fn filled(mut run: ImportedRun, rows: Vec<Row>, repeat: u32) -> ImportedRun {
     let labels: BTreeSet<&str> = rows.iter().map(|it| it.prompt.label.as_str()).collect();
     let mut variants = (labels.len() > 1).then(Names::default);
     let (mut backends, mut cases) = (Names::default(), Cases::new(repeat));
+    let mut columns = BTreeMap::new();
     let mut unsaid = 0;
     for row in rows {
         let variant = variants.as_mut().map(|it| it.of(&row.prompt.label, "prompt"));
         let label = row.provider.label.as_deref().filter(|it| !it.is_empty());
         let backend = backends.of(label.unwrap_or(&row.provider.id), "backend");
         let model = row.provider.id.clone();
-        let at = run.lanes.iter().position(|it| it.variant == variant && it.backend == backend);
-        let at = at.unwrap_or_else(|| {
+        // Providers of the same name are columns of their own.
+        let column = (row.prompt_idx, variant.clone(), backend.clone());
+        let at = *columns.entry(column).or_insert_with(|| {
+            let is_free = |name: &str| {
+                !run.lanes.iter().any(|it| it.variant == variant && it.backend == name)
+            };
+            let backend = numbered(&backend, is_free);
             run.lanes.push(ImportedLane {
                 runner: carried::RUNNER.to_owned(),
                 variant,

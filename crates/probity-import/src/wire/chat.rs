@@ -120,6 +120,15 @@ pub(crate) fn conversation(messages: &[WireMessage]) -> Option<Request> {
     messages.filter(|it| !it.is_empty()).map(Request::of)
 }
 
+/// What a text or a list of messages asks.
+pub(crate) fn asked(input: &Value) -> Option<Request> {
+    match input {
+        Value::String(text) => Some(Request::new(None, text.as_str())),
+        Value::Array(_) => conversation(&Vec::<WireMessage>::deserialize(input).ok()?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
 /// A message as OpenAI's API has it.
 pub(crate) fn openai(message: &Message) -> Vec<WireMessage> {
     let wire = |role: &str, content: Value| WireMessage {

@@ -16,7 +16,7 @@ pub(crate) struct ImportArgs {
     /// The folder to write to; default: the folder of the file
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// The tool that the file comes from; default: found by what is in it
+    /// The tool that the configuration comes from; default: found by what is in it, as are results
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(crate) from: Option<OriginArg>,
     /// Succeed even if not everything can be carried over

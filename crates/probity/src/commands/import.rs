@@ -27,8 +27,20 @@ const MOST_SHOWN: usize = 100;
 
 pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure> {
     if let Some(read) = read_results(args)? {
+        refuse_idle(
+            "results are stored, and nothing is written",
+            &[
+                ("--output", args.output.is_some()),
+                ("--documents", args.documents.is_some()),
+                ("--allow-outside", args.allow_outside),
+            ],
+        )?;
         return results::run(args, read, printer);
     }
+    refuse_idle(
+        "it is about results, and these are none",
+        &[("--suite", args.suite.is_some()), ("--decide-by", args.decide_by.is_some())],
+    )?;
     let options = Options {
         from: args.from.map(Origin::from),
         allow_outside: args.allow_outside,
@@ -61,6 +73,14 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         true => Exit::Success,
         false => Exit::Failed(1),
     })
+}
+
+/// An option that would do nothing is a misunderstanding.
+fn refuse_idle(why: &str, flags: &[(&str, bool)]) -> Result<(), Failure> {
+    match flags.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::new(format!("`{flag}` does nothing here: {why}"))),
+    }
 }
 
 /// The results of a tool, if the file holds any.

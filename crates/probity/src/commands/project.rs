@@ -7,11 +7,11 @@ use probity_grade::Rules;
 use probity_load::{
     bounded,
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
-    suite::{Suite, USUAL_FILES, usual_file},
+    suite::{RunnerConfig, Suite, USUAL_FILES, usual_file},
 };
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
-    plan::Site,
+    plan::{Choice, ScannedRunner, Site, scan},
     prices::Prices,
     redact::Redactor,
     scripts::JavaScript,
@@ -134,6 +134,25 @@ impl Project {
             environment,
             prices,
         })
+    }
+
+    /// Reads the datasets of the runners that ask something, to look at their cases.
+    pub(super) fn each_runner(
+        &self,
+        printer: &Printer,
+        mut each: impl FnMut(&ScannedRunner),
+    ) -> Result<(), Failure> {
+        let mut problems = printer.problems();
+        for runner in self.suite.runners.iter().filter(|it| !it.kind.spec().is_external) {
+            // Nothing of a dataset is run, so it needs no consent.
+            let runner = RunnerConfig { allow_code: true, ..runner.clone() };
+            let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
+            let mut show = |problem| problems.show(&problem);
+            let scanned = scan(&runner, &self.site(), &choice, &mut show)
+                .ok_or_else(|| Failure::new("a dataset has errors, so its cases are not known"))?;
+            each(&scanned);
+        }
+        Ok(())
     }
 
     /// What all backends of the suite have in common. Hands out what it borrows.

@@ -5,8 +5,11 @@ use probity_core::{
     criteria::{Assertion, AssertionTest, Criteria, ExpectedFormat, JsonLevel, Matcher},
     reading::Reading,
 };
+use probity_grade::default_matcher;
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::cases::literal;
 
 /// An assertion.
 #[derive(Clone, Debug, Serialize)]
@@ -68,8 +71,9 @@ pub(super) fn of_case(case: &TestCase, lose: &mut dyn FnMut(&str)) -> Vec<Said> 
     }
     let is_read = |it: &Reading| *it != Reading::default();
     if let Some(expected) = expected_response {
-        match matched(matcher.unwrap_or(Matcher::Trimmed), expected).filter(|_| !is_read(reading)) {
-            Some(it) => said.push(it),
+        let meant = || default_matcher(expected, *expected_format, reading);
+        match matched(matcher.unwrap_or_else(meant), expected).filter(|_| !is_read(reading)) {
+            Some(it) => said.push(Said { value: it.value.as_ref().map(as_is), ..it }),
             None => lose("how the expected response is read and compared"),
         }
     }
@@ -155,8 +159,17 @@ fn assertion(of: &Assertion, lose: &mut dyn FnMut(&str)) -> Option<Said> {
         transform: of.transform.clone(),
         config: of.config.clone(),
         members,
-        ..Said::new(kind, of.value.clone())
+        ..Said::new(kind, of.value.as_ref().map(as_is))
     })
+}
+
+/// A value that promptfoo does not fill in: ours is filled in already, or is none to be filled in.
+fn as_is(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(literal(text)),
+        Value::Array(items) => items.iter().map(as_is).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.clone(),
+    }
 }
 
 /// Checks that promptfoo does not have, or means something else by.

@@ -1,6 +1,9 @@
 //! A suite as a configuration.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use probity_core::{case::TestCase, request::Request};
 use probity_load::{
@@ -15,7 +18,11 @@ use super::{
     prompt,
     providers::{self, Provider},
 };
-use crate::{cases::literal, export::Exported};
+use crate::{
+    cases::literal,
+    export::{Exported, file_name},
+    names::{Names, numbered},
+};
 
 /// A configuration of one runner.
 #[derive(Debug, Serialize)]
@@ -52,12 +59,20 @@ struct Test {
 #[derive(Debug)]
 pub struct SuiteExport {
     name: String,
-    runners: Vec<(ConfigFile, String, Places)>,
+    runners: Vec<Runner>,
     exported: Exported,
 }
 
-/// Places of tests by their case.
-type Places = BTreeMap<String, usize>;
+/// A runner that is being written.
+#[derive(Debug)]
+struct Runner {
+    name: String,
+    config: ConfigFile,
+    /// Places of tests by their case.
+    places: BTreeMap<String, usize>,
+    /// The variables that hold what each variant asks, by the names of the variants.
+    variables: BTreeMap<String, String>,
+}
 
 impl SuiteExport {
     /// A configuration without anything.
@@ -93,7 +108,8 @@ impl SuiteExport {
         let description = format!("{}, {}", self.name, runner.name);
         let config =
             ConfigFile { description, prompts: Vec::new(), providers, tests: Vec::new(), options };
-        self.runners.push((config, runner.name.clone(), Places::new()));
+        let (places, variables) = (BTreeMap::new(), BTreeMap::new());
+        self.runners.push(Runner { name: runner.name.clone(), config, places, variables });
     }
 
     fn lose_backend(&mut self, backend: &BackendConfig) {
@@ -103,12 +119,15 @@ impl SuiteExport {
 
     /// Takes in a case of the runner that came last, with what a variant asks.
     pub fn case(&mut self, variant: Option<&str>, case: &TestCase, request: &Request) {
-        let Some((config, _, places)) = self.runners.last_mut() else { return };
+        let Some(runner) = self.runners.last_mut() else { return };
+        let Runner { config, places, variables, .. } = runner;
         // Each variant's prompt is a variable of its name, so that what is sent is what we send.
-        let name = match variant {
-            None => "prompt".to_owned(),
-            Some(variant) => format!("prompt_{}", variant.replace(['-', '.'], "_")),
-        };
+        let key = variant.unwrap_or_default();
+        if !variables.contains_key(key) {
+            let name = variable(variant, &variables.values().collect());
+            variables.insert(key.to_owned(), name);
+        }
+        let name = variables[key].clone();
         let label = variant.unwrap_or("prompt");
         if !config.prompts.iter().any(|it| it.label == label) {
             let raw = format!("{{{{ {name} }}}}");
@@ -120,7 +139,10 @@ impl SuiteExport {
         });
         // promptfoo fills in the templates of values, too.
         let text = Value::from(literal(&prompt(request)));
-        config.tests[place].vars.insert(name, text);
+        if config.tests[place].vars.insert(name.clone(), text).is_some() {
+            let what = format!("its variable `{name}`, which holds the prompt there");
+            self.exported.lose(&format!("case `{}`", case.id), &what);
+        }
         if !request.tools.is_empty() {
             self.exported.lose(&format!("case `{}`", case.id), "its tools are not sent");
         }
@@ -130,9 +152,10 @@ impl SuiteExport {
     pub fn finish(self) -> Exported {
         let Self { runners, mut exported, .. } = self;
         let several = runners.len() > 1;
-        for (config, name, _) in runners {
+        let mut names = Names::default();
+        for Runner { config, name, .. } in runners.into_iter().filter(|it| !it.places.is_empty()) {
             let file = match several {
-                true => format!("{name}.promptfooconfig.yaml"),
+                true => format!("{}.promptfooconfig.yaml", file_name(&mut names, &name)),
                 false => "promptfooconfig.yaml".to_owned(),
             };
             let mut text = String::from(
@@ -145,6 +168,15 @@ impl SuiteExport {
         }
         exported
     }
+}
+
+/// A name for the variable that holds what a variant asks.
+fn variable(variant: Option<&str>, taken: &BTreeSet<&String>) -> String {
+    let as_name = |text: &str| -> String {
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    };
+    let base = variant.map_or_else(|| "prompt".to_owned(), |it| format!("prompt_{}", as_name(it)));
+    as_name(&numbered(&base, |it| !taken.contains(&as_name(it))))
 }
 
 fn test(case: &TestCase, exported: &mut Exported) -> Test {

@@ -5,10 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::problem::UnknownKeys;
 use probity_import::export::{Exported, inspect, langfuse, openai_evals, promptfoo};
-use probity_load::{settings::Layer, suite::RunnerConfig};
-use probity_run::plan::{Choice, ScannedRunner, scan};
+use probity_load::settings::Layer;
 use probity_store::StoredCases;
 
 use crate::{
@@ -89,64 +87,45 @@ fn of_suite(
 ) -> Result<Exported, Failure> {
     let reading = Reading::strict(printer);
     let project = Project::load(path, &args.place, Layer::default(), &reading)?;
-    match tool {
+    let mut exported = match tool {
         Tool::Promptfoo => {
             let mut export = promptfoo::SuiteExport::new(&project.name);
-            each_runner(&project, printer, |scanned| {
+            project.each_runner(printer, |scanned| {
                 export.runner(&scanned.runner, &project.suite);
                 scanned.requests(|variant, case, request| export.case(variant, case, &request));
             })?;
-            Ok(export.finish())
+            export.finish()
         }
         Tool::OpenaiEvals => {
             let mut export = openai_evals::SuiteExport::default();
-            each_runner(&project, printer, |scanned| {
-                let name = &scanned.runner.name;
-                scanned.requests(|variant, case, request| {
-                    let runner = variant.map_or_else(|| name.clone(), |it| format!("{name}-{it}"));
-                    export.case(&runner, case, &request);
-                });
-            })?;
-            Ok(export.finish())
-        }
-        Tool::Langfuse => {
-            let mut export = langfuse::SuiteExport::default();
-            each_runner(&project, printer, |scanned| {
+            project.each_runner(printer, |scanned| {
                 let name = &scanned.runner.name;
                 scanned.requests(|variant, case, request| {
                     export.case(name, variant, case, &request);
                 });
             })?;
-            Ok(export.finish())
+            export.finish()
         }
-        Tool::Inspect => Err(Failure::new("a log is made of a run, and this is a suite").hint(
-            "Inspect's tasks are code; docs/coming-from/inspect.md has a table of equivalents",
-        )),
-    }
-}
-
-/// Goes through the runners of a suite whose cases are asked.
-fn each_runner(
-    project: &Project,
-    printer: &Printer,
-    mut each: impl FnMut(&ScannedRunner),
-) -> Result<(), Failure> {
-    let mut problems = printer.problems();
-    for runner in &project.suite.runners {
-        if runner.kind.spec().is_external {
-            let name = &runner.name;
-            printer.note(&format!("not carried over: runner `{name}` is a program of its own"));
-            continue;
+        Tool::Langfuse => {
+            let mut export = langfuse::SuiteExport::default();
+            project.each_runner(printer, |scanned| {
+                let name = &scanned.runner.name;
+                scanned.requests(|variant, case, request| {
+                    export.case(name, variant, case, &request);
+                });
+            })?;
+            export.finish()
         }
-        // Nothing of a dataset is run, so it needs no consent.
-        let runner = RunnerConfig { allow_code: true, ..runner.clone() };
-        let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
-        let mut show = |problem| problems.show(&problem);
-        let scanned = scan(&runner, &project.site(), &choice, &mut show)
-            .ok_or_else(|| Failure::new("a dataset has errors, so nothing was written"))?;
-        each(&scanned);
+        Tool::Inspect => {
+            return Err(Failure::new("a log is made of a run, and this is a suite").hint(
+                "Inspect's tasks are code; docs/coming-from/inspect.md has a table of equivalents",
+            ));
+        }
+    };
+    for runner in project.suite.runners.iter().filter(|it| it.kind.spec().is_external) {
+        exported.lose(&format!("runner `{}`", runner.name), "it is a program of its own");
     }
-    Ok(())
+    Ok(exported)
 }
 
 /// Writes one file where it is wanted, and several to a folder.

@@ -5,11 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_core::problem::UnknownKeys;
-use probity_import::results::{Aligned, KnownCases, Read, Recorded};
-use probity_load::{settings::Layer, suite::RunnerConfig};
+use probity_import::results::{Aligned, KnownCases, Read, Recorded, Tool};
+use probity_load::settings::Layer;
 use probity_report::text::Extent;
-use probity_run::plan::{Choice, scan};
 use probity_store::{NewRun, Reader, StoreError, new_run_id, record_whole};
 use serde::Serialize;
 
@@ -57,7 +55,7 @@ pub(super) fn run(args: &ImportArgs, mut read: Read, printer: &Printer) -> Resul
             printer.show(&format!("show it with: probity show {short}\n"))?;
             return Ok(Exit::Success);
         }
-        return report(args, &store, &run_id, true, &[], &read);
+        return report(args, &store, &run_id, true, &[], read.run.tool);
     }
     let mut notes = read.run.notes.clone();
     if let Some(suite) = &args.suite {
@@ -66,14 +64,14 @@ pub(super) fn run(args: &ImportArgs, mut read: Read, printer: &Printer) -> Resul
     }
     let now_ms = clock::now_ms();
     let run_id = new_run_id(now_ms, fastrand::u64(..));
-    let (suite, tool) = (read.run.suite.clone(), read.clone());
+    let (suite, tool) = (read.run.suite.clone(), read.run.tool);
     let file = args.path.display().to_string();
     let Recorded { started_ms, info, events } =
         read.record(&run_id, &file, env!("CARGO_PKG_VERSION"), now_ms);
     let new = NewRun { run_id: run_id.clone(), suite, started_ms, info };
     record_whole(&store, &new, &events)?;
     match args.json {
-        true => report(args, &store, &run_id, false, &notes, &tool),
+        true => report(args, &store, &run_id, false, &notes, tool),
         false => {
             notes.iter().for_each(|it| printer.note(&format!("note: {it}")));
             let reader = Reader::open(&store)?;
@@ -103,12 +101,12 @@ fn report(
     run_id: &str,
     known: bool,
     notes: &[String],
-    read: &Read,
+    tool: Tool,
 ) -> Result<Exit, Failure> {
     let reader = Reader::open(store)?;
     let tally = reader.run_tally(&reader.find(run_id)?)?;
     let report = Report {
-        from: read.run.tool.as_str(),
+        from: tool.as_str(),
         file: &args.path,
         run_id,
         known,
@@ -129,23 +127,17 @@ fn report(
 fn known_cases(suite: &Path, args: &ImportArgs, printer: &Printer) -> Result<KnownCases, Failure> {
     let reading = Reading::strict(printer);
     let project = Project::load(suite, &args.place, Layer::default(), &reading)?;
-    let mut problems = printer.problems();
     let mut known = KnownCases::default();
     for backend in &project.suite.backends {
         known.backend(&backend.name, backend.model.as_deref());
     }
-    for runner in project.suite.runners.iter().filter(|it| !it.kind.spec().is_external) {
-        // Nothing of a dataset is run, so it needs no consent.
-        let runner = RunnerConfig { allow_code: true, ..runner.clone() };
-        let choice = Choice { unknown_keys: UnknownKeys::Refused, ..Choice::default() };
-        let mut show = |problem| problems.show(&problem);
-        let scanned = scan(&runner, &project.site(), &choice, &mut show)
-            .ok_or_else(|| Failure::new("a dataset has errors, so no case was looked for"))?;
+    project.each_runner(printer, |scanned| {
+        let runner = &scanned.runner;
         known.runner(&runner.name, scanned.dataset_digest(), &runner.dataset, scanned.selected);
         scanned.requests(|variant, case, request| {
             known.case(&runner.name, variant, &case.id, &request);
         });
-    }
+    })?;
     Ok(known)
 }
 

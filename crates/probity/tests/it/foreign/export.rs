@@ -143,3 +143,72 @@ fn a_suite_is_no_log() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("a log is made of a run"));
 }
+
+const VARIED: &str = r#"[backends.echo]
+kind = "echo"
+
+[[runners]]
+name = "../words"
+dataset = "cases.jsonl"
+backends = ["echo"]
+[[runners.prompts]]
+name = "a-b"
+template = "first {{ prompt }}"
+[[runners.prompts]]
+name = "a.b"
+template = "second {{ prompt }}"
+
+[[runners]]
+name = "..-words"
+dataset = "cases.jsonl"
+backends = ["echo"]
+
+[[runners]]
+name = "outer"
+kind = "program"
+command = ["true"]
+"#;
+
+#[test]
+fn names_that_look_the_same_stay_apart_and_in_the_folder() {
+    let cases = r#"{"id":"one","prompt":"hi","assert":[{"type":"contains","value":"{% raw %}{{ x }}{% endraw %}"}]}
+{"id":"two","prompt":"ho","expected_response":{"a":1}}
+"#;
+    let project = Project::new().file("in/cases.jsonl", cases).file("in/probity.toml", VARIED);
+    let exported = project.run(&["export", "in/probity.toml", "--as", "promptfoo", "-o", "in/out"]);
+    let said = text(&exported.stderr);
+    assert_eq!(exported.status.code(), Some(1), "{said}");
+    assert!(said.contains("runner `outer`: it is a program of its own"), "{said}");
+    assert!(said.contains("case `two`: how the expected response is read"), "{said}");
+    let mut names: Vec<String> = std::fs::read_dir(project.path("in/out"))
+        .unwrap()
+        .map(|it| it.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["..-words-2.promptfooconfig.yaml", "..-words.promptfooconfig.yaml"]);
+    let config = project.read("in/out/..-words.promptfooconfig.yaml");
+    assert!(config.contains("{% raw %}{{ x }}{% endraw %}"), "{config}");
+    for variable in ["\"prompt_a_b\":\"first hi\"", "\"prompt_a_b_2\":\"second hi\""] {
+        assert!(config.contains(variable), "{variable}: {config}");
+    }
+}
+
+#[test]
+fn a_suite_without_anything_that_can_be_carried_over_is_an_error() {
+    let cases = r#"{"id":"one","prompt":"hi","assert":[{"type":"is-json"}]}"#;
+    let project = Project::new().file("cases.jsonl", cases).file("probity.toml", SUITE);
+    let exported = project.run(&["export", "probity.toml", "--as", "openai-evals", "-o", "out"]);
+    assert_eq!(exported.status.code(), Some(2), "{}", text(&exported.stderr));
+    assert!(!project.path("out").exists());
+}
+
+#[test]
+fn json_for_openai_evals_is_written_as_a_text() {
+    let cases = r#"{"id":"one","prompt":"hi","match":"json_equal","expected_response":[1,2]}"#;
+    let project = Project::new().file("cases.jsonl", cases).file("probity.toml", SUITE);
+    let exported = project.run(&["export", "probity.toml", "--as", "openai-evals", "-o", "out"]);
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+    let sample: Value =
+        serde_json::from_str(project.read("out/data/words-json/samples.jsonl").trim()).unwrap();
+    assert_eq!(sample["ideal"], "[1,2]");
+}

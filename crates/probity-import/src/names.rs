@@ -7,14 +7,14 @@ const LONGEST: usize = 100;
 
 /// Gives names.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     given: BTreeMap<String, String>,
     taken: BTreeSet<String>,
 }
 
 impl Names {
     /// The name of a text; the same for the same text.
-    pub(super) fn of(&mut self, text: &str, otherwise: &str) -> String {
+    pub(crate) fn of(&mut self, text: &str, otherwise: &str) -> String {
         if let Some(name) = self.given.get(text) {
             return name.clone();
         }
@@ -24,20 +24,26 @@ impl Names {
     }
 
     /// A name made of a text that no other has.
-    pub(super) fn fresh(&mut self, text: &str, otherwise: &str) -> String {
-        let base = usable(text, otherwise);
-        let mut name = base.clone();
-        let mut count = 1;
-        while !self.taken.insert(name.clone()) {
-            count += 1;
-            name = format!("{base}-{count}");
-        }
+    pub(crate) fn fresh(&mut self, text: &str, otherwise: &str) -> String {
+        let name = numbered(&usable(text, otherwise), |it| !self.taken.contains(it));
+        self.taken.insert(name.clone());
         name
     }
 }
 
+/// A name, with the first number behind it that makes it free if it is not.
+pub(crate) fn numbered(base: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let mut name = base.to_owned();
+    let mut count = 1;
+    while !is_free(&name) {
+        count += 1;
+        name = format!("{base}-{count}");
+    }
+    name
+}
+
 /// A name made of a text: what it may not hold becomes a hyphen.
-pub(super) fn usable(text: &str, otherwise: &str) -> String {
+pub(crate) fn usable(text: &str, otherwise: &str) -> String {
     let mut name = String::new();
     for c in text.trim().chars().take(LONGEST) {
         match c {
