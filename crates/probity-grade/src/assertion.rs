@@ -11,7 +11,7 @@ use probity_core::{
     located::Step,
     score::Score,
 };
-use probity_text::{chrf::Variant, rouge::Words};
+use probity_text::{chrf::Variant, list, rouge::Words};
 use serde_json::Value;
 
 use crate::{
@@ -95,7 +95,8 @@ impl CompiledAssertion {
             extracted.iter_mut().for_each(|it| it.check.clone_from(&name));
             judged.iter_mut().for_each(|it| it.check.clone_from(&name));
             selected.iter_mut().for_each(|it| it.check.clone_from(&name));
-            named.iter_mut().for_each(|it| it.kind.clone_from(&kind));
+            // Not the kind of the assertion itself: what counts that does not count these.
+            named.iter_mut().for_each(|it| it.kind = format!("{kind} figure").into());
         }
         told.extracted.extend(extracted);
         told.judged.extend(judged);
@@ -510,10 +511,10 @@ impl Context<'_> {
         }
     }
 
-    /// A list of texts; one text is a list separated by commas, as promptfoo has it.
+    /// A list of texts; one text is a list with commas between them, as promptfoo has it.
     fn texts(&mut self) -> Option<Vec<String>> {
         let texts = match &self.assertion.value {
-            Some(Value::String(text)) => text.split(',').map(|it| it.trim().to_owned()).collect(),
+            Some(Value::String(text)) => list::split(text),
             Some(Value::Array(items)) => items
                 .iter()
                 .map(|item| item.as_str().map_or_else(|| item.to_string(), ToOwned::to_owned))

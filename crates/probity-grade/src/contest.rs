@@ -293,6 +293,7 @@ mod tests {
             score("contains", Some(1.0)),
             score("regex", Some(0.0)),
             score("select-best", Some(0.0)),
+            Score { weight: 0.0, ..score("contains figure", Some(1.0)) },
         ];
         let total = |is_sum, weights| {
             contest(By::Scores(Totals { is_sum, weights, threshold: None })).total(&scores)

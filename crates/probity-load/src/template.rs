@@ -338,9 +338,24 @@ mod tests {
         check("{{ 'a b  c'.split(' ')[:-1] | join('-') }}", "a-b-");
         check("{{ 'a b  c'.split()[-1] }} {{ 'x### 7'.split('### ')[-1] }}", "c 7");
         check("{{ ', '.join(c.label) }} {{ 'ABC'.lower().capitalize() }}", "A, B Abc");
-        check("{{ c.get('z', 'd') }} {{ c.keys() | list }}", "d ['label', 'text']");
+        check("{{ c.get('z', 'd') }} {{ {'a': 1}.keys() | list }}", "d ['a']");
+        check(
+            "{{ ' a  b c '.split(none, 1) }} {{ ' a b  c '.rsplit(none, 1) }}",
+            "['a', 'b c '] [' a b', 'c']",
+        );
+        check(
+            "{{ ' a  b '.split(none, 5) }} {{ ' a  b '.rsplit(none, 5) }}",
+            "['a', 'b'] ['a', 'b']",
+        );
         check("{{ {'a': 1.0} }} {{ 'a-b-c'.rsplit('-', 1) }}", "{'a': 1.0} ['a-b', 'c']");
         assert!(render("{{ q.strip() }}", &vars).is_err());
+        // What Python does with these depends on the order of the document, or on another argument.
+        for text in ["{{ c.keys() | list }}", "{{ c }}", "{{ c.items() | list }}"] {
+            assert!(render_python(text, &vars).is_err(), "{text}");
+        }
+        for text in ["{{ q.find('W', 5) }}", "{{ 'a\\nb'.splitlines(true) }}"] {
+            assert!(render_python(text, &vars).is_err(), "{text}");
+        }
         for text in ["{{ q.encode() }}", "{{ c.label.index('Z') }}", "{{ z }}", "{{ q.split('') }}"]
         {
             assert!(render_python(text, &vars).is_err(), "{text}");

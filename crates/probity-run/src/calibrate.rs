@@ -5,7 +5,7 @@ use std::sync::Arc;
 use probity_core::{
     case::RubricCriterion,
     failure::ErrorKind,
-    record::{CacheKind, CallError},
+    record::{CacheKind, CallError, Source},
 };
 use probity_grade::judge::{Judgement, Marked, Next, Question};
 use probity_load::settings::Settings;
@@ -17,6 +17,7 @@ use tokio::{
 
 use crate::{
     backend::{Answers, Ask, Backend, Reply},
+    engine::{cached, put},
     interview::Hearing,
     retry::{self, Situation},
 };
@@ -115,9 +116,10 @@ async fn ask_one(
     loop {
         let request = hearing.request();
         let ask = Ask { request: &request, repeat: 0, about: None };
-        let kept = cache.as_ref().map(|it| (it, backend.cache_key(&ask)));
+        let cache = cache.as_ref().filter(|_| !backend.has_sessions());
+        let kept = cache.map(|it| (it, backend.cache_key(&ask)));
         let known = kept.as_ref().and_then(|(cache, key)| cache.get(CacheKind::Judgement, *key));
-        let known = known.and_then(|it| serde_json::from_str::<Reply>(&it).ok());
+        let known = known.and_then(|it| cached(&it));
         let reply = match known {
             Some(reply) => reply,
             None => match call(backend, settings, &ask, deadline).await {
@@ -128,9 +130,8 @@ async fn ask_one(
         };
         match hearing.hear(&reply.answer()) {
             Next::Done(judgement) => {
-                // One that could not be written down is asked for again.
-                if let (Some((cache, key)), Ok(text)) = (kept, serde_json::to_string(&reply)) {
-                    cache.put(CacheKind::Judgement, key, &text);
+                if let Some((cache, key)) = kept.filter(|_| reply.source != Source::Cache) {
+                    put(&**cache, CacheKind::Judgement, key, &reply);
                 }
                 return Ok(judgement);
             }

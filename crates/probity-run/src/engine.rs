@@ -52,7 +52,7 @@ use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
 pub(crate) use groups::{Decision, Duty, Entries, JudgeFailed};
-pub(crate) use handle::{Handle, Query, Target, Unanswered};
+pub(crate) use handle::{Handle, Query, Target, Unanswered, cached, put};
 pub(crate) use task::{Ended, JudgeCall, ask_judge, failed, failed_with, finish};
 
 /// What a run came to in this session.

@@ -162,6 +162,10 @@ fn tokens(code: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
+        // `<!--` and `-->` hide the rest of a line, as in a page.
+        if rest.starts_with("--") {
+            return None;
+        }
         let (token, length) = match first {
             '\'' | '"' => (Token::Literal, text_length(rest, first)?),
             '/' if may_be_pattern(tokens.last()) => (Token::Literal, pattern_length(rest)?),
@@ -362,6 +366,8 @@ mod tests {
     fn whatever_may_take_long_is_not() {
         for code in [
             "'x'.repeat(9)",
+            "output <!-- '\\\n; const x = 2n ** 5000000n; while (1) x * x; // '",
+            "output\n--> '\\\n; while (1) output.length; // '",
             "'x'['repeat'](9)",
             "'x'['REPEAT'.toLowerCase()](9)",
             "output?.['repeat'](9)",

@@ -17,6 +17,7 @@ pub mod edit;
 pub mod extract;
 pub mod f1;
 pub mod fence;
+pub mod list;
 pub mod normalize;
 pub mod number;
 pub mod pattern;

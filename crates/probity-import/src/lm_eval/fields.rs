@@ -66,7 +66,10 @@ pub(super) fn choices(field: &Field, document: &Document) -> Result<Vec<String>,
     };
     let items: Vec<Value> = match value {
         Value::Array(items) => items,
-        Value::Object(map) => map.into_iter().map(|it| it.1).collect(),
+        Value::Object(map) if map.len() == 1 => map.into_iter().map(|it| it.1).collect(),
+        Value::Object(_) => {
+            return Err("`doc_to_choice` makes a table, whose order is not known".to_owned());
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             return Err("`doc_to_choice` makes no list".to_owned());
         }

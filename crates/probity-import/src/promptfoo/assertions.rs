@@ -7,7 +7,7 @@ use probity_core::{
     located::Node,
 };
 
-use probity_load::template;
+use probity_load::{case::promptfoo_threshold, template};
 
 use super::{
     Context, nunjucks,
@@ -124,7 +124,7 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
     let helpers = helpers(node, context);
     let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
     made.weight = number("weight");
-    made.threshold = number("threshold").or_else(|| usual_threshold(kind.test));
+    made.threshold = number("threshold").or_else(|| promptfoo_threshold(kind.test));
     made.metric = text(node, "metric").map(|it| nunjucks::template(&it));
     let is_carried = |key: &str| node.get(key).filter(|_| takes(kind, key));
     let config = is_carried("config").map(Node::to_json).filter(|it| !it.is_null());
@@ -141,17 +141,6 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
             JudgeOptions { rubric_prompt: helpers.rubric_prompt.clone(), ..made.judging };
     }
     Some((made, Helpers { rubric_prompt: None, ..helpers }))
-}
-
-/// The threshold of an assertion that states none, where ours is another one.
-fn usual_threshold(test: AssertionTest) -> Option<f64> {
-    matches!(
-        test,
-        AssertionTest::ContextRecall
-            | AssertionTest::ContextRelevance
-            | AssertionTest::ContextFaithfulness
-    )
-    .then_some(0.0)
 }
 
 /// Whether an assertion may have a field that not all have.

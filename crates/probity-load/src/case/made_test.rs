@@ -1,12 +1,15 @@
 //! Tests that functions of users make in promptfoo's shape: `vars`, `assert`, `options`.
 
+use probity_core::criteria::{AssertionKind, AssertionTest};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Cases that one test may become when its variables are lists.
 const MOST_COMBINATIONS: usize = 10_000;
-/// Fields that only our own cases have.
-const OURS: &[&str] = &["id", "prompt", "prompt_vars", "messages", "turns"];
+/// Cases that all tests may become.
+const MOST_CASES: usize = 1_000_000;
+/// Fields that a test may have. Our own cases have `assert`, too, beside others.
+const OF_TEST: &[&str] = &["description", "vars", "assert", "threshold", "metadata", "options"];
 
 /// A test as it is returned.
 #[derive(Deserialize)]
@@ -46,14 +49,19 @@ pub fn made_cases(returned: Vec<Value>) -> Result<Vec<Value>, String> {
         let failed = |why: String| format!("test {}: {why}", at + 1);
         let test: Test = serde_json::from_value(made).map_err(|it| failed(it.to_string()))?;
         cases.extend(of_test(test, at + 1).map_err(failed)?);
+        if cases.len() > MOST_CASES {
+            return Err(failed(format!("the tests make more than {MOST_CASES} cases")));
+        }
     }
     Ok(cases)
 }
 
 fn is_test(made: &Value) -> bool {
-    let is_ours = |it: &Map<String, Value>| OURS.iter().any(|key| it.contains_key(*key));
-    let is_theirs = |it: &Map<String, Value>| it.contains_key("vars") || it.contains_key("assert");
-    made.as_object().is_some_and(|it| is_theirs(it) && !is_ours(it))
+    let is_plain = |it: &Map<String, Value>| it.keys().all(|key| OF_TEST.contains(&key.as_str()));
+    let is_theirs = |it: &Map<String, Value>| {
+        it.contains_key("vars") || (it.contains_key("assert") && is_plain(it))
+    };
+    made.as_object().is_some_and(is_theirs)
 }
 
 fn of_test(test: Test, number: usize) -> Result<Vec<Value>, String> {
@@ -99,7 +107,7 @@ fn tag((key, value): (&String, &Value)) -> Option<Value> {
     Some(format!("{key}:{text}").into())
 }
 
-/// An assertion with its fields under our names.
+/// An assertion with its fields under our names, and what promptfoo requires where it says nothing.
 fn renamed(mut assertion: Value) -> Value {
     const NAMES: &[(&str, &str)] =
         &[("contextTransform", "context_transform"), ("rubricPrompt", "rubric_prompt")];
@@ -109,8 +117,27 @@ fn renamed(mut assertion: Value) -> Value {
                 fields.insert((*ours).to_owned(), value);
             }
         }
+        let kind = fields.get("type").and_then(Value::as_str).and_then(AssertionKind::named);
+        let usual = kind.and_then(|it| promptfoo_threshold(it.test));
+        if let Some(usual) = usual.filter(|_| !fields.contains_key("threshold")) {
+            fields.insert("threshold".to_owned(), json!(usual));
+        }
+        if let Some(Value::Array(members)) = fields.get_mut("assert") {
+            members.iter_mut().for_each(|it| *it = renamed(it.take()));
+        }
     }
     assertion
+}
+
+/// The score that promptfoo requires of an assertion that names none, where ours requires another.
+pub fn promptfoo_threshold(test: AssertionTest) -> Option<f64> {
+    matches!(
+        test,
+        AssertionTest::ContextRecall
+            | AssertionTest::ContextRelevance
+            | AssertionTest::ContextFaithfulness
+    )
+    .then_some(0.0)
 }
 
 /// The values of variables. A list of texts stands for each of them.
@@ -176,6 +203,31 @@ mod tests {
             { "id": "own", "prompt": "p" },
         ]);
         assert_eq!(Value::Array(cases), expected);
+    }
+
+    #[test]
+    fn members_of_sets_are_read_as_assertions_are() {
+        let recall = json!({ "type": "context-recall", "value": "x", "contextTransform": "y" });
+        let set = json!({ "type": "assert-set", "assert": [recall] });
+        let cases = made_cases(vec![json!({ "vars": {}, "assert": [set] })]).unwrap();
+        let member = json!({
+            "type": "context-recall", "value": "x", "context_transform": "y", "threshold": 0.0,
+        });
+        assert_eq!(cases[0]["assert"][0]["assert"], json!([member]));
+    }
+
+    #[test]
+    fn cases_of_our_own_stay_as_they_are() {
+        let case = json!({ "user_prompt": "hi", "assert": [{ "type": "is-json" }] });
+        assert_eq!(made_cases(vec![case.clone()]).unwrap(), [case]);
+    }
+
+    #[test]
+    fn many_tests_cannot_become_endless_cases() {
+        let list: Vec<String> = (0..100).map(|it| it.to_string()).collect();
+        let test = json!({ "vars": { "a": list, "b": list } });
+        let why = made_cases(vec![test; 101]).unwrap_err();
+        assert_eq!(why, "test 101: the tests make more than 1000000 cases");
     }
 
     #[test]

@@ -28,41 +28,61 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
             return minijinja::escape_formatter(output, state, value);
         }
         spend(size(value))?;
-        output.write_str(&repr(value)).map_err(|_| ErrorKind::WriteFailure.into())
+        output.write_str(&repr(value)?).map_err(|_| ErrorKind::WriteFailure.into())
     });
     engine.set_unknown_method_callback(method);
     engine
 });
 
 /// A value as `str()` writes it.
-fn written(value: &Value) -> String {
+fn written(value: &Value) -> Result<String, Error> {
     match value.as_str() {
-        Some(text) => text.to_owned(),
+        Some(text) => Ok(text.to_owned()),
         None => repr(value),
     }
 }
 
 /// A value as `repr()` writes it.
-fn repr(value: &Value) -> String {
-    match value.kind() {
+fn repr(value: &Value) -> Result<String, Error> {
+    Ok(match value.kind() {
         ValueKind::None | ValueKind::Undefined => "None".to_owned(),
         ValueKind::Bool => if value.is_true() { "True" } else { "False" }.to_owned(),
         ValueKind::String => quoted(value.as_str().unwrap_or_default()),
         ValueKind::Seq | ValueKind::Iterable => {
-            let items: Vec<String> = items(value).map(|it| repr(&it)).collect();
+            let items: Vec<String> = items(value).map(|it| repr(&it)).collect::<Result<_, _>>()?;
             format!("[{}]", items.join(", "))
         }
         ValueKind::Map => {
-            let entry = |key: Value| {
-                let inner = value.get_item(&key).unwrap_or_default();
-                format!("{}: {}", repr(&key), repr(&inner))
+            let entry = |key: &Value| -> Result<String, Error> {
+                let inner = value.get_item(key).unwrap_or_default();
+                Ok(format!("{}: {}", repr(key)?, repr(&inner)?))
             };
-            let entries: Vec<String> = items(value).map(entry).collect();
+            let entries = keys(value)?.iter().map(entry).collect::<Result<Vec<String>, _>>()?;
             format!("{{{}}}", entries.join(", "))
         }
         ValueKind::Number | ValueKind::Bytes | ValueKind::Plain | ValueKind::Invalid | _ => {
             value.to_string()
         }
+    })
+}
+
+/// The keys of a table. Python goes through them in the order of the document, which is not kept.
+fn keys(table: &Value) -> Result<Vec<Value>, Error> {
+    let keys: Vec<Value> = items(table).collect();
+    match keys.len() {
+        0 | 1 => Ok(keys),
+        _ => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "a table with several keys is written or gone through, whose order is not known",
+        )),
+    }
+}
+
+/// More arguments than are heeded would mean something else.
+fn at_most(count: usize, args: &[Value]) -> Result<(), Error> {
+    match args.len() <= count {
+        true => Ok(()),
+        false => Err(ErrorKind::TooManyArguments.into()),
     }
 }
 
@@ -92,7 +112,7 @@ fn method(
     spend(size(value).saturating_add(args.iter().map(size).fold(0, u64::saturating_add)))?;
     let found = match (value.as_str(), value.kind()) {
         (Some(text), _) => of_text(text, name, args)?,
-        (None, ValueKind::Map) => of_table(value, name, args),
+        (None, ValueKind::Map) => of_table(value, name, args)?,
         (None, ValueKind::Seq | ValueKind::Iterable) => of_list(value, name, args)?,
         (None, _) => None,
     };
@@ -112,6 +132,14 @@ fn of_text(text: &str, name: &str, args: &[Value]) -> Result<Option<Value>, Erro
         None => c.is_whitespace(),
     };
     let first = || text_at(args, 0).ok_or_else(|| Error::from(ErrorKind::MissingArgument));
+    let heeded = match name {
+        "replace" => 3,
+        "split" | "rsplit" => 2,
+        "lower" | "casefold" | "upper" | "capitalize" | "title" | "isdigit" | "isupper"
+        | "islower" | "splitlines" => 0,
+        _ => 1,
+    };
+    at_most(heeded, args)?;
     Ok(Some(match name {
         "strip" => Value::from(text.trim_matches(stripped)),
         "lstrip" => Value::from(text.trim_start_matches(stripped)),
@@ -144,7 +172,8 @@ fn of_text(text: &str, name: &str, args: &[Value]) -> Result<Option<Value>, Erro
         "splitlines" => text.lines().map(Value::from).collect(),
         "join" => {
             let list = args.first().ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
-            let parts: Vec<String> = items(list).map(|it| written(&it)).collect();
+            let parts: Vec<String> =
+                items(list).map(|it| written(&it)).collect::<Result<_, _>>()?;
             spend((parts.len() as u64).saturating_mul(text.len() as u64))?;
             Value::from(parts.join(text))
         }
@@ -194,13 +223,36 @@ fn split(text: &str, args: &[Value]) -> Result<Value, Error> {
         (Some(mark), Some(most)) => {
             text.splitn(most.saturating_add(1), mark).map(Value::from).collect()
         }
-        (None, _) => text.split_whitespace().map(Value::from).collect(),
+        (None, None) => text.split_whitespace().map(Value::from).collect(),
+        (None, Some(most)) => {
+            let (mut parts, mut rest) = (Vec::new(), text.trim_start());
+            while parts.len() < most
+                && let Some((part, after)) = rest.split_once(char::is_whitespace)
+            {
+                parts.push(part);
+                rest = after.trim_start();
+            }
+            let rest = if parts.len() < most { rest.trim_end() } else { rest };
+            parts.extend(Some(rest).filter(|it| !it.is_empty()));
+            parts.into_iter().map(Value::from).collect()
+        }
     })
 }
 
 fn rsplit(text: &str, args: &[Value]) -> Result<Value, Error> {
     let most = args.get(1).and_then(Value::as_usize).unwrap_or(usize::MAX - 1);
-    let Some(mark) = separator(args)? else { return split(text, args) };
+    let Some(mark) = separator(args)? else {
+        let (mut parts, mut rest) = (Vec::new(), text.trim_end());
+        while parts.len() < most
+            && let Some((before, part)) = rest.rsplit_once(char::is_whitespace)
+        {
+            parts.push(part);
+            rest = before.trim_end();
+        }
+        let rest = if parts.len() < most { rest.trim_start() } else { rest };
+        parts.extend(Some(rest).filter(|it| !it.is_empty()));
+        return Ok(parts.into_iter().rev().map(Value::from).collect());
+    };
     let mut parts: Vec<&str> = text.rsplitn(most.saturating_add(1), mark).collect();
     parts.reverse();
     Ok(parts.into_iter().map(Value::from).collect())
@@ -220,11 +272,12 @@ fn separator(args: &[Value]) -> Result<Option<&str>, Error> {
 
 fn of_list(value: &Value, name: &str, args: &[Value]) -> Result<Option<Value>, Error> {
     let Some(wanted) = args.first() else { return Ok(None) };
+    at_most(1, args)?;
     Ok(match name {
         "index" => {
             let at = items(value).position(|it| it == *wanted);
-            let reason = || format!("{} is not in the list", repr(wanted));
-            let at = at.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, reason()))?;
+            let reason = format!("{} is not in the list", repr(wanted)?);
+            let at = at.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, reason))?;
             Some(Value::from(at))
         }
         "count" => Some(Value::from(items(value).filter(|it| it == wanted).count())),
@@ -232,19 +285,20 @@ fn of_list(value: &Value, name: &str, args: &[Value]) -> Result<Option<Value>, E
     })
 }
 
-fn of_table(value: &Value, name: &str, args: &[Value]) -> Option<Value> {
+fn of_table(value: &Value, name: &str, args: &[Value]) -> Result<Option<Value>, Error> {
     let inner = |key: &Value| value.get_item(key).ok().filter(|it| !it.is_undefined());
-    match name {
-        "keys" => Some(items(value).collect()),
-        "values" => Some(items(value).filter_map(|key| inner(&key)).collect()),
+    at_most(if name == "get" { 2 } else { 0 }, args)?;
+    Ok(match name {
+        "keys" => Some(keys(value)?.into_iter().collect()),
+        "values" => Some(keys(value)?.iter().filter_map(inner).collect()),
         "items" => {
             let pair = |key: Value| Value::from(vec![key.clone(), inner(&key).unwrap_or_default()]);
-            Some(items(value).map(pair).collect())
+            Some(keys(value)?.into_iter().map(pair).collect())
         }
         "get" => {
             let found = args.first().and_then(inner);
             Some(found.or_else(|| args.get(1).cloned()).unwrap_or(Value::from(())))
         }
         _ => None,
-    }
+    })
 }

@@ -580,7 +580,7 @@ fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
+pub(crate) fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
     // One that could not be written down is asked for again.
     if let Ok(text) = serde_json::to_string(reply) {
         cache.put(kept, key, &text);
@@ -593,7 +593,7 @@ fn of_helper(what: &str, name: &str, error: CallError) -> CallError {
 }
 
 /// An answer as the cache keeps it; one that is not understood is none.
-fn cached(text: &str) -> Option<Reply> {
+pub(crate) fn cached(text: &str) -> Option<Reply> {
     let reply: Reply = serde_json::from_str(text).ok()?;
     Some(Reply { source: Source::Cache, ..reply })
 }

@@ -150,8 +150,10 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
     let received = Received { scored: &scored, ..received };
     let mut classification = grade::classify_reply(&case, &handle, received);
     let mut assessments = Vec::with_capacity(rubrics);
-    // A reply that fails without the judge is not worth a call.
-    if rubrics > 0 && classification.details.reason == Some(Trouble::Unjudged) {
+    // A reply that fails without the judge is not worth a call, unless its scores are compared.
+    let is_scored = case.expectation.contests().iter().any(|it| !it.asks_judge());
+    let is_open = classification.details.reason == Some(Trouble::Unjudged);
+    if rubrics > 0 && (is_open || (is_scored && !reply.is_empty())) {
         for at in 0..rubrics {
             match assess(&case, at, received, &mut handle).await {
                 Ok(assessed) => assessments.push(assessed),

@@ -326,6 +326,28 @@ fn the_highest_score_of_the_other_checks_passes() {
     assert!(text.contains("`max-score` needs another check"), "{text}");
 }
 
+#[test]
+fn a_rubric_counts_towards_the_highest_score_also_where_another_check_fails() {
+    let judged = |answer: &str, points: u8| {
+        let is_judge = When::ModelIs("judge".to_owned());
+        let said = json!({ "criteria": [{ "name": "rubric", "score": points, "reason": "so" }] });
+        let when = When::All(vec![is_judge, When::prompt_contains(answer)]);
+        Rule::new(when, Answer::text(&said.to_string()))
+    };
+    let script = script().rule(judged("rich", 5)).rule(judged("plain", 2));
+    let server = FakeServer::start(script);
+    let runner = "backends = [\"small\", \"large\"]\njudge = \"judge\"\nassert = [\n\
+                  { type = \"contains\", value = \"plain\" },\n\
+                  { type = \"llm-rubric\", value = \"It is good.\", threshold = 0.0 },\n\
+                  { type = \"max-score\", value = { weights = { llm-rubric = 5, contains = 1 } } },\n]";
+    let project = project(&server, runner, &["a"]);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "4")]);
+    let cases = stored(&project);
+    let best = |backend: &str| of(&cases, backend)["classification"]["scores"][2]["passed"].clone();
+    // (1 * 0 + 5 * 1) / 6 against (1 + 5 * 0.25) / 6
+    assert_eq!((best("large"), best("small")), (json!(true), json!(false)), "{cases:#?}");
+}
+
 /// A judge who gives an answer 5 points wherever it is shown, and the other one 2.
 fn points(answer: &str) -> [Rule; 2] {
     let shown = |place: &str, points: (u8, u8)| {

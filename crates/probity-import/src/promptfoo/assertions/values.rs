@@ -135,56 +135,14 @@ fn schema(value: Value) -> Value {
     parsed.filter(Value::is_object).unwrap_or(value)
 }
 
-/// Texts of a list; a text that is one has commas between them, and quotation marks around those with
-/// commas.
+/// Texts of a list. A text with commas is one, too, and stays as it is.
 fn texts(value: Value) -> Value {
     match value {
-        Value::String(ref text) if text.contains('"') && !template::is_template(text) => {
-            Value::Array(split(text).into_iter().map(Value::String).collect())
-        }
         Value::Array(items) => items.into_iter().map(scalar_text).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
             value
         }
     }
-}
-
-/// The texts between commas.
-pub(in super::super) fn split(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = text.trim_start_matches([' ', '\t', '\n', ',']);
-    while let Some(first) = rest.chars().next() {
-        let (field, after) = match first {
-            '"' => quoted(&rest[1..]),
-            _ => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                (rest[..end].trim().to_owned(), &rest[end..])
-            }
-        };
-        found.push(field);
-        rest = after.trim_start_matches([' ', '\t', '\n', ',']);
-    }
-    found
-}
-
-/// What stands before the next quotation mark, and what follows it.
-fn quoted(text: &str) -> (String, &str) {
-    let mut field = String::new();
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let doubled = ["\\\"", "\\\\", "\"\""].iter().any(|it| rest.starts_with(it));
-        if doubled {
-            field.extend(rest[1..].chars().next());
-            rest = &rest[2..];
-            continue;
-        }
-        rest = &rest[c.len_utf8()..];
-        if c == '"' {
-            break;
-        }
-        field.push(c);
-    }
-    (field, rest)
 }
 
 /// Numbers and booleans as the text that they are compared as.
@@ -327,12 +285,6 @@ fn referenced(node: &Node, named: &str, context: &mut Context<'_>) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_between_commas_may_be_quoted() {
-        assert_eq!(split("a, \"b, c\",\"d\"\"e\" ,, f"), ["a", "b, c", "d\"e", "f"]);
-        assert_eq!(split("\"open, end"), ["open, end"]);
-    }
 
     #[test]
     fn a_schema_may_be_a_text() {
