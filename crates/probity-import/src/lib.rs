@@ -106,7 +106,10 @@ impl ImportError {
 /// Imports a file, or the configuration in a folder.
 pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError> {
     let failed = |source| ImportError::Io { path: path.to_owned(), source };
-    let Located { folder, name } = located(path)?;
+    let Located { folder, name } = match in_registry(path, options.from) {
+        Some(located) => located,
+        None => located(path)?,
+    };
     let mut source = Source::new(&folder, options.allow_outside).map_err(failed)?;
     let suite_folder = match options.suite_folder {
         Some(folder) => std::path::absolute(folder).map_err(failed)?,
@@ -248,14 +251,27 @@ fn located(path: &Path) -> Result<Located, ImportError> {
         let name = detect::config_in(path).map(ToOwned::to_owned);
         return Ok(Located { folder: path.to_owned(), name });
     }
-    if let Some((registry, name)) = openai_evals::registry_of(path) {
-        return Ok(Located { folder: registry.to_owned(), name: Some(name) });
-    }
     let name = path.file_name().and_then(|it| it.to_str());
     let name =
         name.ok_or_else(|| ImportError::shape(format!("`{}` is no file", path.display())))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     Ok(Located { folder: folder.to_owned(), name: Some(name.to_owned()) })
+}
+
+/// A file with OpenAI's evals, which name files of their registry. A file of another tool may be in a
+/// folder of the same name, and has no business outside of it.
+fn in_registry(path: &Path, from: Option<Origin>) -> Option<Located> {
+    let (registry, name) = openai_evals::registry_of(path)?;
+    let is_evals = match from {
+        Some(origin) => origin == Origin::OpenaiEvals,
+        None => {
+            let Located { folder, name } = located(path).ok()?;
+            let name = name?;
+            let (root, _) = Source::new(&folder, false).ok()?.tree(&name).ok()?;
+            detect::origin(&root, &name) == Some(Origin::OpenaiEvals)
+        }
+    };
+    is_evals.then(|| Located { folder: registry.to_owned(), name: Some(name) })
 }
 
 /// Notes a part of a file that cannot be read.

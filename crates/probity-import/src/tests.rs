@@ -2,6 +2,7 @@ use std::{fmt::Write as _, fs};
 
 use super::*;
 
+mod folders;
 mod mutated;
 mod promptfoo;
 

@@ -1,0 +1,47 @@
+//! Imports of several files: which are read, and what the suite says.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn imported(folder: &TempDir, entry: &str) -> Result<Outcome, ImportError> {
+    import(&folder.path().join(entry), &Options::default())
+}
+
+const EVALS: &str =
+    "m.v0:\n  class: evals.elsuite.basic.match:Match\n  args: {samples_jsonl: s.jsonl}\n";
+
+#[test]
+fn a_folder_named_evals_is_a_registry_to_evals_alone() {
+    let folder = project(&[
+        ("evals/promptfooconfig.yaml", "prompts: [file://p.txt]\nproviders: [echo]\ntests: [{}]\n"),
+        ("evals/p.txt", "the right one"),
+        ("p.txt", "the wrong one"),
+        ("evals/qa.csv", "prompt,expected\nq,a\n"),
+        ("evals/m.yaml", EVALS),
+        ("data/s.jsonl", "{\"input\": \"q\", \"ideal\": \"a\"}\n"),
+    ]);
+    let root = folder.path().canonicalize().unwrap();
+    let config = "evals/promptfooconfig.yaml";
+    for name in [config, "evals/qa.csv"] {
+        let outcome = imported(&folder, name).unwrap();
+        assert_eq!(outcome.suite_folder, root.join("evals"), "{name}");
+        assert!(outcome.files.iter().all(|it| it.starts_with(root.join("evals"))), "{outcome:?}");
+    }
+    let suite = write::render(&imported(&folder, config).unwrap().draft, "").suite;
+    assert!(suite.contains("the right one"), "{suite}");
+    assert_eq!(foreign(&root.join(config)), Some(Origin::Promptfoo));
+    assert_eq!(imported(&folder, "evals/m.yaml").unwrap().suite_folder, root);
+}
