@@ -156,7 +156,11 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         Err(ImportError::Shape { what, .. }) => return Err(ImportError::Shape { what, notes }),
         Err(error) => return Err(error),
     };
-    inputs::unheard(|| check::settle(&mut draft, &mut notes, &suite_folder)).map_err(failed)?;
+    let left = inputs::unheard(|| check::settle(&mut draft, &mut notes, &suite_folder));
+    if let Some(first) = left.map_err(failed)?.first() {
+        let what = format!("what it says makes no suite that can be run: {first}");
+        return Err(ImportError::Shape { what, notes });
+    }
     if draft.runners.is_empty() {
         let what = "nothing of it can be run".to_owned();
         return Err(ImportError::Shape { what, notes });
