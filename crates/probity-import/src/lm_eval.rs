@@ -24,7 +24,7 @@ use probity_core::{
 use serde_json::Value;
 
 use self::{
-    config::{Field, Says, one_or_many, text_of},
+    config::{Field, Kept, Reader, Says, one_or_many, text_of},
     documents::{Given, Row},
     fields::{Document, Target},
     scoring::TARGET,
@@ -119,11 +119,13 @@ struct Found {
     seen: BTreeSet<String>,
     /// All tables of the folder, once they are needed.
     index: Option<Vec<(String, Node)>>,
+    kept: Kept,
 }
 
 impl Found {
     fn file(&mut self, name: &str, source: &mut Source, notes: &mut Notes) {
-        if let Some(root) = config::load(name, source, notes) {
+        let root = Reader::new(source, notes, &mut self.kept).load(name);
+        if let Some(root) = root {
             self.table(root, name, source, notes);
         }
     }
@@ -178,7 +180,8 @@ impl Found {
 
     /// A task of a group that is written in it, or changes one that is elsewhere.
     fn inline(&mut self, member: Node, name: &str, source: &mut Source, notes: &mut Notes) {
-        let Some(own) = config::complete(member, name, source, notes, 0) else { return };
+        let own = Reader::new(source, notes, &mut self.kept).table(member, name);
+        let Some(own) = own else { return };
         let wanted = text_of(&own, "task").map(ToOwned::to_owned);
         let before = self.tasks.len();
         match wanted.filter(|_| own.get("doc_to_text").is_none()) {
@@ -187,9 +190,8 @@ impl Found {
         }
         for task in &mut self.tasks[before..] {
             let NodeValue::Object(entries) = &mut task.value else { continue };
-            for entry in own.entries().iter().filter(|it| it.key != "task") {
-                config::set(entries, entry.clone());
-            }
+            let changes = own.entries().iter().filter(|it| it.key != "task").cloned();
+            *entries = config::merged(std::mem::take(entries).into_iter().chain(changes));
         }
     }
 

@@ -45,3 +45,21 @@ fn a_folder_named_evals_is_a_registry_to_evals_alone() {
     assert_eq!(foreign(&root.join(config)), Some(Origin::Promptfoo));
     assert_eq!(imported(&folder, "evals/m.yaml").unwrap().suite_folder, root);
 }
+
+#[test]
+fn files_that_are_included_again_and_again_are_read_once() {
+    let mut files: Vec<(String, String)> = (0..12)
+        .map(|at| {
+            let includes = format!("l{}, ", at + 1).repeat(20);
+            (format!("l{at}"), format!("include: [{includes}]\nmetadata: {at}\n"))
+        })
+        .collect();
+    let base = "dataset_path: json\ndataset_kwargs: {data_files: d.jsonl}\ndoc_to_text: q\ndoc_to_target: a\n";
+    files.push(("l12".to_owned(), base.to_owned()));
+    files.push(("t.yaml".to_owned(), "task: t\ninclude: l0\n".to_owned()));
+    files.push(("d.jsonl".to_owned(), "{\"q\": \"1+1\", \"a\": \"2\"}\n".to_owned()));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
+    let outcome = imported(&project(&files), "t.yaml").unwrap();
+    assert_eq!(outcome.draft.datasets[0].cases[0].case.prompt, "1+1");
+    assert_eq!(outcome.notes.losses(), 0, "{:?}", outcome.notes);
+}
