@@ -63,3 +63,55 @@ fn files_that_are_included_again_and_again_are_read_once() {
     assert_eq!(outcome.draft.datasets[0].cases[0].case.prompt, "1+1");
     assert_eq!(outcome.notes.losses(), 0, "{:?}", outcome.notes);
 }
+
+/// A task with these filters. The first line of what comes out is how often each question is asked.
+fn filtered(filters: &str) -> String {
+    let task = format!(
+        "task: t\ndataset_path: json\ndataset_kwargs: {{data_files: d.jsonl}}\ndoc_to_text: q\ndoc_to_target: a\n\
+         metric_list: [{{metric: exact_match}}]\nrepeats: 64\nfilter_list:\n{filters}"
+    );
+    let folder = project(&[("t.yaml", &task), ("d.jsonl", "{\"q\": \"1+1\", \"a\": \"2\"}\n")]);
+    let Outcome { draft, notes, .. } = imported(&folder, "t.yaml").unwrap();
+    let Setup { repeat, min_pass, assertions, .. } = &draft.runners[0].setup;
+    let mut shown = format!("{repeat:?} {min_pass:?}\n");
+    assertions.iter().for_each(|it| _ = writeln!(shown, "reported: {:?}", it.metric));
+    for Note { at, what, lost, .. } in notes.iter().filter(|it| &*it.at.file == "t.yaml") {
+        let _ = writeln!(shown, "{}{}: {what}", at.line, if *lost { " lost" } else { "" });
+    }
+    shown
+}
+
+const FIRST: &str = "  - {name: score-first, filter: [{function: take_first}]}\n";
+const ALL: &str =
+    "  - {name: maj@64, filter: [{function: take_first_k, k: 64}, {function: majority_vote}]}\n";
+const SOME: &str =
+    "  - {name: maj@8, filter: [{function: take_first_k, k: 8}, {function: majority_vote}]}\n";
+
+#[test]
+fn answers_vote_in_the_first_filter_alone() {
+    insta::assert_snapshot!(filtered(&format!("{FIRST}{ALL}{SOME}")), @r"
+    None None
+    10 lost: filter `maj@64`: `majority_vote` has a counterpart only in the first filter
+    11 lost: filter `maj@8`: `take_first_k` takes 8 of 64 answers, which has no counterpart
+    1: no model is named: the backend `echo` repeats what it is asked
+    ");
+    insta::assert_snapshot!(filtered(&format!("{ALL}{FIRST}")), @r#"
+    Some(64) Some(33)
+    reported: Some("exact_match,score-first")
+    9: `majority_vote`: more than half of the answers have to be right
+    9: there are several filters: the first one, `maj@64`, decides whether a case passes, the others are only reported
+    1: no model is named: the backend `echo` repeats what it is asked
+    "#);
+    insta::assert_snapshot!(filtered(&format!("{SOME}{FIRST}")), @r"
+    None None
+    9 lost: filter `maj@8`: `take_first_k` takes 8 of 64 answers, which has no counterpart
+    1: no model is named: the backend `echo` repeats what it is asked
+    ");
+    let (one, two) =
+        (FIRST.replace("first}", "first_k, k: 1}"), FIRST.replace("first}", "first_k, k: 2}"));
+    insta::assert_snapshot!(filtered(&format!("{one}{two}")), @r"
+    None None
+    10 lost: filter `score-first`: `take_first_k` takes 2 of 64 answers, which has no counterpart
+    1: no model is named: the backend `echo` repeats what it is asked
+    ");
+}
