@@ -181,7 +181,11 @@ fn of(problem: &Problem, runner: Option<&str>, draft: &Draft, written: &Written)
     let line = place.as_ref().map_or(1, |it| it.line);
     let part = match &**file {
         SUITE => written.part(line),
-        other => part_of_file(other, draft, written).unwrap_or(Part::Settings),
+        other => {
+            let here = || draft.runners.iter().position(|it| Some(&*it.name) == runner);
+            let part = part_of_file(other, draft, written);
+            part.or_else(|| here().map(Part::Runner)).unwrap_or(Part::Settings)
+        }
     };
     vec![Refused::Part(part, message.clone())]
 }

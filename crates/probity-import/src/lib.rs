@@ -4,10 +4,12 @@
 //! with its file and line. It reads text in the folder of the configuration and nothing else, and never
 //! runs what it reads. What it makes is read by our own loader before it is handed out.
 
+mod alone;
 mod artisan;
 mod caro;
 mod cases;
 mod check;
+mod choices;
 mod deepeval;
 mod detect;
 pub mod draft;
@@ -32,14 +34,13 @@ use std::{
 use probity_core::located::{Node, NodeValue};
 use probity_load::{inputs, suite::BackendKind};
 
-use crate::{
-    cases::Imported,
-    draft::{BackendDraft, DatasetDraft, DatasetRef, Draft, RunnerDraft, Setup},
-    source::{Source, Unreadable},
-};
 pub use crate::{
     detect::Origin,
     note::{At, Note, Notes},
+};
+use crate::{
+    draft::{BackendDraft, Draft},
+    source::{Source, Unreadable},
 };
 
 /// How a file is imported.
@@ -214,7 +215,7 @@ fn of_file(
         Origin::LmEval => lm_eval::import(Some(name), documents, source, notes),
         Origin::OpenaiEvals => openai_evals::import(Some(name), documents, source, notes),
         Origin::Caro | Origin::Failproof | Origin::Artisan | Origin::DeepEval | Origin::Plain => {
-            cases_alone(origin, &root, name, source, notes)
+            alone::import(origin, &root, name, source, notes)
         }
     }
 }
@@ -297,49 +298,6 @@ pub(crate) fn note_unreadable(
             notes.lost(source.at(&node.span), unreadable.to_string(), unreadable.advice());
         }
     }
-}
-
-/// A suite for cases that come without anybody to ask.
-fn cases_alone(
-    origin: Origin,
-    root: &Node,
-    name: &str,
-    source: &Source,
-    notes: &mut Notes,
-) -> Result<Draft, ImportError> {
-    let at = source.at(&root.span);
-    let mut imported = Imported::new(notes, at.clone());
-    match origin {
-        Origin::Caro => caro::import(root, source, &mut imported)?,
-        Origin::Failproof => failproof::import(root, source, &mut imported)?,
-        Origin::Artisan => artisan::import(root, source, &mut imported)?,
-        Origin::DeepEval => deepeval::import(root, source, &mut imported)?,
-        Origin::Plain => plain::import(root, source, &mut imported)?,
-        Origin::Promptfoo | Origin::LmEval | Origin::OpenaiEvals => {}
-    }
-    let cases = imported.cases;
-    if cases.is_empty() {
-        return Err(ImportError::shape("no case could be carried over"));
-    }
-    let is_command = cases.iter().all(|it| it.case.expected_command.is_some());
-    let has_user = cases.iter().any(|it| it.case.conversation.user.is_some());
-    let user = has_user.then(|| NOBODY.to_owned());
-    Ok(Draft {
-        comments: vec![format!("From {name}, by `probity import`.")],
-        backends: vec![nobody(at.clone(), notes)],
-        runners: vec![RunnerDraft {
-            name: "cases".to_owned(),
-            at,
-            comments: Vec::new(),
-            kind: is_command.then_some("command"),
-            dataset: vec![DatasetRef::Draft("cases".to_owned())],
-            backends: vec![NOBODY.to_owned()],
-            setup: Setup { user, ..Setup::default() },
-            prompts: Vec::new(),
-        }],
-        datasets: vec![DatasetDraft { name: "cases".to_owned(), comments: Vec::new(), cases }],
-        ..Draft::default()
-    })
 }
 
 /// The name of a backend that stands for one that nobody named.

@@ -188,6 +188,16 @@ impl Source {
         Ok(relative(&self.suite_folder, &path))
     }
 
+    /// Checks that a folder is there and may be named in the suite, and gives its path from the folder of
+    /// the suite.
+    pub fn reference_folder(&self, name: &str) -> Result<String, Unreadable> {
+        let path = self.find(name)?;
+        if !path.is_dir() {
+            return Err(unreadable(name, "it is not a folder"));
+        }
+        Ok(relative(&self.suite_folder, &path))
+    }
+
     /// The files that a pattern means, sorted, as names from the folder.
     pub fn glob(&self, pattern: &str) -> Result<Vec<String>, Unreadable> {
         let escapes = Path::new(pattern).components().any(|it| {

@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use crate::draft::Setup;
 
 fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -114,4 +115,130 @@ fn answers_vote_in_the_first_filter_alone() {
     10 lost: filter `score-first`: `take_first_k` takes 2 of 64 answers, which has no counterpart
     1: no model is named: the backend `echo` repeats what it is asked
     ");
+}
+
+/// The notes and the runners of a suite.
+fn runners(folder: &TempDir, entry: &str) -> String {
+    let Outcome { draft, notes, .. } = imported(folder, entry).unwrap();
+    let mut shown = String::new();
+    for Note { at, what, lost, advice } in notes.iter() {
+        let _ = writeln!(shown, "{at}{}: {what} ({advice})", if *lost { " lost" } else { "" });
+    }
+    let suite = write::render(&draft, "").suite;
+    shown + &suite[suite.find("\n[[runners]]").unwrap()..]
+}
+
+#[test]
+fn a_model_is_shown_the_choices() {
+    let folder = project(&[(
+        "q.jsonl",
+        concat!(
+            r#"{"input": "Which?", "choices": ["x", "y"], "target": "B"}"#,
+            "\n",
+            r#"{"input": "Whose?", "target": "mine"}"#,
+            "\n",
+            r#"{"input": "A: x or B: y?", "choices": ["A", "B"], "target": "B"}"#,
+            "\n",
+        ),
+    )]);
+    insta::assert_snapshot!(runners(&folder, "q.jsonl"), @r#"
+    q.jsonl:1: choices are listed with letters after the question, and a letter is asked for (change the template of the runner)
+    q.jsonl:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
+
+    [[runners]]
+    name = "cases"
+    dataset = "cases.yaml"
+    backends = ["echo"]
+
+    [[runners]]
+    name = "choices"
+    dataset = "choices-cases.yaml"
+    backends = ["echo"]
+
+    [[runners.prompts]]
+    name = "choices"
+    template = """
+    {{ prompt }}
+    {% for it in choices %}
+    {{ "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[loop.index0] }}. {{ it }}{% endfor %}
+    Answer with the letter of the right choice."""
+    "#);
+}
+
+const ROUTING: &str = concat!(
+    r#"{"id":"a-1","user_prompt":"write a test","expected_skills":["tests"],"should_activate":true}"#,
+    "\n",
+    r#"{"id":"c-1","group":"g","user_prompt":"mock it","expected_skill":"mocks"}"#,
+    "\n",
+);
+const RUBRIC: &str = "skill_name: tests\ntest_prompts: [Test this]\ncriteria: [{name: n, weight: 1, description: d}]\n";
+
+#[test]
+fn cases_about_skills_are_asked_with_the_skills() {
+    let skill = "---\nname: NAME\ndescription: d\n---\nText.\n";
+    let folder = project(&[
+        ("routing.jsonl", ROUTING),
+        ("rubric.yaml", RUBRIC),
+        ("skills/tests/SKILL.md", &skill.replace("NAME", "tests")),
+        ("skills/mocks/SKILL.md", &skill.replace("NAME", "mocks")),
+    ]);
+    insta::assert_snapshot!(runners(&folder, "routing.jsonl"), @r#"
+    routing.jsonl:1: the skills are those in `skills` ()
+    routing.jsonl:2: the skills are those in `skills` ()
+    routing.jsonl:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
+
+    [[runners]]
+    name = "activation"
+    dataset = "activation-cases.yaml"
+    kind = "activation"
+    backends = ["echo"]
+    skills = "skills"
+
+    [[runners]]
+    name = "confusion"
+    dataset = "confusion-cases.yaml"
+    kind = "confusion"
+    backends = ["echo"]
+    skills = "skills"
+    "#);
+    insta::assert_snapshot!(runners(&folder, "rubric.yaml"), @r#"
+    rubric.yaml:1: the skills are those in `skills` ()
+    rubric.yaml:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
+
+    [[runners]]
+    name = "cases"
+    dataset = "cases.yaml"
+    kind = "effectiveness"
+    backends = ["echo"]
+    skills = "skills"
+    "#);
+}
+
+#[test]
+fn cases_about_skills_that_are_elsewhere_say_what_to_write() {
+    let folder = project(&[("routing.jsonl", ROUTING), ("rubric.yaml", RUBRIC)]);
+    insta::assert_snapshot!(runners(&folder, "routing.jsonl"), @r#"
+    routing.jsonl:1 lost: the skills are not here: nothing decides the cases of `activation` (add kind = "activation" and skills = "FOLDER" to the runner)
+    routing.jsonl:2 lost: the skills are not here: nothing decides the cases of `confusion` (add kind = "confusion" and skills = "FOLDER" to the runner)
+    routing.jsonl:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
+
+    [[runners]]
+    name = "activation"
+    dataset = "activation-cases.yaml"
+    backends = ["echo"]
+
+    [[runners]]
+    name = "confusion"
+    dataset = "confusion-cases.yaml"
+    backends = ["echo"]
+    "#);
+    insta::assert_snapshot!(runners(&folder, "rubric.yaml"), @r#"
+    rubric.yaml:1 lost: the skills are not here: nothing decides the cases of `cases` (add kind = "effectiveness" and skills = "FOLDER" to the runner)
+    rubric.yaml:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
+
+    [[runners]]
+    name = "cases"
+    dataset = "cases.yaml"
+    backends = ["echo"]
+    "#);
 }
