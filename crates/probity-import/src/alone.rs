@@ -38,8 +38,14 @@ pub(crate) fn import(
         Origin::Plain => plain::import(root, source, &mut imported)?,
         Origin::Promptfoo | Origin::LmEval | Origin::OpenaiEvals => {}
     }
+    let cases = imported.cases;
+    let has_choices = |it: &&CaseDraft| !choices::are_letters(&it.case.criteria.reading.choices);
+    if let Some(first) = cases.iter().find(has_choices) {
+        let what = "choices are listed with letters after the question, and a letter is asked for";
+        notes.assumed(first.at.clone(), what, "");
+    }
     let mut by_way: BTreeMap<Way, Vec<CaseDraft>> = BTreeMap::new();
-    for case in imported.cases {
+    for case in cases {
         by_way.entry(Way::of(&case.case)).or_default().push(case);
     }
     if by_way.is_empty() {
@@ -130,12 +136,7 @@ fn runner(
             let is_command = cases.iter().all(|it| it.case.expected_command.is_some());
             runner.kind = is_command.then_some("command");
         }
-        Way::Choices => {
-            let what =
-                "choices are listed with letters after the question, and a letter is asked for";
-            notes.assumed(at.clone(), what, "change the template of the runner");
-            runner.prompts.push(with_choices(at));
-        }
+        Way::Choices => runner.prompts.push(with_choices(at)),
         Way::Activation | Way::Confusion | Way::Effectiveness => {
             about_skills(way.name(), &mut runner, source, notes);
         }

@@ -129,3 +129,19 @@ fn what_cannot_be_taken_out_is_said() {
     scorer `s` needs one of `command`, `python` and `node`
     ");
 }
+
+#[test]
+fn a_line_belongs_to_the_part_that_it_stands_in() {
+    let mut draft = draft(vec![("a", vec![case("0", "q")]), ("b", vec![case("0", "q")])]);
+    draft.comments.push("two\nlines".to_owned());
+    draft.runners[0].setup.system = Some("several\nlines\nof text\n".to_owned());
+    let written = write::render(&draft, "");
+    let part = |text: &str| {
+        let line = written.suite.lines().position(|it| it.contains(text)).unwrap();
+        written.part(line + 1)
+    };
+    assert_eq!(part("version ="), Part::Settings);
+    assert_eq!(part("[backends.echo]"), Part::Backend(0));
+    assert_eq!(part("of text"), Part::Runner(0));
+    assert_eq!(part("\"r-b\""), Part::Runner(1));
+}

@@ -142,7 +142,7 @@ fn a_model_is_shown_the_choices() {
         ),
     )]);
     insta::assert_snapshot!(runners(&folder, "q.jsonl"), @r#"
-    q.jsonl:1: choices are listed with letters after the question, and a letter is asked for (change the template of the runner)
+    q.jsonl:1: choices are listed with letters after the question, and a letter is asked for ()
     q.jsonl:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
 
     [[runners]]
@@ -241,4 +241,17 @@ fn cases_about_skills_that_are_elsewhere_say_what_to_write() {
     dataset = "cases.yaml"
     backends = ["echo"]
     "#);
+}
+
+#[test]
+fn any_number_of_examples_can_be_wanted() {
+    let task = format!(
+        "task: t\ndataset_path: json\ndataset_kwargs: {{data_files: d.jsonl}}\ndoc_to_text: q\ndoc_to_target: a\n\
+         num_fewshot: {}\nfewshot_config: {{sampler: first_n, samples: [{{q: x, a: y}}]}}\n",
+        u64::MAX
+    );
+    let folder = project(&[("t.yaml", &task), ("d.jsonl", "{\"q\": \"1+1\", \"a\": \"2\"}\n")]);
+    let outcome = imported(&folder, "t.yaml").unwrap();
+    let examples = outcome.draft.runners[0].setup.examples.clone().unwrap();
+    assert_eq!(examples.count, Some(1));
 }
