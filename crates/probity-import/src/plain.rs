@@ -22,6 +22,7 @@ const ANSWERS: &[&str] = &[
     "expected_output",
     "target",
     "answer",
+    "answerKey",
     "ideal",
     "label",
     "output",

@@ -190,17 +190,22 @@ fn turns_in_a_cell_are_a_conversation() {
 #[test]
 fn choices_are_texts_in_the_order_of_their_letters() {
     insta::assert_snapshot!(imported(Origin::Plain, "q.jsonl", concat!(
-        r#"{"question": "hf", "choices": {"label": ["1", "2"], "text": ["x", "y"]}, "answer": "2"}"#, "\n",
+        r#"{"question": "hf", "choices": {"label": ["1", "2"], "text": ["x", "y"]}, "answerKey": "2"}"#, "\n",
+    )), @r#"
+    {"id":"case-1","prompt":"hf","expected_response":"B","choices":["x","y"]}
+    q.jsonl:1: choices are listed with letters after the question, and a letter is asked for
+    q.jsonl:1: no model is named: the backend `echo` repeats what it is asked
+    "#);
+    insta::assert_snapshot!(imported(Origin::Plain, "q.jsonl", concat!(
         r#"{"question": "place", "choices": ["x", "y"], "answer": 1}"#, "\n",
         r#"{"question": "table", "choices": {"B": "y", "A": "x"}, "answer": "B"}"#, "\n",
         r#"{"question": "other", "choices": {"yes": "y", "no": "x"}, "answer": "y"}"#, "\n",
         r#"{"question": "none", "choices": [], "answer": "y"}"#, "\n",
     )), @r#"
-    {"id":"case-5","prompt":"none","expected_response":"y","match":"trimmed"}
-    {"id":"case-1","prompt":"hf","expected_response":"B","choices":["x","y"]}
-    {"id":"case-2","prompt":"place","expected_response":"B","choices":["x","y"]}
-    {"id":"case-3","prompt":"table","expected_response":"B","choices":["x","y"]}
-    q.jsonl:4 lost: a record was left out: its choices are a table with neither `text` nor letters
+    {"id":"case-4","prompt":"none","expected_response":"y","match":"trimmed"}
+    {"id":"case-1","prompt":"place","expected_response":"B","choices":["x","y"]}
+    {"id":"case-2","prompt":"table","expected_response":"B","choices":["x","y"]}
+    q.jsonl:3 lost: a record was left out: its choices are a table with neither `text` nor letters
     q.jsonl:1: choices are listed with letters after the question, and a letter is asked for
     q.jsonl:1: no model is named: the backend `echo` repeats what it is asked
     "#);

@@ -215,6 +215,17 @@ fn cases_about_skills_are_asked_with_the_skills() {
 }
 
 #[test]
+fn skills_that_cannot_be_used_are_named() {
+    let folder = project(&[("rubric.yaml", RUBRIC), ("skills/tests/SKILL.md", "---\na: b\n---\n")]);
+    let Err(ImportError::Shape { what, notes }) = imported(&folder, "rubric.yaml") else {
+        panic!("the skill has no description")
+    };
+    assert_eq!(what, "nothing of it can be run");
+    let lost: Vec<&str> = notes.iter().filter(|it| it.lost).map(|it| &*it.what).collect();
+    insta::assert_snapshot!(lost.join("\n"), @"the tests: field `description` is missing");
+}
+
+#[test]
 fn cases_about_skills_that_are_elsewhere_say_what_to_write() {
     let folder = project(&[("routing.jsonl", ROUTING), ("rubric.yaml", RUBRIC)]);
     insta::assert_snapshot!(runners(&folder, "routing.jsonl"), @r#"
