@@ -45,24 +45,45 @@ const ADVICE: &str = "write it as docs/suites.md and docs/datasets.md say";
 /// Why a part of a draft cannot be used.
 enum Refused {
     Part(Part, String),
-    Case(String, String),
+    Case(CaseKey, String),
 }
 
-/// Takes out of a draft what cannot be used, and notes it.
+impl Refused {
+    fn message(self) -> String {
+        match self {
+            Self::Part(_, message) => message,
+            Self::Case(CaseKey { id, .. }, message) => format!("case `{id}`: {message}"),
+        }
+    }
+}
+
+/// A case of a draft: ids are unique only within a dataset.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CaseKey {
+    dataset: String,
+    id: String,
+}
+
+/// Takes out of a draft what cannot be used, and notes it. Hands out what could not be taken out.
 ///
 /// `folder` is where the suite is going to be. Functions of the user are never called.
-pub(crate) fn settle(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> io::Result<()> {
+pub(crate) fn settle(
+    draft: &mut Draft,
+    notes: &mut Notes,
+    folder: &Path,
+) -> io::Result<Vec<String>> {
     let room = tempfile::tempdir()?;
     for _ in 0..MOST_ROUNDS {
         let refused = refused(draft, room.path(), folder)?;
         if refused.is_empty() {
-            break;
+            return Ok(Vec::new());
         }
         let mut mended = take_out_criteria(draft, notes, &refused, folder);
         mended.extend(take_out_shared(draft, notes, folder));
         take_out(draft, notes, &refused, &mended);
     }
-    Ok(())
+    let left = refused(draft, room.path(), folder)?;
+    Ok(left.into_iter().map(Refused::message).collect())
 }
 
 /// What the loader says about a draft.
@@ -77,7 +98,7 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     let (suite, problems) =
         Suite::parse(&written.suite, &Arc::from(SUITE), folder, &|_| Vec::new());
     let mut refused: Vec<Refused> =
-        problems.iter().filter_map(|it| of(it, draft, &written)).collect();
+        problems.iter().flat_map(|it| of(it, None, draft, &written)).collect();
     let Some(suite) = suite.filter(|_| refused.is_empty()) else { return Ok(refused) };
     let place = Site {
         folder,
@@ -89,7 +110,7 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     };
     for runner in suite.runners.iter().filter_map(without_functions) {
         let _ = scan(&runner, &place, &Choice::default(), &mut |problem| {
-            refused.extend(of(&problem, draft, &written));
+            refused.extend(of(&problem, Some(&runner.name), draft, &written));
         });
     }
     Ok(refused)
@@ -137,63 +158,86 @@ fn without_functions(runner: &RunnerConfig) -> Option<RunnerConfig> {
     Some(RunnerConfig { prompts: runner.prompts.iter().map(asked).collect(), ..runner.clone() })
 }
 
-/// What a problem is about; none if the suite can be used all the same.
-fn of(problem: &Problem, draft: &Draft, written: &Written) -> Option<Refused> {
+/// What a problem is about that came up in a runner; nothing if the suite can be used all the same.
+fn of(problem: &Problem, runner: Option<&str>, draft: &Draft, written: &Written) -> Vec<Refused> {
     let Problem { severity, message, file, place, case_id, code, .. } = problem;
     if *severity != Severity::Error && *code != probity_core::problem::UNKNOWN_FIELD {
-        return None;
+        return Vec::new();
     }
     if let Some(id) = case_id {
-        return Some(Refused::Case(id.clone(), message.clone()));
+        let datasets = match dataset_in(file, draft) {
+            Some(dataset) => vec![dataset.name.as_str()],
+            // What is wrong is what the runner says about the case.
+            None => draft
+                .runners
+                .iter()
+                .filter(|it| Some(&*it.name) == runner)
+                .flat_map(read_by)
+                .collect(),
+        };
+        let key = |dataset: &str| CaseKey { dataset: dataset.to_owned(), id: id.clone() };
+        return datasets.into_iter().map(|it| Refused::Case(key(it), message.clone())).collect();
     }
     let line = place.as_ref().map_or(1, |it| it.line);
     let part = match &**file {
         SUITE => written.part(line),
-        other => part_of_file(other, draft).unwrap_or(Part::Settings),
+        other => {
+            let here = || draft.runners.iter().position(|it| Some(&*it.name) == runner);
+            let part = part_of_file(other, draft, written);
+            part.or_else(|| here().map(Part::Runner)).unwrap_or(Part::Settings)
+        }
     };
-    Some(Refused::Part(part, message.clone()))
+    vec![Refused::Part(part, message.clone())]
+}
+
+/// The names of the datasets that a runner reads.
+fn read_by(runner: &RunnerDraft) -> impl Iterator<Item = &str> {
+    let asked = runner.dataset.iter().filter_map(|it| match it {
+        DatasetRef::Draft(name) => Some(name.as_str()),
+        DatasetRef::Function(_) => None,
+    });
+    asked.chain(runner.setup.examples.iter().map(|it| it.dataset.as_str()))
+}
+
+/// The dataset that a file has.
+fn dataset_in<'d>(file: &str, draft: &'d Draft) -> Option<&'d DatasetDraft> {
+    let name = Path::new(file).file_name()?;
+    draft.datasets.iter().find(|it| *write::dataset_file(it) == *name)
 }
 
 /// The runner that a dataset belongs to, or the variant that a file with a prompt belongs to.
-fn part_of_file(file: &str, draft: &Draft) -> Option<Part> {
-    let stem = Path::new(file).file_stem()?.to_str()?;
-    let reads = |runner: &RunnerDraft| {
-        runner
-            .dataset
-            .iter()
-            .any(|it| matches!(it, DatasetRef::Draft(name) if name.ends_with(stem)))
-            || runner.setup.examples.as_ref().is_some_and(|it| it.dataset == stem)
-    };
-    let of_runner = draft.runners.iter().position(reads).map(Part::Runner);
-    let mut variants = draft.runners.iter().enumerate().flat_map(|(at, runner)| {
-        runner.prompts.iter().enumerate().map(move |(place, it)| (at, place, it))
-    });
-    let of_variant = variants.find(|(_, _, it)| it.name == stem);
-    of_variant.map(|(at, place, _)| Part::Variant(at, place)).or(of_runner)
+fn part_of_file(file: &str, draft: &Draft, written: &Written) -> Option<Part> {
+    let Some(dataset) = dataset_in(file, draft) else { return written.part_in(Path::new(file)) };
+    let reads = |it: &RunnerDraft| read_by(it).any(|name| name == dataset.name);
+    draft.runners.iter().position(reads).map(Part::Runner)
 }
 
-/// Takes out criteria that do not compile, such as a pattern in another dialect. Hands out the ids of
-/// the cases that had some.
+/// Takes out criteria that do not compile, such as a pattern in another dialect. Hands out the cases
+/// that had some.
 fn take_out_criteria(
     draft: &mut Draft,
     notes: &mut Notes,
     refused: &[Refused],
     folder: &Path,
-) -> BTreeSet<String> {
+) -> BTreeSet<CaseKey> {
     let mut mended = BTreeSet::new();
-    let ids = refused.iter().filter_map(|it| match it {
-        Refused::Case(id, _) => Some(id.as_str()),
-        Refused::Part(..) => None,
-    });
-    let ids: BTreeSet<&str> = ids.collect();
+    let mut ids: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for it in refused {
+        match it {
+            Refused::Case(CaseKey { dataset, id }, _) => {
+                ids.entry(dataset).or_default().insert(id);
+            }
+            Refused::Part(..) => {}
+        }
+    }
     let rules = rules_of(folder);
     for dataset in &mut draft.datasets {
-        let found = criteria_problems(&dataset.cases, rules);
+        let Some(ids) = ids.get(&*dataset.name) else { continue };
+        let refused = dataset.cases.iter().filter(|it| ids.contains(&*it.case.id));
+        let found = criteria_problems(refused, rules);
         for CaseDraft { case, at } in &mut dataset.cases {
-            let Some(problems) = found.get(&case.id).filter(|_| ids.contains(&*case.id)) else {
-                continue;
-            };
-            mended.insert(case.id.clone());
+            let Some(problems) = found.get(&case.id) else { continue };
+            mended.insert(CaseKey { dataset: dataset.name.clone(), id: case.id.clone() });
             let mut gone = BTreeSet::new();
             for CriteriaProblem { path, message, .. } in problems {
                 match path.as_slice() {
@@ -222,34 +266,33 @@ fn take_out_criteria(
     mended
 }
 
-/// Takes out assertions of runners that do not compile. Hands out the ids of the cases that had them.
-fn take_out_shared(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<String> {
+/// Takes out assertions of runners that do not compile. Hands out the cases that had them.
+fn take_out_shared(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<CaseKey> {
     let mut mended = BTreeSet::new();
-    let rules = Rules::default().with_scripts(JavaScript::of(folder));
+    let rules = rules_of(folder);
     for runner in &mut draft.runners {
-        let reads =
+        let is_read =
             |it: &&DatasetDraft| runner.dataset.contains(&DatasetRef::Draft(it.name.clone()));
-        let cases: Vec<&CaseDraft> =
-            draft.datasets.iter().filter(reads).flat_map(|it| &it.cases).collect();
-        let Some(first) = cases.first() else { continue };
+        let read: Vec<&DatasetDraft> = draft.datasets.iter().filter(is_read).collect();
+        let Some(first) = read.iter().flat_map(|it| &it.cases).next() else { continue };
         let has_tools = runner.setup.tools.is_some();
         let mut found = Vec::new();
         runner.setup.assertions.retain(|assertion| {
             let is_of_tools = assertion.kind.test == AssertionTest::ValidToolCalls;
-            let mut alone = (*first).clone();
+            let mut alone = first.clone();
             alone.case.criteria =
                 Criteria { assertions: vec![assertion.clone()], ..Criteria::default() };
             for (name, value) in &runner.setup.prompt_vars {
                 alone.case.prompt_vars.entry(name.clone()).or_insert_with(|| value.clone());
             }
-            let problems = criteria_problems(&[alone], &rules);
+            let problems = criteria_problems([&alone], rules);
             let problem = problems.into_values().flatten().next();
             let problem = problem.filter(|_| !(is_of_tools && has_tools));
             found.extend(problem.iter().map(|it| (assertion.kind, it.message.clone())));
             problem.is_none()
         });
         if !found.is_empty() {
-            mended.extend(cases.iter().map(|it| it.case.id.clone()));
+            mended.extend(read.iter().flat_map(|it| keys(it)));
         }
         for (kind, message) in found {
             notes.lost(runner.at.clone(), format!("assertion `{kind}`: {message}"), ADVICE);
@@ -258,8 +301,18 @@ fn take_out_shared(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTree
     mended
 }
 
-/// What is wrong with the criteria of cases, by their ids. Their templates are filled in before.
-fn criteria_problems(cases: &[CaseDraft], rules: &Rules) -> BTreeMap<String, Vec<CriteriaProblem>> {
+/// All cases of a dataset.
+fn keys(dataset: &DatasetDraft) -> impl Iterator<Item = CaseKey> {
+    let key = |id: &str| CaseKey { dataset: dataset.name.clone(), id: id.to_owned() };
+    dataset.cases.iter().map(move |it| key(&it.case.id))
+}
+
+/// What is wrong with the criteria of cases of a dataset, by their ids. Their templates are filled in
+/// before.
+fn criteria_problems<'d>(
+    cases: impl IntoIterator<Item = &'d CaseDraft>,
+    rules: &Rules,
+) -> BTreeMap<String, Vec<CriteriaProblem>> {
     let found: RefCell<BTreeMap<String, Vec<CriteriaProblem>>> = RefCell::default();
     let compiler = RefCell::new(Compiler::new(rules));
     let check = |case: &probity_core::case::TestCase| {
@@ -271,7 +324,7 @@ fn criteria_problems(cases: &[CaseDraft], rules: &Rules) -> BTreeMap<String, Vec
     };
     let written = || -> Result<Vec<u8>, dataset::WriteError> {
         let mut writer = Writer::new(Format::Jsonl, None, Vec::new())?;
-        cases.iter().try_for_each(|it| writer.case(&it.case))?;
+        cases.into_iter().try_for_each(|it| writer.case(&it.case))?;
         writer.finish()
     };
     let bytes = written().unwrap_or_default();
@@ -281,14 +334,14 @@ fn criteria_problems(cases: &[CaseDraft], rules: &Rules) -> BTreeMap<String, Vec
 }
 
 /// Takes out parts and cases, except for cases that are mended: they have another chance.
-fn take_out(draft: &mut Draft, notes: &mut Notes, refused: &[Refused], mended: &BTreeSet<String>) {
+fn take_out(draft: &mut Draft, notes: &mut Notes, refused: &[Refused], mended: &BTreeSet<CaseKey>) {
     let mut parts: Vec<Part> = Vec::new();
-    let mut cases: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut cases: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for it in refused {
         match it {
-            Refused::Case(id, _) if mended.contains(id) => {}
-            Refused::Case(id, message) => {
-                cases.entry(id).or_insert(message);
+            Refused::Case(key, _) if mended.contains(key) => {}
+            Refused::Case(CaseKey { dataset, id }, message) => {
+                cases.entry((dataset, id)).or_insert(message);
             }
             Refused::Part(part, message) => {
                 note_part(draft, notes, *part, message);
@@ -299,7 +352,8 @@ fn take_out(draft: &mut Draft, notes: &mut Notes, refused: &[Refused], mended: &
         }
     }
     for dataset in &mut draft.datasets {
-        dataset.cases.retain(|CaseDraft { case, at }| match cases.get(case.id.as_str()) {
+        let name = dataset.name.as_str();
+        dataset.cases.retain(|CaseDraft { case, at }| match cases.get(&(name, case.id.as_str())) {
             None => true,
             Some(message) => {
                 notes.lost(at.clone(), format!("test `{}`: {message}", case.id), ADVICE);
@@ -367,3 +421,6 @@ fn remove(draft: &mut Draft, parts: &[Part]) {
     }
     draft.runners.retain(|it| !it.backends.is_empty() && !it.dataset.is_empty());
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use probity_core::{
     case::TestCase,
     conversation::SimulatedUser,
     criteria::{Assertion, AssertionKind, AssertionTest},
+    json::{Limits, parse_located},
     located::{Node, NodeValue},
     request::{Message, Role},
 };
@@ -135,8 +136,7 @@ fn conversation(
     imported: &mut Imported<'_>,
     told: &mut Told,
 ) -> Result<(), String> {
-    let turns = field(node, "turns").map(Node::items).unwrap_or_default();
-    for turn in turns {
+    for turn in turns(node)? {
         let role = match turn.get("role").and_then(Node::as_str) {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
@@ -166,6 +166,28 @@ fn conversation(
         });
     }
     Ok(())
+}
+
+/// What was said before. In a cell of a CSV file it is JSON.
+fn turns(node: &Node) -> Result<Vec<Node>, String> {
+    let Some(turns) = field(node, "turns") else { return Ok(Vec::new()) };
+    let parsed = match &turns.value {
+        NodeValue::String(cell) => parse_located(cell, &Limits::default())
+            .map_err(|error| format!("`turns` is no JSON: {}", error.kind))?,
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::Array(_)
+        | NodeValue::Object(_) => turns.clone(),
+    };
+    match parsed.value {
+        NodeValue::Array(items) => Ok(items),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Object(_) => Err("`turns` is no list".to_owned()),
+    }
 }
 
 /// Fields that change nothing of what is asked.

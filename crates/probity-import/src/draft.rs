@@ -289,6 +289,9 @@ pub struct Setup {
     /// Who embeds texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<String>,
+    /// The folder of the skills that cases are about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skills: Option<String>,
     /// Who plays the user of conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,

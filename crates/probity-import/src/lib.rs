@@ -4,10 +4,12 @@
 //! with its file and line. It reads text in the folder of the configuration and nothing else, and never
 //! runs what it reads. What it makes is read by our own loader before it is handed out.
 
+mod alone;
 mod artisan;
 mod caro;
 mod cases;
 mod check;
+mod choices;
 mod deepeval;
 mod detect;
 pub mod draft;
@@ -33,14 +35,13 @@ use std::{
 use probity_core::located::{Node, NodeValue};
 use probity_load::{inputs, suite::BackendKind};
 
-use crate::{
-    cases::Imported,
-    draft::{BackendDraft, DatasetDraft, DatasetRef, Draft, RunnerDraft, Setup},
-    source::{Source, Unreadable},
-};
 pub use crate::{
     detect::Origin,
     note::{At, Note, Notes},
+};
+use crate::{
+    draft::{BackendDraft, Draft},
+    source::{Source, Unreadable},
 };
 
 /// How a file is imported.
@@ -107,7 +108,10 @@ impl ImportError {
 /// Imports a file, or the configuration in a folder.
 pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError> {
     let failed = |source| ImportError::Io { path: path.to_owned(), source };
-    let Located { folder, name } = located(path)?;
+    let Located { folder, name } = match in_registry(path, options.from) {
+        Some(located) => located,
+        None => located(path)?,
+    };
     let mut source = Source::new(&folder, options.allow_outside).map_err(failed)?;
     let suite_folder = match options.suite_folder {
         Some(folder) => std::path::absolute(folder).map_err(failed)?,
@@ -154,7 +158,11 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         Err(ImportError::Shape { what, .. }) => return Err(ImportError::Shape { what, notes }),
         Err(error) => return Err(error),
     };
-    inputs::unheard(|| check::settle(&mut draft, &mut notes, &suite_folder)).map_err(failed)?;
+    let left = inputs::unheard(|| check::settle(&mut draft, &mut notes, &suite_folder));
+    if let Some(first) = left.map_err(failed)?.first() {
+        let what = format!("what it says makes no suite that can be run: {first}");
+        return Err(ImportError::Shape { what, notes });
+    }
     if draft.runners.is_empty() {
         let what = "nothing of it can be run".to_owned();
         return Err(ImportError::Shape { what, notes });
@@ -208,7 +216,7 @@ fn of_file(
         Origin::LmEval => lm_eval::import(Some(name), documents, source, notes),
         Origin::OpenaiEvals => openai_evals::import(Some(name), documents, source, notes),
         Origin::Caro | Origin::Failproof | Origin::Artisan | Origin::DeepEval | Origin::Plain => {
-            cases_alone(origin, &root, name, source, notes)
+            alone::import(origin, &root, name, source, notes)
         }
     }
 }
@@ -249,14 +257,27 @@ fn located(path: &Path) -> Result<Located, ImportError> {
         let name = detect::config_in(path).map(ToOwned::to_owned);
         return Ok(Located { folder: path.to_owned(), name });
     }
-    if let Some((registry, name)) = openai_evals::registry_of(path) {
-        return Ok(Located { folder: registry.to_owned(), name: Some(name) });
-    }
     let name = path.file_name().and_then(|it| it.to_str());
     let name =
         name.ok_or_else(|| ImportError::shape(format!("`{}` is no file", path.display())))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     Ok(Located { folder: folder.to_owned(), name: Some(name.to_owned()) })
+}
+
+/// A file with OpenAI's evals, which name files of their registry. A file of another tool may be in a
+/// folder of the same name, and has no business outside of it.
+fn in_registry(path: &Path, from: Option<Origin>) -> Option<Located> {
+    let (registry, name) = openai_evals::registry_of(path)?;
+    let is_evals = match from {
+        Some(origin) => origin == Origin::OpenaiEvals,
+        None => {
+            let Located { folder, name } = located(path).ok()?;
+            let name = name?;
+            let (root, _) = Source::new(&folder, false).ok()?.tree(&name).ok()?;
+            detect::origin(&root, &name) == Some(Origin::OpenaiEvals)
+        }
+    };
+    is_evals.then(|| Located { folder: registry.to_owned(), name: Some(name) })
 }
 
 /// Notes a part of a file that cannot be read.
@@ -278,49 +299,6 @@ pub(crate) fn note_unreadable(
             notes.lost(source.at(&node.span), unreadable.to_string(), unreadable.advice());
         }
     }
-}
-
-/// A suite for cases that come without anybody to ask.
-fn cases_alone(
-    origin: Origin,
-    root: &Node,
-    name: &str,
-    source: &Source,
-    notes: &mut Notes,
-) -> Result<Draft, ImportError> {
-    let at = source.at(&root.span);
-    let mut imported = Imported::new(notes, at.clone());
-    match origin {
-        Origin::Caro => caro::import(root, source, &mut imported)?,
-        Origin::Failproof => failproof::import(root, source, &mut imported)?,
-        Origin::Artisan => artisan::import(root, source, &mut imported)?,
-        Origin::DeepEval => deepeval::import(root, source, &mut imported)?,
-        Origin::Plain => plain::import(root, source, &mut imported)?,
-        Origin::Promptfoo | Origin::LmEval | Origin::OpenaiEvals => {}
-    }
-    let cases = imported.cases;
-    if cases.is_empty() {
-        return Err(ImportError::shape("no case could be carried over"));
-    }
-    let is_command = cases.iter().all(|it| it.case.expected_command.is_some());
-    let has_user = cases.iter().any(|it| it.case.conversation.user.is_some());
-    let user = has_user.then(|| NOBODY.to_owned());
-    Ok(Draft {
-        comments: vec![format!("From {name}, by `probity import`.")],
-        backends: vec![nobody(at.clone(), notes)],
-        runners: vec![RunnerDraft {
-            name: "cases".to_owned(),
-            at,
-            comments: Vec::new(),
-            kind: is_command.then_some("command"),
-            dataset: vec![DatasetRef::Draft("cases".to_owned())],
-            backends: vec![NOBODY.to_owned()],
-            setup: Setup { user, ..Setup::default() },
-            prompts: Vec::new(),
-        }],
-        datasets: vec![DatasetDraft { name: "cases".to_owned(), comments: Vec::new(), cases }],
-        ..Draft::default()
-    })
 }
 
 /// The name of a backend that stands for one that nobody named.

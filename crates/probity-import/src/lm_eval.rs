@@ -24,7 +24,7 @@ use probity_core::{
 use serde_json::Value;
 
 use self::{
-    config::{Field, Says, one_or_many, text_of},
+    config::{Field, Kept, Reader, Says, one_or_many, text_of},
     documents::{Given, Row},
     fields::{Document, Target},
     scoring::TARGET,
@@ -33,6 +33,7 @@ use self::{
 use crate::{
     ImportError, NOBODY,
     cases::{Ids, literal, usable_id},
+    choices,
     draft::{
         Asks, CaseDraft, DatasetDraft, DatasetRef, Draft, Examples, RunnerDraft, Setup,
         VariantDraft,
@@ -42,8 +43,6 @@ use crate::{
     source::Source,
 };
 
-/// The letters of choices.
-const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// The seed that examples are drawn with, as lm-eval's.
 const SEED: u64 = 1234;
 
@@ -119,11 +118,13 @@ struct Found {
     seen: BTreeSet<String>,
     /// All tables of the folder, once they are needed.
     index: Option<Vec<(String, Node)>>,
+    kept: Kept,
 }
 
 impl Found {
     fn file(&mut self, name: &str, source: &mut Source, notes: &mut Notes) {
-        if let Some(root) = config::load(name, source, notes) {
+        let root = Reader::new(source, notes, &mut self.kept).load(name);
+        if let Some(root) = root {
             self.table(root, name, source, notes);
         }
     }
@@ -178,7 +179,8 @@ impl Found {
 
     /// A task of a group that is written in it, or changes one that is elsewhere.
     fn inline(&mut self, member: Node, name: &str, source: &mut Source, notes: &mut Notes) {
-        let Some(own) = config::complete(member, name, source, notes, 0) else { return };
+        let own = Reader::new(source, notes, &mut self.kept).table(member, name);
+        let Some(own) = own else { return };
         let wanted = text_of(&own, "task").map(ToOwned::to_owned);
         let before = self.tasks.len();
         match wanted.filter(|_| own.get("doc_to_text").is_none()) {
@@ -187,9 +189,8 @@ impl Found {
         }
         for task in &mut self.tasks[before..] {
             let NodeValue::Object(entries) = &mut task.value else { continue };
-            for entry in own.entries().iter().filter(|it| it.key != "task") {
-                config::set(entries, entry.clone());
-            }
+            let changes = own.entries().iter().filter(|it| it.key != "task").cloned();
+            *entries = config::merged(std::mem::take(entries).into_iter().chain(changes));
         }
     }
 
@@ -249,7 +250,7 @@ impl Making<'_> {
             match made(task, &row.document).and_then(|made| case(task, number, made, &row.document))
             {
                 Ok(case) => {
-                    is_lettered &= is_letters(&case.criteria.reading.choices);
+                    is_lettered &= choices::are_letters(&case.criteria.reading.choices);
                     cases.push(CaseDraft { case, at: row.at.clone() });
                 }
                 Err(why) => wrong.add(row, why),
@@ -301,9 +302,10 @@ impl Making<'_> {
         };
         let (mut cases, mut wrong) = (Vec::new(), Wrong::default());
         // One of the first ones may be the question itself.
-        let most = if shots.is_first { shots.count + 1 } else { rows.len() };
+        let most = if shots.is_first { shots.count.saturating_add(1) } else { rows.len() };
+        let as_example = as_example(task);
         for (number, row) in rows.iter().enumerate().take(most) {
-            match example(task, number, &row.document) {
+            match example(&as_example, task.prefix.as_ref(), number, &row.document) {
                 Ok(case) => cases.push(CaseDraft { case, at: row.at.clone() }),
                 Err(why) => wrong.add(row, why),
             }
@@ -477,8 +479,8 @@ fn answers(made: &Made) -> Vec<String> {
 }
 
 fn letter(at: usize) -> Result<String, String> {
-    let letter = LETTERS.get(at..=at).map(ToOwned::to_owned);
-    letter.ok_or_else(|| format!("there are more than {} choices", LETTERS.len()))
+    let letter = choices::letter(at).map(ToOwned::to_owned);
+    letter.ok_or_else(|| format!("there are more than {} choices", choices::MOST))
 }
 
 fn one_or_list(mut texts: Vec<String>) -> Value {
@@ -488,19 +490,28 @@ fn one_or_list(mut texts: Vec<String>) -> Value {
     }
 }
 
-/// An example, whose answer is a text even where it is a choice.
-fn example(task: &Task, number: usize, document: &Document) -> Result<TestCase, String> {
+/// A task that makes examples of documents.
+fn as_example(task: &Task) -> Task {
     let shots = &task.shots;
-    let as_example = Task {
+    Task {
         text: shots.text.clone().unwrap_or_else(|| task.text.clone()),
         target: shots.target.clone().or_else(|| task.target.clone()),
         choices: shots.choices.clone().or_else(|| task.choices.clone()),
         prefix: None,
         ..task.clone()
-    };
-    let made = made(&as_example, document)?;
+    }
+}
+
+/// An example, whose answer is a text even where it is a choice. The prefix of answers is said in it.
+fn example(
+    task: &Task,
+    prefix: Option<&Field>,
+    number: usize,
+    document: &Document,
+) -> Result<TestCase, String> {
+    let made = made(task, document)?;
     let answer = answers(&made).remove(0);
-    let answer = match &task.prefix {
+    let answer = match prefix {
         Some(prefix) => format!("{} {answer}", fields::text(prefix, document)?.trim_end()),
         None => answer,
     };
@@ -511,14 +522,6 @@ fn example(task: &Task, number: usize, document: &Document) -> Result<TestCase, 
         prompt_vars: vars(task, &answer),
         criteria: Criteria { expected_response: Some(answer), ..Criteria::default() },
         ..TestCase::default()
-    })
-}
-
-/// Whether all choices are the letters that they have.
-fn is_letters(choices: &[String]) -> bool {
-    choices.iter().enumerate().all(|(at, text)| {
-        let text = text.trim().trim_matches(['(', ')', '.']);
-        LETTERS.get(at..=at) == Some(text)
     })
 }
 
@@ -543,11 +546,7 @@ fn template(task: &Task, shots: usize, asks_letters: bool) -> String {
     }
     text.push_str("{{ prompt }}");
     if asks_letters {
-        text.push_str("\n\n{% for it in choices %}{{ \"");
-        text.push_str(LETTERS);
-        text.push_str(
-            "\"[loop.index0] }}. {{ it }}\n{% endfor %}Answer with the letter of the right choice.",
-        );
+        text.push_str(&choices::asked());
     }
     text
 }

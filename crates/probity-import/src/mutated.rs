@@ -50,6 +50,8 @@ j.v0:
 ";
 const SPEC: &str = "own:\n  prompt: \"{completion} {ideal} {{}}\"\n  choice_strings: [Yes, No]\n  choice_scores: \
                     {Yes: 1.0, No: 0.0}\n  input_outputs: {input: completion}\n";
+const SHOTS: &str = r#"{"sample": [{"role": "system", "name": "example_user", "content": "q"}, {"role": "assistant", "content": "a"}]}
+"#;
 const SAMPLES: &str = r#"{"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "ideal": ["1", "[2]"]}
 {"input": "q {{ x }}", "ideal": "3"}
 "#;
@@ -138,7 +140,12 @@ proptest! {
         (at, length, bit) in (any::<usize>(), 0_usize..12, any::<usize>()),
         which in 0_usize..8,
         is_told in any::<bool>(),
+        is_written in any::<bool>(),
     ) {
+        let base = match is_written {
+            true => BASE.replace("multiple_choice", "generate_until"),
+            false => BASE.to_owned(),
+        };
         let damage = |wanted: usize, text: &str| match which == wanted {
             true => damaged(text, at, length, bit),
             false => text.to_owned(),
@@ -147,13 +154,14 @@ proptest! {
         match which {
             0..3 => check(from(Origin::LmEval), "sums.yaml", &[
                 ("sums.yaml", damage(0, TASK)),
-                ("base_yaml", damage(1, BASE)),
+                ("base_yaml", damage(1, &base)),
                 ("documents.jsonl", damage(2, DOCUMENTS)),
             ])?,
             3..6 => check(from(Origin::OpenaiEvals), "evals.yaml", &[
                 ("evals.yaml", damage(3, EVALS)),
                 ("modelgraded/own.yaml", damage(4, SPEC)),
                 ("documents.jsonl", damage(5, SAMPLES)),
+                ("shots.jsonl", SHOTS.to_owned()),
             ])?,
             6 => check(from(Origin::DeepEval), "g.json", &[("g.json", damage(6, GOLDENS))])?,
             _ => check(from(Origin::Plain), "r.json", &[("r.json", damage(7, RECORDS))])?,

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::{
     ImportError, NOBODY,
     cases::{Ids, literal, usable_id},
+    choices,
     draft::{Asks, CaseDraft, DatasetDraft, DatasetRef, Draft, RunnerDraft, Setup, VariantDraft},
     input, nobody,
     note::{At, Notes},
@@ -335,9 +336,8 @@ impl Making<'_> {
         }
         let instructions = literal(eval.text("instructions").unwrap_or_default());
         let template = format!(
-            "{instructions}\nPlease answer with the letter of the correct answer.\n\n{{{{ prompt }}}}\
-             {{% for it in choices %}}\n{{{{ \"ABCDEFGHIJKLMNOPQRSTUVWXYZ\"[loop.index0] }}}}) {{{{ it }}}}\
-             {{% endfor %}}"
+            "{instructions}\nPlease answer with the letter of the correct answer.\n\n{{{{ prompt }}}}{}",
+            choices::lines(")")
         );
         if !cases.is_empty() {
             let what = "choices stand in the order of the file, which OpenAI evals shuffles";
@@ -478,8 +478,7 @@ fn choice(number: usize, row: &Node) -> Option<TestCase> {
     let choices: Vec<String> = choices.iter().filter_map(text).collect();
     let label = first(["answer", "label"])?;
     let label: usize = text(label)?.trim().parse().ok()?;
-    let letter =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ".get(label..=label).filter(|_| label < choices.len())?;
+    let letter = choices::letter(label).filter(|_| label < choices.len())?;
     let mut criteria =
         Criteria { expected_response: Some(Value::from(letter)), ..Criteria::default() };
     criteria.reading.choices = choices;

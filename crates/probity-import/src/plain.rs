@@ -4,16 +4,16 @@
 use crate::{
     ImportError,
     cases::{Imported, text},
-    input,
+    choices, input,
     source::Source,
 };
 use probity_core::{
     case::TestCase,
     criteria::{Criteria, Matcher},
     located::{Node, NodeValue},
-    request::Role,
+    request::{Message, Role},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 const PROMPTS: &[&str] = &["prompt", "input", "question", "instruction", "query", "messages"];
 const ANSWERS: &[&str] = &[
@@ -22,6 +22,7 @@ const ANSWERS: &[&str] = &[
     "expected_output",
     "target",
     "answer",
+    "answerKey",
     "ideal",
     "label",
     "output",
@@ -34,7 +35,6 @@ const CHOICES: &[&str] = &["choices", "options"];
 const LISTS: &[&str] = &["samples", "data", "examples", "records", "rows", "questions"];
 /// What Inspect's samples have for a sandbox.
 const SANDBOX: &[&str] = &["files", "sandbox", "setup"];
-const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// Whether a record has a prompt and an answer.
 pub(crate) fn is_plain(record: &Node) -> bool {
@@ -102,10 +102,20 @@ fn record(node: &Node, id: String, names: &Names, imported: &mut Imported<'_>) {
     if let Some(system) = text(node, "system").filter(|_| case.system.is_none()) {
         case.system = Some(crate::cases::literal(&system));
     }
-    let choices = names.choices.map(|it| listed(node, it)).unwrap_or_default();
+    let choices = match names.choices.and_then(|it| node.get(it)).map(Choices::read) {
+        Some(Ok(choices)) => choices,
+        Some(Err(why)) => return imported.lose(format!("a record was left out: {why}")),
+        None => Choices::default(),
+    };
     let answer = names.answer.and_then(|it| node.get(it)).map(Node::to_json);
     let answer = answer.or(own.map(|it| Value::from(it.1))).filter(|it| !is_nothing(it));
     case.criteria = criteria(answer, choices);
+    // A template of the runner has no place for messages.
+    if !choices::are_letters(&case.criteria.reading.choices)
+        && let Some(last) = case.ask.messages.iter_mut().rfind(|it| it.role == Role::User)
+    {
+        *last = Message::text(Role::User, last.joined() + &choices::asked());
+    }
     if case.criteria.is_empty() {
         imported.lose("no expected answer: the case has no criterion");
     }
@@ -136,37 +146,74 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The texts of a list, or of the JSON in a cell.
-fn listed(node: &Node, key: &str) -> Vec<String> {
-    let Some(value) = node.get(key) else { return Vec::new() };
-    let value = match &value.value {
-        NodeValue::String(cell) => {
-            serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell.as_str()))
+/// The choices of a record, and what the record calls each of them.
+#[derive(Debug, Default)]
+struct Choices {
+    texts: Vec<String>,
+    labels: Vec<String>,
+}
+
+impl Choices {
+    /// Reads a list, a table, or the JSON of one in a cell.
+    fn read(node: &Node) -> Result<Self, String> {
+        let value = match &node.value {
+            NodeValue::String(cell) => {
+                serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell.as_str()))
+            }
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::Array(_)
+            | NodeValue::Object(_) => node.to_json(),
+        };
+        match &value {
+            Value::Object(table) => Self::of_table(table),
+            Value::String(text) => {
+                let texts = text.split([';', '|']).map(|it| it.trim().to_owned()).collect();
+                Ok(Self { texts, ..Self::default() })
+            }
+            Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {
+                Ok(Self { texts: texts(&value), ..Self::default() })
+            }
         }
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::Array(_)
-        | NodeValue::Object(_) => value.to_json(),
-    };
-    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    match value {
-        Value::Array(items) => items.iter().map(plain).collect(),
-        Value::String(text) => text.split([';', '|']).map(|it| it.trim().to_owned()).collect(),
-        Value::Object(map) => map.values().map(plain).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+
+    /// Reads `{"text": […], "label": […]}`, as Hugging Face has it, or `{"A": …, "B": …}`.
+    fn of_table(table: &Map<String, Value>) -> Result<Self, String> {
+        if let Some(text) = table.get("text").filter(|it| it.is_array()) {
+            let labels = table.get("label").map(texts).unwrap_or_default();
+            return Ok(Self { texts: texts(text), labels });
+        }
+        let lettered = (0..table.len()).map(|at| table.get(choices::letter(at)?));
+        match lettered.collect::<Option<Vec<&Value>>>() {
+            Some(values) => {
+                Ok(Self { texts: values.into_iter().map(plain).collect(), ..Self::default() })
+            }
+            None => Err("its choices are a table with neither `text` nor letters".to_owned()),
+        }
     }
 }
 
-fn criteria(answer: Option<Value>, choices: Vec<String>) -> Criteria {
+/// The texts of a list.
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(plain).collect()
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+fn criteria(answer: Option<Value>, choices: Choices) -> Criteria {
     let Some(answer) = answer else { return Criteria::default() };
     let mut criteria = Criteria::default();
-    if choices.len() > 1 {
-        // A number is the place of a choice.
-        let place = answer.as_u64().and_then(|it| usize::try_from(it).ok());
-        let letter = place.and_then(|it| LETTERS.get(it..=it)).map(Value::from);
+    let Choices { texts, labels } = choices;
+    if texts.len() > 1 {
+        // A label names its choice; a number that is none is the place of one.
+        let labelled = labels.iter().position(|it| *it == plain(&answer));
+        let place = labelled.or_else(|| answer.as_u64().and_then(|it| usize::try_from(it).ok()));
+        let letter = place.and_then(choices::letter).map(Value::from);
         criteria.expected_response = Some(letter.unwrap_or(answer));
-        criteria.reading.choices = choices;
+        criteria.reading.choices = texts;
         return criteria;
     }
     let answer = match answer {

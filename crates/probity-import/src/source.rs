@@ -6,7 +6,7 @@
 pub(crate) mod glob;
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     io,
     ops::Range,
     path::{Component, Path, PathBuf},
@@ -26,8 +26,10 @@ use crate::note::At;
 
 /// Bytes of the largest file.
 const LARGEST_FILE: u64 = 64 << 20;
-/// Bytes of all files together.
-const LARGEST_IMPORT: u64 = 512 << 20;
+/// Bytes of all that is read; what is read again counts again.
+const LARGEST_IMPORT: usize = 512 << 20;
+/// Bytes that a file counts for at least, however short it is.
+const SMALLEST_READ: usize = 4096;
 /// Files of one import.
 const MOST_FILES: usize = 10_000;
 
@@ -104,7 +106,9 @@ pub struct Source {
     /// What else the user allows to be read.
     granted: Option<PathBuf>,
     files: Vec<Lines>,
-    read: BTreeMap<PathBuf, usize>,
+    read: BTreeSet<PathBuf>,
+    /// Bytes that were read.
+    spent: usize,
     /// The number of the next byte.
     next: usize,
 }
@@ -120,7 +124,8 @@ impl Source {
             allow_outside,
             granted: None,
             files: Vec::new(),
-            read: BTreeMap::new(),
+            read: BTreeSet::new(),
+            spent: 0,
             next: 1,
         })
     }
@@ -149,7 +154,7 @@ impl Source {
 
     /// Every file that was read.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.read.keys().map(PathBuf::as_path)
+        self.read.iter().map(PathBuf::as_path)
     }
 
     /// The real path of what a name means. It is somewhere in the folder, unless others are allowed.
@@ -183,6 +188,16 @@ impl Source {
         Ok(relative(&self.suite_folder, &path))
     }
 
+    /// Checks that a folder is there and may be named in the suite, and gives its path from the folder of
+    /// the suite.
+    pub fn reference_folder(&self, name: &str) -> Result<String, Unreadable> {
+        let path = self.find(name)?;
+        if !path.is_dir() {
+            return Err(unreadable(name, "it is not a folder"));
+        }
+        Ok(relative(&self.suite_folder, &path))
+    }
+
     /// The files that a pattern means, sorted, as names from the folder.
     pub fn glob(&self, pattern: &str) -> Result<Vec<String>, Unreadable> {
         let escapes = Path::new(pattern).components().any(|it| {
@@ -201,16 +216,23 @@ impl Source {
         if !path.is_file() {
             return Err(unreadable(name, "it is not a regular file"));
         }
-        let over = self.read.values().map(|it| *it as u64).sum::<u64>() >= LARGEST_IMPORT;
-        if over || self.read.len() >= MOST_FILES {
-            return Err(unreadable(name, "the files of this import are too many or too large"));
-        }
+        self.spend(name, SMALLEST_READ)?;
         let text = bounded::read_text(&path, LARGEST_FILE);
         let text = text.map_err(|error| unreadable(name, &error.to_string()))?;
         let text = text.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(text);
         let shown = self.shown(&path);
-        self.read.insert(path, text.len());
+        self.read.insert(path);
+        self.spent += text.len().saturating_sub(SMALLEST_READ);
         Ok(self.number(&shown, text))
+    }
+
+    /// Counts bytes of a file that are used, be it again.
+    pub(crate) fn spend(&mut self, name: &str, bytes: usize) -> Result<(), Unreadable> {
+        if self.spent >= LARGEST_IMPORT || self.read.len() >= MOST_FILES {
+            return Err(unreadable(name, "the files of this import are too many or too large"));
+        }
+        self.spent += bytes;
+        Ok(())
     }
 
     /// Gives the bytes of a text their numbers.

@@ -2,6 +2,7 @@ use std::{fmt::Write as _, fs};
 
 use super::*;
 
+mod folders;
 mod mutated;
 mod promptfoo;
 
@@ -140,8 +141,10 @@ fn artisan_routing_cases_and_rubrics() {
         r#"{"id":"n-1","user_prompt":"bake bread","expected_skills":[],"should_activate":false}"#, "\n",
     )), @r#"
     {"id":"a-1","prompt":"write a test","tags":["category:testing"],"expected_skills":["unit-tests"],"acceptable_skills":["mocking"],"should_activate":true}
-    {"id":"c-1","prompt":"mock it","expected_skills":["mocking"],"should_activate":true,"group":"testing"}
     {"id":"n-1","prompt":"bake bread","should_activate":false}
+    {"id":"c-1","prompt":"mock it","expected_skills":["mocking"],"should_activate":true,"group":"testing"}
+    activation.jsonl:2 lost: the skills are not here: nothing decides the cases of `activation`
+    activation.jsonl:3 lost: the skills are not here: nothing decides the cases of `confusion`
     activation.jsonl:1: no model is named: the backend `echo` repeats what it is asked
     "#);
     insta::assert_snapshot!(imported(Origin::Artisan, "rubric.yaml", r#"
@@ -153,6 +156,7 @@ criteria:
 "#), @r#"
 {"id":"unit-tests-1","prompt":"Test this class","skill":"unit-tests","rubric":[{"name":"naming","weight":0.4,"description":"names say what is tested"},{"name":"isolation","weight":0.6,"description":"no shared state"}]}
 {"id":"unit-tests-2","prompt":"Test that one","skill":"unit-tests","rubric":[{"name":"naming","weight":0.4,"description":"names say what is tested"},{"name":"isolation","weight":0.6,"description":"no shared state"}]}
+rubric.yaml:2 lost: the skills are not here: nothing decides the cases of `cases`
 rubric.yaml:2: no model is named: the backend `echo` repeats what it is asked
 "#);
 }
@@ -166,6 +170,45 @@ fn plain_records() {
     qa.csv:1: no model is named: the backend `echo` repeats what it is asked
     "#);
     insta::assert_snapshot!(imported(Origin::Plain, "qa.csv", "a,b\n1,2\n"), @"the columns `prompt` and `expected` are not there");
+}
+
+#[test]
+fn turns_in_a_cell_are_a_conversation() {
+    insta::assert_snapshot!(imported(Origin::DeepEval, "g.csv", concat!(
+        "scenario,turns,expected_outcome\n",
+        r#"s,"[{""role"": ""user"", ""content"": ""Hi""}, {""role"": ""assistant"", ""content"": ""Yes?""}, {""role"": ""user"", ""content"": ""Help""}]",o"#, "\n",
+        "s,user: hi,o\n",
+        "s,{},o\n",
+    )), @r#"
+    {"id":"golden-1","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Yes?"},{"role":"user","content":"Help"}],"user":{"instructions":"You are the user in this scenario: s"},"assert":[{"type":"llm-rubric","value":"o"}]}
+    g.csv:3 lost: a golden was left out: `turns` is no JSON: expected a value, found `u`
+    g.csv:4 lost: a golden was left out: `turns` is no list
+    g.csv:1: no model is named: the backend `echo` repeats what it is asked
+    "#);
+}
+
+#[test]
+fn choices_are_texts_in_the_order_of_their_letters() {
+    insta::assert_snapshot!(imported(Origin::Plain, "q.jsonl", concat!(
+        r#"{"question": "hf", "choices": {"label": ["1", "2"], "text": ["x", "y"]}, "answerKey": "2"}"#, "\n",
+    )), @r#"
+    {"id":"case-1","prompt":"hf","expected_response":"B","choices":["x","y"]}
+    q.jsonl:1: choices are listed with letters after the question, and a letter is asked for
+    q.jsonl:1: no model is named: the backend `echo` repeats what it is asked
+    "#);
+    insta::assert_snapshot!(imported(Origin::Plain, "q.jsonl", concat!(
+        r#"{"question": "place", "choices": ["x", "y"], "answer": 1}"#, "\n",
+        r#"{"question": "table", "choices": {"B": "y", "A": "x"}, "answer": "B"}"#, "\n",
+        r#"{"question": "other", "choices": {"yes": "y", "no": "x"}, "answer": "y"}"#, "\n",
+        r#"{"question": "none", "choices": [], "answer": "y"}"#, "\n",
+    )), @r#"
+    {"id":"case-4","prompt":"none","expected_response":"y","match":"trimmed"}
+    {"id":"case-1","prompt":"place","expected_response":"B","choices":["x","y"]}
+    {"id":"case-2","prompt":"table","expected_response":"B","choices":["x","y"]}
+    q.jsonl:3 lost: a record was left out: its choices are a table with neither `text` nor letters
+    q.jsonl:1: choices are listed with letters after the question, and a letter is asked for
+    q.jsonl:1: no model is named: the backend `echo` repeats what it is asked
+    "#);
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Written {
     pub files: Vec<(String, String)>,
     /// What stands where in the suite: the line at which each part begins.
     parts: Vec<(usize, Part)>,
+    /// Files of prompts as the suite names them, and the variants that name them.
+    prompts: Vec<(String, Part)>,
 }
 
 /// A part of a draft that a problem of the suite can be about.
@@ -50,11 +52,16 @@ impl Written {
         let after = self.parts.partition_point(|(first, _)| *first <= line);
         after.checked_sub(1).map_or(Part::Settings, |at| self.parts[at].1)
     }
+
+    /// The first variant that is in a file.
+    pub fn part_in(&self, file: &Path) -> Option<Part> {
+        self.prompts.iter().find(|(name, _)| file.ends_with(name)).map(|it| it.1)
+    }
 }
 
 /// The files of a draft. `prefix` is what the suite puts before the names of the others.
 pub fn render(draft: &Draft, prefix: &str) -> Written {
-    let mut writing = Writing { written: Written::default(), prefix };
+    let mut writing = Writing { written: Written::default(), prefix, lines: 0 };
     writing.comments(&draft.comments);
     writing.line("version = \"1\"");
     writing.settings(draft);
@@ -90,7 +97,7 @@ pub fn anchored(draft: &Draft, folder: &Path) -> Draft {
 }
 
 /// The name of a dataset's file.
-fn dataset_file(DatasetDraft { name, cases, .. }: &DatasetDraft) -> String {
+pub(crate) fn dataset_file(DatasetDraft { name, cases, .. }: &DatasetDraft) -> String {
     let suffix = if cases.len() > MOST_YAML_CASES { "jsonl" } else { "yaml" };
     format!("{name}.{suffix}")
 }
@@ -114,10 +121,14 @@ fn dataset_text(dataset: &DatasetDraft) -> String {
 struct Writing<'a> {
     written: Written,
     prefix: &'a str,
+    /// How many the suite has so far.
+    lines: usize,
 }
 
 impl Writing<'_> {
+    /// Writes a line. A text in it may go over several.
     fn line(&mut self, text: &str) {
+        self.lines += text.matches('\n').count() + 1;
         self.written.suite.extend([text, "\n"]);
     }
 
@@ -132,8 +143,7 @@ impl Writing<'_> {
     /// Begins a part of the suite.
     fn begin(&mut self, part: Part, comments: &[String], head: &str) {
         self.line("");
-        let first = self.written.suite.matches('\n').count() + 1;
-        self.written.parts.push((first, part));
+        self.written.parts.push((self.lines + 1, part));
         self.comments(comments);
         self.line(head);
     }
@@ -217,6 +227,7 @@ impl Writing<'_> {
             Asks::Template(text) if is_long(text) => {
                 let own = variant.file.clone();
                 let name = own.unwrap_or_else(|| self.prompt_file(&variant.name, text));
+                self.written.prompts.push((name.clone(), part));
                 self.pair("file", &Value::from(name));
             }
             Asks::Template(text) => self.pair("template", &Value::from(text.as_str())),

@@ -1,5 +1,7 @@
 //! A task as its file and the files that it includes say.
 
+use std::collections::BTreeMap;
+
 use probity_core::located::{Entry, Node, NodeValue};
 use probity_load::dataset::Format;
 use serde_json::Value;
@@ -15,19 +17,6 @@ const DEEPEST: usize = 16;
 /// The name of what stands for a function of Python.
 const FUNCTION: &str = "!function";
 
-/// Reads a file with all that it includes. None if it says nothing that can be read.
-pub(super) fn load(name: &str, source: &mut Source, notes: &mut Notes) -> Option<Node> {
-    let text = match source.text(name) {
-        Ok(text) => text,
-        Err(error) => {
-            let nowhere = Node { span: 0..0, value: NodeValue::Null };
-            note_unreadable(source, &nowhere, &error, notes);
-            return None;
-        }
-    };
-    included(name, &text, source, notes, 0)
-}
-
 /// A table without what it includes from elsewhere, for a first look.
 pub(super) fn peek(name: &str, source: &mut Source) -> Option<Node> {
     let text = source.text(name).ok()?;
@@ -35,66 +24,94 @@ pub(super) fn peek(name: &str, source: &mut Source) -> Option<Node> {
     matches!(node.value, NodeValue::Object(_)).then_some(node)
 }
 
-fn included(
-    name: &str,
-    text: &Text,
-    source: &mut Source,
-    notes: &mut Notes,
-    depth: usize,
-) -> Option<Node> {
-    let mut root = match source.parse(text, Format::Yaml) {
-        Ok((root, _)) => root,
-        Err(error) => {
-            let nowhere = Node { span: text.span(), value: NodeValue::Null };
-            note_unreadable(source, &nowhere, &error, notes);
-            return None;
-        }
-    };
-    mark_functions(&mut root, text);
-    complete(root, name, source, notes, depth)
+/// Reads tasks. What they include is kept, because many include the same.
+pub(super) struct Reader<'a> {
+    source: &'a mut Source,
+    notes: &'a mut Notes,
+    kept: &'a mut Kept,
 }
 
-/// A table with what it includes. What it says itself counts.
-pub(super) fn complete(
-    mut root: Node,
-    name: &str,
-    source: &mut Source,
-    notes: &mut Notes,
-    depth: usize,
-) -> Option<Node> {
-    let NodeValue::Object(own) = &mut root.value else {
-        let at = source.at(&root.span);
-        notes.lost(at, "a task is a table, which this is not", "correct the file");
-        return None;
-    };
-    let mut merged: Vec<Entry> = Vec::new();
-    let files: Vec<Entry> = own.extract_if(.., |it| it.key == "include").collect();
-    for file in files.iter().flat_map(|it| one_or_many(&it.node)) {
-        let at = source.at(&file.span);
-        let Some(wanted) = file.as_str().filter(|_| depth < DEEPEST) else {
-            notes.lost(at, "`include` names no file, or files include each other", "correct it");
-            return None;
-        };
-        let wanted = beside(name, wanted);
-        let text = match source.text(&wanted) {
+/// Files that were included, with all that they include.
+#[derive(Debug, Default)]
+pub(super) struct Kept(BTreeMap<String, Node>);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(source: &'a mut Source, notes: &'a mut Notes, kept: &'a mut Kept) -> Self {
+        Self { source, notes, kept }
+    }
+
+    /// Reads a file with all that it includes. None if it says nothing that can be read.
+    pub(super) fn load(&mut self, name: &str) -> Option<Node> {
+        self.file(name, &Node { span: 0..0, value: NodeValue::Null }, 0)
+    }
+
+    /// A table in a file, with what it includes.
+    pub(super) fn table(&mut self, root: Node, name: &str) -> Option<Node> {
+        self.complete(root, name, 0)
+    }
+
+    /// A file that is named in a place.
+    fn file(&mut self, name: &str, place: &Node, depth: usize) -> Option<Node> {
+        let text = match self.source.text(name) {
             Ok(text) => text,
             Err(error) => {
-                note_unreadable(source, file, &error, notes);
+                note_unreadable(self.source, place, &error, self.notes);
                 return None;
             }
         };
-        for entry in entries_of(included(&wanted, &text, source, notes, depth + 1)?) {
-            set(&mut merged, entry);
+        let mut root = match self.source.parse(&text, Format::Yaml) {
+            Ok((root, _)) => root,
+            Err(error) => {
+                let nowhere = Node { span: text.span(), value: NodeValue::Null };
+                note_unreadable(self.source, &nowhere, &error, self.notes);
+                return None;
+            }
+        };
+        mark_functions(&mut root, &text);
+        self.complete(root, name, depth)
+    }
+
+    /// A table with what it includes. What it says itself counts.
+    fn complete(&mut self, mut root: Node, name: &str, depth: usize) -> Option<Node> {
+        let NodeValue::Object(own) = &mut root.value else {
+            let at = self.source.at(&root.span);
+            self.notes.lost(at, "a task is a table, which this is not", "correct the file");
+            return None;
+        };
+        let mut all: Vec<Entry> = Vec::new();
+        let files: Vec<Entry> = own.extract_if(.., |it| it.key == "include").collect();
+        for file in files.iter().flat_map(|it| one_or_many(&it.node)) {
+            let Some(wanted) = file.as_str().filter(|_| depth < DEEPEST) else {
+                let at = self.source.at(&file.span);
+                let what = "`include` names no file, or files include each other";
+                self.notes.lost(at, what, "correct it");
+                return None;
+            };
+            all.extend(self.included(&beside(name, wanted), file, depth + 1)?);
         }
+        all.append(own);
+        root.value = NodeValue::Object(merged(all));
+        Some(root)
     }
-    for entry in std::mem::take(own) {
-        set(&mut merged, entry);
+
+    /// What a file says that is included in a place.
+    fn included(&mut self, name: &str, place: &Node, depth: usize) -> Option<Vec<Entry>> {
+        if let Some(kept) = self.kept.0.get(name) {
+            let entries = kept.entries();
+            let bytes = entries.iter().map(|it| it.key_span.len() + it.node.span.len()).sum();
+            if let Err(error) = self.source.spend(name, bytes) {
+                note_unreadable(self.source, place, &error, self.notes);
+                return None;
+            }
+            return Some(entries.to_vec());
+        }
+        let root = self.file(name, place, depth)?;
+        self.kept.0.insert(name.to_owned(), root.clone());
+        Some(entries_of(root))
     }
-    root.value = NodeValue::Object(merged);
-    Some(root)
 }
 
-pub(super) fn entries_of(node: Node) -> Vec<Entry> {
+fn entries_of(node: Node) -> Vec<Entry> {
     match node.value {
         NodeValue::Object(entries) => entries,
         NodeValue::Null
@@ -105,11 +122,20 @@ pub(super) fn entries_of(node: Node) -> Vec<Entry> {
     }
 }
 
-pub(super) fn set(entries: &mut Vec<Entry>, entry: Entry) {
-    match entries.iter_mut().find(|it| it.key == entry.key) {
-        Some(old) => *old = entry,
-        None => entries.push(entry),
+/// Several tables in one. What is said later counts.
+pub(super) fn merged(all: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut merged: Vec<Entry> = Vec::new();
+    for entry in all {
+        match places.get(&entry.key) {
+            Some(at) => merged[*at] = entry,
+            None => {
+                places.insert(entry.key.clone(), merged.len());
+                merged.push(entry);
+            }
+        }
     }
+    merged
 }
 
 /// The items of a list, or the value itself.

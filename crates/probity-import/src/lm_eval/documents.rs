@@ -54,9 +54,8 @@ impl Given<'_> {
         for file in &files {
             match source.tree(file) {
                 Ok((root, wrong)) => {
-                    let nowhere = Node { span: root.span.clone(), value: root.value.clone() };
                     for error in &wrong {
-                        note_unreadable(source, &nowhere, error, notes);
+                        note_unreadable(source, &root, error, notes);
                     }
                     rows.extend(root.items().iter().map(|it| row(it, source)));
                 }

@@ -47,6 +47,10 @@ struct Pipeline {
     name: String,
     extract: Vec<Extract>,
     does: BTreeSet<Does>,
+    /// Where the answers vote, if they do.
+    vote: Option<At>,
+    /// How many of the answers are taken, if not one or all.
+    takes: Option<(usize, At)>,
 }
 
 /// What a filter does beside taking something out.
@@ -56,8 +60,6 @@ enum Does {
     IgnoreCase,
     /// Read one of the choices.
     Choose,
-    /// Ask several times.
-    Vote,
 }
 
 struct Reader<'a> {
@@ -141,8 +143,7 @@ impl Reader<'_> {
                 self.metric(metric, pipeline, &named, &mut scoring);
             }
         }
-        scoring.repeat =
-            self.repeat(pipelines.first().is_some_and(|it| it.does.contains(&Does::Vote)));
+        scoring.repeat = self.repeat(pipelines.first().is_some_and(|it| it.vote.is_some()));
         if pipelines.len() > 1 && scoring.decides.is_some() {
             let what = format!(
                 "there are several filters: the first one, `{}`, decides whether a case passes, the \
@@ -252,7 +253,10 @@ impl Reader<'_> {
                 text_of(node, "name").map_or_else(|| format!("filter-{}", at + 1), Into::into);
             let mut pipeline = Pipeline { name, ..Pipeline::default() };
             let steps = node.get("filter").map(one_or_many).unwrap_or_default();
-            if steps.iter().all(|step| self.step(step, &mut pipeline)) {
+            if steps.iter().all(|step| self.step(step, &mut pipeline))
+                && self.takes_all(&pipeline)
+                && self.votes_first(&pipeline, all.is_empty())
+            {
                 all.push(pipeline);
             }
         }
@@ -260,6 +264,38 @@ impl Reader<'_> {
             true => vec![Pipeline::default()],
             false => all,
         }
+    }
+
+    /// Whether a pipeline takes all answers, if it takes several. It is noted if not.
+    fn takes_all(&mut self, pipeline: &Pipeline) -> bool {
+        let Some((count, at)) = &pipeline.takes else { return true };
+        let asked = count_of(self.task, "repeats").unwrap_or(1);
+        if pipeline.vote.is_some() && *count >= asked {
+            return true;
+        }
+        let what = format!(
+            "filter `{}`: `take_first_k` takes {count} of {asked} answers, which has no counterpart",
+            pipeline.name
+        );
+        self.notes.lost(at.clone(), what, BY_HAND);
+        false
+    }
+
+    /// Whether a pipeline in which answers vote is the first one, which decides: the others see each
+    /// answer for itself. It is noted if not.
+    fn votes_first(&mut self, pipeline: &Pipeline, is_first: bool) -> bool {
+        let Some(at) = pipeline.vote.clone() else { return true };
+        if is_first {
+            let what = "`majority_vote`: more than half of the answers have to be right";
+            self.notes.assumed(at, what, "");
+            return true;
+        }
+        let what = format!(
+            "filter `{}`: `majority_vote` has a counterpart only in the first filter",
+            pipeline.name
+        );
+        self.notes.lost(at, what, "make it the first filter in a task of its own");
+        false
     }
 
     /// Adds a filter; false if it cannot be.
@@ -270,7 +306,15 @@ impl Reader<'_> {
             return false;
         };
         match name {
-            "take_first" | "take_first_k" => {}
+            "take_first" => {}
+            "take_first_k" => match count_of(step, "k") {
+                Some(1) => {}
+                Some(count) => pipeline.takes = Some((count, self.at(step))),
+                None => {
+                    self.lost(step, "filter `take_first_k` has no number `k`");
+                    return false;
+                }
+            },
             "remove_whitespace" | "strip" => drop(pipeline.does.insert(Does::Trim)),
             "lowercase" | "uppercase" => {
                 let what = format!("filter `{name}`: the case of letters does not count");
@@ -278,12 +322,7 @@ impl Reader<'_> {
                 self.notes.assumed(at, what, "");
                 pipeline.does.insert(Does::IgnoreCase);
             }
-            "majority_vote" => {
-                let what = "`majority_vote`: more than half of the answers have to be right";
-                let at = self.at(step);
-                self.notes.assumed(at, what, "");
-                pipeline.does.insert(Does::Vote);
-            }
+            "majority_vote" => pipeline.vote = Some(self.at(step)),
             "regex" => return self.regex(step, pipeline),
             "multi_choice_regex" => {
                 let what = "`multi_choice_regex`: the choice is read out of the reply by our rules";

@@ -10,6 +10,8 @@ const MOST_FOUND: usize = 10_000;
 const MOST_BRANCHES: usize = 64;
 /// How deep folders are looked into.
 const DEEPEST: usize = 32;
+/// Bytes of a pattern; no path is longer.
+const LONGEST: usize = 4096;
 
 /// Whether a name is a pattern.
 pub(crate) fn is_pattern(name: &str) -> bool {
@@ -18,11 +20,19 @@ pub(crate) fn is_pattern(name: &str) -> bool {
 
 /// The files below a folder that a pattern means, sorted.
 pub(super) fn find(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
+    if pattern.len() > LONGEST {
+        return Err("the pattern is too long".to_owned());
+    }
     let mut found = Vec::new();
     let mut left = MOST_ENTRIES;
     for branch in branches(pattern)? {
-        let parts: Vec<&str> =
+        let mut parts: Vec<&str> =
             branch.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
+        // Any number of folders twice is any number of folders.
+        parts.dedup_by(|next, before| *next == "**" && *before == "**");
+        if parts.len() > DEEPEST {
+            return Err("the pattern is too deep".to_owned());
+        }
         let start = if branch.starts_with('/') { "/" } else { "" };
         walk(root, start, &parts, 0, &mut left, &mut found)?;
     }
@@ -103,15 +113,15 @@ fn branches(pattern: &str) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     let mut open = vec![pattern.to_owned()];
     while let Some(next) = open.pop() {
-        if done.len() + open.len() > MOST_BRANCHES {
-            return Err("the pattern has too many braces".to_owned());
-        }
         // The innermost braces: what is in them has none.
         let inner = next.find('}').and_then(|end| Some((next[..end].rfind('{')?, end)));
         match inner {
             None => done.push(next),
             Some((start, end)) => {
                 for choice in next[start + 1..end].split(',') {
+                    if done.len() + open.len() >= MOST_BRANCHES {
+                        return Err("the pattern has too many braces".to_owned());
+                    }
                     open.push(format!("{}{choice}{}", &next[..start], &next[end + 1..]));
                 }
             }
@@ -198,6 +208,25 @@ mod tests {
         assert_eq!(branches("a.{x,y}").unwrap(), ["a.x", "a.y"]);
         assert_eq!(branches("a}b{").unwrap(), ["a}b{"]);
         assert!(branches(&"{a,b}".repeat(10)).is_err());
+    }
+
+    #[test]
+    fn patterns_that_nobody_means_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        fs::write(folder.path().join("sub/a.txt"), "").unwrap();
+        let found = |pattern: &str| find(folder.path(), pattern);
+        assert_eq!(found(&format!("{}a.txt", "**/".repeat(1_000))).unwrap(), ["sub/a.txt"]);
+        for pattern in [
+            format!("{}a.txt", "**/".repeat(100_000)),
+            format!("{}a.txt", "**/*/".repeat(100)),
+            format!("{{{}}}{}", ",".repeat(1_000), "x".repeat(3_000)),
+            format!("{}{}", "{a}".repeat(100_000), "x".repeat(100_000)),
+        ] {
+            assert!(found(&pattern).is_err(), "{}", &pattern[..20]);
+        }
+        let many = format!("{{{}}}{}", ",".repeat(100_000), "x".repeat(100_000));
+        assert!(branches(&many).is_err());
     }
 
     #[test]

@@ -36,6 +36,18 @@ fn a_span_says_in_which_file_and_line_it_stands() {
 }
 
 #[test]
+fn what_is_read_again_counts_again() {
+    let long = "x".repeat(3 * SMALLEST_READ);
+    let (_folder, mut source) = project(&[("a.txt", "a"), ("long.txt", &long)]);
+    source.spent = LARGEST_IMPORT - 6 * SMALLEST_READ;
+    for name in ["a.txt", "long.txt", "a.txt", "a.txt"] {
+        assert!(source.text(name).is_ok(), "{name}");
+    }
+    let error = source.text("a.txt").unwrap_err().to_string();
+    assert!(error.contains("too many or too large"), "{error}");
+}
+
+#[test]
 fn nothing_outside_the_folder_is_read() {
     let (folder, mut source) = project(&[("a.txt", "a"), ("sub/b.txt", "b")]);
     fs::write(folder.path().join("secret.txt"), "s").unwrap();

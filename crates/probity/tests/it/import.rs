@@ -41,6 +41,8 @@ fn project(server: &FakeServer) -> Project {
     Project::new()
         .file("evals/promptfooconfig.yaml", config(server))
         .file("evals/prompts/short.txt", "Say {{text}} in {{lang}}.\n---\nTranslate: {{ text }}\n")
+        // A registry of OpenAI's evals looks like this too.
+        .file("data/x", "")
         .file(".env", "THE_KEY=key-of-the-test-0123456789\n")
 }
 

@@ -228,7 +228,9 @@ fn goldens_and_records_are_found_by_what_is_in_them() {
     let chat = "{\"messages\": [{\"role\": \"system\", \"content\": \"s\"}, {\"role\": \"user\", \"content\": \"q\"}, \
                 {\"role\": \"assistant\", \"content\": \"a\"}]}\n";
     let sample = "[{\"input\": \"Which?\", \"choices\": [\"x\", \"y\"], \"target\": \"B\", \"id\": 7, \
-                  \"metadata\": {\"level\": 2}, \"files\": {\"a\": \"b\"}}]";
+                  \"metadata\": {\"level\": 2}, \"files\": {\"a\": \"b\"}}, \
+                  {\"input\": [{\"role\": \"user\", \"content\": \"Hi\"}, {\"role\": \"assistant\", \"content\": \"?\"}, \
+                  {\"role\": \"user\", \"content\": \"Who?\"}], \"choices\": [\"p\", \"q\"], \"target\": \"A\"}]";
     let project = Project::new()
         .file("goldens.json", golden)
         .file("chat.jsonl", chat)
@@ -252,6 +254,12 @@ fn goldens_and_records_are_found_by_what_is_in_them() {
     }
     let chat = imported("chat.jsonl", 0, "plain");
     assert!(chat.contains("system: \"s\"") && chat.contains("expected_response: \"a\""), "{chat}");
-    let sample = imported("inspect.json", 1, "plain");
+    imported("inspect.json", 1, "plain");
+    let sample = project.read("inspect/choices-cases.yaml");
     assert!(sample.contains("choices:") && sample.contains("level"), "{sample}");
+    project.shown(&["run", "inspect/probity.toml", "--dry-run", "--requests", "requests.jsonl"]);
+    let requests = project.read("requests.jsonl");
+    for asked in ["Which?\\n\\nA. x\\nB. y\\nAnswer with", "Who?\\n\\nA. p\\nB. q\\nAnswer with"] {
+        assert!(requests.contains(asked), "{asked}\n{requests}");
+    }
 }
