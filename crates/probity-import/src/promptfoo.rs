@@ -26,7 +26,7 @@ pub(crate) use config::import;
 
 use crate::{
     cases::Ids,
-    draft::Draft,
+    draft::{BackendDraft, Draft},
     note::{At, Notes},
     source::{Source, Unreadable},
 };
@@ -41,6 +41,10 @@ pub(crate) struct Context<'a> {
     draft: Draft,
     /// The ids of cases that are taken.
     ids: Ids,
+    /// The names of backends and of prompts that are taken.
+    names: Ids,
+    /// The names of runners that are taken.
+    runners: Ids,
     /// Variables that the configuration sets.
     env: env::Env,
     /// Backends that help, by what they were made of.
@@ -60,6 +64,12 @@ impl Context<'_> {
     /// Notes what is taken to be meant.
     fn assumed(&mut self, node: &Node, what: impl Into<String>, advice: impl Into<String>) {
         self.notes.assumed(self.source.at(&node.span), what, advice);
+    }
+
+    /// Adds a backend to the draft.
+    fn add_backend(&mut self, backend: BackendDraft) {
+        self.names.take(&backend.name);
+        self.draft.backends.push(backend);
     }
 
     /// Where a node stands.
@@ -104,4 +114,14 @@ fn list(node: &Node) -> &[Node] {
         true => node.items(),
         false => std::slice::from_ref(node),
     }
+}
+
+/// Whether a filter means something with these names. An empty one means all; a name that ends in `*` means
+/// all that begin so; `is` says which other names mean the same.
+fn is_meant(names: &[String], filter: &[String], is: fn(&str, &str) -> bool) -> bool {
+    let means = |wanted: &String| match wanted.strip_suffix('*') {
+        Some(start) => names.iter().any(|it| it.starts_with(start)),
+        None => names.iter().any(|it| is(it, wanted)),
+    };
+    filter.is_empty() || filter.iter().any(means)
 }

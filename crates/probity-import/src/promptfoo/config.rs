@@ -56,6 +56,8 @@ pub(crate) fn import(
         notes,
         draft: Draft::default(),
         ids: Ids::default(),
+        names: Ids::default(),
+        runners: Ids::default(),
         env: Env::of(root.get("env")),
         helpers: BTreeMap::new(),
         repeat: None,
@@ -68,7 +70,7 @@ pub(crate) fn import(
     read_settings(&root, &mut context);
     let providers = providers::read(&root, &mut context);
     let prompts = prompts::read(&root, &mut context);
-    let tests = tests::read(&root, &prompts, &mut context);
+    let tests = tests::read(&root, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
 }

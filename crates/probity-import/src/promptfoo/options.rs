@@ -231,7 +231,7 @@ fn usual((name, model): (&str, &str), does: &str, at: &At, context: &mut Context
     }
     let what = format!("nobody is named who {does}: promptfoo's usual model does, `{model}`");
     context.notes.assumed(at.clone(), what, format!("name another under [backends.{name}]"));
-    context.draft.backends.push(BackendDraft {
+    context.add_backend(BackendDraft {
         model: Some(model.to_owned()),
         comments: vec![format!("Who {does}: what promptfoo takes if none is named.")],
         ..BackendDraft::new(name, BackendKind::Openai, at.clone())

@@ -41,17 +41,11 @@ impl Prompt {
         prompt
     }
 
-    /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
+    /// Whether a filter means it. A group is meant with all its members.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
-        let means = |wanted: &String| match wanted.strip_suffix('*') {
-            Some(start) => self.names.iter().any(|it| it.starts_with(start)),
-            // A group is meant with all its members.
-            None => self.names.iter().any(|it| {
-                it == wanted
-                    || it.strip_prefix(wanted.as_str()).is_some_and(|it| it.starts_with(':'))
-            }),
-        };
-        filter.is_empty() || filter.iter().any(means)
+        super::is_meant(&self.names, filter, |name, wanted| {
+            name.strip_prefix(wanted).is_some_and(|it| it.is_empty() || it.starts_with(':'))
+        })
     }
 }
 
@@ -340,16 +334,17 @@ impl Reading {
         }
     }
 
-    fn add(&mut self, written: &Written, wanted: &str, asks: Asks, at: At, context: &Context<'_>) {
+    fn add(
+        &mut self,
+        written: &Written,
+        wanted: &str,
+        asks: Asks,
+        at: At,
+        context: &mut Context<'_>,
+    ) {
         let wanted = written.label.as_deref().filter(|it| it.len() <= 60).unwrap_or(wanted);
-        let taken = |name: &str| {
-            self.prompts.iter().any(|it| it.variant.name == name)
-                || context.draft.backends.iter().any(|it| it.name == name)
-        };
-        let base = usable_name(wanted);
-        let numbered = (2..).map(|number| format!("{base}-{number}"));
-        let name =
-            std::iter::once(base.clone()).chain(numbered).find(|it| !taken(it)).unwrap_or(base);
+        let name = context.names.free(&usable_name(wanted));
+        context.names.take(&name);
         let names = written.label.iter().chain(&written.id).cloned().chain([name.clone()]);
         self.prompts.push(Prompt {
             names: names.collect(),

@@ -45,6 +45,8 @@ pub(super) struct Provider {
     pub(super) tool_choice: Option<Value>,
     /// Whether it is told nothing but one text.
     pub(super) takes_text_alone: bool,
+    /// The backend that asks it what is a conversation, if there is one.
+    pub(super) for_chats: Option<String>,
 }
 
 impl Provider {
@@ -59,23 +61,23 @@ impl Provider {
             tools: None,
             tool_choice: None,
             takes_text_alone: false,
+            for_chats: None,
         }
     }
 
-    /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
+    /// Whether a filter means it.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
-        let means = |wanted: &String| match wanted.strip_suffix('*') {
-            Some(start) => self.names.iter().any(|it| it.starts_with(start)),
-            None => self.names.contains(wanted),
-        };
-        filter.is_empty() || filter.iter().any(means)
+        super::is_meant(&self.names, filter, |name, wanted| name == wanted)
     }
 
     /// What a runner says about its cases if it asks this provider.
     pub(super) fn completed(&self, setup: &Setup) -> Setup {
         let Self { transform, tools, tool_choice, .. } = self;
         let both = match (transform, &setup.transform) {
-            (Some(first), Some(second)) => transform::composed(first, second),
+            // Of two that cannot be one, that of the test counts: it is made for what the test asserts.
+            (Some(first), Some(second)) => {
+                Some(transform::composed(first, second).unwrap_or_else(|| second.clone()))
+            }
             (first, second) => second.clone().or_else(|| first.clone()),
         };
         Setup {
@@ -242,7 +244,14 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             let made = http::read(url, described, backend, context)?;
             provider.takes_text_alone = true;
             provider.transform = match (made.transform, provider.transform.take()) {
-                (Some(first), Some(second)) => transform::composed(&first, &second),
+                (Some(first), Some(second)) => {
+                    let both = transform::composed(&first, &second);
+                    if both.is_none() {
+                        let what = format!("`transform: {second}` after `transformResponse`");
+                        context.lost(described.node, what, "write both as one `transform`");
+                    }
+                    Some(both.unwrap_or(first))
+                }
                 (first, second) => first.or(second),
             };
             Some(made.backend)
@@ -273,12 +282,12 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             None
         }
     }?;
-    context.draft.backends.push(backend);
+    context.add_backend(backend);
     Some(provider)
 }
 
 /// A name for a backend: its label, or the last part of its id.
-fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
+fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String {
     let id = &described.id;
     let short = match meaning(id) {
         Meaning::Server(server) if !server.model.is_empty() => server.model,
@@ -305,9 +314,7 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
         .collect();
     let wanted =
         if wanted.trim().is_empty() { "model".to_owned() } else { wanted.trim().to_owned() };
-    let taken = |name: &str| context.draft.backends.iter().any(|it| it.name == name);
-    let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-    std::iter::once(wanted.clone()).chain(numbered).find(|it| !taken(it)).unwrap_or(wanted)
+    context.names.free(&wanted)
 }
 
 /// What a provider is needed for beside being asked.

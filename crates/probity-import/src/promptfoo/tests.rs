@@ -17,7 +17,6 @@ use serde_json::Value;
 use super::{
     Context, assertions, expected, list,
     options::{self, Around, Helpers, Options},
-    prompts::Prompt,
     transform,
     vars::{self, Unasked},
 };
@@ -62,7 +61,7 @@ pub(super) struct Tests {
 
 /// The tests of a configuration: `tests`, `scenarios`, `defaultTest`. Without any, each prompt is asked
 /// once.
-pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) -> Tests {
+pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Tests {
     let mut tests = Tests::default();
     let default = default_test(root, context);
     let mut found = Found::default();

@@ -4,6 +4,8 @@ use std::fs;
 
 use super::*;
 
+mod kept;
+
 /// The notes and the suite of a configuration.
 fn suite(config: &str, files: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
