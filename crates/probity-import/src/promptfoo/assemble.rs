@@ -20,7 +20,9 @@ use super::{
 };
 use crate::{
     ImportError, NOBODY,
-    draft::{Asks, BackendDraft, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft},
+    draft::{
+        Asks, BackendDraft, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft,
+    },
     nobody,
 };
 

@@ -64,7 +64,7 @@ impl Env {
 
 /// Whether a name says that its value is a key.
 pub(super) fn names_key(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
+    let name = name.to_ascii_uppercase().replace("KEYWORD", "").replace("TOKENIZ", "");
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "COOKIE"]
         .iter()
         .any(|it| name.contains(it))

@@ -3,6 +3,7 @@
 mod code;
 mod env;
 mod http;
+mod keys;
 mod path;
 mod settings;
 mod vendors;
@@ -258,7 +259,7 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         }
         Meaning::Webhook(url) => {
             provider.takes_text_alone = true;
-            Some(http::webhook(&url, described, backend))
+            Some(http::webhook(&url, described, backend, context))
         }
         Meaning::Exec(command) => {
             provider.takes_text_alone = true;

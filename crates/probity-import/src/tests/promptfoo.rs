@@ -106,14 +106,14 @@ fn code_and_servers_of_ones_own_are_backends() {
   - elevenlabs:tts
   - file://none.py
 "#), @r#"
-lost 6: the value of `HOST` in the `config` of a function (have the function read the variable itself)
+lost 6: the value of `HOST` in the `config` of `file://p.py:ask` (have the code read the variable itself)
 8: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
 lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/suites.md)
 lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
 # From promptfooconfig.yaml, by `probity import`.
 #
 # Not carried over:
-# - promptfooconfig.yaml:6: the value of `HOST` in the `config` of a function
+# - promptfooconfig.yaml:6: the value of `HOST` in the `config` of `file://p.py:ask`
 # - promptfooconfig.yaml:26: provider `elevenlabs:tts` is speech, which no backend is
 # - promptfooconfig.yaml:27: `none.py` cannot be read: No such file or directory (os error 2)
 version = "1"

@@ -1,15 +1,17 @@
 //! Providers that are servers of the user's own: `http`, and `webhook`.
 
+use std::ops::Range;
+
 use probity_core::located::{Node, NodeValue};
 use probity_load::{suite::BackendKind, template};
 use serde_json::{Map, Value, json};
 
-use super::{Described, path::pointer};
-use crate::{
-    cases::text,
-    draft::BackendDraft,
-    promptfoo::{Context, env::names_key},
+use super::{
+    Described,
+    keys::{self, Place},
+    path::pointer,
 };
+use crate::{cases::text, draft::BackendDraft, promptfoo::Context};
 
 const USED: &[&str] = &[
     "url",
@@ -48,7 +50,8 @@ pub(super) fn read(
     backend.url = text(config, "url").or(url);
     backend.method = text(config, "method").map(|it| it.to_uppercase());
     read_headers(config, &mut backend, context);
-    backend.body = config.get("body").map(Node::to_json);
+    let place = Place { backend: &backend.name, what: "the field" };
+    backend.body = config.get("body").map(|it| place.tree(it, context));
     if let Some(request) = config.get("request") {
         read_request(request, config, &mut backend, context)?;
     }
@@ -56,7 +59,7 @@ pub(super) fn read(
         context.lost(described.node, "an `http` provider without `url`", "give it a `url`");
         return None;
     }
-    read_query(config, &mut backend);
+    read_query(config, &mut backend, context);
     read_auth(config, &mut backend, context);
     read_session(config, &mut backend, context);
     if let Some(milliseconds) = text(config, "timeout").and_then(|it| it.parse::<u64>().ok()) {
@@ -75,12 +78,14 @@ pub(super) fn webhook(
     url: &str,
     described: &Described<'_>,
     mut backend: BackendDraft,
+    context: &mut Context<'_>,
 ) -> BackendDraft {
     backend.kind = BackendKind::Http;
     backend.url = Some(url.to_owned());
     let mut body = json!({ "prompt": "{{ prompt }}" });
     if let Some(config) = described.config {
-        body["config"] = config.to_json();
+        let place = Place { backend: &backend.name, what: "the field" };
+        body["config"] = place.tree(config, context);
     }
     backend.body = Some(body);
     backend.reply = Some("/output".to_owned());
@@ -92,18 +97,20 @@ fn read_headers(config: &Node, backend: &mut BackendDraft, context: &mut Context
         let Some(value) = text(config.get("headers").unwrap_or(config), &entry.key) else {
             continue;
         };
-        let name = entry.key.clone();
-        if names_key(&name) && !template::is_template(&value) {
-            let variable =
-                name.to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-            let what = format!("the key in the header `{name}` is not copied");
-            let advice = format!("put it into the variable `{variable}`");
-            context.notes.assumed(context.source.at(&entry.key_span), what, advice);
-            backend.headers.insert(name, format!("{{{{ env.{variable} }}}}"));
-        } else {
-            backend.headers.insert(name, value);
-        }
+        add_header(&entry.key, value, &entry.key_span, backend, context);
     }
+}
+
+fn add_header(
+    name: &str,
+    value: String,
+    span: &Range<usize>,
+    backend: &mut BackendDraft,
+    context: &mut Context<'_>,
+) {
+    let place = Place { backend: &backend.name, what: "the header" };
+    let value = place.text(name, value, span, context);
+    backend.headers.insert(name.to_owned(), value);
 }
 
 /// A request as it goes over the wire.
@@ -137,7 +144,7 @@ fn read_request(
             "host" => host = Some(value.to_owned()),
             "content-length" => {}
             _ => {
-                backend.headers.insert(name, value.to_owned());
+                add_header(&name, value.to_owned(), &node.span, backend, context);
             }
         }
     }
@@ -158,11 +165,13 @@ fn read_request(
     Some(())
 }
 
-fn read_query(config: &Node, backend: &mut BackendDraft) {
+fn read_query(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_>) {
+    let place = Place { backend: &backend.name, what: "the parameter" };
     let Some(url) = &mut backend.url else { return };
     let Some(parameters) = config.get("queryParams") else { return };
     for entry in parameters.entries() {
         let value = text(parameters, &entry.key).unwrap_or_default();
+        let value = place.text(&entry.key, value, &entry.key_span, context);
         url.push(if url.contains('?') { '&' } else { '?' });
         url.push_str(&format_args!("{}={value}", entry.key).to_string());
     }
@@ -177,19 +186,22 @@ fn read_auth(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_
     match text(auth, "type").as_deref() {
         Some("bearer") => {
             let name = variable(text(auth, "token"), context);
-            if name.is_none() {
-                let advice = "put it into the variable `HTTP_TOKEN`";
+            let name = name.unwrap_or_else(|| {
+                let name = keys::variable(&backend.name, "token");
+                let advice = format!("put it into the variable `{name}`");
                 context.assumed(auth, "the token of `auth` is not copied", advice);
-            }
-            backend.api_key_env = Some(name.unwrap_or_else(|| "HTTP_TOKEN".to_owned()));
+                name
+            });
+            backend.api_key_env = Some(name);
         }
         Some("api_key") if text(auth, "placement").as_deref() != Some("query") => {
             let name = variable(text(auth, "value"), context);
-            if name.is_none() {
-                let advice = "put it into the variable `HTTP_API_KEY`";
+            let name = name.unwrap_or_else(|| {
+                let name = keys::variable(&backend.name, "api_key");
+                let advice = format!("put it into the variable `{name}`");
                 context.assumed(auth, "the key of `auth` is not copied", advice);
-            }
-            let name = name.unwrap_or_else(|| "HTTP_API_KEY".to_owned());
+                name
+            });
             let header = text(auth, "keyName").unwrap_or_else(|| "x-api-key".to_owned());
             backend.headers_env.insert(header, name);
         }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     Described, Provider, Told,
+    keys::variable,
     vendors::{Family, Server},
 };
 use crate::{
@@ -135,6 +136,10 @@ const SENT: &[&str] = &[
     "conversation",
 ];
 
+/// Keys that say where the server is.
+const ADDRESSES: &[&str] =
+    &["apiHost", "apiBaseUrl", "baseUrl", "baseURL", "base_url", "workspaceUrl"];
+
 /// Fills a backend with what its provider says. None if it says something that no backend can do.
 pub(super) fn apply(
     server: &Server,
@@ -172,7 +177,7 @@ struct Filling<'f, 'c> {
 impl Filling<'_, '_> {
     fn key(&mut self, key: &str, node: &Node, config: &Node) {
         match key {
-            "apiKey" => self.literal_key(node),
+            "apiKey" => self.literal_key(node, config),
             "apiKeyEnvar" => self.backend.api_key_env = node.as_str().map(ToOwned::to_owned),
             "headers" => self.headers(node),
             "tools" => self.tools(node),
@@ -203,8 +208,8 @@ impl Filling<'_, '_> {
                     milliseconds.map(|it| format!("{}s", it.div_ceil(1000).max(1)));
             }
             "topK" => self.extra("top_k", node),
-            "apiHost" | "apiBaseUrl" | "baseUrl" | "baseURL" | "base_url" | "region"
-            | "projectId" | "workspaceUrl" | "organization" => {}
+            "region" | "projectId" | "organization" => {}
+            _ if ADDRESSES.contains(&key) => {}
             _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
             _ if SENT.contains(&key) => self.extra(key, node),
             _ if self.server.family == Family::Ollama => {
@@ -291,7 +296,7 @@ impl Filling<'_, '_> {
     }
 
     /// A key has no place in a suite.
-    fn literal_key(&mut self, node: &Node) {
+    fn literal_key(&mut self, node: &Node, config: &Node) {
         let Some(written) = node.as_str() else { return };
         match self.env.told(written) {
             Told::Variable(name) => self.backend.api_key_env = Some(name),
@@ -304,10 +309,10 @@ impl Filling<'_, '_> {
                 );
             }
             Told::Text(_) => {
-                let name = format!(
-                    "{}_API_KEY",
-                    self.server.kind.as_str().to_ascii_uppercase().replace('-', "_")
-                );
+                // A vendor's usual variable is for the vendor's own servers.
+                let is_elsewhere = ADDRESSES.iter().any(|it| config.get(it).is_some());
+                let usual = self.server.key.filter(|_| !is_elsewhere).map(ToOwned::to_owned);
+                let name = usual.unwrap_or_else(|| variable(&self.backend.name, "api_key"));
                 let what = "the key of `apiKey` is not copied into the suite";
                 self.context.assumed(node, what, format!("put it into the variable `{name}`"));
                 self.backend.api_key_env = Some(name);
@@ -323,10 +328,7 @@ impl Filling<'_, '_> {
                     self.backend.headers_env.insert(entry.key.clone(), name);
                 }
                 Told::Text(_) | Told::Unknown(_) => {
-                    let name = entry
-                        .key
-                        .to_ascii_uppercase()
-                        .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                    let name = variable(&self.backend.name, &entry.key);
                     let at = self.context.source.at(&entry.key_span);
                     let what =
                         format!("the header `{}` takes its value from a variable", entry.key);
@@ -464,7 +466,7 @@ impl Filling<'_, '_> {
     /// Where the server is.
     fn address(&mut self, config: Option<&Node>, node: &Node) {
         let Some(config) = config else { return };
-        for key in ["apiHost", "apiBaseUrl", "baseUrl", "baseURL", "base_url", "workspaceUrl"] {
+        for key in ADDRESSES.iter().copied() {
             let Some(written) = text(config, key) else { continue };
             let told = self.env.told(&written);
             let Told::Text(value) = told else {

@@ -4,7 +4,8 @@ use super::*;
 
 const TEXT: &str = "\"Say {{q}}\"";
 const CHAT: &str = r#"'[{"role": "user", "content": "{{q}}"}]'"#;
-const HTTP: &str = "{ id: http, config: { url: 'https://a.example', body: { q: '{{ prompt }}' } } }";
+const HTTP: &str =
+    "{ id: http, config: { url: 'https://a.example', body: { q: '{{ prompt }}' } } }";
 
 /// Lines of a suite that begin in one of these ways.
 fn lines(suite: &str, starts: &[&str]) -> String {
@@ -82,5 +83,116 @@ tests: [{ vars: { q: hi } }]
     insta::assert_snapshot!(lines(&suite(config, &files), &["lost", "transform"]), @r#"
     lost 3: `transform: file://x.js` after `transformResponse` (write both as one `transform`)
     transform = """
+    "#);
+}
+
+#[test]
+fn keys_are_not_copied_nor_sent_elsewhere() {
+    let shown = backends(
+        r#"
+  - { id: moonshot:kimi-k2, config: { apiKey: hidden-1 } }
+  - { id: moonshot:kimi-k3, config: { apiKey: hidden-1, apiBaseUrl: "http://other.example/v1" } }
+  - { id: openai:x, config: { apiKey: hidden-2, apiBaseUrl: "http://my-vllm/v1", headers: { Api-Token: hidden-0 } } }
+  - id: http
+    config:
+      request: |
+        POST /chat HTTP/1.1
+        Host: app.example
+        Authorization: Bearer hidden-3
+
+        {"text": "{{prompt}}"}
+  - id: https://other.example/api
+    config:
+      headers: { Authorization: "Bearer hidden-4" }
+      queryParams: { api_key: hidden-5, keyword: shown-1 }
+      body: { q: "{{prompt}}", max_tokens: 5, account: [{ secret: hidden-6 }] }
+      auth: { type: bearer, token: hidden-7 }
+  - { id: "webhook:https://hook.example/x", config: { apiToken: hidden-8, tone: shown-2 } }
+  - { id: "file://p.py", config: { apiToken: hidden-9, nested: { password: hidden-9 }, tone: shown-3 } }
+  - { id: "exec:bash run.sh", config: { password: hidden-10, tone: shown-4 } }
+"#,
+    );
+    assert!(!shown.contains("hidden"), "{shown}");
+    insta::assert_snapshot!(shown, @r#"
+    5: the key of `apiKey` is not copied into the suite (put it into the variable `MOONSHOT_API_KEY`)
+    6: the key of `apiKey` is not copied into the suite (put it into the variable `KIMI_K3_API_KEY`)
+    7: the key of `apiKey` is not copied into the suite (put it into the variable `X_API_KEY`)
+    7: the header `Api-Token` takes its value from a variable (set the variable `X_API_TOKEN`)
+    11: the key in the header `authorization` is not copied (put it into the variable `HTTP_AUTHORIZATION`)
+    18: the key in the header `Authorization` is not copied (put it into the variable `HTTP_2_AUTHORIZATION`)
+    20: the key in the field `secret` is not copied (put it into the variable `HTTP_2_SECRET`)
+    19: the key in the parameter `api_key` is not copied (put it into the variable `HTTP_2_API_KEY`)
+    21: the token of `auth` is not copied (put it into the variable `HTTP_2_TOKEN`)
+    22: the key in the field `apiToken` is not copied (put it into the variable `HTTP_3_APITOKEN`)
+    lost 23: the key `apiToken` in the `config` of `file://p.py` (have the code read it from a variable)
+    lost 23: the key `password` in the `config` of `file://p.py` (have the code read it from a variable)
+    lost 24: the key `password` in the `config` of `exec:bash run.sh` (have the code read it from a variable)
+    24: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
+    # From promptfooconfig.yaml, by `probity import`.
+    #
+    # Not carried over:
+    # - promptfooconfig.yaml:23: the key `apiToken` in the `config` of `file://p.py`
+    # - promptfooconfig.yaml:23: the key `password` in the `config` of `file://p.py`
+    # - promptfooconfig.yaml:24: the key `password` in the `config` of `exec:bash run.sh`
+    version = "1"
+
+    # A reply that declines is a reply like any other.
+    [refusal]
+    detect = false
+
+    [backends.kimi-k2]
+    kind = "openai"
+    model = "kimi-k2"
+    base_url = "https://api.moonshot.ai/v1"
+    api_key_env = "MOONSHOT_API_KEY"
+    temperature = 0.0
+    max_tokens = 1024
+
+    [backends.kimi-k3]
+    kind = "openai"
+    model = "kimi-k3"
+    base_url = "http://other.example/v1"
+    api_key_env = "KIMI_K3_API_KEY"
+    temperature = 0.0
+    max_tokens = 1024
+
+    [backends.x]
+    kind = "openai"
+    model = "x"
+    base_url = "http://my-vllm/v1"
+    api_key_env = "X_API_KEY"
+    headers_env = { Api-Token = "X_API_TOKEN" }
+    temperature = 0.0
+    max_tokens = 1024
+
+    [backends.http]
+    kind = "http"
+    url = "https://app.example/chat"
+    method = "POST"
+    headers = { authorization = "{{ env.HTTP_AUTHORIZATION }}" }
+    body = '{"text": "{{prompt}}"}'
+
+    [backends.http-2]
+    kind = "http"
+    api_key_env = "HTTP_2_TOKEN"
+    url = "https://other.example/api?api_key={{ env.HTTP_2_API_KEY }}&keyword=shown-1"
+    headers = { Authorization = "{{ env.HTTP_2_AUTHORIZATION }}" }
+    body = { q = "{{prompt}}", max_tokens = 5, account = [{ secret = "{{ env.HTTP_2_SECRET }}" }] }
+
+    [backends.http-3]
+    kind = "http"
+    url = "https://hook.example/x"
+    body = { prompt = "{{ prompt }}", config = { apiToken = "{{ env.HTTP_3_APITOKEN }}", tone = "shown-2" } }
+    reply = "/output"
+
+    [backends."p.py"]
+    kind = "python"
+    file = "p.py"
+    config = { nested = {}, tone = "shown-3" }
+    env = ["MY_KEY"]
+
+    [backends.program]
+    kind = "command"
+    command = ["bash", "{{suite_dir}}/run.sh", "{{prompt}}", '{"config":{"tone":"shown-4"} }', "{}"]
     "#);
 }
