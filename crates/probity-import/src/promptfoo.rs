@@ -55,7 +55,22 @@ pub(crate) struct Context<'a> {
     has_functions: bool,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    fn new(source: &'a mut Source, notes: &'a mut Notes) -> Self {
+        Self {
+            source,
+            notes,
+            draft: Draft::default(),
+            ids: Ids::default(),
+            names: Ids::default(),
+            runners: Ids::default(),
+            env: env::Env::default(),
+            helpers: BTreeMap::new(),
+            repeat: None,
+            has_functions: false,
+        }
+    }
+
     /// Notes that something is not carried over.
     fn lost(&mut self, node: &Node, what: impl Into<String>, advice: impl Into<String>) {
         self.notes.lost(self.source.at(&node.span), what, advice);

@@ -31,6 +31,10 @@ struct Group {
     around: Around,
     prompts: Vec<String>,
     providers: Vec<String>,
+    /// What is said of these tests alone.
+    own: Setup,
+    inherits: bool,
+    /// What is said of them in all.
     setup: Setup,
     cases: Vec<CaseDraft>,
 }
@@ -54,7 +58,7 @@ pub(super) fn assemble(
     if prompts.is_empty() {
         return Err(ImportError::shape("none of the prompts can be carried over"));
     }
-    let mut groups = grouped(tests.cases);
+    let mut groups = grouped(tests.cases, &tests.setup);
     rename_vars(&mut prompts, &mut groups);
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
@@ -66,7 +70,7 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: asked, setup, cases } = group;
+        let Group { around, prompts: wanted, providers: asked, setup, cases, .. } = group;
         let dataset = vec![DatasetRef::Draft(name.clone())];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
@@ -107,18 +111,29 @@ pub(super) fn assemble(
     }
 }
 
-fn grouped(tests: Vec<Test>) -> Vec<Group> {
+fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, around, setup } in tests {
+    for Test { case, prompts, providers, around, setup: own, inherits } in tests {
         let same = |it: &&mut Group| {
             it.prompts == prompts
                 && it.providers == providers
                 && it.around == around
-                && it.setup == setup
+                && it.own == own
+                && it.inherits == inherits
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
-            None => groups.push(Group { around, prompts, providers, setup, cases: vec![case] }),
+            None => {
+                let setup = Setup {
+                    prompt_vars: shared.prompt_vars.clone(),
+                    assertions: if inherits { shared.assertions.clone() } else { Vec::new() },
+                    threshold: shared.threshold,
+                    transform: shared.transform.clone(),
+                    ..own.clone()
+                };
+                let cases = vec![case];
+                groups.push(Group { around, prompts, providers, own, inherits, setup, cases });
+            }
         }
     }
     groups

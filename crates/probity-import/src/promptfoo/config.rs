@@ -1,7 +1,5 @@
 //! The configuration as a whole: every key of it is used, or noted as lost.
 
-use std::collections::BTreeMap;
-
 use probity_core::located::{Entry, Node, NodeValue};
 
 use super::{
@@ -11,7 +9,7 @@ use super::{
 };
 use crate::{
     ImportError,
-    cases::{Ids, text},
+    cases::text,
     draft::{Cache, Draft},
     note::Notes,
     source::Source,
@@ -51,18 +49,8 @@ pub(crate) fn import(
             return Err(ImportError::shape("it is no configuration: there is no table in it"));
         }
     };
-    let mut context = Context {
-        source,
-        notes,
-        draft: Draft::default(),
-        ids: Ids::default(),
-        names: Ids::default(),
-        runners: Ids::default(),
-        env: Env::of(root.get("env")),
-        helpers: BTreeMap::new(),
-        repeat: None,
-        has_functions: false,
-    };
+    let mut context = Context::new(source, notes);
+    context.env = Env::of(root.get("env"));
     let root = refs::resolved(root, &mut context);
     context.has_functions = prompts::has_functions(&root);
     context.draft.comments.push(format!("From {name}, by `probity import`."));

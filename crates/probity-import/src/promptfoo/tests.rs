@@ -44,8 +44,10 @@ pub(super) struct Test {
     pub(super) providers: Vec<String>,
     /// What stands around its prompts.
     pub(super) around: Around,
-    /// What its runner has to say, such as the judge.
+    /// What its runner has to say beside what is said of all tests, such as the judge.
     pub(super) setup: Setup,
+    /// Whether the assertions for all tests hold for it.
+    pub(super) inherits: bool,
 }
 
 /// All tests of a configuration.
@@ -55,7 +57,7 @@ pub(super) struct Tests {
     pub(super) cases: Vec<Test>,
     /// Functions that make tests, as references, and where they are named.
     pub(super) functions: Vec<(String, At)>,
-    /// What the runners of these functions have to say.
+    /// What is said of all tests. It is all that the runners of these functions have to say.
     pub(super) setup: Setup,
 }
 
@@ -94,7 +96,7 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Tests {
             tests.cases.extend(cases);
         }
     }
-    tests.setup = default.setup(&Written::default());
+    tests.setup = default.shared_setup();
     settle_helpers(&mut tests, context);
     tests
 }
@@ -146,25 +148,28 @@ impl Default {
         Self { written, ..default }
     }
 
-    /// What a runner says about tests with these options.
+    /// What a runner says about tests with these options, beside what is said of all tests.
     fn setup(&self, test: &Written) -> Setup {
         let Options { helpers, repeat, .. } = test.options.clone().or(&self.written.options);
         let own = test.helpers.clone().or(&self.written.helpers).or(&helpers);
-        let is_shared = |it: &&Assertion| !is_filled_in_beforehand(it);
-        let inherited = match test.options.without_defaults {
-            true => &[][..],
-            false => &self.written.assertions,
-        };
         Setup {
             judge: own.judge,
             embeddings: own.embeddings,
             rubric_prompt: own.rubric_prompt,
             repeat,
+            ..Setup::default()
+        }
+    }
+
+    /// What is said of all tests.
+    fn shared_setup(&self) -> Setup {
+        let is_shared = |it: &&Assertion| !is_filled_in_beforehand(it);
+        Setup {
             prompt_vars: self.shared.clone(),
-            assertions: inherited.iter().filter(is_shared).cloned().collect(),
+            assertions: self.written.assertions.iter().filter(is_shared).cloned().collect(),
             threshold: self.written.threshold,
             transform: self.written.options.transform.clone(),
-            ..Setup::default()
+            ..self.setup(&Written::default())
         }
     }
 }
@@ -216,16 +221,15 @@ fn cases(
         inherited.iter().filter(|it| is_filled_in_beforehand(it)).chain(&test.assertions).collect();
     let mut cases = Vec::new();
     for vars in vars::combinations(&own, is_expanded, node, context)? {
-        let mut known = default.shared.clone();
-        known.extend(vars.clone());
         let assertions = made_here.iter().map(|it| match is_filled_in_beforehand(it) {
-            true => filled_in(it, &known),
+            true => filled_in(it, &all_vars(&vars, &default.shared)),
             false => (*it).clone(),
         });
         let assertions: Vec<Assertion> = assertions.collect();
         let id = context.ids.unique(name);
+        let asked = vars.get("prompt").or_else(|| default.shared.get("prompt")).cloned();
         let vars = own_vars(&id, vars, &default.shared);
-        let (prompt, prompt_vars) = with_prompt(vars, &known, &[&assertions, &setup.assertions]);
+        let (prompt, prompt_vars) = with_prompt(vars, asked, &[&assertions, inherited]);
         let case = TestCase {
             id,
             prompt,
@@ -245,9 +249,17 @@ fn cases(
             providers: either(&test.providers, &default.written.providers),
             around: options.around.clone(),
             setup: setup.clone(),
+            inherits: !test.options.without_defaults,
         });
     }
     Ok(cases)
+}
+
+/// The variables of a case and those that all have.
+fn all_vars(own: &Vars, shared: &Vars) -> Vars {
+    let mut all = shared.clone();
+    all.extend(own.clone());
+    all
 }
 
 /// The variables of a case. One without any would have nothing to say for itself: it gets those that all
@@ -261,8 +273,12 @@ fn own_vars(id: &str, vars: Vars, shared: &Vars) -> Vars {
 }
 
 /// The variable `prompt` is what a case of ours asks. It stays a variable where an assertion names it.
-fn with_prompt(mut vars: Vars, known: &Vars, assertions: &[&[Assertion]]) -> (String, Vars) {
-    let Some(Value::String(prompt)) = known.get("prompt") else { return (String::new(), vars) };
+fn with_prompt(
+    mut vars: Vars,
+    asked: Option<Value>,
+    assertions: &[&[Assertion]],
+) -> (String, Vars) {
+    let Some(Value::String(prompt)) = asked else { return (String::new(), vars) };
     if prompt.is_empty() {
         return (String::new(), vars);
     }
@@ -270,7 +286,7 @@ fn with_prompt(mut vars: Vars, known: &Vars, assertions: &[&[Assertion]]) -> (St
     if !assertions.iter().any(|it| it.iter().any(names)) {
         vars.remove("prompt");
     }
-    (prompt.clone(), vars)
+    (prompt, vars)
 }
 
 fn either(own: &[String], other: &[String]) -> Vec<String> {
@@ -279,52 +295,62 @@ fn either(own: &[String], other: &[String]) -> Vec<String> {
 
 /// Names who judges where nobody is named, and lets tests that ask nobody go along with those that do.
 fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
-    let all =
-        |test: &Test| [&test.case.case.criteria.assertions[..], &test.setup.assertions].concat();
     let asks_judge =
         |it: &Assertion| it.kind.test.asks_judge() || it.kind.test == AssertionTest::SelectBest;
     let embeds = |it: &Assertion| it.kind.test.is_similar();
     let is_rubric = |it: &Assertion| it.kind.test == AssertionTest::LlmRubric;
     let runs_code = |it: &Assertion| it.kind.test.runs_code();
-    let mut runs = assertions::any(&tests.setup.assertions, &runs_code);
+    let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
+    let Tests { cases, functions, setup: shared } = tests;
+    let inherited = shared.assertions.clone();
+    let says = |test: &Test, is: &dyn Fn(&Assertion) -> bool| {
+        assertions::any(&test.case.case.criteria.assertions, is)
+            || test.inherits && assertions::any(&inherited, is)
+    };
     let mut common = Helpers::default();
-    for test in &mut tests.cases {
-        let own = all(test);
-        runs |= assertions::any(&own, &runs_code);
-        let setup = &mut test.setup;
-        let at = &test.case.at;
-        if assertions::any(&own, &asks_judge) {
-            let judge = setup.judge.get_or_insert_with(|| options::default_judge(at, context));
+    for test in cases.iter_mut() {
+        let (judged, embedded) = (says(test, &asks_judge), says(test, &embeds));
+        let by_rubric = says(test, &is_rubric);
+        let Test { setup, case, .. } = test;
+        if judged {
+            let judge =
+                setup.judge.get_or_insert_with(|| options::default_judge(&case.at, context));
             common.judge.get_or_insert_with(|| judge.clone());
         }
-        if assertions::any(&own, &embeds) {
-            let embeds =
-                setup.embeddings.get_or_insert_with(|| options::default_embedder(at, context));
+        if embedded {
+            let embeds = setup
+                .embeddings
+                .get_or_insert_with(|| options::default_embedder(&case.at, context));
             common.embeddings.get_or_insert_with(|| embeds.clone());
         }
-        if assertions::any(&own, &is_rubric) {
+        if by_rubric {
             let prompt = setup.rubric_prompt.get_or_insert_with(options::usual_rubric_prompt);
             common.rubric_prompt.get_or_insert_with(|| prompt.clone());
         }
     }
-    for test in &mut tests.cases {
-        let own = all(test);
-        let setup = &mut test.setup;
-        if !assertions::any(&own, &asks_judge) {
-            setup.judge.clone_from(&common.judge);
+    let runs =
+        assertions::any(&inherited, &runs_code) || cases.iter().any(|it| says(it, &runs_code));
+    for test in cases.iter_mut() {
+        if !says(test, &asks_judge) {
+            test.setup.judge.clone_from(&common.judge);
         }
-        if !assertions::any(&own, &embeds) {
-            setup.embeddings.clone_from(&common.embeddings);
+        if !says(test, &embeds) {
+            test.setup.embeddings.clone_from(&common.embeddings);
         }
-        if !assertions::any(&own, &is_rubric) {
-            setup.rubric_prompt.clone_from(&common.rubric_prompt);
+        if !says(test, &is_rubric) {
+            test.setup.rubric_prompt.clone_from(&common.rubric_prompt);
         }
-        setup.scorer_errors = runs.then_some(ScorerErrors::Fail);
+        test.setup.scorer_errors = runs.then_some(ScorerErrors::Fail);
     }
-    let setup = &mut tests.setup;
-    setup.scorer_errors = (runs || !tests.functions.is_empty()).then_some(ScorerErrors::Fail);
-    let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
-    let is_told = tests.cases.iter().any(|it| assertions::any(&all(it), &says_refusal));
+    let mut is_told = cases.iter().any(|it| says(it, &says_refusal));
+    if let Some((_, at)) = functions.first() {
+        // What the tests of a function assert is not known before it is run.
+        shared.judge.get_or_insert_with(|| options::default_judge(at, context));
+        shared.embeddings.get_or_insert_with(|| options::default_embedder(at, context));
+        shared.rubric_prompt.get_or_insert_with(options::usual_rubric_prompt);
+        shared.scorer_errors = Some(ScorerErrors::Fail);
+        is_told |= assertions::any(&inherited, &says_refusal);
+    }
     context.draft.settings.refusal.detect = (!is_told).then_some(false);
 }
 
@@ -532,3 +558,6 @@ fn is_record(node: &Node) -> bool {
         && !node.entries().is_empty()
         && node.entries().iter().all(|entry| entry.node.as_str().is_some())
 }
+
+#[cfg(test)]
+mod once;

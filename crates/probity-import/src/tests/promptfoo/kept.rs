@@ -196,3 +196,46 @@ fn keys_are_not_copied_nor_sent_elsewhere() {
     command = ["bash", "{{suite_dir}}/run.sh", "{{prompt}}", '{"config":{"tone":"shown-4"} }', "{}"]
     "#);
 }
+
+#[test]
+fn what_functions_make_is_judged_by_a_judge() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [openai:gpt-4o]
+defaultTest: { assert: [{ type: is-refusal }] }
+tests: file://gen.py
+";
+    let suite = suite(config, &[("gen.py", "")]);
+    let starts = ["4:", "detect", "[[runners]]", "dataset", "judge", "embeddings", "rubric_prompt"];
+    insta::assert_snapshot!(lines(&suite, &starts), @r#"
+    4: nobody is named who judges: promptfoo's usual model does, `gpt-5.5-2026-04-23` (name another under [backends.judge])
+    4: nobody is named who embeds texts: promptfoo's usual model does, `text-embedding-3-large` (name another under [backends.embeddings])
+    [[runners]]
+    dataset = "file://gen.py:generate_tests"
+    judge = "judge"
+    rubric_prompt = """
+    embeddings = "embeddings"
+    "#);
+}
+
+#[test]
+fn what_all_tests_share_is_said_by_their_runners() {
+    let config = "\
+prompts: ['{{n}} {{document}}']
+providers: [echo]
+defaultTest: { vars: { document: long }, threshold: 0.5, assert: [{ type: contains, value: x }] }
+tests: [{ vars: { n: 1 } }, { vars: { n: 2 }, options: { disableDefaultAsserts: true } }]
+";
+    let starts = ["[[runners]]", "dataset", "prompt_vars", "assert", "threshold"];
+    insta::assert_snapshot!(lines(&suite(config, &[]), &starts), @r#"
+    [[runners]]
+    dataset = "cases.yaml"
+    prompt_vars = { document = "long" }
+    assert = [{ type = "contains", value = "x" }]
+    threshold = 0.5
+    [[runners]]
+    dataset = "cases-2.yaml"
+    prompt_vars = { document = "long" }
+    threshold = 0.5
+    "#);
+}
