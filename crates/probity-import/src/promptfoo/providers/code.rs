@@ -7,7 +7,10 @@ use probity_load::{function::split_name, suite::BackendKind};
 use serde_json::Value;
 
 use super::{Described, Told, env::names_in, keys::is_key};
-use crate::{draft::BackendDraft, promptfoo::Context};
+use crate::{
+    draft::BackendDraft,
+    promptfoo::{Context, transform::is_typescript},
+};
 
 /// Keys of `config` that are about how promptfoo runs the code.
 const HOW: &[&str] = &["pythonExecutable", "workers", "timeout"];
@@ -55,7 +58,7 @@ pub(super) fn function(
 
 /// Notes that a file needs a Node that runs TypeScript.
 pub(in crate::promptfoo) fn note_typescript(path: &str, node: &Node, context: &mut Context<'_>) {
-    if [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it)) {
+    if is_typescript(path) {
         let what = format!("`{path}` is TypeScript, which Node runs from version 22.18 on");
         context.assumed(node, what, "use such a Node, or compile the file");
     }

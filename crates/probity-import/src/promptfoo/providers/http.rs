@@ -11,7 +11,11 @@ use super::{
     keys::{self, Place},
     path::pointer,
 };
-use crate::{cases::text, draft::BackendDraft, promptfoo::Context};
+use crate::{
+    cases::text,
+    draft::BackendDraft,
+    promptfoo::{Context, transform},
+};
 
 const USED: &[&str] = &[
     "url",
@@ -215,7 +219,10 @@ fn read_auth(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_
 /// The server's own id of a conversation.
 fn read_session(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_>) {
     let Some(node) = config.get("sessionParser") else { return };
-    let found = node.as_str().and_then(|script| pointer(script, &["data.body"]));
+    // The script is given the headers beside the body.
+    let place = node.as_str().and_then(|script| pointer(script, &["data"]));
+    let in_body = place.as_deref().and_then(|it| it.strip_prefix("/body"));
+    let found = in_body.filter(|it| it.is_empty() || it.starts_with('/')).map(ToOwned::to_owned);
     match found {
         Some(place) => {
             backend.session = Some(place);
@@ -228,7 +235,7 @@ fn read_session(config: &Node, backend: &mut BackendDraft, context: &mut Context
         }
         None => {
             let advice = "name the place of the id with `session`, a JSON Pointer";
-            context.lost(node, "`sessionParser` that is more than a path", advice);
+            context.lost(node, "`sessionParser` that is more than a path in the body", advice);
         }
     }
 }
@@ -293,10 +300,7 @@ fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<Strin
             return None;
         }
     };
-    let needs_more =
-        ["require(", "import ", "process.", "fetch("].iter().any(|it| code.contains(it));
-    let is_typed = [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it));
-    if needs_more || is_typed {
+    if transform::needs_more(&code) || transform::is_typescript(path) {
         let what =
             format!("`transformResponse` from `{path}`, which needs more than JavaScript itself");
         let advice =
@@ -317,11 +321,10 @@ fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<Strin
 /// A script that is given what the server says as `json` and `text`.
 fn of_response(script: &str) -> String {
     let script = script.trim().trim_end_matches(';');
-    let is_function = script.starts_with("function")
-        || script.split_once("=>").is_some_and(|(head, _)| {
-            head.trim().starts_with('(') || head.trim().chars().all(char::is_alphanumeric)
-        });
-    let call = if is_function { format!("({script})(json, text)") } else { format!("({script})") };
+    let call = match transform::is_function(script) {
+        true => format!("({script})(json, text)"),
+        false => format!("({script})"),
+    };
     format!(
         "const text = output;\nlet json = null;\ntry {{ json = JSON.parse(output); }} catch {{}}\n\
          const made = {call};\nreturn made && made.output !== undefined ? made.output : made;"
@@ -331,4 +334,17 @@ fn of_response(script: &str) -> String {
 /// What of a map is not null.
 pub(super) fn known(map: Map<String, Value>) -> Map<String, Value> {
     map.into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_with_a_function_in_it_is_not_called() {
+        let made = of_response("(json.items || []).map(x => x.y)");
+        assert!(made.contains("const made = ((json.items || []).map(x => x.y));"), "{made}");
+        let made = of_response("(json, text) => json.a || text");
+        assert!(made.contains("((json, text) => json.a || text)(json, text);"), "{made}");
+    }
 }

@@ -239,3 +239,20 @@ tests: [{ vars: { n: 1 } }, { vars: { n: 2 }, options: { disableDefaultAsserts: 
     threshold = 0.5
     "#);
 }
+
+#[test]
+fn ids_of_conversations_are_found_in_the_body() {
+    let session = |script: &str| {
+        let shown = backends(&format!(
+            "  - {{ id: 'https://a.example', config: {{ body: {{ q: '{{{{prompt}}}}', s: '{{{{sessionId}}}}' }}, \
+             sessionParser: \"{script}\" }} }}\n"
+        ));
+        lines(&shown, &["lost", "session"])
+    };
+    assert_eq!(session("data.body.sessionId"), r#"session = "/sessionId""#);
+    assert_eq!(session("(data) => data.body.chat.id"), r#"session = "/chat/id""#);
+    for other in ["data.headers['x-session']", "data.bodyguard.id", "(data) => data.body.id.trim()"]
+    {
+        assert!(session(other).starts_with("lost 4: `sessionParser`"), "{other}");
+    }
+}
