@@ -18,14 +18,15 @@ mod tests;
 mod transform;
 mod vars;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr};
 
-use probity_core::located::Node;
+use probity_core::located::{Node, NodeValue};
 
 pub(crate) use config::import;
+use env::{Env, Told};
 
 use crate::{
-    cases::Ids,
+    cases::{Ids, text},
     draft::{BackendDraft, Draft},
     note::{At, Notes},
     source::{Source, Unreadable},
@@ -46,7 +47,7 @@ pub(crate) struct Context<'a> {
     /// The names of runners that are taken.
     runners: Ids,
     /// Variables that the configuration sets.
-    env: env::Env,
+    env: Env,
     /// Backends that help, by what they were made of.
     helpers: BTreeMap<String, Option<String>>,
     /// How often each case is asked.
@@ -64,7 +65,7 @@ impl<'a> Context<'a> {
             ids: Ids::default(),
             names: Ids::default(),
             runners: Ids::default(),
-            env: env::Env::default(),
+            env: Env::default(),
             helpers: BTreeMap::new(),
             repeat: None,
             has_functions: false,
@@ -90,6 +91,27 @@ impl<'a> Context<'a> {
     /// Where a node stands.
     fn at(&self, node: &Node) -> At {
         self.source.at(&node.span)
+    }
+
+    /// The number under a name of a table. What is there and is none is noted.
+    fn number<T: FromStr>(&mut self, table: &Node, key: &str) -> Option<T> {
+        let env = self.env.clone();
+        self.number_within(&env, table, key)
+    }
+
+    /// The same, with other variables of the environment.
+    fn number_within<T: FromStr>(&mut self, env: &Env, table: &Node, key: &str) -> Option<T> {
+        let node = table.get(key).filter(|it| !matches!(it.value, NodeValue::Null))?;
+        let written = text(table, key).unwrap_or_default();
+        let number = match env.told(&written) {
+            Told::Text(told) => told.trim().parse().ok(),
+            Told::Variable(_) | Told::Unknown(_) => None,
+        };
+        if number.is_none() {
+            let what = format!("`{key}: {written}` is not a number that can be used");
+            self.lost(node, what, "write the number");
+        }
+        number
     }
 
     /// Notes that a file that a node names cannot be used.

@@ -24,6 +24,7 @@ use crate::{
         Asks, BackendDraft, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft,
     },
     nobody,
+    note::At,
 };
 
 /// Tests that are asked in the same way: they share a dataset.
@@ -83,8 +84,11 @@ pub(super) fn assemble(
             setup,
             prompts: Vec::new(),
         };
-        let chosen = prompts.iter().filter(|it| it.is_among(&wanted));
-        let chosen: Vec<Prompt> = chosen.map(|it| it.within(&around)).collect();
+        let chosen: Vec<&Prompt> = prompts.iter().filter(|it| it.is_among(&wanted)).collect();
+        if around != Around::default() {
+            note_around(&chosen, &base.at, context);
+        }
+        let chosen: Vec<Prompt> = chosen.iter().map(|it| it.within(&around)).collect();
         let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
@@ -108,6 +112,15 @@ pub(super) fn assemble(
     match context.draft.runners.is_empty() {
         true => Err(ImportError::shape("no provider is asked any of the prompts")),
         false => Ok(()),
+    }
+}
+
+/// What stands around a prompt has no place in a conversation.
+fn note_around(prompts: &[&Prompt], at: &At, context: &mut Context<'_>) {
+    for prompt in prompts.iter().filter(|it| is_chat(&it.variant.asks)) {
+        let what =
+            format!("`prefix` and `suffix` around the messages of `{}`", prompt.variant.name);
+        context.notes.lost(at.clone(), what, "write them into the messages");
     }
 }
 
@@ -168,7 +181,13 @@ fn backend_for_chats(
     let of_provider = |it: &&mut BackendDraft| it.name == provider.backend;
     let backend = context.draft.backends.iter_mut().find(of_provider)?;
     let mut body = backend.body.clone()?;
-    if !replace_prompt(&mut body) {
+    let is_replaced = match &mut body {
+        Value::String(text) => replace_prompt_in_json(text) || replace_prompt(&mut body),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            replace_prompt(&mut body)
+        }
+    };
+    if !is_replaced {
         return None;
     }
     if asked.iter().all(|it| is_chat(it)) {
@@ -271,6 +290,16 @@ fn takeable(
     }
     all.retain(|(_, variants)| !variants.is_empty());
     all
+}
+
+/// Puts all messages where the prompt alone stands in a body that is written as a text.
+fn replace_prompt_in_json(text: &mut String) -> bool {
+    let Ok(mut body) = serde_json::from_str::<Value>(text) else { return false };
+    let is_replaced = replace_prompt(&mut body);
+    if is_replaced {
+        *text = body.to_string();
+    }
+    is_replaced
 }
 
 /// Puts all messages where the prompt alone stands.

@@ -1,6 +1,9 @@
 //! The configuration as a whole: every key of it is used, or noted as lost.
 
+use std::path::Path;
+
 use probity_core::located::{Entry, Node, NodeValue};
+use probity_load::dataset::Format;
 
 use super::{
     Context, assemble,
@@ -58,7 +61,11 @@ pub(crate) fn import(
     read_settings(&root, &mut context);
     let providers = providers::read(&root, &mut context);
     let prompts = prompts::read(&root, &mut context);
-    let tests = tests::read(&root, &mut context);
+    let form = match Format::of_path(Path::new(name)) {
+        Some(Format::Csv) => tests::Form::Table,
+        Some(_) | None => tests::Form::Configuration,
+    };
+    let tests = tests::read(&root, form, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
 }

@@ -97,7 +97,7 @@ impl Options {
                 suffix: around("suffix").unwrap_or_default(),
             },
             transform: made.and_then(|it| transform::read(it, "a transform", context)),
-            repeat: text(node, "repeat").and_then(|it| it.parse().ok()),
+            repeat: context.number(node, "repeat"),
             keeps_lists: boolean(node, "disableVarExpansion"),
             without_defaults: boolean(node, "disableDefaultAsserts").unwrap_or_default(),
         }

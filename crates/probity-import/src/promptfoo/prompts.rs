@@ -141,18 +141,16 @@ fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFor
 
 /// Settings of a prompt, which override those of the provider.
 fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
-    let number = |key: &str| text(config, key).and_then(|it| it.parse::<f64>().ok());
-    let count = |key: &str| text(config, key).and_then(|it| it.parse::<u64>().ok());
     context.lost_keys(
         config,
         "the `config` of a prompt",
         &["temperature", "top_p", "max_tokens", "seed", "stop", "response_format"],
     );
     Sampling {
-        temperature: number("temperature"),
-        top_p: number("top_p"),
-        max_tokens: count("max_tokens"),
-        seed: count("seed"),
+        temperature: context.number(config, "temperature"),
+        top_p: context.number(config, "top_p"),
+        max_tokens: context.number(config, "max_tokens"),
+        seed: context.number(config, "seed"),
         stop: crate::cases::texts(config, "stop"),
         logprobs: None,
     }

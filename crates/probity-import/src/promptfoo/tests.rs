@@ -50,6 +50,14 @@ pub(super) struct Test {
     pub(super) inherits: bool,
 }
 
+/// What tests stand in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form {
+    Configuration,
+    /// A table of nothing but tests.
+    Table,
+}
+
 /// All tests of a configuration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tests {
@@ -63,18 +71,24 @@ pub(super) struct Tests {
 
 /// The tests of a configuration: `tests`, `scenarios`, `defaultTest`. Without any, each prompt is asked
 /// once.
-pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Tests {
+pub(super) fn read(root: &Node, form: Form, context: &mut Context<'_>) -> Tests {
     let mut tests = Tests::default();
     let default = default_test(root, context);
     let mut found = Found::default();
-    if let Some(node) = root.get("tests") {
-        collect(node, context, &mut found);
+    match (root.get("tests"), form) {
+        (Some(node), Form::Configuration) => collect(node, context, &mut found),
+        (Some(node), Form::Table) => {
+            let record = |it: &Node| FoundTest { is_record: true, ..FoundTest::written(it) };
+            found.tests = node.items().iter().map(record).collect();
+            found.is_empty = found.tests.is_empty();
+        }
+        (None, _) => {}
     }
     tests.functions = found.functions;
     let mut written: Vec<(Node, Written)> = Vec::new();
-    for (node, folder) in &found.tests {
-        if let Ok(test) = Written::of(node, folder, context) {
-            written.push((node.clone(), test));
+    for test in &found.tests {
+        if let Ok(written_test) = Written::of(test, context) {
+            written.push((test.node.clone(), written_test));
         }
     }
     let scenarios = root.get("scenarios").map(|it| scenarios(it, context));
@@ -119,10 +133,10 @@ fn default_test(root: &Node, context: &mut Context<'_>) -> Default {
     let in_file = node.as_str().and_then(|it| it.strip_prefix("file://"));
     let read = in_file.and_then(|name| context.tree(node, name));
     let node = read.as_ref().unwrap_or(node);
-    match Written::of(node, "", context) {
-        Ok(written) => Default::of(written, node, context),
-        Err(Unasked) => Default::default(),
-    }
+    let mut written = Written::without_vars(node, context);
+    // Without a file of variables, all else holds. That there is none is noted.
+    written.vars = written_vars(node, "", context).unwrap_or_default();
+    Default::of(written, node, context)
 }
 
 /// What holds for all tests.
@@ -354,11 +368,27 @@ fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
     context.draft.settings.refusal.detect = (!is_told).then_some(false);
 }
 
+/// A test as it is found.
+#[derive(Debug)]
+struct FoundTest {
+    node: Node,
+    /// The folder of the file that it stands in.
+    folder: String,
+    /// Whether it is a record of a table.
+    is_record: bool,
+}
+
+impl FoundTest {
+    /// One that is written out in the configuration.
+    fn written(node: &Node) -> Self {
+        Self { node: node.clone(), folder: String::new(), is_record: is_record(node) }
+    }
+}
+
 /// Tests and functions that make some, as they are found.
 #[derive(Debug)]
 struct Found {
-    /// Each with the folder of the file that it stands in.
-    tests: Vec<(Node, String)>,
+    tests: Vec<FoundTest>,
     functions: Vec<(String, At)>,
     /// Whether no test is named at all.
     is_empty: bool,
@@ -376,7 +406,7 @@ fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found) {
         found.is_empty &= matches!(item.value, NodeValue::Null);
         let path = item.get("path").and_then(Node::as_str);
         match item.as_str().or(path) {
-            None => found.tests.push((item.clone(), String::new())),
+            None => found.tests.push(FoundTest::written(item)),
             Some(name) => {
                 if let Some(config) = item.get("config") {
                     let what = "what the function that makes tests is told";
@@ -407,8 +437,12 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
         return;
     }
     let files = match context.source.has_file(name) {
-        true => vec![name.to_owned()],
-        false => context.source.glob(name).unwrap_or_default(),
+        true => Ok(vec![name.to_owned()]),
+        false => context.source.glob(name),
+    };
+    let files = match files {
+        Ok(files) => files,
+        Err(error) => return context.unreadable(node, &error),
     };
     if files.is_empty() {
         context.lost(node, format!("there is no file `{name}` with tests"), "check the path");
@@ -421,7 +455,11 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
         for item in list(&root) {
             // A list of further files is not read: promptfoo does not do so, either.
             if is_table || !item.entries().is_empty() {
-                found.tests.push((item.clone(), folder.clone()));
+                found.tests.push(FoundTest {
+                    node: item.clone(),
+                    folder: folder.clone(),
+                    is_record: is_table || is_record(item),
+                });
             }
         }
     }
@@ -467,8 +505,8 @@ fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Writ
         for (named, at) in found.functions {
             context.notes.lost(at, format!("tests of a scenario from `{named}`"), "write them out");
         }
-        let tests = found.tests.iter().filter_map(|(node, folder)| {
-            Written::of(node, folder, context).ok().map(|it| (node.clone(), it))
+        let tests = found.tests.iter().filter_map(|found| {
+            Written::of(found, context).ok().map(|it| (found.node.clone(), it))
         });
         tests.collect::<Vec<_>>()
     };
@@ -502,24 +540,31 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn of(node: &Node, folder: &str, context: &mut Context<'_>) -> Result<Self, Unasked> {
-        if node.entries().iter().any(|entry| entry.key.starts_with("__")) || is_record(node) {
+    fn of(found: &FoundTest, context: &mut Context<'_>) -> Result<Self, Unasked> {
+        let FoundTest { node, folder, is_record } = found;
+        if *is_record {
             return Ok(expected::test(node, context));
         }
+        let vars = written_vars(node, folder, context)?;
+        Ok(Self { vars, ..Self::without_vars(node, context) })
+    }
+
+    /// All of it but its variables.
+    fn without_vars(node: &Node, context: &mut Context<'_>) -> Self {
         context.lost_keys(node, "a test", USED);
         let read = node.get("assert").map(|it| assertions::read(it, context));
         let assertions::Read { assertions, helpers } = read.unwrap_or_default();
-        Ok(Self {
+        Self {
             description: text(node, "description"),
-            vars: node.get("vars").map_or(Ok(Vars::new()), |it| vars::read(it, folder, context))?,
+            vars: Vars::new(),
             assertions,
             helpers,
-            threshold: text(node, "threshold").and_then(|it| it.parse().ok()),
+            threshold: context.number(node, "threshold"),
             tags: node.get("metadata").map(tags).unwrap_or_default(),
             options: node.get("options").map(|it| Options::read(it, context)).unwrap_or_default(),
             prompts: crate::cases::texts(node, "prompts"),
             providers: crate::cases::texts(node, "providers"),
-        })
+        }
     }
 
     /// A test of a scenario with one of its configurations.
@@ -539,6 +584,11 @@ impl Written {
     }
 }
 
+/// The variables of a test that is no record.
+fn written_vars(node: &Node, folder: &str, context: &mut Context<'_>) -> Result<Vars, Unasked> {
+    node.get("vars").map_or(Ok(Vars::new()), |it| vars::read(it, folder, context))
+}
+
 /// Metadata as tags.
 fn tags(metadata: &Node) -> Vec<String> {
     let tag = |key: &str, node: &Node| match &node.value {
@@ -552,11 +602,14 @@ fn tags(metadata: &Node) -> Vec<String> {
     metadata.entries().iter().flat_map(|it| of(&it.key, &it.node)).collect()
 }
 
-/// Whether all values are texts and none of the names is a test's: a record of plain variables.
+/// Whether what is no record of a table looks like one: a name is a column's, or all values are texts and none
+/// of the names is a test's.
 fn is_record(node: &Node) -> bool {
-    USED.iter().all(|it| node.get(it).is_none())
-        && !node.entries().is_empty()
-        && node.entries().iter().all(|entry| entry.node.as_str().is_some())
+    let entries = node.entries();
+    entries.iter().any(|it| it.key.starts_with("__"))
+        || USED.iter().all(|it| node.get(it).is_none())
+            && !entries.is_empty()
+            && entries.iter().all(|it| it.node.as_str().is_some())
 }
 
 #[cfg(test)]

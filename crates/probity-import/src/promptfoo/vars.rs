@@ -33,7 +33,10 @@ pub(super) fn read(node: &Node, folder: &str, context: &mut Context<'_>) -> Resu
     for item in list(node) {
         let name = item.as_str().unwrap_or_default();
         let name = within(folder, name.strip_prefix("file://").unwrap_or(name));
-        let files = context.source.glob(&name).unwrap_or_default();
+        let files = context.source.glob(&name).map_err(|error| {
+            context.unreadable(item, &error);
+            Unasked
+        })?;
         if files.is_empty() {
             context.lost(
                 item,

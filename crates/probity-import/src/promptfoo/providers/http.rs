@@ -66,7 +66,7 @@ pub(super) fn read(
     read_query(config, &mut backend, context);
     read_auth(config, &mut backend, context);
     read_session(config, &mut backend, context);
-    if let Some(milliseconds) = text(config, "timeout").and_then(|it| it.parse::<u64>().ok()) {
+    if let Some(milliseconds) = context.number_within::<u64>(&described.env, config, "timeout") {
         backend.timeout = Some(format!("{}s", milliseconds.div_ceil(1000).max(1)));
     }
     if backend.method.is_none() && backend.body.is_none() {

@@ -3,7 +3,7 @@
 mod defaults;
 mod tools;
 
-use std::sync::Arc;
+use std::{ops::Range, str::FromStr, sync::Arc};
 
 use probity_core::{
     located::{Node, NodeValue},
@@ -40,7 +40,6 @@ const SILENT: &[&str] = &[
     "modelType",
     "inferenceModelType",
     "modelName",
-    "provider",
     "label",
     "linkedTargetId",
     "omitDefaults",
@@ -203,12 +202,18 @@ impl Filling<'_, '_> {
                 }
             }
             "timeout" | "timeoutMs" => {
-                let milliseconds = text(config, key).and_then(|it| it.parse::<u64>().ok());
+                let milliseconds: Option<u64> = self.number(config, key);
                 self.backend.timeout =
                     milliseconds.map(|it| format!("{}s", it.div_ceil(1000).max(1)));
             }
             "topK" => self.extra("top_k", node),
-            "region" | "projectId" | "organization" => {}
+            "organization" if self.server.kind == BackendKind::Openai => {
+                let value = text(config, key).unwrap_or_default();
+                self.header("OpenAI-Organization", &value, &node.span);
+            }
+            // promptfoo sends it to nobody else.
+            "provider" if self.server.kind == BackendKind::Openrouter => self.extra(key, node),
+            "region" | "projectId" | "provider" => {}
             _ if ADDRESSES.contains(&key) => {}
             _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
             _ if SENT.contains(&key) => self.extra(key, node),
@@ -224,14 +229,15 @@ impl Filling<'_, '_> {
         }
     }
 
+    fn number<T: FromStr>(&mut self, config: &Node, key: &str) -> Option<T> {
+        self.context.number_within(&self.env, config, key)
+    }
+
     /// Whether a key is about how words are chosen.
     fn sampling(&mut self, key: &str, node: &Node, config: &Node) -> bool {
-        let number = || text(config, key).and_then(|it| it.parse::<f64>().ok());
-        let count = || text(config, key).and_then(|it| it.parse::<u64>().ok());
-        let sampling = &mut self.backend.sampling;
         match key {
-            "temperature" => sampling.temperature = number(),
-            "top_p" | "topP" => sampling.top_p = number(),
+            "temperature" => self.backend.sampling.temperature = self.number(config, key),
+            "top_p" | "topP" => self.backend.sampling.top_p = self.number(config, key),
             "max_tokens"
             | "maxTokens"
             | "max_output_tokens"
@@ -241,12 +247,15 @@ impl Filling<'_, '_> {
             | "max_new_tokens"
             | "max_gen_len"
             | "max_tokens_to_sample" => {
-                sampling.max_tokens = count();
+                self.backend.sampling.max_tokens = self.number(config, key);
             }
-            "seed" | "random_seed" => sampling.seed = count(),
-            "logprobs" => sampling.logprobs = Some(text(config, key).as_deref() != Some("false")),
+            "seed" | "random_seed" => self.backend.sampling.seed = self.number(config, key),
+            "logprobs" => {
+                let is_wanted = text(config, key).as_deref() != Some("false");
+                self.backend.sampling.logprobs = Some(is_wanted);
+            }
             "stop" | "stop_sequences" | "stopSequences" => {
-                sampling.stop = match node.as_str() {
+                self.backend.sampling.stop = match node.as_str() {
                     Some(one) => serde_json::from_str(one).unwrap_or_else(|_| vec![one.to_owned()]),
                     None => node
                         .items()
@@ -323,29 +332,27 @@ impl Filling<'_, '_> {
     fn headers(&mut self, node: &Node) {
         for entry in node.entries() {
             let value = text(node, &entry.key).unwrap_or_default();
-            match self.env.told(&value) {
-                Told::Variable(name) => {
-                    self.backend.headers_env.insert(entry.key.clone(), name);
-                }
-                Told::Text(_) | Told::Unknown(_) => {
-                    let name = variable(&self.backend.name, &entry.key);
-                    let at = self.context.source.at(&entry.key_span);
-                    let what =
-                        format!("the header `{}` takes its value from a variable", entry.key);
-                    let shown = if names_key(&entry.key) {
-                        String::new()
-                    } else {
-                        format!(" with the value `{value}`")
-                    };
-                    self.context.notes.assumed(
-                        at,
-                        what,
-                        format!("set the variable `{name}`{shown}"),
-                    );
-                    self.backend.headers_env.insert(entry.key.clone(), name);
-                }
-            }
+            self.header(&entry.key, &value, &entry.key_span);
         }
+    }
+
+    fn header(&mut self, header: &str, value: &str, span: &Range<usize>) {
+        let name = match self.env.told(value) {
+            Told::Variable(name) => name,
+            Told::Text(_) | Told::Unknown(_) => {
+                let name = variable(&self.backend.name, header);
+                let at = self.context.source.at(span);
+                let what = format!("the header `{header}` takes its value from a variable");
+                let shown = match names_key(header) {
+                    true => String::new(),
+                    false => format!(" with the value `{value}`"),
+                };
+                let advice = format!("set the variable `{name}`{shown}");
+                self.context.notes.assumed(at, what, advice);
+                name
+            }
+        };
+        self.backend.headers_env.insert(header.to_owned(), name);
     }
 
     fn extra(&mut self, key: &str, node: &Node) {

@@ -14,7 +14,8 @@ fn a_test_has_no_copy_of_what_all_share() {
         "defaultTest: { vars: { document: long }, assert: [{ type: contains, value: x }] }\n\
          tests: [{ vars: { n: 1 } }, { vars: { n: 2 } }]\n",
     );
-    let tests = read(&root.unwrap(), &mut Context::new(&mut source, &mut notes));
+    let tests =
+        read(&root.unwrap(), Form::Configuration, &mut Context::new(&mut source, &mut notes));
     assert_eq!(tests.setup.prompt_vars.len(), 1);
     assert_eq!(tests.setup.assertions.len(), 1);
     for Test { case, setup, inherits, .. } in &tests.cases {

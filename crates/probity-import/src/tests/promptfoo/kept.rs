@@ -256,3 +256,129 @@ fn ids_of_conversations_are_found_in_the_body() {
         assert!(session(other).starts_with("lost 4: `sessionParser`"), "{other}");
     }
 }
+
+#[test]
+fn an_assertion_may_stand_alone_and_anything_else_is_noted() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [echo]
+tests:
+  - { vars: { q: a }, assert: { type: contains, value: x } }
+  - { vars: { q: b }, assert: contains }
+  - { vars: { q: c }, assert: null }
+  - { vars: { q: d }, assert: 'file://none.yaml' }
+  - { vars: { q: e }, assert: 'file://some.yaml' }
+";
+    let files = [("some.yaml", "- { type: equals, value: y }\n")];
+    insta::assert_snapshot!(cases(config, &files), @r#"
+    lost 5: an assertion without a type (docs/datasets.md lists the assertions that there are)
+    lost 7: `none.yaml` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
+    {"id":"test-1","prompt_vars":{"q":"a"},"assert":[{"type":"contains","value":"x"}]}
+    {"id":"test-2","prompt_vars":{"q":"b"}}
+    {"id":"test-3","prompt_vars":{"q":"c"}}
+    {"id":"test-4","prompt_vars":{"q":"d"}}
+    {"id":"test-5","prompt_vars":{"q":"e"},"assert":[{"type":"equals","value":"y"}]}
+    "#);
+}
+
+/// The notes and the cases of a configuration.
+fn cases(config: &str, files: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files.iter().chain(&[("promptfooconfig.yaml", config)]) {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let Outcome { draft, notes, .. } = import(folder.path(), &Options::default()).unwrap();
+    let cases = draft.datasets.iter().flat_map(|it| &it.cases).map(|it| it.case.to_json());
+    format!("{}{}", told(&notes), cases.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn without_its_variables_the_default_test_still_asserts() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [echo]
+defaultTest: { vars: 'file://none.yaml', threshold: 0.5, assert: [{ type: contains, value: x }] }
+tests: [{ vars: { q: a } }]
+";
+    insta::assert_snapshot!(lines(&suite(config, &[]), &["lost", "assert", "threshold"]), @r#"
+    lost 3: there is no file `none.yaml` with variables (check the path)
+    assert = [{ type = "contains", value = "x" }]
+    threshold = 0.5
+    "#);
+}
+
+#[test]
+fn what_stands_around_conversations_is_noted() {
+    let config = format!(
+        "prompts: [{CHAT}, {TEXT}]\nproviders: [echo]\n\
+         tests: [{{ vars: {{ q: a }}, options: {{ prefix: 'Please: ' }} }}]\n"
+    );
+    insta::assert_snapshot!(lines(&suite(&config, &[]), &["lost", "template"]), @r#"
+    lost 3: `prefix` and `suffix` around the messages of `prompt-1` (write them into the messages)
+    template = "Please: Say {{q}}"
+    "#);
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_noted() {
+    let shown = backends(
+        r#"
+  - { id: openai:a, config: { temperature: "{{ env.T }}", seed: -1, organization: org-1, provider: x } }
+  - { id: openai:b, config: { temperature: "{{ env.T | default('0.5') }}", max_tokens: many } }
+  - { id: openrouter:c, config: { provider: { order: [z] } } }
+"#,
+    );
+    insta::assert_snapshot!(shown.split("[refusal]").next().unwrap(), @r#"
+    lost 5: `temperature: {{ env.T }}` is not a number that can be used (write the number)
+    lost 5: `seed: -1` is not a number that can be used (write the number)
+    5: the header `OpenAI-Organization` takes its value from a variable (set the variable `A_OPENAI_ORGANIZATION` with the value `org-1`)
+    lost 6: `max_tokens: many` is not a number that can be used (write the number)
+    # From promptfooconfig.yaml, by `probity import`.
+    #
+    # Not carried over:
+    # - promptfooconfig.yaml:5: `temperature: {{ env.T }}` is not a number that can be used
+    # - promptfooconfig.yaml:5: `seed: -1` is not a number that can be used
+    # - promptfooconfig.yaml:6: `max_tokens: many` is not a number that can be used
+    version = "1"
+
+    # A reply that declines is a reply like any other.
+    "#);
+    let starts = ["[backends", "temperature", "seed", "extra", "headers", "provider"];
+    insta::assert_snapshot!(lines(&shown, &starts), @r#"
+    [backends.a]
+    headers_env = { OpenAI-Organization = "A_OPENAI_ORGANIZATION" }
+    temperature = 0.0
+    [backends.b]
+    temperature = 0.5
+    [backends.c]
+    temperature = 0.0
+    extra_body = { provider = { order = ["z"] } }
+    "#);
+}
+
+#[test]
+fn files_outside_are_told_as_such() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [echo]
+tests:
+  - file://../tests.yaml
+  - { vars: 'file://../vars.yaml' }
+  - { vars: { q: a } }
+";
+    insta::assert_snapshot!(lines(&suite(config, &[]), &["lost"]), @r"
+    lost 4: `../tests.yaml` is outside the folder of the configuration (import again with --allow-outside if it may be read)
+    lost 5: `../vars.yaml` is outside the folder of the configuration (import again with --allow-outside if it may be read)
+    ");
+}
+
+#[test]
+fn columns_of_a_table_are_variables_whatever_their_names() {
+    let config = "prompts: ['{{q}} {{description}}']\nproviders: [echo]\ntests: file://t.csv\n";
+    let table = "q,description,options\nhi,a word,none\n";
+    insta::assert_snapshot!(cases(config, &[("t.csv", table)]), @r#"{"id":"test-1","prompt_vars":{"description":"a word","options":"none","q":"hi"}}"#);
+    insta::assert_snapshot!(imported(Origin::Promptfoo, "t.csv", "prompt,path,vars\nhi,x.yaml,none\n"), @r#"
+    {"id":"test-1","prompt":"hi","prompt_vars":{"path":"x.yaml","vars":"none"}}
+    t.csv:1: no model is named: the backend `echo` repeats what it is asked
+    "#);
+}
