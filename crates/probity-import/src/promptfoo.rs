@@ -8,6 +8,7 @@ mod assertions;
 mod config;
 mod env;
 mod expected;
+mod files;
 mod nunjucks;
 mod options;
 mod prompts;

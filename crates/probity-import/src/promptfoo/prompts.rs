@@ -9,7 +9,7 @@ use probity_core::{
 use probity_load::{dataset::Format, function};
 use serde_json::Value;
 
-use super::{Context, list, options::Around, providers, templates};
+use super::{Context, files::with_files, list, options::Around, providers, templates};
 use crate::{
     At,
     cases::text,
@@ -131,7 +131,7 @@ fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
 
 /// The form of answers that a prompt asks for.
 fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFormat> {
-    let value = with_files(node, 0, context);
+    let value = with_files(node, context);
     match value.get("type").and_then(Value::as_str) {
         Some("json_object") => Some(ResponseFormat::Json),
         Some("text") => None,
@@ -234,7 +234,7 @@ impl Reading {
                     // What is not what its name says is text.
                     Err(_) => self.text(&read.text, written, node, Some(file), context),
                     Ok((root, _)) => {
-                        let value = with_files(&root, 0, context).to_string();
+                        let value = with_files(&root, context).to_string();
                         self.text(&value, written, node, Some(file), context);
                     }
                 }
@@ -405,39 +405,6 @@ fn names_file(text: &str) -> bool {
         &["txt", "md", "j2", "json", "jsonl", "yaml", "yml", "csv", "py", "js", "mjs", "cjs", "ts"];
     let suffix = text.rsplit_once('.').map_or("", |it| it.1);
     SUFFIXES.contains(&suffix) && !text.contains(char::is_whitespace)
-}
-
-/// The value of a tree, with the files that it names put in their places.
-pub(super) fn with_files(node: &Node, depth: usize, context: &mut Context<'_>) -> Value {
-    match &node.value {
-        NodeValue::String(text) => {
-            let Some(name) = text.strip_prefix("file://").filter(|_| depth < 4) else {
-                return node.to_json();
-            };
-            match Format::of_path(std::path::Path::new(name)) {
-                Some(Format::Json | Format::Yaml) => match context.tree(node, name) {
-                    Some(root) => with_files(&root, depth + 1, context),
-                    None => Value::Null,
-                },
-                Some(_) | None => match context.source.text(name) {
-                    Ok(read) => Value::from(read.text),
-                    Err(error) => {
-                        context.unreadable(node, &error);
-                        Value::Null
-                    }
-                },
-            }
-        }
-        NodeValue::Array(items) => {
-            Value::Array(items.iter().map(|it| with_files(it, depth, context)).collect())
-        }
-        NodeValue::Object(entries) => {
-            let pairs =
-                entries.iter().map(|it| (it.key.clone(), with_files(&it.node, depth, context)));
-            Value::Object(pairs.collect())
-        }
-        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
-    }
 }
 
 fn shortened(text: &str) -> String {

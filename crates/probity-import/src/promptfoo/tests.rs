@@ -1,10 +1,12 @@
 //! Tests: what is asked, and what is expected.
 
+mod judges;
+
 use std::{collections::BTreeMap, path::Path};
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, AssertionTest, Criteria, ScorerErrors},
+    criteria::{Assertion, Criteria},
     located::{Node, NodeValue},
 };
 use probity_load::{
@@ -16,9 +18,9 @@ use serde_json::Value;
 
 use super::{
     Context, assertions, expected, list,
-    options::{self, Around, Helpers, Options},
+    options::{Around, Helpers, Options},
     transform,
-    vars::{self, Unasked},
+    vars::{self, MOST_COMBINATIONS, Unasked},
 };
 use crate::{
     cases::text,
@@ -111,7 +113,7 @@ pub(super) fn read(root: &Node, form: Form, context: &mut Context<'_>) -> Tests 
         }
     }
     tests.setup = default.shared_setup();
-    settle_helpers(&mut tests, context);
+    judges::settle(&mut tests, context);
     tests
 }
 
@@ -307,67 +309,6 @@ fn either(own: &[String], other: &[String]) -> Vec<String> {
     if own.is_empty() { other.to_vec() } else { own.to_vec() }
 }
 
-/// Names who judges where nobody is named, and lets tests that ask nobody go along with those that do.
-fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
-    let asks_judge =
-        |it: &Assertion| it.kind.test.asks_judge() || it.kind.test == AssertionTest::SelectBest;
-    let embeds = |it: &Assertion| it.kind.test.is_similar();
-    let is_rubric = |it: &Assertion| it.kind.test == AssertionTest::LlmRubric;
-    let runs_code = |it: &Assertion| it.kind.test.runs_code();
-    let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
-    let Tests { cases, functions, setup: shared } = tests;
-    let inherited = shared.assertions.clone();
-    let says = |test: &Test, is: &dyn Fn(&Assertion) -> bool| {
-        assertions::any(&test.case.case.criteria.assertions, is)
-            || test.inherits && assertions::any(&inherited, is)
-    };
-    let mut common = Helpers::default();
-    for test in cases.iter_mut() {
-        let (judged, embedded) = (says(test, &asks_judge), says(test, &embeds));
-        let by_rubric = says(test, &is_rubric);
-        let Test { setup, case, .. } = test;
-        if judged {
-            let judge =
-                setup.judge.get_or_insert_with(|| options::default_judge(&case.at, context));
-            common.judge.get_or_insert_with(|| judge.clone());
-        }
-        if embedded {
-            let embeds = setup
-                .embeddings
-                .get_or_insert_with(|| options::default_embedder(&case.at, context));
-            common.embeddings.get_or_insert_with(|| embeds.clone());
-        }
-        if by_rubric {
-            let prompt = setup.rubric_prompt.get_or_insert_with(options::usual_rubric_prompt);
-            common.rubric_prompt.get_or_insert_with(|| prompt.clone());
-        }
-    }
-    let runs =
-        assertions::any(&inherited, &runs_code) || cases.iter().any(|it| says(it, &runs_code));
-    for test in cases.iter_mut() {
-        if !says(test, &asks_judge) {
-            test.setup.judge.clone_from(&common.judge);
-        }
-        if !says(test, &embeds) {
-            test.setup.embeddings.clone_from(&common.embeddings);
-        }
-        if !says(test, &is_rubric) {
-            test.setup.rubric_prompt.clone_from(&common.rubric_prompt);
-        }
-        test.setup.scorer_errors = runs.then_some(ScorerErrors::Fail);
-    }
-    let mut is_told = cases.iter().any(|it| says(it, &says_refusal));
-    if let Some((_, at)) = functions.first() {
-        // What the tests of a function assert is not known before it is run.
-        shared.judge.get_or_insert_with(|| options::default_judge(at, context));
-        shared.embeddings.get_or_insert_with(|| options::default_embedder(at, context));
-        shared.rubric_prompt.get_or_insert_with(options::usual_rubric_prompt);
-        shared.scorer_errors = Some(ScorerErrors::Fail);
-        is_told |= assertions::any(&inherited, &says_refusal);
-    }
-    context.draft.settings.refusal.detect = (!is_told).then_some(false);
-}
-
 /// A test as it is found.
 #[derive(Debug)]
 struct FoundTest {
@@ -514,6 +455,11 @@ fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Writ
     let mut tests = part("tests", context);
     if scenario.get("tests").is_none() {
         tests.push((scenario.clone(), Written::default()));
+    }
+    if configs.len().saturating_mul(tests.len()) > MOST_COMBINATIONS {
+        let what = format!("a scenario has more than {MOST_COMBINATIONS} tests");
+        context.lost(scenario, what, "write fewer configurations, or several scenarios");
+        return Vec::new();
     }
     let mut all = Vec::new();
     for (_, config) in &configs {

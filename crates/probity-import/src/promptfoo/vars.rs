@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Context, list, nunjucks, tests::Vars};
 
 /// Cases that one test may become when its variables are lists.
-const MOST_COMBINATIONS: usize = 10_000;
+pub(super) const MOST_COMBINATIONS: usize = 10_000;
 /// Files that are sent as they are.
 const IMAGES: &[&str] = &["bmp", "gif", "jpeg", "jpg", "png", "svg", "webp"];
 /// Files that have no text.

@@ -23,7 +23,7 @@ use crate::{
     promptfoo::{
         Context,
         env::{Env, names_key},
-        prompts::with_files,
+        files::with_files,
     },
 };
 use tools::tool_choice;
@@ -416,13 +416,13 @@ impl Filling<'_, '_> {
     fn read(&mut self, node: &Node) -> Option<Value> {
         let name = node.as_str().and_then(|it| it.strip_prefix("file://"));
         match name {
-            None => Some(with_files(node, 0, self.context)),
+            None => Some(with_files(node, self.context)),
             Some(name) if probity_load::function::is_code(name) => {
                 let what = format!("`{name}` is code, which an import does not run");
                 self.context.lost(node, what, "write what it makes into a file of JSON");
                 None
             }
-            Some(_) => Some(with_files(node, 0, self.context)).filter(|it| !it.is_null()),
+            Some(_) => Some(with_files(node, self.context)).filter(|it| !it.is_null()),
         }
     }
 

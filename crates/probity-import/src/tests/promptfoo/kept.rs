@@ -382,3 +382,29 @@ fn columns_of_a_table_are_variables_whatever_their_names() {
     t.csv:1: no model is named: the backend `echo` repeats what it is asked
     "#);
 }
+
+#[test]
+fn files_that_name_each_other_are_not_followed_without_end() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [{ id: openai:a, config: { passthrough: { more: file://a.json } } }]
+tests: [{ vars: { q: a } }]
+";
+    let names = vec!["\"file://a.json\""; 400].join(",");
+    let shown = suite(config, &[("a.json", &format!("[{names}]"))]);
+    let told = "lost 1: files that name each other mean too many values (name each file once)";
+    assert_eq!(lines(&shown, &["lost"]), told);
+}
+
+#[test]
+fn scenarios_have_a_limited_number_of_tests() {
+    let several = |of: &str| vec![format!("{{ vars: {{ {of}: x }} }}"); 101].join(", ");
+    let config = format!(
+        "prompts: ['{{{{q}}}}']\nproviders: [echo]\ntests: [{{ vars: {{ q: a }} }}]\n\
+         scenarios: [{{ config: [{}], tests: [{}] }}]\n",
+        several("a"),
+        several("q")
+    );
+    let told = "lost 4: a scenario has more than 10000 tests (write fewer configurations, or several scenarios)";
+    assert_eq!(lines(&suite(&config, &[]), &["lost"]), told);
+}
