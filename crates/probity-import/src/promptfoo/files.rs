@@ -13,14 +13,19 @@ const DEEPEST: usize = 4;
 /// Bytes of text that count as one value.
 const VALUE_BYTES: usize = 64;
 
-/// The value of a tree, with the files that it names put in their places.
+/// The value of a tree, with the files that it names put in their places. It is nothing if they mean too much,
+/// which is noted.
 pub(super) fn with_files(node: &Node, context: &mut Context<'_>) -> Value {
-    Filling { left: MOST_VALUES, context }.value(node, 0)
+    let mut filling = Filling { left: MOST_VALUES, is_cut: false, context };
+    let value = filling.value(node, 0);
+    if filling.is_cut { Value::Null } else { value }
 }
 
 struct Filling<'f, 'c> {
     /// How many values may still be made: a few small files can otherwise mean terabytes.
     left: usize,
+    /// Whether there were more.
+    is_cut: bool,
     context: &'f mut Context<'c>,
 }
 
@@ -45,6 +50,7 @@ impl Filling<'_, '_> {
         if self.left == 0 {
             let what = "files that name each other mean too many values";
             self.context.lost(node, what, "name each file once");
+            self.is_cut = true;
             return Value::Null;
         }
         match Format::of_path(Path::new(name)) {
