@@ -226,15 +226,18 @@ pub(super) fn default_embedder(at: &At, context: &mut Context<'_>) -> String {
 }
 
 fn usual((name, model): (&str, &str), does: &str, at: &At, context: &mut Context<'_>) -> String {
-    if context.draft.backends.iter().any(|it| it.name == name) {
-        return name.to_owned();
+    let key = format!("who {does} if nobody is named");
+    if let Some(Some(known)) = context.helpers.get(&key) {
+        return known.clone();
     }
+    let name = context.names.free(name);
+    context.helpers.insert(key, Some(name.clone()));
     let what = format!("nobody is named who {does}: promptfoo's usual model does, `{model}`");
     context.notes.assumed(at.clone(), what, format!("name another under [backends.{name}]"));
     context.add_backend(BackendDraft {
         model: Some(model.to_owned()),
         comments: vec![format!("Who {does}: what promptfoo takes if none is named.")],
-        ..BackendDraft::new(name, BackendKind::Openai, at.clone())
+        ..BackendDraft::new(name.clone(), BackendKind::Openai, at.clone())
     });
-    name.to_owned()
+    name
 }

@@ -408,3 +408,20 @@ fn scenarios_have_a_limited_number_of_tests() {
     let told = "lost 4: a scenario has more than 10000 tests (write fewer configurations, or several scenarios)";
     assert_eq!(lines(&suite(&config, &[]), &["lost"]), told);
 }
+
+#[test]
+fn a_provider_called_judge_does_not_judge_itself() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [{ id: openai:a, label: judge }]
+tests: [{ vars: { q: a }, assert: [{ type: llm-rubric, value: polite }] }]
+";
+    insta::assert_snapshot!(lines(&suite(config, &[]), &["[backends", "backends", "judge", "model"]), @r#"
+    [backends.judge]
+    model = "a"
+    [backends.judge-2]
+    model = "gpt-5.5-2026-04-23"
+    backends = ["judge"]
+    judge = "judge-2"
+    "#);
+}
