@@ -13,9 +13,9 @@ use super::{
     Context, assertions,
     options::Around,
     prompts::{self, Prompt},
-    providers::Provider,
+    providers::{Provider, Takes},
     templates,
-    tests::{Test, Tests},
+    tests::{Generator, Test, Tests},
 };
 use crate::{
     ImportError, NOBODY,
@@ -79,7 +79,7 @@ pub(super) fn assemble(
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
-    for (named, at) in tests.functions {
+    for Generator { named, config, at } in tests.functions {
         let base = RunnerDraft {
             name: "tests".to_owned(),
             at,
@@ -87,7 +87,7 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![DatasetRef::Function(named)],
             backends: Vec::new(),
-            setup: tests.setup.clone(),
+            setup: Setup { dataset_config: config, ..tests.setup.clone() },
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -193,11 +193,12 @@ fn takeable(
     context: &mut Context<'_>,
 ) -> Vec<VariantDraft> {
     let is_chat = |it: &VariantDraft| matches!(it.asks, Asks::Messages(_));
-    if !provider.takes_text_alone || !variants.iter().any(is_chat) {
+    if provider.takes == Takes::Conversations || !variants.iter().any(is_chat) {
         return variants;
     }
     let backend = context.draft.backends.iter_mut().find(|it| it.name == provider.backend);
     if let Some(body) = backend.and_then(|it| it.body.as_mut())
+        && provider.takes == Takes::TextOrMessages
         && variants.iter().all(is_chat)
         && replace_prompt(body)
     {

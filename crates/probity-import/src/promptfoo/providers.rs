@@ -2,6 +2,7 @@
 
 mod code;
 mod env;
+mod hosted;
 mod http;
 mod path;
 mod settings;
@@ -21,6 +22,7 @@ use crate::{
     draft::{BackendDraft, Setup},
 };
 pub(super) use code::note_typescript;
+use hosted::Hosted;
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.
@@ -43,8 +45,19 @@ pub(super) struct Provider {
     pub(super) tools: Option<Value>,
     /// Which of them has to be called.
     pub(super) tool_choice: Option<Value>,
-    /// Whether it is told nothing but one text.
-    pub(super) takes_text_alone: bool,
+    /// What it can be told.
+    pub(super) takes: Takes,
+}
+
+/// What a provider can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Conversations, too.
+    Conversations,
+    /// A text, or messages in its place.
+    TextOrMessages,
+    /// One text.
+    Text,
 }
 
 impl Provider {
@@ -58,7 +71,7 @@ impl Provider {
             transform: None,
             tools: None,
             tool_choice: None,
-            takes_text_alone: false,
+            takes: Takes::Conversations,
         }
     }
 
@@ -240,19 +253,22 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         }
         Meaning::Http(url) => {
             let made = http::read(url, described, backend, context)?;
-            provider.takes_text_alone = true;
-            provider.transform = match (made.transform, provider.transform.take()) {
-                (Some(first), Some(second)) => transform::composed(&first, &second),
-                (first, second) => first.or(second),
-            };
+            provider.takes = Takes::TextOrMessages;
+            provider.transform = hosted::both(made.transform, provider.transform.take());
+            Some(made.backend)
+        }
+        Meaning::Hosted(service) => {
+            let made = hosted::read(&service, described, backend, context)?;
+            provider.takes = service.takes();
+            provider.transform = hosted::both(made.transform, provider.transform.take());
             Some(made.backend)
         }
         Meaning::Webhook(url) => {
-            provider.takes_text_alone = true;
+            provider.takes = Takes::TextOrMessages;
             Some(http::webhook(&url, described, backend))
         }
         Meaning::Exec(command) => {
-            provider.takes_text_alone = true;
+            provider.takes = Takes::TextOrMessages;
             code::program(&command, described, backend, context)
         }
         Meaning::Python(file) => {
@@ -286,7 +302,15 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
             let (path, _) = probity_load::function::split_name(&file);
             path.rsplit('/').next().unwrap_or(path).to_owned()
         }
-        Meaning::Http(_) | Meaning::Webhook(_) => "http".to_owned(),
+        Meaning::Http(_) | Meaning::Webhook(_) | Meaning::Hosted(Hosted::N8n(_)) => {
+            "http".to_owned()
+        }
+        Meaning::Hosted(Hosted::Replicate(model) | Hosted::TextGeneration(model)) => {
+            model.split(':').next().unwrap_or(&model).to_owned()
+        }
+        Meaning::Hosted(Hosted::SageMaker(named)) => {
+            named.rsplit(':').next().unwrap_or(&named).to_owned()
+        }
         Meaning::Exec(_) => "program".to_owned(),
         Meaning::Server(_)
         | Meaning::Echo

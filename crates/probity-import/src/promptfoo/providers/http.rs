@@ -303,7 +303,7 @@ fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<Strin
 }
 
 /// A script that is given what the server says as `json` and `text`.
-fn of_response(script: &str) -> String {
+pub(super) fn of_response(script: &str) -> String {
     let script = script.trim().trim_end_matches(';');
     let is_function = script.starts_with("function")
         || script.split_once("=>").is_some_and(|(head, _)| {
