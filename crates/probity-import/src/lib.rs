@@ -340,6 +340,4 @@ pub(crate) const fn is_list(node: &Node) -> bool {
 }
 
 #[cfg(test)]
-mod mutated;
-#[cfg(test)]
 mod tests;

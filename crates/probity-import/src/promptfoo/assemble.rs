@@ -13,9 +13,9 @@ use super::{
     Context, assertions,
     options::Around,
     prompts::{self, Prompt},
-    providers::Provider,
+    providers::{Provider, Takes},
     templates,
-    tests::{Test, Tests},
+    tests::{Generator, Test, Tests},
     transform,
 };
 use crate::{
@@ -95,7 +95,7 @@ pub(super) fn assemble(
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
-    for (named, at) in tests.functions {
+    for Generator { named, config, at } in tests.functions {
         let base = RunnerDraft {
             name: "tests".to_owned(),
             at,
@@ -103,7 +103,7 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![DatasetRef::Function(named)],
             backends: Vec::new(),
-            setup: tests.setup.clone(),
+            setup: Setup { dataset_config: config, ..tests.setup.clone() },
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -175,8 +175,11 @@ fn backend_for_chats(
     context: &mut Context<'_>,
 ) -> Option<String> {
     let has_chats = asked.iter().any(|it| is_chat(it));
-    if !provider.takes_text_alone || !has_chats {
-        return Some(provider.backend.clone());
+    match provider.takes {
+        Takes::Conversations => return Some(provider.backend.clone()),
+        Takes::Text | Takes::TextOrMessages if !has_chats => return Some(provider.backend.clone()),
+        Takes::Text => return None,
+        Takes::TextOrMessages => {}
     }
     let of_provider = |it: &&mut BackendDraft| it.name == provider.backend;
     let backend = context.draft.backends.iter_mut().find(of_provider)?;

@@ -185,6 +185,10 @@ fn note_fields(node: &Node, kind: AssertionKind, context: &mut Context<'_>) {
     for entry in node.entries().iter().filter(|it| !takes(kind, &it.key)) {
         let at = context.source.at(&entry.key_span);
         let what = format!("`{}` of assertion `{kind}`", entry.key);
+        if entry.key == "config" {
+            context.notes.assumed(at, format!("{what} does nothing in promptfoo"), "");
+            continue;
+        }
         context.notes.lost(at, what, "leave it out if it does not matter");
     }
 }

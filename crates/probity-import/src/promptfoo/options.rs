@@ -34,6 +34,8 @@ The rubric:
 
 /// Options that change nothing about what is asked and judged.
 const SILENT: &[&str] = &["disableConversationVar", "runSerially"];
+/// Keys that promptfoo does not read, and that examples have.
+const UNREAD: &[&str] = &["providers", "includeMetrics", "showOutput"];
 /// Options that are read.
 const USED: &[&str] = &[
     "provider",
@@ -87,7 +89,13 @@ pub(super) struct Around {
 impl Options {
     /// Reads the options of a test.
     pub(super) fn read(node: &Node, context: &mut Context<'_>) -> Self {
-        context.lost_keys(node, "the options of a test", &[SILENT, USED].concat());
+        context.lost_keys(node, "the options of a test", &[SILENT, UNREAD, USED].concat());
+        for entry in node.entries().iter().filter(|it| UNREAD.contains(&it.key.as_str())) {
+            let at = context.source.at(&entry.key_span);
+            let what =
+                format!("`{}` of the options of a test does nothing in promptfoo", entry.key);
+            context.notes.assumed(at, what, "");
+        }
         let made = node.get("transform").or_else(|| node.get("postprocess"));
         let around = |key| node.get(key).and_then(Node::as_str).map(nunjucks::template);
         Self {

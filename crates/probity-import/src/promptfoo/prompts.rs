@@ -286,13 +286,11 @@ impl Reading {
             Ok(reference) => reference,
             Err(error) => return context.unreadable(node, &error),
         };
-        if function::Language::of(file) == Some(function::Language::Python) && name.is_none() {
-            let what = format!("prompt `{file}` is a script that prints the prompt");
-            let advice = format!("make it a function, and name that: `file://{file}:FUNCTION`");
-            return context.lost(node, what, advice);
-        }
         providers::note_typescript(file, node, context);
-        let named = name.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
+        // A file in Python without a function is a script that prints the prompt.
+        let is_python = function::Language::of(file) == Some(function::Language::Python);
+        let called = name.or(is_python.then_some("__main__"));
+        let named = called.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
         let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
         let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));
         let at = context.at(node);

@@ -2,6 +2,7 @@
 
 mod code;
 mod env;
+mod hosted;
 mod http;
 mod keys;
 mod path;
@@ -22,6 +23,8 @@ use crate::{
     draft::{BackendDraft, Setup},
 };
 pub(super) use code::note_typescript;
+use hosted::Hosted;
+pub(super) use keys::without_keys;
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.
@@ -44,10 +47,21 @@ pub(super) struct Provider {
     pub(super) tools: Option<Value>,
     /// Which of them has to be called.
     pub(super) tool_choice: Option<Value>,
-    /// Whether it is told nothing but one text.
-    pub(super) takes_text_alone: bool,
+    /// What it can be told.
+    pub(super) takes: Takes,
     /// The backend that asks it what is a conversation, if there is one.
     pub(super) for_chats: Option<String>,
+}
+
+/// What a provider can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Conversations, too.
+    Conversations,
+    /// A text, or messages in its place.
+    TextOrMessages,
+    /// One text.
+    Text,
 }
 
 impl Provider {
@@ -61,7 +75,7 @@ impl Provider {
             transform: None,
             tools: None,
             tool_choice: None,
-            takes_text_alone: false,
+            takes: Takes::Conversations,
             for_chats: None,
         }
     }
@@ -243,26 +257,22 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         }
         Meaning::Http(url) => {
             let made = http::read(url, described, backend, context)?;
-            provider.takes_text_alone = true;
-            provider.transform = match (made.transform, provider.transform.take()) {
-                (Some(first), Some(second)) => {
-                    let both = transform::composed(&first, &second);
-                    if both.is_none() {
-                        let what = format!("`transform: {second}` after `transformResponse`");
-                        context.lost(described.node, what, "write both as one `transform`");
-                    }
-                    Some(both.unwrap_or(first))
-                }
-                (first, second) => first.or(second),
-            };
+            provider.takes = Takes::TextOrMessages;
+            provider.transform = both(made.transform, described, context);
+            Some(made.backend)
+        }
+        Meaning::Hosted(service) => {
+            let made = hosted::read(&service, described, backend, context)?;
+            provider.takes = service.takes();
+            provider.transform = both(made.transform, described, context);
             Some(made.backend)
         }
         Meaning::Webhook(url) => {
-            provider.takes_text_alone = true;
+            provider.takes = Takes::TextOrMessages;
             Some(http::webhook(&url, described, backend, context))
         }
         Meaning::Exec(command) => {
-            provider.takes_text_alone = true;
+            provider.takes = Takes::TextOrMessages;
             code::program(&command, described, backend, context)
         }
         Meaning::Python(file) => {
@@ -287,6 +297,26 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
     Some(provider)
 }
 
+/// The transforms of a server's replies and of its provider as one. Of two that cannot be one, that of the
+/// replies counts: the other is made for what it makes.
+fn both(
+    of_replies: Option<String>,
+    described: &Described<'_>,
+    context: &mut Context<'_>,
+) -> Option<String> {
+    match (of_replies, described.transform.clone()) {
+        (Some(first), Some(second)) => {
+            let both = transform::composed(&first, &second);
+            if both.is_none() {
+                let what = format!("`transform: {second}` after that of the replies");
+                context.lost(described.node, what, "write both as one `transform`");
+            }
+            Some(both.unwrap_or(first))
+        }
+        (first, second) => first.or(second),
+    }
+}
+
 /// A name for a backend: its label, or the last part of its id.
 fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String {
     let id = &described.id;
@@ -296,7 +326,15 @@ fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String 
             let (path, _) = probity_load::function::split_name(&file);
             path.rsplit('/').next().unwrap_or(path).to_owned()
         }
-        Meaning::Http(_) | Meaning::Webhook(_) => "http".to_owned(),
+        Meaning::Http(_) | Meaning::Webhook(_) | Meaning::Hosted(Hosted::N8n(_)) => {
+            "http".to_owned()
+        }
+        Meaning::Hosted(Hosted::Replicate(model) | Hosted::TextGeneration(model)) => {
+            model.split(':').next().unwrap_or(&model).to_owned()
+        }
+        Meaning::Hosted(Hosted::SageMaker(named)) => {
+            named.rsplit(':').next().unwrap_or(&named).to_owned()
+        }
         Meaning::Exec(_) => "program".to_owned(),
         Meaning::Server(_)
         | Meaning::Echo

@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::{
     Context, assertions, expected, list,
     options::{Around, Helpers, Options},
+    providers::without_keys,
     transform,
     vars::{self, MOST_COMBINATIONS, Unasked},
 };
@@ -65,10 +66,21 @@ pub(super) enum Form {
 pub(super) struct Tests {
     /// Those that can be read.
     pub(super) cases: Vec<Test>,
-    /// Functions that make tests, as references, and where they are named.
-    pub(super) functions: Vec<(String, At)>,
+    /// Functions that make tests.
+    pub(super) functions: Vec<Generator>,
     /// What is said of all tests. It is all that the runners of these functions have to say.
     pub(super) setup: Setup,
+}
+
+/// A function that makes tests.
+#[derive(Clone, Debug)]
+pub(super) struct Generator {
+    /// It, as a reference.
+    pub(super) named: String,
+    /// What it is told.
+    pub(super) config: Option<Value>,
+    /// Where it is named.
+    pub(super) at: At,
 }
 
 /// The tests of a configuration: `tests`, `scenarios`, `defaultTest`. Without any, each prompt is asked
@@ -330,7 +342,7 @@ impl FoundTest {
 #[derive(Debug)]
 struct Found {
     tests: Vec<FoundTest>,
-    functions: Vec<(String, At)>,
+    functions: Vec<Generator>,
     /// Whether no test is named at all.
     is_empty: bool,
 }
@@ -348,13 +360,7 @@ fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found) {
         let path = item.get("path").and_then(Node::as_str);
         match item.as_str().or(path) {
             None => found.tests.push(FoundTest::written(item)),
-            Some(name) => {
-                if let Some(config) = item.get("config") {
-                    let what = "what the function that makes tests is told";
-                    context.lost(config, what, "our functions that make cases are told nothing");
-                }
-                from_file(item, name, context, found);
-            }
+            Some(name) => from_file(item, name, context, found),
         }
     }
 }
@@ -371,7 +377,9 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
             Ok(named) => {
                 let is_python = Language::of(&named) == Some(Language::Python);
                 let named = if is_python { format!("{named}:generate_tests") } else { named };
-                found.functions.push((named, context.at(node)));
+                let config = node.get("config").filter(|it| !it.entries().is_empty());
+                let config = config.map(|it| without_keys(it, &named, context));
+                found.functions.push(Generator { named, config, at: context.at(node) });
             }
             Err(error) => context.unreadable(node, &error),
         }
@@ -443,7 +451,7 @@ fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Writ
         if let Some(node) = scenario.get(key) {
             collect(node, context, &mut found);
         }
-        for (named, at) in found.functions {
+        for Generator { named, at, .. } in found.functions {
             context.notes.lost(at, format!("tests of a scenario from `{named}`"), "write them out");
         }
         let tests = found.tests.iter().filter_map(|found| {

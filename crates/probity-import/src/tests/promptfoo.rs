@@ -232,3 +232,37 @@ tests: [{ $ref: "#/definitions/one" }, { $ref: "#/nowhere" }]
     template = "{{q}}"
     "#);
 }
+
+#[test]
+fn services_with_an_interface_of_their_own_are_described() {
+    insta::assert_snapshot!(backends(
+        r#"
+  - id: replicate:meta/llama-4-scout-instruct
+    config: { temperature: 0.1, apiKey: "{{env.MINE}}", prompt: { prefix: "Q: " } }
+  - replicate:replicate/hello:5c7d5
+  - id: huggingface:text-generation:gpt2
+    config: { apiEndpoint: "https://mine.example/generate", max_new_tokens: 9 }
+  - id: n8n:https://flow.example/webhook/1
+    config: { headers: { Authorization: "Bearer {{env.N8N}}" } }
+  - id: sagemaker:jumpstart:mine
+    config: { region: us-west-2, maxTokens: 256, responseFormat: { path: json.generated_text } }
+  - sagemaker:anthropic:mine
+  - id: cloudflare-gateway:anthropic:claude-haiku-4-5
+    config: { accountId: "{{env.MY_ACCOUNT}}", gatewayId: main }
+  - cloudflare-ai:chat:@cf/meta/llama-3
+  - id: litellm:gpt-4o
+    config: { apiBaseUrl: "https://{{env.PROXY}}/v1" }
+  - id: anthropic:messages:claude-sonnet-4-6
+    config: { effort: low, output_format: { type: json_schema, schema: { type: object } } }
+"#
+    ));
+}
+
+#[test]
+fn functions_are_told_what_they_are_told() {
+    let config = "prompts: [file://p.py]\nproviders: [echo]\n\
+                  tests: [{ path: file://t.py, config: { count: 2 } }]\n\
+                  defaultTest: { options: { providers: [x], showOutput: true } }\n";
+    let files = [("p.py", "print('hi')\n"), ("t.py", "def generate_tests(config): return []\n")];
+    insta::assert_snapshot!(suite(config, &files));
+}

@@ -6,7 +6,11 @@ use probity_core::located::{Node, NodeValue};
 use probity_load::{function::split_name, suite::BackendKind};
 use serde_json::Value;
 
-use super::{Described, Told, env::names_in, keys::is_key};
+use super::{
+    Described, Told,
+    env::names_in,
+    keys::{is_key, note_key},
+};
 use crate::{
     draft::BackendDraft,
     promptfoo::{Context, transform::is_typescript},
@@ -80,10 +84,7 @@ fn filled(node: &Node, described: &Described<'_>, context: &mut Context<'_>) -> 
             let pairs = entries.iter().filter_map(|it| {
                 let value = filled(&it.node, described, context);
                 if value.as_str().is_some_and(|value| is_key(&it.key, value)) {
-                    let at = context.source.at(&it.key_span);
-                    let what =
-                        format!("the key `{}` in the `config` of `{}`", it.key, described.id);
-                    context.notes.lost(at, what, "have the code read it from a variable");
+                    note_key(it, &described.id, context);
                     return None;
                 }
                 Some((it.key.clone(), value))

@@ -319,7 +319,7 @@ fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<Strin
 }
 
 /// A script that is given what the server says as `json` and `text`.
-fn of_response(script: &str) -> String {
+pub(super) fn of_response(script: &str) -> String {
     let script = script.trim().trim_end_matches(';');
     let call = match transform::is_function(script) {
         true => format!("({script})(json, text)"),

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use probity_core::located::{Node, NodeValue};
+use probity_core::located::{Entry, Node, NodeValue};
 use probity_load::template;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::promptfoo::{Context, env::names_key};
 
@@ -23,6 +23,42 @@ pub(super) fn variable(backend: &str, name: &str) -> String {
 /// Whether a value is a key that is written out.
 pub(super) fn is_key(name: &str, value: &str) -> bool {
     names_key(name) && !value.trim().is_empty() && !template::is_template(value)
+}
+
+/// What code is told, without the keys in it, which are noted. `named` is the code.
+pub(in crate::promptfoo) fn without_keys(
+    node: &Node,
+    named: &str,
+    context: &mut Context<'_>,
+) -> Value {
+    match &node.value {
+        NodeValue::Array(items) => {
+            items.iter().map(|it| without_keys(it, named, context)).collect()
+        }
+        NodeValue::Object(entries) => {
+            let mut kept = Map::new();
+            for entry in entries {
+                match entry.node.as_str().is_some_and(|it| is_key(&entry.key, it)) {
+                    true => note_key(entry, named, context),
+                    false => {
+                        let value = without_keys(&entry.node, named, context);
+                        kept.insert(entry.key.clone(), value);
+                    }
+                }
+            }
+            Value::Object(kept)
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+            node.to_json()
+        }
+    }
+}
+
+/// Notes a key that code is told.
+pub(super) fn note_key(entry: &Entry, named: &str, context: &mut Context<'_>) {
+    let at = context.source.at(&entry.key_span);
+    let what = format!("the key `{}` in the `config` of `{named}`", entry.key);
+    context.notes.lost(at, what, "have the code read it from a variable");
 }
 
 /// Where a value of a backend stands that is a template.

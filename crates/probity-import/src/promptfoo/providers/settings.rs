@@ -9,7 +9,7 @@ use probity_core::{
     located::{Node, NodeValue},
     request::ResponseFormat,
 };
-use probity_load::suite::BackendKind;
+use probity_load::{suite::BackendKind, template};
 use serde_json::{Value, json};
 
 use super::{
@@ -133,6 +133,13 @@ const SENT: &[&str] = &[
     "tool_config",
     "toolConfig",
     "conversation",
+    "mcp_servers",
+    "iteration_limit",
+];
+/// Parts of an address that a provider of Cloudflare names, and the variables that hold them otherwise.
+const ACCOUNT: &[(&str, &str, &str)] = &[
+    ("accountId", "accountIdEnvar", "CLOUDFLARE_ACCOUNT_ID"),
+    ("gatewayId", "gatewayIdEnvar", "CLOUDFLARE_GATEWAY_ID"),
 ];
 
 /// Keys that say where the server is.
@@ -149,7 +156,7 @@ pub(super) fn apply(
 ) {
     backend.kind = server.kind;
     backend.model = Some(server.model.clone()).filter(|it| !it.is_empty());
-    backend.base_url = server.base_url.map(ToOwned::to_owned);
+    backend.base_url = server.base_url.as_deref().map(ToOwned::to_owned);
     backend.api_key_env = server.key.map(ToOwned::to_owned);
     if let Some(remark) = server.remark {
         context.assumed(described.node, remark, "");
@@ -213,7 +220,11 @@ impl Filling<'_, '_> {
             }
             // promptfoo sends it to nobody else.
             "provider" if self.server.kind == BackendKind::Openrouter => self.extra(key, node),
+            "effort" if self.server.family == Family::Anthropic => {
+                self.output_config("effort", node.to_json());
+            }
             "region" | "projectId" | "provider" => {}
+            _ if ACCOUNT.iter().any(|(id, envar, _)| key == *id || key == *envar) => {}
             _ if ADDRESSES.contains(&key) => {}
             _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
             _ if SENT.contains(&key) => self.extra(key, node),
@@ -446,16 +457,17 @@ impl Filling<'_, '_> {
         };
     }
 
+    /// A setting of answers that Anthropic has in a table of its own.
+    fn output_config(&mut self, key: &str, value: Value) {
+        let fields = self.backend.extra_body.entry("output_config").or_insert_with(|| json!({}));
+        fields[key] = value;
+    }
+
     fn schema(&mut self, node: &Node) {
-        if self.server.family == Family::Anthropic {
-            let what = "a form of answers for a model of Anthropic's";
-            return self.context.lost(
-                node,
-                what,
-                "put it into `extra_body` as the server wants it",
-            );
-        }
         let Some(value) = self.loaded(node) else { return };
+        if self.server.family == Family::Anthropic {
+            return self.output_config("format", value);
+        }
         let inner = value.get("schema").cloned().unwrap_or(value);
         // As text, it is JSON that is written out.
         let read = inner.as_str().and_then(|text| serde_json::from_str(text).ok());
@@ -473,12 +485,25 @@ impl Filling<'_, '_> {
     /// Where the server is.
     fn address(&mut self, config: Option<&Node>, node: &Node) {
         let Some(config) = config else { return };
+        for (id, envar, usual) in ACCOUNT {
+            let stated = text(config, id);
+            let stated = stated.or_else(|| Some(format!("{{{{ env.{} }}}}", text(config, envar)?)));
+            if let (Some(stated), Some(url)) = (stated, &mut self.backend.base_url) {
+                *url = url.replace(&format!("{{{{ env.{usual} }}}}"), &stated);
+            }
+        }
         for key in ADDRESSES.iter().copied() {
             let Some(written) = text(config, key) else { continue };
-            let told = self.env.told(&written);
-            let Told::Text(value) = told else {
-                self.unknown_address(key, &written, config.get(key).unwrap_or(node));
-                continue;
+            let value = match self.env.told(&written) {
+                Told::Text(value) => value,
+                Told::Variable(name) => format!("{{{{ env.{name} }}}}").into(),
+                Told::Unknown(_) if names_only_env(&written) => written.as_str().into(),
+                Told::Unknown(_) => {
+                    let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
+                    let at = config.get(key).unwrap_or(node);
+                    self.context.lost(at, what, "write the address as `base_url`");
+                    continue;
+                }
             };
             let is_host = key == "apiHost" && !value.contains("://");
             let base = match (is_host, self.server.kind) {
@@ -525,25 +550,9 @@ impl Filling<'_, '_> {
             (_, _, _) => {}
         }
     }
+}
 
-    /// An address that only whoever runs it knows.
-    fn unknown_address(&mut self, key: &str, written: &str, node: &Node) {
-        const USUAL: &[(BackendKind, &str)] = &[
-            (BackendKind::Azure, "AZURE_OPENAI_ENDPOINT"),
-            (BackendKind::Openai, "OPENAI_BASE_URL"),
-            (BackendKind::Anthropic, "ANTHROPIC_BASE_URL"),
-            (BackendKind::Ollama, "OLLAMA_HOST"),
-        ];
-        let usual = USUAL.iter().find(|(kind, _)| *kind == self.server.kind);
-        let Some((_, usual)) = usual.filter(|_| self.server.base_url.is_none()) else {
-            let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
-            return self.context.lost(node, what, "write the address as `base_url`");
-        };
-        let what = format!("the address `{written}` comes from a variable");
-        self.context.assumed(
-            node,
-            what,
-            format!("put it into `{usual}`, or write it as `base_url`"),
-        );
-    }
+/// Whether all that is to be filled in is a variable of the environment.
+fn names_only_env(text: &str) -> bool {
+    template::undefined_variables(text, |name| name == "env").is_ok_and(|it| it.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use probity_core::criteria::{Assertion, AssertionTest, ScorerErrors};
 
-use super::{Test, Tests};
+use super::{Generator, Test, Tests};
 use crate::promptfoo::{
     Context, assertions,
     options::{self, Helpers},
@@ -58,7 +58,7 @@ pub(super) fn settle(tests: &mut Tests, context: &mut Context<'_>) {
         test.setup.scorer_errors = runs.then_some(ScorerErrors::Fail);
     }
     let mut is_told = cases.iter().any(|it| says(it, &says_refusal));
-    if let Some((_, at)) = functions.first() {
+    if let Some(Generator { at, .. }) = functions.first() {
         // What the tests of a function assert is not known before it is run.
         shared.judge.get_or_insert_with(|| options::default_judge(at, context));
         shared.embeddings.get_or_insert_with(|| options::default_embedder(at, context));

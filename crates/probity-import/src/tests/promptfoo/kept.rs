@@ -81,7 +81,7 @@ providers:
 tests: [{ vars: { q: hi } }]
 ";
     insta::assert_snapshot!(lines(&suite(config, &files), &["lost", "transform"]), @r#"
-    lost 3: `transform: file://x.js` after `transformResponse` (write both as one `transform`)
+    lost 3: `transform: file://x.js` after that of the replies (write both as one `transform`)
     transform = """
     "#);
 }
@@ -110,6 +110,8 @@ fn keys_are_not_copied_nor_sent_elsewhere() {
   - { id: "webhook:https://hook.example/x", config: { apiToken: hidden-8, tone: shown-2 } }
   - { id: "file://p.py", config: { apiToken: hidden-9, nested: { password: hidden-9 }, tone: shown-3 } }
   - { id: "exec:bash run.sh", config: { password: hidden-10, tone: shown-4 } }
+  - { id: "huggingface:text-generation:gpt2", config: { apiKey: hidden-11, apiEndpoint: "https://own.example" } }
+  - { id: "replicate:a/b", config: { hf_token: hidden-12, top_k: 3 } }
 "#,
     );
     assert!(!shown.contains("hidden"), "{shown}");
@@ -128,6 +130,9 @@ fn keys_are_not_copied_nor_sent_elsewhere() {
     lost 23: the key `password` in the `config` of `file://p.py` (have the code read it from a variable)
     lost 24: the key `password` in the `config` of `exec:bash run.sh` (have the code read it from a variable)
     24: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
+    25: the key of `apiKey` is not copied into the suite (put it into the variable `GPT2_API_KEY`)
+    26: the key in the field `hf_token` is not copied (put it into the variable `A_B_HF_TOKEN`)
+    26: a prediction that takes longer than a minute is an error ()
     # From promptfooconfig.yaml, by `probity import`.
     #
     # Not carried over:
@@ -194,6 +199,22 @@ fn keys_are_not_copied_nor_sent_elsewhere() {
     [backends.program]
     kind = "command"
     command = ["bash", "{{suite_dir}}/run.sh", "{{prompt}}", '{"config":{"tone":"shown-4"} }', "{}"]
+
+    [backends.gpt2]
+    kind = "http"
+    api_key_env = "GPT2_API_KEY"
+    url = "https://own.example"
+    body = { inputs = "{{ prompt }}", parameters = { return_full_text = false } }
+    error = "/error"
+
+    [backends."a/b"]
+    kind = "http"
+    api_key_env = "REPLICATE_API_TOKEN"
+    url = "https://api.replicate.com/v1/models/a/b/predictions"
+    headers = { prefer = "wait=60" }
+    body = { input = { hf_token = "{{ env.A_B_HF_TOKEN }}", top_k = 3, system_prompt = "{{ system }}", prompt = "{{ prompt }}" } }
+    reply = "/output"
+    error = "/error"
     "#);
 }
 
@@ -423,5 +444,19 @@ tests: [{ vars: { q: a }, assert: [{ type: llm-rubric, value: polite }] }]
     model = "gpt-5.5-2026-04-23"
     backends = ["judge"]
     judge = "judge-2"
+    "#);
+}
+
+#[test]
+fn functions_that_make_tests_are_told_no_keys() {
+    let config = "\
+prompts: ['{{q}}']
+providers: [echo]
+tests: [{ path: 'file://gen.py', config: { count: 3, access: [{ apiToken: hidden }] } }]
+";
+    insta::assert_snapshot!(lines(&suite(config, &[("gen.py", "")]), &["lost", "dataset"]), @r#"
+    lost 3: the key `apiToken` in the `config` of `gen.py:generate_tests` (have the code read it from a variable)
+    dataset = "file://gen.py:generate_tests"
+    dataset_config = { count = 3, access = [{}] }
     "#);
 }
