@@ -57,6 +57,7 @@ impl KindSpec {
     const PLAIN: Self = Self {
         keys: &[
             "dataset",
+            "dataset_config",
             "prompt",
             "prompts",
             "examples",

@@ -25,14 +25,25 @@ pub(crate) struct Ids {
 impl Ids {
     /// An id that is as near as possible to what is wanted.
     pub(crate) fn unique(&mut self, wanted: &str) -> String {
-        let base = usable_id(wanted);
-        let mut id = base.clone();
-        while !self.taken.insert(id.clone()) {
-            let count = self.repeated.entry(base.clone()).or_insert(1);
+        let id = self.free(&usable_id(wanted));
+        self.take(&id);
+        id
+    }
+
+    /// What is wanted if it is not taken, with a number behind it otherwise.
+    pub(crate) fn free(&mut self, wanted: &str) -> String {
+        let mut id = wanted.to_owned();
+        while self.taken.contains(&id) {
+            let count = self.repeated.entry(wanted.to_owned()).or_insert(1);
             *count += 1;
-            id = format!("{base}-{count}");
+            id = format!("{wanted}-{count}");
         }
         id
+    }
+
+    /// Nobody else gets this one.
+    pub(crate) fn take(&mut self, id: &str) {
+        self.taken.insert(id.to_owned());
     }
 }
 

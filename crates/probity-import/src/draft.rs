@@ -195,6 +195,12 @@ pub struct BackendDraft {
     /// JSON Pointer to the id of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// JSON Pointer to what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The service of AWS that requests are signed for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws_service: Option<String>,
     /// The program and its arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -233,6 +239,8 @@ impl BackendDraft {
             body: None,
             reply: None,
             session: None,
+            error: None,
+            aws_service: None,
             command: Vec::new(),
             file: None,
             config: Map::new(),
@@ -280,6 +288,9 @@ pub enum DatasetRef {
 /// What a runner says about all its cases. Cases that need another setup need another runner.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Setup {
+    /// What functions that make its cases are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset_config: Option<Value>,
     /// Who judges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<String>,

@@ -319,6 +319,4 @@ pub(crate) const fn is_list(node: &Node) -> bool {
 }
 
 #[cfg(test)]
-mod mutated;
-#[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ mod assertions;
 mod config;
 mod env;
 mod expected;
+mod files;
 mod nunjucks;
 mod options;
 mod prompts;
@@ -18,15 +19,16 @@ mod tests;
 mod transform;
 mod vars;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr};
 
-use probity_core::located::Node;
+use probity_core::located::{Node, NodeValue};
 
 pub(crate) use config::import;
+use env::{Env, Told};
 
 use crate::{
-    cases::Ids,
-    draft::Draft,
+    cases::{Ids, text},
+    draft::{BackendDraft, Draft},
     note::{At, Notes},
     source::{Source, Unreadable},
 };
@@ -41,8 +43,12 @@ pub(crate) struct Context<'a> {
     draft: Draft,
     /// The ids of cases that are taken.
     ids: Ids,
+    /// The names of backends and of prompts that are taken.
+    names: Ids,
+    /// The names of runners that are taken.
+    runners: Ids,
     /// Variables that the configuration sets.
-    env: env::Env,
+    env: Env,
     /// Backends that help, by what they were made of.
     helpers: BTreeMap<String, Option<String>>,
     /// How often each case is asked.
@@ -51,7 +57,22 @@ pub(crate) struct Context<'a> {
     has_functions: bool,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    fn new(source: &'a mut Source, notes: &'a mut Notes) -> Self {
+        Self {
+            source,
+            notes,
+            draft: Draft::default(),
+            ids: Ids::default(),
+            names: Ids::default(),
+            runners: Ids::default(),
+            env: Env::default(),
+            helpers: BTreeMap::new(),
+            repeat: None,
+            has_functions: false,
+        }
+    }
+
     /// Notes that something is not carried over.
     fn lost(&mut self, node: &Node, what: impl Into<String>, advice: impl Into<String>) {
         self.notes.lost(self.source.at(&node.span), what, advice);
@@ -62,9 +83,36 @@ impl Context<'_> {
         self.notes.assumed(self.source.at(&node.span), what, advice);
     }
 
+    /// Adds a backend to the draft.
+    fn add_backend(&mut self, backend: BackendDraft) {
+        self.names.take(&backend.name);
+        self.draft.backends.push(backend);
+    }
+
     /// Where a node stands.
     fn at(&self, node: &Node) -> At {
         self.source.at(&node.span)
+    }
+
+    /// The number under a name of a table. What is there and is none is noted.
+    fn number<T: FromStr>(&mut self, table: &Node, key: &str) -> Option<T> {
+        let env = self.env.clone();
+        self.number_within(&env, table, key)
+    }
+
+    /// The same, with other variables of the environment.
+    fn number_within<T: FromStr>(&mut self, env: &Env, table: &Node, key: &str) -> Option<T> {
+        let node = table.get(key).filter(|it| !matches!(it.value, NodeValue::Null))?;
+        let written = text(table, key).unwrap_or_default();
+        let number = match env.told(&written) {
+            Told::Text(told) => told.trim().parse().ok(),
+            Told::Variable(_) | Told::Unknown(_) => None,
+        };
+        if number.is_none() {
+            let what = format!("`{key}: {written}` is not a number that can be used");
+            self.lost(node, what, "write the number");
+        }
+        number
     }
 
     /// Notes that a file that a node names cannot be used.
@@ -104,4 +152,14 @@ fn list(node: &Node) -> &[Node] {
         true => node.items(),
         false => std::slice::from_ref(node),
     }
+}
+
+/// Whether a filter means something with these names. An empty one means all; a name that ends in `*` means
+/// all that begin so; `is` says which other names mean the same.
+fn is_meant(names: &[String], filter: &[String], is: fn(&str, &str) -> bool) -> bool {
+    let means = |wanted: &String| match wanted.strip_suffix('*') {
+        Some(start) => names.iter().any(|it| it.starts_with(start)),
+        None => names.iter().any(|it| is(it, wanted)),
+    };
+    filter.is_empty() || filter.iter().any(means)
 }

@@ -233,3 +233,10 @@ fn files_of_another_shape_are_refused() {
     a.jsonl:1 lost: a case without a prompt was left out
     ");
 }
+
+#[test]
+fn a_threshold_in_a_table_may_stand_before_its_assertion() {
+    let text = "__config:__expected2:threshold,q,__expected1,__expected2\n0.4,hi,contains: h,levenshtein: hello\n";
+    let shown = imported(Origin::Promptfoo, "tests.csv", text);
+    assert!(shown.contains(r#"{"type":"levenshtein","value":"hello","threshold":0.4}"#), "{shown}");
+}

@@ -219,7 +219,7 @@ impl DatasetFiles {
             match function::in_file(name).zip(runner.dataset_at.as_ref()) {
                 None => files.paths.push(site.folder.join(name)),
                 Some((named, at)) => {
-                    let made = generate(named, site)
+                    let made = generate(named, runner.dataset_config.as_ref(), site)
                         .and_then(|cases| files.keep(name, &cases).map_err(|it| it.to_string()));
                     made.map_err(|why| {
                         Box::new(at.unusable(BAD, &format!("`{name}` made no cases: {why}")))
@@ -253,9 +253,9 @@ impl DatasetFiles {
 }
 
 /// The cases that a function makes, one a line.
-fn generate(named: &str, site: &Site<'_>) -> Result<String, String> {
+fn generate(named: &str, config: Option<&Value>, site: &Site<'_>) -> Result<String, String> {
     let function = Blocking::new(named, site)?;
-    let made = function.call([(); 0]);
+    let made = function.call(config.into_iter().collect::<Vec<_>>());
     function.rest();
     let Value::Array(cases) = made? else {
         return Err("it returned no list".to_owned());

@@ -13,14 +13,18 @@ use super::{
     Context, assertions,
     options::Around,
     prompts::{self, Prompt},
-    providers::Provider,
+    providers::{Provider, Takes},
     templates,
-    tests::{Test, Tests},
+    tests::{Generator, Test, Tests},
+    transform,
 };
 use crate::{
     ImportError, NOBODY,
-    draft::{Asks, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft},
+    draft::{
+        Asks, BackendDraft, CaseDraft, DatasetDraft, DatasetRef, RunnerDraft, Setup, VariantDraft,
+    },
     nobody,
+    note::At,
 };
 
 /// Tests that are asked in the same way: they share a dataset.
@@ -28,6 +32,10 @@ struct Group {
     around: Around,
     prompts: Vec<String>,
     providers: Vec<String>,
+    /// What is said of these tests alone.
+    own: Setup,
+    inherits: bool,
+    /// What is said of them in all.
     setup: Setup,
     cases: Vec<CaseDraft>,
 }
@@ -43,7 +51,7 @@ pub(super) fn assemble(
     if providers.is_empty() && root.get("providers").is_none() && root.get("targets").is_none() {
         let backend = nobody(at.clone(), context.notes);
         providers.push(Provider::of_backend(NOBODY));
-        context.draft.backends.push(backend);
+        context.add_backend(backend);
     }
     if providers.is_empty() {
         return Err(ImportError::shape("none of the providers can be carried over"));
@@ -51,14 +59,19 @@ pub(super) fn assemble(
     if prompts.is_empty() {
         return Err(ImportError::shape("none of the prompts can be carried over"));
     }
-    let mut groups = grouped(tests.cases);
+    let mut groups = grouped(tests.cases, &tests.setup);
     rename_vars(&mut prompts, &mut groups);
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
     }
+    let has_functions = !tests.functions.is_empty();
+    for provider in &mut providers {
+        let asked = asked_of(provider, &prompts, &groups, has_functions);
+        provider.for_chats = backend_for_chats(provider, &asked, context);
+    }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: asked, setup, cases } = group;
+        let Group { around, prompts: wanted, providers: asked, setup, cases, .. } = group;
         let dataset = vec![DatasetRef::Draft(name.clone())];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
@@ -71,15 +84,18 @@ pub(super) fn assemble(
             setup,
             prompts: Vec::new(),
         };
-        let chosen = prompts.iter().filter(|it| it.is_among(&wanted));
-        let chosen: Vec<Prompt> = chosen.map(|it| it.within(&around)).collect();
+        let chosen: Vec<&Prompt> = prompts.iter().filter(|it| it.is_among(&wanted)).collect();
+        if around != Around::default() {
+            note_around(&chosen, &base.at, context);
+        }
+        let chosen: Vec<Prompt> = chosen.iter().map(|it| it.within(&around)).collect();
         let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
-    for (named, at) in tests.functions {
+    for Generator { named, config, at } in tests.functions {
         let base = RunnerDraft {
             name: "tests".to_owned(),
             at,
@@ -87,7 +103,7 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![DatasetRef::Function(named)],
             backends: Vec::new(),
-            setup: tests.setup.clone(),
+            setup: Setup { dataset_config: config, ..tests.setup.clone() },
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -99,21 +115,98 @@ pub(super) fn assemble(
     }
 }
 
-fn grouped(tests: Vec<Test>) -> Vec<Group> {
+/// What stands around a prompt has no place in a conversation.
+fn note_around(prompts: &[&Prompt], at: &At, context: &mut Context<'_>) {
+    for prompt in prompts.iter().filter(|it| is_chat(&it.variant.asks)) {
+        let what =
+            format!("`prefix` and `suffix` around the messages of `{}`", prompt.variant.name);
+        context.notes.lost(at.clone(), what, "write them into the messages");
+    }
+}
+
+fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, around, setup } in tests {
+    for Test { case, prompts, providers, around, setup: own, inherits } in tests {
         let same = |it: &&mut Group| {
             it.prompts == prompts
                 && it.providers == providers
                 && it.around == around
-                && it.setup == setup
+                && it.own == own
+                && it.inherits == inherits
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
-            None => groups.push(Group { around, prompts, providers, setup, cases: vec![case] }),
+            None => {
+                let setup = Setup {
+                    prompt_vars: shared.prompt_vars.clone(),
+                    assertions: if inherits { shared.assertions.clone() } else { Vec::new() },
+                    threshold: shared.threshold,
+                    transform: shared.transform.clone(),
+                    ..own.clone()
+                };
+                let cases = vec![case];
+                groups.push(Group { around, prompts, providers, own, inherits, setup, cases });
+            }
         }
     }
     groups
+}
+
+/// What a provider is asked by any of its runners.
+fn asked_of<'p>(
+    provider: &Provider,
+    prompts: &'p [Prompt],
+    groups: &[Group],
+    has_functions: bool,
+) -> Vec<&'p Asks> {
+    let is_asked = |prompt: &&Prompt| {
+        let by_group =
+            |it: &Group| provider.is_among(&it.providers) && prompt.is_among(&it.prompts);
+        prompt.is_among(&provider.prompts) && (has_functions || groups.iter().any(by_group))
+    };
+    prompts.iter().filter(is_asked).map(|it| &it.variant.asks).collect()
+}
+
+/// The backend that asks a provider what is a conversation, if there can be one. One that takes a text alone
+/// has no place for a conversation, unless its body is made for one.
+fn backend_for_chats(
+    provider: &Provider,
+    asked: &[&Asks],
+    context: &mut Context<'_>,
+) -> Option<String> {
+    let has_chats = asked.iter().any(|it| is_chat(it));
+    match provider.takes {
+        Takes::Conversations => return Some(provider.backend.clone()),
+        Takes::Text | Takes::TextOrMessages if !has_chats => return Some(provider.backend.clone()),
+        Takes::Text => return None,
+        Takes::TextOrMessages => {}
+    }
+    let of_provider = |it: &&mut BackendDraft| it.name == provider.backend;
+    let backend = context.draft.backends.iter_mut().find(of_provider)?;
+    let mut body = backend.body.clone()?;
+    let is_replaced = match &mut body {
+        Value::String(text) => replace_prompt_in_json(text) || replace_prompt(&mut body),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            replace_prompt(&mut body)
+        }
+    };
+    if !is_replaced {
+        return None;
+    }
+    if asked.iter().all(|it| is_chat(it)) {
+        backend.body = Some(body);
+        return Some(provider.backend.clone());
+    }
+    // What is a text is sent as before.
+    let mut second = BackendDraft { body: Some(body), ..backend.clone() };
+    second.name = context.names.free(&format!("{}-chat", provider.backend));
+    let name = second.name.clone();
+    context.add_backend(second);
+    Some(name)
+}
+
+const fn is_chat(asks: &Asks) -> bool {
+    matches!(asks, Asks::Messages(_))
 }
 
 /// Adds a runner for all providers that are asked the same prompts in the same way.
@@ -129,7 +222,7 @@ fn add_runners(
         let chosen: Vec<&&Prompt> =
             prompts.iter().filter(|it| it.is_among(&provider.prompts)).collect();
         if !chosen.is_empty() {
-            note_transforms(provider, &base.setup, cases, context);
+            note_transforms(provider, base, cases, context);
         }
         // Prompts that want another form of answers are asked by another runner.
         let mut formats: Vec<&Option<ResponseFormat>> = Vec::new();
@@ -140,35 +233,26 @@ fn add_runners(
         }
         for format in formats {
             let alike = chosen.iter().filter(|it| it.response_format == *format);
-            let variants =
-                takeable(provider, alike.map(|it| it.variant.clone()).collect(), context);
-            if variants.is_empty() {
-                continue;
-            }
-            let mut setup = provider.completed(&base.setup);
-            if takes_formats(provider, context) {
-                setup.response_format = setup.response_format.or_else(|| format.clone());
-            }
-            match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
-                Some(runner) => runner.backends.push(provider.backend.clone()),
-                None => runners.push(RunnerDraft {
-                    backends: vec![provider.backend.clone()],
-                    prompts: variants,
-                    setup,
-                    ..base.clone()
-                }),
+            let variants: Vec<_> = alike.map(|it| it.variant.clone()).collect();
+            for (backend, variants) in takeable(provider, variants, context) {
+                let mut setup = provider.completed(&base.setup);
+                if takes_formats(provider, context) {
+                    setup.response_format = setup.response_format.or_else(|| format.clone());
+                }
+                match runners.iter_mut().find(|it| it.prompts == variants && it.setup == setup) {
+                    Some(runner) => runner.backends.push(backend),
+                    None => runners.push(RunnerDraft {
+                        backends: vec![backend],
+                        prompts: variants,
+                        setup,
+                        ..base.clone()
+                    }),
+                }
             }
         }
     }
     for mut runner in runners {
-        let taken = |name: &str, context: &Context<'_>| {
-            context.draft.runners.iter().any(|it| it.name == name)
-        };
-        let mut number = 1;
-        while taken(&runner.name, context) {
-            number += 1;
-            runner.name = format!("tests-{number}");
-        }
+        runner.name = context.runners.unique(&runner.name);
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
         write_lists(&mut runner, cases);
         add_missing_vars(&mut runner, cases);
@@ -185,31 +269,40 @@ fn takes_formats(provider: &Provider, context: &Context<'_>) -> bool {
     })
 }
 
-/// The variants that a provider can be asked. One that takes a text alone has no place for a conversation,
-/// unless its body is made for one.
+/// The variants that a provider can be asked, by the backend that asks them.
 fn takeable(
     provider: &Provider,
     variants: Vec<VariantDraft>,
     context: &mut Context<'_>,
-) -> Vec<VariantDraft> {
-    let is_chat = |it: &VariantDraft| matches!(it.asks, Asks::Messages(_));
-    if !provider.takes_text_alone || !variants.iter().any(is_chat) {
-        return variants;
+) -> Vec<(String, Vec<VariantDraft>)> {
+    if provider.for_chats.as_ref() == Some(&provider.backend) {
+        return vec![(provider.backend.clone(), variants)];
     }
-    let backend = context.draft.backends.iter_mut().find(|it| it.name == provider.backend);
-    if let Some(body) = backend.and_then(|it| it.body.as_mut())
-        && variants.iter().all(is_chat)
-        && replace_prompt(body)
-    {
-        return variants;
+    let (chats, texts): (Vec<_>, Vec<_>) = variants.into_iter().partition(|it| is_chat(&it.asks));
+    let mut all = vec![(provider.backend.clone(), texts)];
+    match &provider.for_chats {
+        Some(backend) => all.push((backend.clone(), chats)),
+        None => {
+            for chat in chats {
+                let what = format!("prompt `{}` for the provider `{}`", chat.name, provider.id);
+                let advice =
+                    "a conversation is sent with `{{ messages }}` in the `body` of the backend";
+                context.notes.lost(chat.at.clone(), what, advice);
+            }
+        }
     }
-    let (chats, texts): (Vec<_>, Vec<_>) = variants.into_iter().partition(is_chat);
-    for chat in chats {
-        let what = format!("prompt `{}` for the provider `{}`", chat.name, provider.id);
-        let advice = "a conversation is sent with `{{ messages }}` in the `body` of the backend";
-        context.notes.lost(chat.at.clone(), what, advice);
+    all.retain(|(_, variants)| !variants.is_empty());
+    all
+}
+
+/// Puts all messages where the prompt alone stands in a body that is written as a text.
+fn replace_prompt_in_json(text: &mut String) -> bool {
+    let Ok(mut body) = serde_json::from_str::<Value>(text) else { return false };
+    let is_replaced = replace_prompt(&mut body);
+    if is_replaced {
+        *text = body.to_string();
     }
-    texts
+    is_replaced
 }
 
 /// Puts all messages where the prompt alone stands.
@@ -231,18 +324,17 @@ fn replace_prompt(body: &mut Value) -> bool {
 /// Notes where a transform of a test takes the place of that of the provider.
 fn note_transforms(
     provider: &Provider,
-    setup: &Setup,
+    base: &RunnerDraft,
     cases: &[CaseDraft],
     context: &mut Context<'_>,
 ) {
     let Some(own) = &provider.transform else { return };
-    let is_file = |code: &String| code.starts_with("file://");
-    let clashes = setup.transform.as_ref().is_some_and(|it| is_file(own) || is_file(it));
+    let shared = base.setup.transform.as_ref();
+    let clashes = shared.is_some_and(|it| transform::composed(own, it).is_none());
     let case = cases.iter().find(|it| it.case.criteria.transform.is_some());
-    let at = case.or_else(|| cases.first().filter(|_| clashes)).map(|it| it.at.clone());
-    if let Some(at) = at {
+    if let Some(at) = case.map(|it| &it.at).or(clashes.then_some(&base.at)) {
         let what = format!("the transform of the provider `{}` before that of a test", provider.id);
-        context.notes.lost(at, what, "write both as one `transform`");
+        context.notes.lost(at.clone(), what, "write both as one `transform`");
     }
 }
 

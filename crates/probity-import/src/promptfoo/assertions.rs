@@ -4,13 +4,13 @@ mod values;
 
 use probity_core::{
     criteria::{Assertion, AssertionKind, AssertionTest, JudgeOptions},
-    located::Node,
+    located::{Node, NodeValue},
 };
 
 use probity_load::{case::promptfoo_threshold, template};
 
 use super::{
-    Context, nunjucks,
+    Context, list, nunjucks,
     options::{Helpers, helpers},
     transform,
 };
@@ -84,10 +84,21 @@ fn why_foreign(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads a list of assertions; those we do not have are named and left out.
-pub(super) fn read(list: &Node, context: &mut Context<'_>) -> Read {
+/// Reads a list of assertions, one alone, or a file with either; those we do not have are named and left out.
+pub(super) fn read(written: &Node, context: &mut Context<'_>) -> Read {
+    match written.as_str().and_then(|it| it.strip_prefix("file://")) {
+        Some(name) => match context.tree(written, name) {
+            Some(root) => all(&root, context),
+            None => Read::default(),
+        },
+        None if matches!(written.value, NodeValue::Null) => Read::default(),
+        None => all(written, context),
+    }
+}
+
+fn all(written: &Node, context: &mut Context<'_>) -> Read {
     let mut all = Read::default();
-    for node in list.items() {
+    for node in list(written) {
         if let Some((assertion, helpers)) = one(node, context) {
             note_second_judge(node, &all.helpers, &helpers, context);
             all.helpers = std::mem::take(&mut all.helpers).or(&helpers);
@@ -122,9 +133,9 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
     note_fields(node, kind, context);
     let mut made = values::made(node, kind, context)?;
     let helpers = helpers(node, context);
-    let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
-    made.weight = number("weight");
-    made.threshold = number("threshold").or_else(|| promptfoo_threshold(kind.test));
+    made.weight = context.number(node, "weight");
+    let threshold = context.number(node, "threshold");
+    made.threshold = threshold.or_else(|| promptfoo_threshold(kind.test));
     made.metric = text(node, "metric").map(|it| nunjucks::template(&it));
     let is_carried = |key: &str| node.get(key).filter(|_| takes(kind, key));
     let config = is_carried("config").map(Node::to_json).filter(|it| !it.is_null());
@@ -163,6 +174,10 @@ fn note_fields(node: &Node, kind: AssertionKind, context: &mut Context<'_>) {
     for entry in node.entries().iter().filter(|it| !takes(kind, &it.key)) {
         let at = context.source.at(&entry.key_span);
         let what = format!("`{}` of assertion `{kind}`", entry.key);
+        if entry.key == "config" {
+            context.notes.assumed(at, format!("{what} does nothing in promptfoo"), "");
+            continue;
+        }
         context.notes.lost(at, what, "leave it out if it does not matter");
     }
 }
@@ -180,10 +195,9 @@ fn set(
         context.lost(node, "an `assert-set` with nothing in it", ADVICE);
         return None;
     }
-    let number = |key: &str| text(node, key).and_then(|it| it.parse::<f64>().ok());
     let made = Assertion {
-        weight: number("weight"),
-        threshold: number("threshold"),
+        weight: context.number(node, "weight"),
+        threshold: context.number(node, "threshold"),
         metric: text(node, "metric").map(|it| nunjucks::template(&it)),
         members: assertions,
         ..Assertion::new(kind)

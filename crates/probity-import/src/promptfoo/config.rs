@@ -1,8 +1,9 @@
 //! The configuration as a whole: every key of it is used, or noted as lost.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use probity_core::located::{Entry, Node, NodeValue};
+use probity_load::dataset::Format;
 
 use super::{
     Context, assemble,
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     ImportError,
-    cases::{Ids, text},
+    cases::text,
     draft::{Cache, Draft},
     note::Notes,
     source::Source,
@@ -51,16 +52,8 @@ pub(crate) fn import(
             return Err(ImportError::shape("it is no configuration: there is no table in it"));
         }
     };
-    let mut context = Context {
-        source,
-        notes,
-        draft: Draft::default(),
-        ids: Ids::default(),
-        env: Env::of(root.get("env")),
-        helpers: BTreeMap::new(),
-        repeat: None,
-        has_functions: false,
-    };
+    let mut context = Context::new(source, notes);
+    context.env = Env::of(root.get("env"));
     let root = refs::resolved(root, &mut context);
     context.has_functions = prompts::has_functions(&root);
     context.draft.comments.push(format!("From {name}, by `probity import`."));
@@ -68,7 +61,11 @@ pub(crate) fn import(
     read_settings(&root, &mut context);
     let providers = providers::read(&root, &mut context);
     let prompts = prompts::read(&root, &mut context);
-    let tests = tests::read(&root, &prompts, &mut context);
+    let form = match Format::of_path(Path::new(name)) {
+        Some(Format::Csv) => tests::Form::Table,
+        Some(_) | None => tests::Form::Configuration,
+    };
+    let tests = tests::read(&root, form, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
 }

@@ -64,7 +64,10 @@ impl Env {
 
 /// Whether a name says that its value is a key.
 pub(super) fn names_key(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
+    let mut name = name.to_ascii_uppercase().replace("AUTHORIZ", "AUTH");
+    for harmless in ["AUTHOR", "KEYWORD", "TOKENIZ"] {
+        name = name.replace(harmless, "");
+    }
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "COOKIE"]
         .iter()
         .any(|it| name.contains(it))
@@ -109,6 +112,16 @@ fn named(inner: &str) -> Option<(String, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_say_what_is_a_key() {
+        for name in ["apiKey", "x-auth", "Authorization", "author_token", "AWS_SECRET", "cookies"] {
+            assert!(names_key(name), "{name}");
+        }
+        for name in ["tone", "author", "keywords", "tokenizer", "host"] {
+            assert!(!names_key(name), "{name}");
+        }
+    }
 
     #[test]
     fn variables_are_found_in_all_spellings() {

@@ -33,6 +33,7 @@ pub(super) fn test(node: &Node, context: &mut Context<'_>) -> Written {
     let mut test = Written { description: text(node, "__description"), ..Written::default() };
     let metric = text(node, "__metric");
     let mut expected = Vec::new();
+    let mut settings = Vec::new();
     for entry in node.entries() {
         let key = entry.key.trim();
         let Some(cell) = entry.node.as_str() else { continue };
@@ -48,9 +49,13 @@ pub(super) fn test(node: &Node, context: &mut Context<'_>) -> Written {
             Some(name) if is_expected(name) => expected.push(parse(&entry.node, cell.trim())),
             Some(name) => match name.strip_prefix("metadata:") {
                 Some(name) => test.tags.extend(tags(name, cell)),
-                None => configure(name, entry, &mut expected, context),
+                None => settings.push((name, entry)),
             },
         }
+    }
+    // They may stand before the assertions that they are about.
+    for (name, entry) in settings {
+        configure(name, entry, &mut expected, context);
     }
     if let Some(metric) = metric {
         expected.iter_mut().for_each(|it| set(it, "metric", NodeValue::String(metric.clone())));

@@ -1,5 +1,6 @@
 //! Templates: what nunjucks spells otherwise than we do.
 
+use super::templates;
 use crate::cases::literal;
 
 /// Methods of JavaScript, and the filters that do the same.
@@ -24,67 +25,24 @@ pub(super) fn prompt(text: &str) -> String {
 
 /// A template in our spelling.
 pub(super) fn template(text: &str) -> String {
-    let mut made = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = next_tag(rest) {
-        let (before, tag) = rest.split_at(at);
-        made.push_str(before);
-        let end = match tag.as_bytes()[1] {
-            b'#' => tag.find("#}").map(|it| it + 2),
-            b'{' => tag_end(tag, "}}"),
-            _ => tag_end(tag, "%}"),
-        };
-        let Some(end) = end else {
-            made.push_str(tag);
-            return made;
-        };
-        let (tag, after) = tag.split_at(end);
-        rest = after;
-        let inner = &tag[2..tag.len() - 2];
-        if tag.starts_with("{#") {
-            made.push_str(tag);
-        } else if tag.starts_with("{%") && inner.trim_matches(['-', ' ']) == "raw" {
-            let end = rest.find("endraw").unwrap_or(rest.len());
-            made.push_str(tag);
-            made.push_str(&rest[..end]);
-            rest = &rest[end..];
-        } else {
-            made.push_str(&tag[..2]);
-            made.push_str(&expression(&statement(inner)));
-            made.push_str(&tag[tag.len() - 2..]);
-        }
-    }
-    made.push_str(rest);
-    made
-}
-
-/// Where the next tag begins.
-fn next_tag(text: &str) -> Option<usize> {
-    ["{{", "{%", "{#"].iter().filter_map(|mark| text.find(mark)).min()
-}
-
-/// Where a tag ends, quotations aside.
-fn tag_end(tag: &str, mark: &str) -> Option<usize> {
-    let mut quote = None;
-    let mut chars = tag.char_indices().skip(2);
-    while let Some((at, c)) = chars.next() {
-        match (quote, c) {
-            (Some(_), '\\') => drop(chars.next()),
-            (Some(open), c) if c == open => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
-            (None, _) if tag[at..].starts_with(mark) => return Some(at + mark.len()),
-            (_, _) => {}
-        }
-    }
-    None
+    templates::map_tags(text, |inner| expression(&statement(inner)))
 }
 
 /// Whether a tag is open at the end of its line.
 fn has_open_tag(text: &str) -> bool {
     [("{{", '}'), ("{%", '%'), ("{#", '#')].iter().any(|(mark, end)| {
+        // Where the next of each is, as far as they were looked for: no part of the text is read twice.
+        let (mut end_at, mut line_end) = (0, 0);
         text.match_indices(mark).any(|(at, _)| {
-            let rest = &text[at + mark.len()..];
-            rest[..rest.find(*end).unwrap_or(rest.len())].contains('\n') || !rest.contains(*end)
+            let from = at + mark.len();
+            let next = |of: char| text[from..].find(of).map_or(text.len(), |it| from + it);
+            if end_at < from {
+                end_at = next(*end);
+            }
+            if line_end < from {
+                line_end = next('\n');
+            }
+            end_at == text.len() || line_end < end_at
         })
     })
 }

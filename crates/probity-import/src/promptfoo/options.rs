@@ -34,6 +34,8 @@ The rubric:
 
 /// Options that change nothing about what is asked and judged.
 const SILENT: &[&str] = &["disableConversationVar", "runSerially"];
+/// Keys that promptfoo does not read, and that examples have.
+const UNREAD: &[&str] = &["providers", "includeMetrics", "showOutput"];
 /// Options that are read.
 const USED: &[&str] = &[
     "provider",
@@ -87,7 +89,13 @@ pub(super) struct Around {
 impl Options {
     /// Reads the options of a test.
     pub(super) fn read(node: &Node, context: &mut Context<'_>) -> Self {
-        context.lost_keys(node, "the options of a test", &[SILENT, USED].concat());
+        context.lost_keys(node, "the options of a test", &[SILENT, UNREAD, USED].concat());
+        for entry in node.entries().iter().filter(|it| UNREAD.contains(&it.key.as_str())) {
+            let at = context.source.at(&entry.key_span);
+            let what =
+                format!("`{}` of the options of a test does nothing in promptfoo", entry.key);
+            context.notes.assumed(at, what, "");
+        }
         let made = node.get("transform").or_else(|| node.get("postprocess"));
         let around = |key| node.get(key).and_then(Node::as_str).map(nunjucks::template);
         Self {
@@ -97,7 +105,7 @@ impl Options {
                 suffix: around("suffix").unwrap_or_default(),
             },
             transform: made.and_then(|it| transform::read(it, "a transform", context)),
-            repeat: text(node, "repeat").and_then(|it| it.parse().ok()),
+            repeat: context.number(node, "repeat"),
             keeps_lists: boolean(node, "disableVarExpansion"),
             without_defaults: boolean(node, "disableDefaultAsserts").unwrap_or_default(),
         }
@@ -226,15 +234,18 @@ pub(super) fn default_embedder(at: &At, context: &mut Context<'_>) -> String {
 }
 
 fn usual((name, model): (&str, &str), does: &str, at: &At, context: &mut Context<'_>) -> String {
-    if context.draft.backends.iter().any(|it| it.name == name) {
-        return name.to_owned();
+    let key = format!("who {does} if nobody is named");
+    if let Some(Some(known)) = context.helpers.get(&key) {
+        return known.clone();
     }
+    let name = context.names.free(name);
+    context.helpers.insert(key, Some(name.clone()));
     let what = format!("nobody is named who {does}: promptfoo's usual model does, `{model}`");
     context.notes.assumed(at.clone(), what, format!("name another under [backends.{name}]"));
-    context.draft.backends.push(BackendDraft {
+    context.add_backend(BackendDraft {
         model: Some(model.to_owned()),
         comments: vec![format!("Who {does}: what promptfoo takes if none is named.")],
-        ..BackendDraft::new(name, BackendKind::Openai, at.clone())
+        ..BackendDraft::new(name.clone(), BackendKind::Openai, at.clone())
     });
-    name.to_owned()
+    name
 }

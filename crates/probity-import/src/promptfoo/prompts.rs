@@ -9,7 +9,7 @@ use probity_core::{
 use probity_load::{dataset::Format, function};
 use serde_json::Value;
 
-use super::{Context, list, options::Around, providers, templates};
+use super::{Context, files::with_files, list, options::Around, providers, templates};
 use crate::{
     At,
     cases::text,
@@ -41,17 +41,11 @@ impl Prompt {
         prompt
     }
 
-    /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
+    /// Whether a filter means it. A group is meant with all its members.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
-        let means = |wanted: &String| match wanted.strip_suffix('*') {
-            Some(start) => self.names.iter().any(|it| it.starts_with(start)),
-            // A group is meant with all its members.
-            None => self.names.iter().any(|it| {
-                it == wanted
-                    || it.strip_prefix(wanted.as_str()).is_some_and(|it| it.starts_with(':'))
-            }),
-        };
-        filter.is_empty() || filter.iter().any(means)
+        super::is_meant(&self.names, filter, |name, wanted| {
+            name.strip_prefix(wanted).is_some_and(|it| it.is_empty() || it.starts_with(':'))
+        })
     }
 }
 
@@ -137,7 +131,7 @@ fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
 
 /// The form of answers that a prompt asks for.
 fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFormat> {
-    let value = with_files(node, 0, context);
+    let value = with_files(node, context);
     match value.get("type").and_then(Value::as_str) {
         Some("json_object") => Some(ResponseFormat::Json),
         Some("text") => None,
@@ -147,18 +141,16 @@ fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFor
 
 /// Settings of a prompt, which override those of the provider.
 fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
-    let number = |key: &str| text(config, key).and_then(|it| it.parse::<f64>().ok());
-    let count = |key: &str| text(config, key).and_then(|it| it.parse::<u64>().ok());
     context.lost_keys(
         config,
         "the `config` of a prompt",
         &["temperature", "top_p", "max_tokens", "seed", "stop", "response_format"],
     );
     Sampling {
-        temperature: number("temperature"),
-        top_p: number("top_p"),
-        max_tokens: count("max_tokens"),
-        seed: count("seed"),
+        temperature: context.number(config, "temperature"),
+        top_p: context.number(config, "top_p"),
+        max_tokens: context.number(config, "max_tokens"),
+        seed: context.number(config, "seed"),
         stop: crate::cases::texts(config, "stop"),
         logprobs: None,
     }
@@ -242,7 +234,7 @@ impl Reading {
                     // What is not what its name says is text.
                     Err(_) => self.text(&read.text, written, node, Some(file), context),
                     Ok((root, _)) => {
-                        let value = with_files(&root, 0, context).to_string();
+                        let value = with_files(&root, context).to_string();
                         self.text(&value, written, node, Some(file), context);
                     }
                 }
@@ -294,13 +286,11 @@ impl Reading {
             Ok(reference) => reference,
             Err(error) => return context.unreadable(node, &error),
         };
-        if function::Language::of(file) == Some(function::Language::Python) && name.is_none() {
-            let what = format!("prompt `{file}` is a script that prints the prompt");
-            let advice = format!("make it a function, and name that: `file://{file}:FUNCTION`");
-            return context.lost(node, what, advice);
-        }
         providers::note_typescript(file, node, context);
-        let named = name.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
+        // A file in Python without a function is a script that prints the prompt.
+        let is_python = function::Language::of(file) == Some(function::Language::Python);
+        let called = name.or(is_python.then_some("__main__"));
+        let named = called.map_or_else(|| reference.clone(), |it| format!("{reference}:{it}"));
         let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
         let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));
         let at = context.at(node);
@@ -340,16 +330,17 @@ impl Reading {
         }
     }
 
-    fn add(&mut self, written: &Written, wanted: &str, asks: Asks, at: At, context: &Context<'_>) {
+    fn add(
+        &mut self,
+        written: &Written,
+        wanted: &str,
+        asks: Asks,
+        at: At,
+        context: &mut Context<'_>,
+    ) {
         let wanted = written.label.as_deref().filter(|it| it.len() <= 60).unwrap_or(wanted);
-        let taken = |name: &str| {
-            self.prompts.iter().any(|it| it.variant.name == name)
-                || context.draft.backends.iter().any(|it| it.name == name)
-        };
-        let base = usable_name(wanted);
-        let numbered = (2..).map(|number| format!("{base}-{number}"));
-        let name =
-            std::iter::once(base.clone()).chain(numbered).find(|it| !taken(it)).unwrap_or(base);
+        let name = context.names.free(&usable_name(wanted));
+        context.names.take(&name);
         let names = written.label.iter().chain(&written.id).cloned().chain([name.clone()]);
         self.prompts.push(Prompt {
             names: names.collect(),
@@ -412,39 +403,6 @@ fn names_file(text: &str) -> bool {
         &["txt", "md", "j2", "json", "jsonl", "yaml", "yml", "csv", "py", "js", "mjs", "cjs", "ts"];
     let suffix = text.rsplit_once('.').map_or("", |it| it.1);
     SUFFIXES.contains(&suffix) && !text.contains(char::is_whitespace)
-}
-
-/// The value of a tree, with the files that it names put in their places.
-pub(super) fn with_files(node: &Node, depth: usize, context: &mut Context<'_>) -> Value {
-    match &node.value {
-        NodeValue::String(text) => {
-            let Some(name) = text.strip_prefix("file://").filter(|_| depth < 4) else {
-                return node.to_json();
-            };
-            match Format::of_path(std::path::Path::new(name)) {
-                Some(Format::Json | Format::Yaml) => match context.tree(node, name) {
-                    Some(root) => with_files(&root, depth + 1, context),
-                    None => Value::Null,
-                },
-                Some(_) | None => match context.source.text(name) {
-                    Ok(read) => Value::from(read.text),
-                    Err(error) => {
-                        context.unreadable(node, &error);
-                        Value::Null
-                    }
-                },
-            }
-        }
-        NodeValue::Array(items) => {
-            Value::Array(items.iter().map(|it| with_files(it, depth, context)).collect())
-        }
-        NodeValue::Object(entries) => {
-            let pairs =
-                entries.iter().map(|it| (it.key.clone(), with_files(&it.node, depth, context)));
-            Value::Object(pairs.collect())
-        }
-        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
-    }
 }
 
 fn shortened(text: &str) -> String {

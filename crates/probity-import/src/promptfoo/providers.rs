@@ -2,7 +2,9 @@
 
 mod code;
 mod env;
+mod hosted;
 mod http;
+mod keys;
 mod path;
 mod settings;
 mod vendors;
@@ -21,6 +23,8 @@ use crate::{
     draft::{BackendDraft, Setup},
 };
 pub(super) use code::note_typescript;
+use hosted::Hosted;
+pub(super) use keys::without_keys;
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.
@@ -43,8 +47,21 @@ pub(super) struct Provider {
     pub(super) tools: Option<Value>,
     /// Which of them has to be called.
     pub(super) tool_choice: Option<Value>,
-    /// Whether it is told nothing but one text.
-    pub(super) takes_text_alone: bool,
+    /// What it can be told.
+    pub(super) takes: Takes,
+    /// The backend that asks it what is a conversation, if there is one.
+    pub(super) for_chats: Option<String>,
+}
+
+/// What a provider can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Conversations, too.
+    Conversations,
+    /// A text, or messages in its place.
+    TextOrMessages,
+    /// One text.
+    Text,
 }
 
 impl Provider {
@@ -58,24 +75,24 @@ impl Provider {
             transform: None,
             tools: None,
             tool_choice: None,
-            takes_text_alone: false,
+            takes: Takes::Conversations,
+            for_chats: None,
         }
     }
 
-    /// Whether a filter means it. An empty one means all; a name that ends in `*` means all that begin so.
+    /// Whether a filter means it.
     pub(super) fn is_among(&self, filter: &[String]) -> bool {
-        let means = |wanted: &String| match wanted.strip_suffix('*') {
-            Some(start) => self.names.iter().any(|it| it.starts_with(start)),
-            None => self.names.contains(wanted),
-        };
-        filter.is_empty() || filter.iter().any(means)
+        super::is_meant(&self.names, filter, |name, wanted| name == wanted)
     }
 
     /// What a runner says about its cases if it asks this provider.
     pub(super) fn completed(&self, setup: &Setup) -> Setup {
         let Self { transform, tools, tool_choice, .. } = self;
         let both = match (transform, &setup.transform) {
-            (Some(first), Some(second)) => transform::composed(first, second),
+            // Of two that cannot be one, that of the test counts: it is made for what the test asserts.
+            (Some(first), Some(second)) => {
+                Some(transform::composed(first, second).unwrap_or_else(|| second.clone()))
+            }
             (first, second) => second.clone().or_else(|| first.clone()),
         };
         Setup {
@@ -240,19 +257,22 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         }
         Meaning::Http(url) => {
             let made = http::read(url, described, backend, context)?;
-            provider.takes_text_alone = true;
-            provider.transform = match (made.transform, provider.transform.take()) {
-                (Some(first), Some(second)) => transform::composed(&first, &second),
-                (first, second) => first.or(second),
-            };
+            provider.takes = Takes::TextOrMessages;
+            provider.transform = both(made.transform, described, context);
+            Some(made.backend)
+        }
+        Meaning::Hosted(service) => {
+            let made = hosted::read(&service, described, backend, context)?;
+            provider.takes = service.takes();
+            provider.transform = both(made.transform, described, context);
             Some(made.backend)
         }
         Meaning::Webhook(url) => {
-            provider.takes_text_alone = true;
-            Some(http::webhook(&url, described, backend))
+            provider.takes = Takes::TextOrMessages;
+            Some(http::webhook(&url, described, backend, context))
         }
         Meaning::Exec(command) => {
-            provider.takes_text_alone = true;
+            provider.takes = Takes::TextOrMessages;
             code::program(&command, described, backend, context)
         }
         Meaning::Python(file) => {
@@ -273,12 +293,32 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             None
         }
     }?;
-    context.draft.backends.push(backend);
+    context.add_backend(backend);
     Some(provider)
 }
 
+/// The transforms of a server's replies and of its provider as one. Of two that cannot be one, that of the
+/// replies counts: the other is made for what it makes.
+fn both(
+    of_replies: Option<String>,
+    described: &Described<'_>,
+    context: &mut Context<'_>,
+) -> Option<String> {
+    match (of_replies, described.transform.clone()) {
+        (Some(first), Some(second)) => {
+            let both = transform::composed(&first, &second);
+            if both.is_none() {
+                let what = format!("`transform: {second}` after that of the replies");
+                context.lost(described.node, what, "write both as one `transform`");
+            }
+            Some(both.unwrap_or(first))
+        }
+        (first, second) => first.or(second),
+    }
+}
+
 /// A name for a backend: its label, or the last part of its id.
-fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
+fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String {
     let id = &described.id;
     let short = match meaning(id) {
         Meaning::Server(server) if !server.model.is_empty() => server.model,
@@ -286,7 +326,15 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
             let (path, _) = probity_load::function::split_name(&file);
             path.rsplit('/').next().unwrap_or(path).to_owned()
         }
-        Meaning::Http(_) | Meaning::Webhook(_) => "http".to_owned(),
+        Meaning::Http(_) | Meaning::Webhook(_) | Meaning::Hosted(Hosted::N8n(_)) => {
+            "http".to_owned()
+        }
+        Meaning::Hosted(Hosted::Replicate(model) | Hosted::TextGeneration(model)) => {
+            model.split(':').next().unwrap_or(&model).to_owned()
+        }
+        Meaning::Hosted(Hosted::SageMaker(named)) => {
+            named.rsplit(':').next().unwrap_or(&named).to_owned()
+        }
         Meaning::Exec(_) => "program".to_owned(),
         Meaning::Server(_)
         | Meaning::Echo
@@ -305,9 +353,7 @@ fn backend_name(described: &Described<'_>, context: &Context<'_>) -> String {
         .collect();
     let wanted =
         if wanted.trim().is_empty() { "model".to_owned() } else { wanted.trim().to_owned() };
-    let taken = |name: &str| context.draft.backends.iter().any(|it| it.name == name);
-    let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-    std::iter::once(wanted.clone()).chain(numbered).find(|it| !taken(it)).unwrap_or(wanted)
+    context.names.free(&wanted)
 }
 
 /// What a provider is needed for beside being asked.

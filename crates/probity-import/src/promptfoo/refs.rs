@@ -1,5 +1,7 @@
 //! `$ref`: what stands elsewhere in the configuration, or in another file.
 
+use std::{collections::BTreeMap, rc::Rc};
+
 use probity_core::located::{Entry, Node, NodeValue};
 
 use super::Context;
@@ -7,15 +9,15 @@ use super::Context;
 /// How deep references may lead to references.
 const DEEPEST: usize = 32;
 /// How many values they may stand for in all: a few lines can otherwise mean terabytes.
-const MOST_VALUES: usize = 1_000_000;
+pub(super) const MOST_VALUES: usize = 1_000_000;
 
 /// The tree with every reference replaced by what it means.
 pub(super) fn resolved(root: Node, context: &mut Context<'_>) -> Node {
     if !has_reference(&root) {
         return root;
     }
-    let mut left = MOST_VALUES;
-    replaced(&root, &root, 0, &mut left, context)
+    let mut following = Following { left: MOST_VALUES, trees: BTreeMap::new(), context };
+    following.replaced(&root, &root, 0)
 }
 
 fn has_reference(node: &Node) -> bool {
@@ -24,71 +26,84 @@ fn has_reference(node: &Node) -> bool {
         || node.items().iter().any(has_reference)
 }
 
-fn replaced(
-    node: &Node,
-    root: &Node,
-    depth: usize,
-    left: &mut usize,
-    context: &mut Context<'_>,
-) -> Node {
-    *left = left.saturating_sub(1);
-    if let Some(reference) = node.get("$ref").and_then(Node::as_str) {
-        return meant(node, reference, root, depth, left, context);
-    }
-    let value = match &node.value {
-        NodeValue::Array(items) => NodeValue::Array(
-            items.iter().map(|it| replaced(it, root, depth, left, context)).collect(),
-        ),
-        NodeValue::Object(entries) => {
-            let inner = |it: &Entry| Entry {
-                key: it.key.clone(),
-                key_span: it.key_span.clone(),
-                node: replaced(&it.node, root, depth, left, context),
-            };
-            NodeValue::Object(entries.iter().map(inner).collect())
-        }
-        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
-            node.value.clone()
-        }
-    };
-    Node { span: node.span.clone(), value }
+struct Following<'f, 'c> {
+    /// How many values references may still stand for.
+    left: usize,
+    /// The files that were read; none for those that cannot be.
+    trees: BTreeMap<String, Option<Rc<Node>>>,
+    context: &'f mut Context<'c>,
 }
 
-fn meant(
-    node: &Node,
-    reference: &str,
-    root: &Node,
-    depth: usize,
-    left: &mut usize,
-    context: &mut Context<'_>,
-) -> Node {
-    let (file, path) = reference.split_once('#').unwrap_or((reference, ""));
-    // The schema of a tool has references of its own.
-    let is_own = file.is_empty() && !path.is_empty() && found(root, path).is_none();
-    if is_own || file.contains("://") && !file.starts_with("file://") {
-        let plain = Node { span: node.span.clone(), value: node.value.clone() };
-        if !is_schema(reference) {
-            let what = format!("`$ref: {reference}` leads nowhere");
-            context.lost(node, what, "write out what it means");
+impl Following<'_, '_> {
+    fn replaced(&mut self, node: &Node, root: &Node, depth: usize) -> Node {
+        self.left = self.left.saturating_sub(1);
+        if let Some(reference) = node.get("$ref").and_then(Node::as_str) {
+            return self.meant(node, reference, root, depth);
         }
-        return plain;
+        let value = match &node.value {
+            NodeValue::Array(items) => {
+                NodeValue::Array(items.iter().map(|it| self.replaced(it, root, depth)).collect())
+            }
+            NodeValue::Object(entries) => {
+                let inner = |it: &Entry| Entry {
+                    key: it.key.clone(),
+                    key_span: it.key_span.clone(),
+                    node: self.replaced(&it.node, root, depth),
+                };
+                NodeValue::Object(entries.iter().map(inner).collect())
+            }
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+                node.value.clone()
+            }
+        };
+        Node { span: node.span.clone(), value }
     }
-    if depth >= DEEPEST || *left == 0 {
-        context.lost(node, format!("`$ref: {reference}` leads too far"), "write out what it means");
-        return Node { span: node.span.clone(), value: NodeValue::Null };
-    }
-    let target = match file.strip_prefix("file://").unwrap_or(file) {
-        "" => found(root, path).cloned().map(|it| (it, None)),
-        name => context.tree(node, name).and_then(|tree| {
-            let inner = found(&tree, path).cloned()?;
-            Some((inner, Some(tree)))
-        }),
-    };
-    match target {
-        Some((target, tree)) => {
-            replaced(&target, tree.as_ref().unwrap_or(root), depth + 1, left, context)
+
+    fn meant(&mut self, node: &Node, reference: &str, root: &Node, depth: usize) -> Node {
+        let (file, path) = reference.split_once('#').unwrap_or((reference, ""));
+        // The schema of a tool has references of its own.
+        let is_own = file.is_empty() && !path.is_empty() && found(root, path).is_none();
+        if is_own || file.contains("://") && !file.starts_with("file://") {
+            if !is_schema(reference) {
+                self.lost(node, reference, "nowhere");
+            }
+            return node.clone();
         }
-        None => Node { span: node.span.clone(), value: NodeValue::Null },
+        let nothing = Node { span: node.span.clone(), value: NodeValue::Null };
+        if depth >= DEEPEST || self.left == 0 {
+            self.lost(node, reference, "too far");
+            return nothing;
+        }
+        let name = file.strip_prefix("file://").unwrap_or(file);
+        if name.is_empty() {
+            return match found(root, path) {
+                Some(target) => self.replaced(target, root, depth + 1),
+                None => nothing,
+            };
+        }
+        let tree = self.tree(node, name);
+        match tree.as_deref().and_then(|tree| Some((found(tree, path)?, tree))) {
+            Some((target, tree)) => self.replaced(target, tree, depth + 1),
+            None => {
+                self.lost(node, reference, "nowhere");
+                nothing
+            }
+        }
+    }
+
+    /// The tree of a file, which is read once.
+    fn tree(&mut self, node: &Node, name: &str) -> Option<Rc<Node>> {
+        if let Some(known) = self.trees.get(name) {
+            return known.clone();
+        }
+        let tree = self.context.tree(node, name).map(Rc::new);
+        self.trees.insert(name.to_owned(), tree.clone());
+        tree
+    }
+
+    fn lost(&mut self, node: &Node, reference: &str, whither: &str) {
+        let what = format!("`$ref: {reference}` leads {whither}");
+        self.context.lost(node, what, "write out what it means");
     }
 }
 
@@ -109,3 +124,6 @@ fn found<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
     }
     Some(node)
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,6 +86,7 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
                 continue;
             }
         };
+        // What follows is no template: no part of it is read again.
         let Some(end) = tag_end(text, start + 2, close) else { break };
         let inner = &text[start + 2..end];
         let is_raw = close == "%}" && inner.trim_matches(['-', ' ', '\n', '\t']) == "raw";
@@ -124,11 +125,11 @@ fn tag_end(text: &str, from: usize, close: &str) -> Option<usize> {
             (None, _) => {}
         }
     }
-    // A quote that is not closed is an apostrophe.
-    text[from..].find(close).map(|at| from + at)
+    None
 }
 
-fn map_tags(text: &str, change: impl Fn(&str) -> String) -> String {
+/// A text with what is between the marks of its tags changed.
+pub(super) fn map_tags(text: &str, change: impl Fn(&str) -> String) -> String {
     let mut output = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece {
@@ -182,6 +183,17 @@ mod tests {
             rename("id {{ id }} {{ x.id }} {{ ident }} {{ 'id' }}", "id", "id_"),
             "id {{ id_ }} {{ x.id }} {{ ident }} {{ 'id' }}"
         );
+    }
+
+    #[test]
+    fn hostile_texts_take_no_longer_than_others() {
+        let started = std::time::Instant::now();
+        for part in ["{{ \\\" }}", "{{ '}}' ", "{{", "{{ a", "{% raw %}", "{#"] {
+            let text = part.repeat(100_000);
+            assert_eq!(map_tags(&text, str::to_owned), text, "{part}");
+            nunjucks::prompt(&format!("{text}}}"));
+        }
+        assert!(started.elapsed().as_secs() < 20, "it takes too long");
     }
 
     #[test]

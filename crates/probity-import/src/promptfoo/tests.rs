@@ -1,10 +1,12 @@
 //! Tests: what is asked, and what is expected.
 
+mod judges;
+
 use std::{collections::BTreeMap, path::Path};
 
 use probity_core::{
     case::TestCase,
-    criteria::{Assertion, AssertionTest, Criteria, ScorerErrors},
+    criteria::{Assertion, Criteria},
     located::{Node, NodeValue},
 };
 use probity_load::{
@@ -16,10 +18,10 @@ use serde_json::Value;
 
 use super::{
     Context, assertions, expected, list,
-    options::{self, Around, Helpers, Options},
-    prompts::Prompt,
+    options::{Around, Helpers, Options},
+    providers::without_keys,
     transform,
-    vars::{self, Unasked},
+    vars::{self, MOST_COMBINATIONS, Unasked},
 };
 use crate::{
     cases::text,
@@ -45,8 +47,18 @@ pub(super) struct Test {
     pub(super) providers: Vec<String>,
     /// What stands around its prompts.
     pub(super) around: Around,
-    /// What its runner has to say, such as the judge.
+    /// What its runner has to say beside what is said of all tests, such as the judge.
     pub(super) setup: Setup,
+    /// Whether the assertions for all tests hold for it.
+    pub(super) inherits: bool,
+}
+
+/// What tests stand in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form {
+    Configuration,
+    /// A table of nothing but tests.
+    Table,
 }
 
 /// All tests of a configuration.
@@ -54,26 +66,43 @@ pub(super) struct Test {
 pub(super) struct Tests {
     /// Those that can be read.
     pub(super) cases: Vec<Test>,
-    /// Functions that make tests, as references, and where they are named.
-    pub(super) functions: Vec<(String, At)>,
-    /// What the runners of these functions have to say.
+    /// Functions that make tests.
+    pub(super) functions: Vec<Generator>,
+    /// What is said of all tests. It is all that the runners of these functions have to say.
     pub(super) setup: Setup,
+}
+
+/// A function that makes tests.
+#[derive(Clone, Debug)]
+pub(super) struct Generator {
+    /// It, as a reference.
+    pub(super) named: String,
+    /// What it is told.
+    pub(super) config: Option<Value>,
+    /// Where it is named.
+    pub(super) at: At,
 }
 
 /// The tests of a configuration: `tests`, `scenarios`, `defaultTest`. Without any, each prompt is asked
 /// once.
-pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) -> Tests {
+pub(super) fn read(root: &Node, form: Form, context: &mut Context<'_>) -> Tests {
     let mut tests = Tests::default();
     let default = default_test(root, context);
     let mut found = Found::default();
-    if let Some(node) = root.get("tests") {
-        collect(node, context, &mut found);
+    match (root.get("tests"), form) {
+        (Some(node), Form::Configuration) => collect(node, context, &mut found),
+        (Some(node), Form::Table) => {
+            let record = |it: &Node| FoundTest { is_record: true, ..FoundTest::written(it) };
+            found.tests = node.items().iter().map(record).collect();
+            found.is_empty = found.tests.is_empty();
+        }
+        (None, _) => {}
     }
     tests.functions = found.functions;
     let mut written: Vec<(Node, Written)> = Vec::new();
-    for (node, folder) in &found.tests {
-        if let Ok(test) = Written::of(node, folder, context) {
-            written.push((node.clone(), test));
+    for test in &found.tests {
+        if let Ok(written_test) = Written::of(test, context) {
+            written.push((test.node.clone(), written_test));
         }
     }
     let scenarios = root.get("scenarios").map(|it| scenarios(it, context));
@@ -95,8 +124,8 @@ pub(super) fn read(root: &Node, _prompts: &[Prompt], context: &mut Context<'_>) 
             tests.cases.extend(cases);
         }
     }
-    tests.setup = default.setup(&Written::default());
-    settle_helpers(&mut tests, context);
+    tests.setup = default.shared_setup();
+    judges::settle(&mut tests, context);
     tests
 }
 
@@ -118,10 +147,10 @@ fn default_test(root: &Node, context: &mut Context<'_>) -> Default {
     let in_file = node.as_str().and_then(|it| it.strip_prefix("file://"));
     let read = in_file.and_then(|name| context.tree(node, name));
     let node = read.as_ref().unwrap_or(node);
-    match Written::of(node, "", context) {
-        Ok(written) => Default::of(written, node, context),
-        Err(Unasked) => Default::default(),
-    }
+    let mut written = Written::without_vars(node, context);
+    // Without a file of variables, all else holds. That there is none is noted.
+    written.vars = written_vars(node, "", context).unwrap_or_default();
+    Default::of(written, node, context)
 }
 
 /// What holds for all tests.
@@ -147,25 +176,28 @@ impl Default {
         Self { written, ..default }
     }
 
-    /// What a runner says about tests with these options.
+    /// What a runner says about tests with these options, beside what is said of all tests.
     fn setup(&self, test: &Written) -> Setup {
         let Options { helpers, repeat, .. } = test.options.clone().or(&self.written.options);
         let own = test.helpers.clone().or(&self.written.helpers).or(&helpers);
-        let is_shared = |it: &&Assertion| !is_filled_in_beforehand(it);
-        let inherited = match test.options.without_defaults {
-            true => &[][..],
-            false => &self.written.assertions,
-        };
         Setup {
             judge: own.judge,
             embeddings: own.embeddings,
             rubric_prompt: own.rubric_prompt,
             repeat,
+            ..Setup::default()
+        }
+    }
+
+    /// What is said of all tests.
+    fn shared_setup(&self) -> Setup {
+        let is_shared = |it: &&Assertion| !is_filled_in_beforehand(it);
+        Setup {
             prompt_vars: self.shared.clone(),
-            assertions: inherited.iter().filter(is_shared).cloned().collect(),
+            assertions: self.written.assertions.iter().filter(is_shared).cloned().collect(),
             threshold: self.written.threshold,
             transform: self.written.options.transform.clone(),
-            ..Setup::default()
+            ..self.setup(&Written::default())
         }
     }
 }
@@ -217,16 +249,15 @@ fn cases(
         inherited.iter().filter(|it| is_filled_in_beforehand(it)).chain(&test.assertions).collect();
     let mut cases = Vec::new();
     for vars in vars::combinations(&own, is_expanded, node, context)? {
-        let mut known = default.shared.clone();
-        known.extend(vars.clone());
         let assertions = made_here.iter().map(|it| match is_filled_in_beforehand(it) {
-            true => filled_in(it, &known),
+            true => filled_in(it, &all_vars(&vars, &default.shared)),
             false => (*it).clone(),
         });
         let assertions: Vec<Assertion> = assertions.collect();
         let id = context.ids.unique(name);
+        let asked = vars.get("prompt").or_else(|| default.shared.get("prompt")).cloned();
         let vars = own_vars(&id, vars, &default.shared);
-        let (prompt, prompt_vars) = with_prompt(vars, &known, &[&assertions, &setup.assertions]);
+        let (prompt, prompt_vars) = with_prompt(vars, asked, &[&assertions, inherited]);
         let case = TestCase {
             id,
             prompt,
@@ -246,9 +277,17 @@ fn cases(
             providers: either(&test.providers, &default.written.providers),
             around: options.around.clone(),
             setup: setup.clone(),
+            inherits: !test.options.without_defaults,
         });
     }
     Ok(cases)
+}
+
+/// The variables of a case and those that all have.
+fn all_vars(own: &Vars, shared: &Vars) -> Vars {
+    let mut all = shared.clone();
+    all.extend(own.clone());
+    all
 }
 
 /// The variables of a case. One without any would have nothing to say for itself: it gets those that all
@@ -262,8 +301,12 @@ fn own_vars(id: &str, vars: Vars, shared: &Vars) -> Vars {
 }
 
 /// The variable `prompt` is what a case of ours asks. It stays a variable where an assertion names it.
-fn with_prompt(mut vars: Vars, known: &Vars, assertions: &[&[Assertion]]) -> (String, Vars) {
-    let Some(Value::String(prompt)) = known.get("prompt") else { return (String::new(), vars) };
+fn with_prompt(
+    mut vars: Vars,
+    asked: Option<Value>,
+    assertions: &[&[Assertion]],
+) -> (String, Vars) {
+    let Some(Value::String(prompt)) = asked else { return (String::new(), vars) };
     if prompt.is_empty() {
         return (String::new(), vars);
     }
@@ -271,70 +314,35 @@ fn with_prompt(mut vars: Vars, known: &Vars, assertions: &[&[Assertion]]) -> (St
     if !assertions.iter().any(|it| it.iter().any(names)) {
         vars.remove("prompt");
     }
-    (prompt.clone(), vars)
+    (prompt, vars)
 }
 
 fn either(own: &[String], other: &[String]) -> Vec<String> {
     if own.is_empty() { other.to_vec() } else { own.to_vec() }
 }
 
-/// Names who judges where nobody is named, and lets tests that ask nobody go along with those that do.
-fn settle_helpers(tests: &mut Tests, context: &mut Context<'_>) {
-    let all =
-        |test: &Test| [&test.case.case.criteria.assertions[..], &test.setup.assertions].concat();
-    let asks_judge =
-        |it: &Assertion| it.kind.test.asks_judge() || it.kind.test == AssertionTest::SelectBest;
-    let embeds = |it: &Assertion| it.kind.test.is_similar();
-    let is_rubric = |it: &Assertion| it.kind.test == AssertionTest::LlmRubric;
-    let runs_code = |it: &Assertion| it.kind.test.runs_code();
-    let mut runs = assertions::any(&tests.setup.assertions, &runs_code);
-    let mut common = Helpers::default();
-    for test in &mut tests.cases {
-        let own = all(test);
-        runs |= assertions::any(&own, &runs_code);
-        let setup = &mut test.setup;
-        let at = &test.case.at;
-        if assertions::any(&own, &asks_judge) {
-            let judge = setup.judge.get_or_insert_with(|| options::default_judge(at, context));
-            common.judge.get_or_insert_with(|| judge.clone());
-        }
-        if assertions::any(&own, &embeds) {
-            let embeds =
-                setup.embeddings.get_or_insert_with(|| options::default_embedder(at, context));
-            common.embeddings.get_or_insert_with(|| embeds.clone());
-        }
-        if assertions::any(&own, &is_rubric) {
-            let prompt = setup.rubric_prompt.get_or_insert_with(options::usual_rubric_prompt);
-            common.rubric_prompt.get_or_insert_with(|| prompt.clone());
-        }
+/// A test as it is found.
+#[derive(Debug)]
+struct FoundTest {
+    node: Node,
+    /// The folder of the file that it stands in.
+    folder: String,
+    /// Whether it is a record of a table.
+    is_record: bool,
+}
+
+impl FoundTest {
+    /// One that is written out in the configuration.
+    fn written(node: &Node) -> Self {
+        Self { node: node.clone(), folder: String::new(), is_record: is_record(node) }
     }
-    for test in &mut tests.cases {
-        let own = all(test);
-        let setup = &mut test.setup;
-        if !assertions::any(&own, &asks_judge) {
-            setup.judge.clone_from(&common.judge);
-        }
-        if !assertions::any(&own, &embeds) {
-            setup.embeddings.clone_from(&common.embeddings);
-        }
-        if !assertions::any(&own, &is_rubric) {
-            setup.rubric_prompt.clone_from(&common.rubric_prompt);
-        }
-        setup.scorer_errors = runs.then_some(ScorerErrors::Fail);
-    }
-    let setup = &mut tests.setup;
-    setup.scorer_errors = (runs || !tests.functions.is_empty()).then_some(ScorerErrors::Fail);
-    let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
-    let is_told = tests.cases.iter().any(|it| assertions::any(&all(it), &says_refusal));
-    context.draft.settings.refusal.detect = (!is_told).then_some(false);
 }
 
 /// Tests and functions that make some, as they are found.
 #[derive(Debug)]
 struct Found {
-    /// Each with the folder of the file that it stands in.
-    tests: Vec<(Node, String)>,
-    functions: Vec<(String, At)>,
+    tests: Vec<FoundTest>,
+    functions: Vec<Generator>,
     /// Whether no test is named at all.
     is_empty: bool,
 }
@@ -351,14 +359,8 @@ fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found) {
         found.is_empty &= matches!(item.value, NodeValue::Null);
         let path = item.get("path").and_then(Node::as_str);
         match item.as_str().or(path) {
-            None => found.tests.push((item.clone(), String::new())),
-            Some(name) => {
-                if let Some(config) = item.get("config") {
-                    let what = "what the function that makes tests is told";
-                    context.lost(config, what, "our functions that make cases are told nothing");
-                }
-                from_file(item, name, context, found);
-            }
+            None => found.tests.push(FoundTest::written(item)),
+            Some(name) => from_file(item, name, context, found),
         }
     }
 }
@@ -375,15 +377,21 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
             Ok(named) => {
                 let is_python = Language::of(&named) == Some(Language::Python);
                 let named = if is_python { format!("{named}:generate_tests") } else { named };
-                found.functions.push((named, context.at(node)));
+                let config = node.get("config").filter(|it| !it.entries().is_empty());
+                let config = config.map(|it| without_keys(it, &named, context));
+                found.functions.push(Generator { named, config, at: context.at(node) });
             }
             Err(error) => context.unreadable(node, &error),
         }
         return;
     }
     let files = match context.source.has_file(name) {
-        true => vec![name.to_owned()],
-        false => context.source.glob(name).unwrap_or_default(),
+        true => Ok(vec![name.to_owned()]),
+        false => context.source.glob(name),
+    };
+    let files = match files {
+        Ok(files) => files,
+        Err(error) => return context.unreadable(node, &error),
     };
     if files.is_empty() {
         context.lost(node, format!("there is no file `{name}` with tests"), "check the path");
@@ -396,7 +404,11 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
         for item in list(&root) {
             // A list of further files is not read: promptfoo does not do so, either.
             if is_table || !item.entries().is_empty() {
-                found.tests.push((item.clone(), folder.clone()));
+                found.tests.push(FoundTest {
+                    node: item.clone(),
+                    folder: folder.clone(),
+                    is_record: is_table || is_record(item),
+                });
             }
         }
     }
@@ -439,11 +451,11 @@ fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Writ
         if let Some(node) = scenario.get(key) {
             collect(node, context, &mut found);
         }
-        for (named, at) in found.functions {
+        for Generator { named, at, .. } in found.functions {
             context.notes.lost(at, format!("tests of a scenario from `{named}`"), "write them out");
         }
-        let tests = found.tests.iter().filter_map(|(node, folder)| {
-            Written::of(node, folder, context).ok().map(|it| (node.clone(), it))
+        let tests = found.tests.iter().filter_map(|found| {
+            Written::of(found, context).ok().map(|it| (found.node.clone(), it))
         });
         tests.collect::<Vec<_>>()
     };
@@ -451,6 +463,11 @@ fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Writ
     let mut tests = part("tests", context);
     if scenario.get("tests").is_none() {
         tests.push((scenario.clone(), Written::default()));
+    }
+    if configs.len().saturating_mul(tests.len()) > MOST_COMBINATIONS {
+        let what = format!("a scenario has more than {MOST_COMBINATIONS} tests");
+        context.lost(scenario, what, "write fewer configurations, or several scenarios");
+        return Vec::new();
     }
     let mut all = Vec::new();
     for (_, config) in &configs {
@@ -477,24 +494,31 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn of(node: &Node, folder: &str, context: &mut Context<'_>) -> Result<Self, Unasked> {
-        if node.entries().iter().any(|entry| entry.key.starts_with("__")) || is_record(node) {
+    fn of(found: &FoundTest, context: &mut Context<'_>) -> Result<Self, Unasked> {
+        let FoundTest { node, folder, is_record } = found;
+        if *is_record {
             return Ok(expected::test(node, context));
         }
+        let vars = written_vars(node, folder, context)?;
+        Ok(Self { vars, ..Self::without_vars(node, context) })
+    }
+
+    /// All of it but its variables.
+    fn without_vars(node: &Node, context: &mut Context<'_>) -> Self {
         context.lost_keys(node, "a test", USED);
         let read = node.get("assert").map(|it| assertions::read(it, context));
         let assertions::Read { assertions, helpers } = read.unwrap_or_default();
-        Ok(Self {
+        Self {
             description: text(node, "description"),
-            vars: node.get("vars").map_or(Ok(Vars::new()), |it| vars::read(it, folder, context))?,
+            vars: Vars::new(),
             assertions,
             helpers,
-            threshold: text(node, "threshold").and_then(|it| it.parse().ok()),
+            threshold: context.number(node, "threshold"),
             tags: node.get("metadata").map(tags).unwrap_or_default(),
             options: node.get("options").map(|it| Options::read(it, context)).unwrap_or_default(),
             prompts: crate::cases::texts(node, "prompts"),
             providers: crate::cases::texts(node, "providers"),
-        })
+        }
     }
 
     /// A test of a scenario with one of its configurations.
@@ -514,6 +538,11 @@ impl Written {
     }
 }
 
+/// The variables of a test that is no record.
+fn written_vars(node: &Node, folder: &str, context: &mut Context<'_>) -> Result<Vars, Unasked> {
+    node.get("vars").map_or(Ok(Vars::new()), |it| vars::read(it, folder, context))
+}
+
 /// Metadata as tags.
 fn tags(metadata: &Node) -> Vec<String> {
     let tag = |key: &str, node: &Node| match &node.value {
@@ -527,9 +556,15 @@ fn tags(metadata: &Node) -> Vec<String> {
     metadata.entries().iter().flat_map(|it| of(&it.key, &it.node)).collect()
 }
 
-/// Whether all values are texts and none of the names is a test's: a record of plain variables.
+/// Whether what is no record of a table looks like one: a name is a column's, or all values are texts and none
+/// of the names is a test's.
 fn is_record(node: &Node) -> bool {
-    USED.iter().all(|it| node.get(it).is_none())
-        && !node.entries().is_empty()
-        && node.entries().iter().all(|entry| entry.node.as_str().is_some())
+    let entries = node.entries();
+    entries.iter().any(|it| it.key.starts_with("__"))
+        || USED.iter().all(|it| node.get(it).is_none())
+            && !entries.is_empty()
+            && entries.iter().all(|it| it.node.as_str().is_some())
 }
+
+#[cfg(test)]
+mod once;

@@ -6,8 +6,28 @@ use probity_load::function::{Language, split_name};
 use super::Context;
 use crate::source::Unreadable;
 
-/// What scripts in our sandbox cannot do.
-const OUTSIDE: &[&str] = &["process.", "require(", "import(", "fetch("];
+/// What scripts in our sandbox cannot do, wherever they stand.
+const OUTSIDE: &[&str] = &["process.", "import(", "fetch("];
+
+/// Whether JavaScript needs more than the language itself.
+pub(super) fn needs_more(code: &str) -> bool {
+    code.contains("require(") || file_needs_more(code)
+}
+
+/// Whether JavaScript in a file needs more than the language itself. It may require files beside it.
+pub(super) fn file_needs_more(code: &str) -> bool {
+    let requires_package = code.match_indices("require(").any(|(at, mark)| {
+        !code[at + mark.len()..].trim_start_matches(['"', '\'']).starts_with('.')
+    });
+    requires_package
+        || code.lines().any(|line| line.trim_start().starts_with("import "))
+        || OUTSIDE.iter().any(|it| code.contains(it))
+}
+
+/// Whether a file is written in TypeScript.
+pub(super) fn is_typescript(path: &str) -> bool {
+    [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it))
+}
 
 /// JavaScript that makes something else out of a reply, as a suite names it.
 pub(super) fn read(node: &Node, what: &str, context: &mut Context<'_>) -> Option<String> {
@@ -16,7 +36,7 @@ pub(super) fn read(node: &Node, what: &str, context: &mut Context<'_>) -> Option
         return None;
     };
     let Some(named) = code.strip_prefix("file://") else {
-        if OUTSIDE.iter().any(|it| code.contains(it)) {
+        if needs_more(code) {
             let advice = "transforms read no files and use no network: make it a scorer";
             context.lost(node, format!("{what} that needs more than JavaScript itself"), advice);
             return None;
@@ -60,15 +80,20 @@ pub(super) fn composed(first: &str, second: &str) -> Option<String> {
     ))
 }
 
-/// Code as a function of the output.
-fn as_function(code: &str) -> String {
-    let code = code.trim().trim_end_matches(';');
+/// Whether code is a function, and not what one does.
+pub(super) fn is_function(code: &str) -> bool {
     let head = code.split_once("=>").map(|it| it.0.trim());
     let is_arrow = head.is_some_and(|it| {
         it.starts_with('(') && it.ends_with(')') && !it[1..].contains('(')
             || it.chars().all(|c| c.is_alphanumeric() || c == '_')
     });
-    if is_arrow || code.starts_with("function") {
+    is_arrow || code.starts_with("function")
+}
+
+/// Code as a function of the output.
+fn as_function(code: &str) -> String {
+    let code = code.trim().trim_end_matches(';');
+    if is_function(code) {
         return format!("({code})");
     }
     match code.contains("return ") || code.contains("return(") {

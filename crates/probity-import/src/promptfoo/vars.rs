@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Context, list, nunjucks, tests::Vars};
 
 /// Cases that one test may become when its variables are lists.
-const MOST_COMBINATIONS: usize = 10_000;
+pub(super) const MOST_COMBINATIONS: usize = 10_000;
 /// Files that are sent as they are.
 const IMAGES: &[&str] = &["bmp", "gif", "jpeg", "jpg", "png", "svg", "webp"];
 /// Files that have no text.
@@ -33,7 +33,10 @@ pub(super) fn read(node: &Node, folder: &str, context: &mut Context<'_>) -> Resu
     for item in list(node) {
         let name = item.as_str().unwrap_or_default();
         let name = within(folder, name.strip_prefix("file://").unwrap_or(name));
-        let files = context.source.glob(&name).unwrap_or_default();
+        let files = context.source.glob(&name).map_err(|error| {
+            context.unreadable(item, &error);
+            Unasked
+        })?;
         if files.is_empty() {
             context.lost(
                 item,

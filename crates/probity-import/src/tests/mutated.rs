@@ -1,5 +1,7 @@
 //! Configurations that nobody wrote: no panic, no hang, nothing read outside their folder.
 
+mod others;
+
 use std::{fs, os::unix::fs::symlink, path::Path, time::Instant};
 
 use proptest::prelude::*;
@@ -80,6 +82,16 @@ const ODD: &[&str] = &[
     "- role:",
     "!!binary x",
     "exec:",
+    "}}",
+    "%}",
+    "!function x.y",
+    "../outside.jsonl",
+    "task: [sums, sums]",
+    "include: base_yaml",
+    "(?",
+    "{{ q.strip('x').split()[99] }}",
+    "{{ range(99999999) }}",
+    "group_select: 7",
 ];
 
 /// Writes a project, and what lies outside of it.

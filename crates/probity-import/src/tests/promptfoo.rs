@@ -4,6 +4,8 @@ use std::fs;
 
 use super::*;
 
+mod kept;
+
 /// The notes and the suite of a configuration.
 fn suite(config: &str, files: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -104,14 +106,14 @@ fn code_and_servers_of_ones_own_are_backends() {
   - elevenlabs:tts
   - file://none.py
 "#), @r#"
-lost 6: the value of `HOST` in the `config` of a function (have the function read the variable itself)
+lost 6: the value of `HOST` in the `config` of `file://p.py:ask` (have the code read the variable itself)
 8: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
 lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/suites.md)
 lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
 # From promptfooconfig.yaml, by `probity import`.
 #
 # Not carried over:
-# - promptfooconfig.yaml:6: the value of `HOST` in the `config` of a function
+# - promptfooconfig.yaml:6: the value of `HOST` in the `config` of `file://p.py:ask`
 # - promptfooconfig.yaml:26: provider `elevenlabs:tts` is speech, which no backend is
 # - promptfooconfig.yaml:27: `none.py` cannot be read: No such file or directory (os error 2)
 version = "1"
@@ -229,4 +231,38 @@ tests: [{ $ref: "#/definitions/one" }, { $ref: "#/nowhere" }]
     name = "prompt-1"
     template = "{{q}}"
     "#);
+}
+
+#[test]
+fn services_with_an_interface_of_their_own_are_described() {
+    insta::assert_snapshot!(backends(
+        r#"
+  - id: replicate:meta/llama-4-scout-instruct
+    config: { temperature: 0.1, apiKey: "{{env.MINE}}", prompt: { prefix: "Q: " } }
+  - replicate:replicate/hello:5c7d5
+  - id: huggingface:text-generation:gpt2
+    config: { apiEndpoint: "https://mine.example/generate", max_new_tokens: 9 }
+  - id: n8n:https://flow.example/webhook/1
+    config: { headers: { Authorization: "Bearer {{env.N8N}}" } }
+  - id: sagemaker:jumpstart:mine
+    config: { region: us-west-2, maxTokens: 256, responseFormat: { path: json.generated_text } }
+  - sagemaker:anthropic:mine
+  - id: cloudflare-gateway:anthropic:claude-haiku-4-5
+    config: { accountId: "{{env.MY_ACCOUNT}}", gatewayId: main }
+  - cloudflare-ai:chat:@cf/meta/llama-3
+  - id: litellm:gpt-4o
+    config: { apiBaseUrl: "https://{{env.PROXY}}/v1" }
+  - id: anthropic:messages:claude-sonnet-4-6
+    config: { effort: low, output_format: { type: json_schema, schema: { type: object } } }
+"#
+    ));
+}
+
+#[test]
+fn functions_are_told_what_they_are_told() {
+    let config = "prompts: [file://p.py]\nproviders: [echo]\n\
+                  tests: [{ path: file://t.py, config: { count: 2 } }]\n\
+                  defaultTest: { options: { providers: [x], showOutput: true } }\n";
+    let files = [("p.py", "print('hi')\n"), ("t.py", "def generate_tests(config): return []\n")];
+    insta::assert_snapshot!(suite(config, &files));
 }

@@ -4,14 +4,17 @@
 //! the places are. Scalars are read by YAML 1.2's core schema: `yes` and `on` are
 //! text, as in JSON.
 
+mod flat;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
 
-use granit_parser::{Event, Parser, ScalarStyle, Span};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Span};
 
 use super::Intake;
+use flat::Padded;
 use probity_core::{
     located::{Entry, Node, NodeValue},
     problem::Source,
@@ -27,7 +30,7 @@ pub(super) fn read(text: &str, intake: &mut Intake<'_>) {
     let source = Source::file(text);
     match parse(text) {
         Ok(root) => intake.document(&source, &root),
-        Err(YamlError { span, message }) => intake.error_at(&source, &span, "yaml", message),
+        Err(YamlError { span, message, .. }) => intake.error_at(&source, &span, "yaml", message),
     }
 }
 
@@ -38,11 +41,38 @@ pub struct YamlError {
     pub span: Range<usize>,
     /// One sentence, lower case, no final period.
     pub message: String,
+    /// Whether it is a line of a quoted text that is not indented.
+    is_flat_line: bool,
+}
+
+impl YamlError {
+    const fn new(span: Range<usize>, message: String) -> Self {
+        Self { span, message, is_flat_line: false }
+    }
 }
 
 /// The one document of a YAML text as a located tree.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the parser's events are not ours")]
 pub fn parse(text: &str) -> Result<Node, YamlError> {
+    let mut found = parse_strictly(text);
+    if !matches!(&found, Err(error) if error.is_flat_line) {
+        return found;
+    }
+    let mut padded = Padded::new(text);
+    loop {
+        match &mut found {
+            Ok(root) => padded.restore(root),
+            Err(error) if error.is_flat_line && padded.indent(error.span.start) => {
+                found = parse_strictly(&padded.text);
+                continue;
+            }
+            Err(error) => error.span = padded.written(&error.span),
+        }
+        return found;
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the parser's events are not ours")]
+fn parse_strictly(text: &str) -> Result<Node, YamlError> {
     let mut builder = Builder { text, anchors: BTreeMap::new(), repeated: 0 };
     let mut events = Parser::new_from_str(text);
     let mut root = None;
@@ -70,7 +100,8 @@ type Events<'t> = Parser<'t, granit_parser::StrInput<'t>>;
 fn next<'t>(events: &mut Events<'t>) -> Result<Option<(Event<'t>, Span)>, YamlError> {
     events.next().transpose().map_err(|error| {
         let at = error.marker().byte_offset().unwrap_or(0);
-        YamlError { span: at..at + 1, message: error.info() }
+        let is_flat_line = matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent);
+        YamlError { span: at..at + 1, message: error.info(), is_flat_line }
     })
 }
 
@@ -177,7 +208,7 @@ impl<'t> Builder<'t> {
                 Some(key) => entries.push(Entry { key, key_span, node }),
                 None => {
                     let message = "a name in a table must be text".to_owned();
-                    return Err(YamlError { span: key_span, message });
+                    return Err(YamlError::new(key_span, message));
                 }
             }
         }
@@ -193,7 +224,7 @@ impl<'t> Builder<'t> {
     }
 
     fn error(&self, span: &Span, message: &str) -> YamlError {
-        YamlError { span: self.range(span), message: message.to_owned() }
+        YamlError::new(self.range(span), message.to_owned())
     }
 
     fn range(&self, span: &Span) -> Range<usize> {
@@ -218,7 +249,7 @@ fn merge_source(node: Node) -> Result<Vec<Entry>, YamlError> {
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
             let message = format!("`<<` takes a table or a list of tables, not {}", node.kind());
-            Err(YamlError { span: node.span, message })
+            Err(YamlError::new(node.span, message))
         }
     }
 }

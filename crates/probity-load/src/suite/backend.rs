@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     case::{Fields, Findings},
     settings::parse_duration,
+    template,
 };
 use probity_core::{
     located::Node,
@@ -156,20 +157,13 @@ impl BackendKind {
     /// Whether it can be asked how relevant texts are. Whether a server has a model for that, it says
     /// itself.
     pub const fn reranks(self) -> bool {
-        self.embeds() && !matches!(self, Self::Azure | Self::Ollama)
+        self.embeds() && !matches!(self, Self::Azure | Self::Ollama | Self::Gemini | Self::Vertex)
     }
 
     /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
     pub const fn embeds(self) -> bool {
         matches!(self.way(), Way::Server)
-            && !matches!(
-                self,
-                Self::Anthropic
-                    | Self::Gemini
-                    | Self::Vertex
-                    | Self::VertexAnthropic
-                    | Self::Bedrock
-            )
+            && !matches!(self, Self::Anthropic | Self::VertexAnthropic | Self::Bedrock)
     }
 }
 
@@ -412,9 +406,24 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         let help = "remove `#` and everything after it; in a password, write `%23`".to_owned();
         fields.findings().error_with_help("bad-url", &span, message, help);
     }
+    if let Some(url) = &config.base_url {
+        check_base_url(url, fields);
+    }
     if let Some(extra) = fields.get("extra_body") {
         check_extra_body(config, extra, fields.findings());
     }
+}
+
+/// Nothing but variables of the environment can be filled in in an address.
+fn check_base_url(url: &str, fields: &mut Fields<'_, '_>) {
+    let others = template::undefined_variables(url, |name| name == "env");
+    if others.is_ok_and(|names| names.is_empty()) {
+        return;
+    }
+    let span = fields.span("base_url");
+    let message = "`base_url` must be the same for every case".to_owned();
+    let help = "only `{{ env.NAME }}` can be filled in there".to_owned();
+    fields.findings().error_with_help("bad-url", &span, message, help);
 }
 
 /// How words are chosen, of a backend, a runner or a case.

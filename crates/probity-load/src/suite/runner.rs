@@ -7,6 +7,8 @@ use super::{
     backend::{BackendConfig, BackendKind, decode_timeout, is_plain},
     defaults, panel, prompt, user,
 };
+use serde_json::Value;
+
 use crate::{
     bounded,
     case::{Fields, Findings, did_you_mean},
@@ -36,6 +38,8 @@ pub struct RunnerConfig {
     pub dataset: Vec<String>,
     /// Where that stands in the suite.
     pub dataset_at: Option<WrittenAt>,
+    /// What functions that make its cases are told.
+    pub dataset_config: Option<Value>,
     /// The names of its backends.
     pub backends: Vec<String>,
     /// Instructions for cases that bring none.
@@ -248,6 +252,7 @@ fn decode_runner(
         dataset_at: fields
             .get("dataset")
             .map(|node| surroundings.place(node, "`dataset` of the runner".to_owned())),
+        dataset_config: decode_dataset_config(&mut fields),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
         defaults: defaults::decode(&mut fields, user.part, surroundings),
         allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
@@ -280,6 +285,22 @@ fn decode_runner(
     check_min_pass(&runner, &mut fields);
     check_templates(&runner, surroundings.source, &mut fields);
     Some(runner)
+}
+
+/// What functions that make cases are told, where there are some.
+fn decode_dataset_config(fields: &mut Fields<'_, '_>) -> Option<Value> {
+    let config = fields.get("dataset_config")?.to_json();
+    let is_told = fields.texts("dataset").iter().any(|it| function::in_file(it).is_some());
+    if !config.is_object() || !is_told {
+        let span = fields.span("dataset_config");
+        let message = match config.is_object() {
+            true => "`dataset_config` is for functions that make cases: `dataset` names none",
+            false => "`dataset_config` must be a table",
+        };
+        fields.findings().error("bad-value", &span, message.to_owned());
+        return None;
+    }
+    Some(config)
 }
 
 /// What the lanes of a runner are told apart by.

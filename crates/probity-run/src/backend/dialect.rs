@@ -272,7 +272,8 @@ const SERVICES: &[Service] = &[
         kind: BackendKind::Gemini,
         keeps_schemas: true,
         dialect: &gemini::SPEC,
-        embeddings: None,
+        embeddings: Some(&embeddings::GEMINI),
+        rerank: None,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         base_variables: &["GOOGLE_GEMINI_BASE_URL"],
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -280,7 +281,13 @@ const SERVICES: &[Service] = &[
         prices: "gemini",
         ..COMPATIBLE
     },
-    Service { kind: BackendKind::Vertex, dialect: &vertex::GEMINI, keeps_schemas: true, ..VERTEX },
+    Service {
+        kind: BackendKind::Vertex,
+        dialect: &vertex::GEMINI,
+        embeddings: Some(&embeddings::VERTEX),
+        keeps_schemas: true,
+        ..VERTEX
+    },
     Service {
         kind: BackendKind::VertexAnthropic,
         dialect: &vertex::ANTHROPIC,

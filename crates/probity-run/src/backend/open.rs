@@ -15,6 +15,7 @@ use probity_load::{
     function::split_name,
     settings::Settings,
     suite::{BackendConfig, BackendKind, Output, Way},
+    template,
 };
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
@@ -372,7 +373,8 @@ impl BackendFactory<'_> {
         service: &'static Service,
         dialect: &'static DialectSpec,
     ) -> Result<Backend, BackendError> {
-        let base_url = self.base_url(config, service);
+        let mut redactor = Redactor::default();
+        let base_url = self.base_url(config, service, &mut redactor)?;
         let model = config.model.as_deref().unwrap_or("");
         if base_url.is_empty() {
             let backend = config.name.clone();
@@ -385,7 +387,6 @@ impl BackendFactory<'_> {
             let url = address::without_secrets(&base_url);
             return Err(BackendError::BadUrl { backend, url });
         };
-        let mut redactor = Redactor::default();
         address::add_secrets(&parsed, &mut redactor);
         self.hide_proxies(&mut redactor);
         let is_official = address::is_official(&parsed, service.hosts);
@@ -435,13 +436,40 @@ impl BackendFactory<'_> {
 
     /// Where a server is: what the suite says, else the vendor's own variable, else the
     /// place where it usually is.
-    fn base_url(&self, config: &BackendConfig, service: &Service) -> String {
+    fn base_url(
+        &self,
+        config: &BackendConfig,
+        service: &Service,
+        redactor: &mut Redactor,
+    ) -> Result<String, BackendError> {
         let from_variables = || {
             let value = |name: &&str| self.variable(name).filter(|value| !value.is_empty());
             (service.address)(&service.base_variables.iter().map(value).collect::<Vec<_>>())
         };
-        let given = config.base_url.clone().or_else(from_variables);
-        given.unwrap_or_else(|| service.base_url.to_owned())
+        if let Some(url) = &config.base_url {
+            return self.with_variables(config, url, redactor);
+        }
+        Ok(from_variables().unwrap_or_else(|| service.base_url.to_owned()))
+    }
+
+    /// An address with its variables of the environment filled in.
+    fn with_variables(
+        &self,
+        config: &BackendConfig,
+        url: &str,
+        redactor: &mut Redactor,
+    ) -> Result<String, BackendError> {
+        let mut env = BTreeMap::new();
+        for name in template::members_of(url, "env").unwrap_or_default() {
+            let value = self.required(config, &name)?.trim().to_owned();
+            redactor.add_key(&value);
+            env.insert(name, value);
+        }
+        let vars = [("env".to_owned(), json!(env))].into();
+        template::render(url, &vars).map_err(|_| BackendError::BadUrl {
+            backend: config.name.clone(),
+            url: address::without_secrets(url),
+        })
     }
 
     fn headers(

@@ -30,7 +30,7 @@ pub(super) struct Signer {
     pub(super) session_token: Option<String>,
     pub(super) region: String,
     /// The service, as signatures name it.
-    pub(super) service: &'static str,
+    pub(super) service: String,
 }
 
 impl fmt::Debug for Signer {
@@ -69,7 +69,7 @@ impl Signer {
         let scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
         let text = format!("{ALGORITHM}\n{time}\n{scope}\n{}", sha256(canonical.as_bytes()));
         let mut key = hmac(format!("AWS4{}", self.secret_key).as_bytes(), day);
-        for part in [&self.region, self.service, "aws4_request"] {
+        for part in [&self.region, &self.service, "aws4_request"] {
             key = hmac(key.as_ref(), part);
         }
         let signature = HEXLOWER.encode(hmac(key.as_ref(), &text).as_ref());
@@ -147,7 +147,7 @@ mod tests {
             secret_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
             session_token: session_token.map(ToOwned::to_owned),
             region: "us-east-1".to_owned(),
-            service: "service",
+            service: "service".to_owned(),
         }
     }
 

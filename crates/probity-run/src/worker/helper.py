@@ -4,10 +4,13 @@ Whatever functions print goes to standard error, so that it cannot be taken for 
 """
 
 import asyncio
+import contextlib
 import importlib.util
 import inspect
+import io
 import json
 import os
+import runpy
 import sys
 import textwrap
 import traceback
@@ -43,6 +46,36 @@ def load_code(code):
         return names["get_assert"]
 
 
+def member_of(module, name):
+    """A function, or a method of a class that is made without arguments: `Class.method`."""
+    found = module
+    for part in name.split("."):
+        found = found() if inspect.isclass(found) else found
+        found = getattr(found, part, None)
+    return found
+
+
+def load_script(path):
+    """A script that is given JSON as its argument, and prints what it makes."""
+
+    def script(*args):
+        printed = io.StringIO()
+        before = sys.argv
+        sys.argv = [path] + [json.dumps(it) for it in args]
+        try:
+            with contextlib.redirect_stdout(printed):
+                runpy.run_path(path, run_name="__main__")
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
+        finally:
+            sys.argv = before
+        text = printed.getvalue()
+        return text[:-1] if text.endswith("\n") else text
+
+    return script
+
+
 def function_of(run):
     key = (run.get("file"), run.get("code"), run.get("function"))
     if key not in LOADED:
@@ -50,10 +83,13 @@ def function_of(run):
             LOADED[key] = load_code(run["code"])
         else:
             name = run["function"]
-            module = load_file(run["file"])
-            if not callable(getattr(module, name, None)):
+            if name == "__main__":
+                LOADED[key] = load_script(run["file"])
+                return LOADED[key]
+            function = member_of(load_file(run["file"]), name)
+            if not callable(function):
                 raise AttributeError("%s has no function `%s`" % (run["file"], name))
-            LOADED[key] = getattr(module, name)
+            LOADED[key] = function
     return LOADED[key]
 
 

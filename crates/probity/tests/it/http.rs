@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use probity_testkit::{Answer, FakeServer, Fault, RetryAfter, Rule, Script, Trouble, When};
+use probity_testkit::{
+    AWS_ACCESS_KEY, AWS_SECRET_KEY, Answer, FakeServer, Fault, RetryAfter, Rule, Script, Trouble,
+    When,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -358,4 +361,54 @@ dataset = "cases.jsonl"
 "#;
     let project = Project::new().file("probity.toml", suite).file("cases.jsonl", "");
     insta::assert_snapshot!(project.shown(&["run"]));
+}
+
+#[test]
+fn requests_are_signed_for_a_service_of_aws() {
+    const SIGNED: &str = r#"
+max_error_rate = 1.0
+[backends.app]
+kind = "http"
+url = "URL/model/m-1/converse"
+aws_service = "bedrock"
+reply = "/output/message/content/0/text"
+body = { messages = [{ role = "user", content = [{ text = "{{ prompt }}" }] }] }
+[[runners]]
+name = "r"
+dataset = "cases.jsonl"
+[retry]
+backoff_base = 0.01
+"#;
+    let server = FakeServer::start(Script::default());
+    let with = |secret: &str| {
+        let variables = format!(
+            "AWS_ACCESS_KEY_ID={AWS_ACCESS_KEY}\nAWS_SECRET_ACCESS_KEY={secret}\nAWS_REGION=eu-west-1\n"
+        );
+        project_with(&server, SIGNED, "").file(".env", variables)
+    };
+    let project = with(AWS_SECRET_KEY);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2"), ("ABORTED", "0")]);
+    assert!(stored(&project).iter().all(|it| it["verdict"] == "pass"));
+    let seen = server.seen();
+    let signature = seen.last[0].header("authorization").unwrap_or_default();
+    assert!(signature.contains("/eu-west-1/bedrock/aws4_request"), "{signature}");
+    let refused = with("another-secret");
+    run(&refused, &["--max-retries", "0"]);
+    assert!(stored(&refused).iter().all(|it| it["error"]["kind"] == "auth"));
+    let unsigned = project_with(&server, SIGNED, "").shown(&["run"]);
+    assert!(unsigned.contains("AWS_REGION"), "{unsigned}");
+}
+
+#[test]
+fn a_variable_may_be_part_of_the_address_of_any_server() {
+    let server = FakeServer::start(Script::default());
+    let suite = "[backends.app]\nkind = \"openai\"\nbase_url = \"{{ env.PLACE }}/v1\"\nmodel = \"m\"\n\
+                 [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n";
+    let project = |suite: &str| project_with(&server, suite, "");
+    let told = project(suite).file(".env", format!("PLACE={}\n", server.url()));
+    run(&told, &[]).expect(0, &[("TOTAL_CALLS", "2"), ("ABORTED", "0")]);
+    let unset = project(suite).shown(&["run"]);
+    assert!(unset.contains("PLACE"), "{unset}");
+    let of_case = project(&suite.replace("env.PLACE", "team")).shown(&["run", "--dry-run"]);
+    assert!(of_case.contains("`base_url` must be the same for every case"), "{of_case}");
 }

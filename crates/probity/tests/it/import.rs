@@ -229,7 +229,7 @@ tests: [{ vars: { q: hi } }]
     let json = project.shown(&["import", "promptfooconfig.yaml", "--json", "--force"]);
     let all = format!("{shown}{json}{}", project.read("probity.toml"));
     assert!(!all.contains("secret"), "{all}");
-    assert!(project.read("probity.toml").contains("{{ env.AUTHORIZATION }}"), "{all}");
+    assert!(project.read("probity.toml").contains("{{ env.HTTP_AUTHORIZATION }}"), "{all}");
 }
 
 #[test]

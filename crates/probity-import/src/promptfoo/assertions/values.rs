@@ -13,9 +13,6 @@ use serde_json::Value;
 
 use super::{ADVICE, Context, nunjucks, transform};
 
-/// What scripts in the program itself cannot do.
-const OUTSIDE: &[&str] = &["process.", "require(", "import(", "fetch("];
-
 /// An assertion with its value and nothing else.
 pub(super) fn made(
     node: &Node,
@@ -193,18 +190,29 @@ fn as_script(kind: AssertionKind, pattern: &str) -> Assertion {
     Assertion { value: Some(Value::String(code)), ..Assertion::new(kind) }
 }
 
+/// The code of an assertion, or the name of its file.
+fn code_of<'v>(
+    node: &Node,
+    kind: AssertionKind,
+    value: Option<&'v Value>,
+    context: &mut Context<'_>,
+) -> Option<&'v str> {
+    let code = value.and_then(Value::as_str);
+    if code.is_none() {
+        context.lost(node, format!("assertion `{kind}` without code"), ADVICE);
+    }
+    code
+}
+
 fn script(
     node: &Node,
     kind: AssertionKind,
     value: Option<&Value>,
     context: &mut Context<'_>,
 ) -> Option<Assertion> {
-    let Some(code) = value.and_then(Value::as_str) else {
-        context.lost(node, format!("assertion `{kind}` without code"), ADVICE);
-        return None;
-    };
+    let code = code_of(node, kind, value, context)?;
     let Some(named) = code.strip_prefix("file://") else {
-        if OUTSIDE.iter().any(|it| code.contains(it)) {
+        if transform::needs_more(code) {
             let what = "JavaScript that needs more than the language itself";
             context.lost(node, what, "put it into a file and name that as a scorer with `node`");
             return None;
@@ -232,7 +240,6 @@ fn script(
 /// Whether a file with a script uses packages, files or the network, or is written in TypeScript.
 fn needs_node(node: &Node, code: &str, context: &mut Context<'_>) -> bool {
     let path = split_name(code.trim_start_matches("file://")).0;
-    let is_typed = [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it));
     let text = match context.source.text(path) {
         Ok(text) => text.text,
         Err(error) => {
@@ -240,14 +247,7 @@ fn needs_node(node: &Node, code: &str, context: &mut Context<'_>) -> bool {
             return false;
         }
     };
-    let is_import = |line: &str| line.trim_start().starts_with("import ");
-    let requires_package = text.match_indices("require(").any(|(at, mark)| {
-        !text[at + mark.len()..].trim_start_matches(['"', '\'']).starts_with('.')
-    });
-    is_typed
-        || requires_package
-        || text.lines().any(is_import)
-        || ["process.", "import(", "fetch("].iter().any(|it| text.contains(it))
+    transform::is_typescript(path) || transform::file_needs_more(&text)
 }
 
 fn python(
@@ -256,10 +256,7 @@ fn python(
     value: Option<&Value>,
     context: &mut Context<'_>,
 ) -> Option<Assertion> {
-    let Some(code) = value.and_then(Value::as_str) else {
-        context.lost(node, format!("assertion `{kind}` without code"), ADVICE);
-        return None;
-    };
+    let code = code_of(node, kind, value, context)?;
     let is_file = code.starts_with("file://") || Language::of(split_name(code).0).is_some();
     let value = match is_file && !code.contains('\n') {
         true => {

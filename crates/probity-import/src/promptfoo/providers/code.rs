@@ -6,8 +6,15 @@ use probity_core::located::{Node, NodeValue};
 use probity_load::{function::split_name, suite::BackendKind};
 use serde_json::Value;
 
-use super::{Described, Told, env::names_in};
-use crate::{draft::BackendDraft, promptfoo::Context};
+use super::{
+    Described, Told,
+    env::names_in,
+    keys::{is_key, note_key},
+};
+use crate::{
+    draft::BackendDraft,
+    promptfoo::{Context, transform::is_typescript},
+};
 
 /// Keys of `config` that are about how promptfoo runs the code.
 const HOW: &[&str] = &["pythonExecutable", "workers", "timeout"];
@@ -55,7 +62,7 @@ pub(super) fn function(
 
 /// Notes that a file needs a Node that runs TypeScript.
 pub(in crate::promptfoo) fn note_typescript(path: &str, node: &Node, context: &mut Context<'_>) {
-    if [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it)) {
+    if is_typescript(path) {
         let what = format!("`{path}` is TypeScript, which Node runs from version 22.18 on");
         context.assumed(node, what, "use such a Node, or compile the file");
     }
@@ -67,15 +74,21 @@ fn filled(node: &Node, described: &Described<'_>, context: &mut Context<'_>) -> 
         NodeValue::String(text) => match described.env.told(text) {
             Told::Text(text) => Value::from(text.into_owned()),
             Told::Variable(name) | Told::Unknown(name) => {
-                let what = format!("the value of `{name}` in the `config` of a function");
-                context.lost(node, what, "have the function read the variable itself");
+                let what = format!("the value of `{name}` in the `config` of `{}`", described.id);
+                context.lost(node, what, "have the code read the variable itself");
                 Value::Null
             }
         },
         NodeValue::Array(items) => items.iter().map(|it| filled(it, described, context)).collect(),
         NodeValue::Object(entries) => {
-            let pairs =
-                entries.iter().map(|it| (it.key.clone(), filled(&it.node, described, context)));
+            let pairs = entries.iter().filter_map(|it| {
+                let value = filled(&it.node, described, context);
+                if value.as_str().is_some_and(|value| is_key(&it.key, value)) {
+                    note_key(it, &described.id, context);
+                    return None;
+                }
+                Some((it.key.clone(), value))
+            });
             Value::Object(pairs.collect())
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
@@ -113,7 +126,7 @@ pub(super) fn program(
     }
     let options = described.config.map_or_else(
         || Value::Object(serde_json::Map::new()),
-        |config| serde_json::json!({ "config": config.to_json() }),
+        |config| serde_json::json!({ "config": filled(config, described, context) }),
     );
     // Braces are filled in within arguments; what promptfoo tells beside is told as far as it is known.
     words.extend(["{{prompt}}".to_owned(), spaced(&options.to_string()), "{}".to_owned()]);

@@ -1,14 +1,20 @@
 //! Providers that are servers of the user's own: `http`, and `webhook`.
 
+use std::ops::Range;
+
 use probity_core::located::{Node, NodeValue};
 use probity_load::{suite::BackendKind, template};
 use serde_json::{Map, Value, json};
 
-use super::{Described, path::pointer};
+use super::{
+    Described,
+    keys::{self, Place},
+    path::pointer,
+};
 use crate::{
     cases::text,
     draft::BackendDraft,
-    promptfoo::{Context, env::names_key},
+    promptfoo::{Context, transform},
 };
 
 const USED: &[&str] = &[
@@ -48,7 +54,8 @@ pub(super) fn read(
     backend.url = text(config, "url").or(url);
     backend.method = text(config, "method").map(|it| it.to_uppercase());
     read_headers(config, &mut backend, context);
-    backend.body = config.get("body").map(Node::to_json);
+    let place = Place { backend: &backend.name, what: "the field" };
+    backend.body = config.get("body").map(|it| place.tree(it, context));
     if let Some(request) = config.get("request") {
         read_request(request, config, &mut backend, context)?;
     }
@@ -56,10 +63,10 @@ pub(super) fn read(
         context.lost(described.node, "an `http` provider without `url`", "give it a `url`");
         return None;
     }
-    read_query(config, &mut backend);
+    read_query(config, &mut backend, context);
     read_auth(config, &mut backend, context);
     read_session(config, &mut backend, context);
-    if let Some(milliseconds) = text(config, "timeout").and_then(|it| it.parse::<u64>().ok()) {
+    if let Some(milliseconds) = context.number_within::<u64>(&described.env, config, "timeout") {
         backend.timeout = Some(format!("{}s", milliseconds.div_ceil(1000).max(1)));
     }
     if backend.method.is_none() && backend.body.is_none() {
@@ -75,12 +82,14 @@ pub(super) fn webhook(
     url: &str,
     described: &Described<'_>,
     mut backend: BackendDraft,
+    context: &mut Context<'_>,
 ) -> BackendDraft {
     backend.kind = BackendKind::Http;
     backend.url = Some(url.to_owned());
     let mut body = json!({ "prompt": "{{ prompt }}" });
     if let Some(config) = described.config {
-        body["config"] = config.to_json();
+        let place = Place { backend: &backend.name, what: "the field" };
+        body["config"] = place.tree(config, context);
     }
     backend.body = Some(body);
     backend.reply = Some("/output".to_owned());
@@ -92,18 +101,20 @@ fn read_headers(config: &Node, backend: &mut BackendDraft, context: &mut Context
         let Some(value) = text(config.get("headers").unwrap_or(config), &entry.key) else {
             continue;
         };
-        let name = entry.key.clone();
-        if names_key(&name) && !template::is_template(&value) {
-            let variable =
-                name.to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-            let what = format!("the key in the header `{name}` is not copied");
-            let advice = format!("put it into the variable `{variable}`");
-            context.notes.assumed(context.source.at(&entry.key_span), what, advice);
-            backend.headers.insert(name, format!("{{{{ env.{variable} }}}}"));
-        } else {
-            backend.headers.insert(name, value);
-        }
+        add_header(&entry.key, value, &entry.key_span, backend, context);
     }
+}
+
+fn add_header(
+    name: &str,
+    value: String,
+    span: &Range<usize>,
+    backend: &mut BackendDraft,
+    context: &mut Context<'_>,
+) {
+    let place = Place { backend: &backend.name, what: "the header" };
+    let value = place.text(name, value, span, context);
+    backend.headers.insert(name.to_owned(), value);
 }
 
 /// A request as it goes over the wire.
@@ -137,7 +148,7 @@ fn read_request(
             "host" => host = Some(value.to_owned()),
             "content-length" => {}
             _ => {
-                backend.headers.insert(name, value.to_owned());
+                add_header(&name, value.to_owned(), &node.span, backend, context);
             }
         }
     }
@@ -158,11 +169,13 @@ fn read_request(
     Some(())
 }
 
-fn read_query(config: &Node, backend: &mut BackendDraft) {
+fn read_query(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_>) {
+    let place = Place { backend: &backend.name, what: "the parameter" };
     let Some(url) = &mut backend.url else { return };
     let Some(parameters) = config.get("queryParams") else { return };
     for entry in parameters.entries() {
         let value = text(parameters, &entry.key).unwrap_or_default();
+        let value = place.text(&entry.key, value, &entry.key_span, context);
         url.push(if url.contains('?') { '&' } else { '?' });
         url.push_str(&format_args!("{}={value}", entry.key).to_string());
     }
@@ -177,19 +190,22 @@ fn read_auth(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_
     match text(auth, "type").as_deref() {
         Some("bearer") => {
             let name = variable(text(auth, "token"), context);
-            if name.is_none() {
-                let advice = "put it into the variable `HTTP_TOKEN`";
+            let name = name.unwrap_or_else(|| {
+                let name = keys::variable(&backend.name, "token");
+                let advice = format!("put it into the variable `{name}`");
                 context.assumed(auth, "the token of `auth` is not copied", advice);
-            }
-            backend.api_key_env = Some(name.unwrap_or_else(|| "HTTP_TOKEN".to_owned()));
+                name
+            });
+            backend.api_key_env = Some(name);
         }
         Some("api_key") if text(auth, "placement").as_deref() != Some("query") => {
             let name = variable(text(auth, "value"), context);
-            if name.is_none() {
-                let advice = "put it into the variable `HTTP_API_KEY`";
+            let name = name.unwrap_or_else(|| {
+                let name = keys::variable(&backend.name, "api_key");
+                let advice = format!("put it into the variable `{name}`");
                 context.assumed(auth, "the key of `auth` is not copied", advice);
-            }
-            let name = name.unwrap_or_else(|| "HTTP_API_KEY".to_owned());
+                name
+            });
             let header = text(auth, "keyName").unwrap_or_else(|| "x-api-key".to_owned());
             backend.headers_env.insert(header, name);
         }
@@ -203,7 +219,10 @@ fn read_auth(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_
 /// The server's own id of a conversation.
 fn read_session(config: &Node, backend: &mut BackendDraft, context: &mut Context<'_>) {
     let Some(node) = config.get("sessionParser") else { return };
-    let found = node.as_str().and_then(|script| pointer(script, &["data.body"]));
+    // The script is given the headers beside the body.
+    let place = node.as_str().and_then(|script| pointer(script, &["data"]));
+    let in_body = place.as_deref().and_then(|it| it.strip_prefix("/body"));
+    let found = in_body.filter(|it| it.is_empty() || it.starts_with('/')).map(ToOwned::to_owned);
     match found {
         Some(place) => {
             backend.session = Some(place);
@@ -216,7 +235,7 @@ fn read_session(config: &Node, backend: &mut BackendDraft, context: &mut Context
         }
         None => {
             let advice = "name the place of the id with `session`, a JSON Pointer";
-            context.lost(node, "`sessionParser` that is more than a path", advice);
+            context.lost(node, "`sessionParser` that is more than a path in the body", advice);
         }
     }
 }
@@ -281,10 +300,7 @@ fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<Strin
             return None;
         }
     };
-    let needs_more =
-        ["require(", "import ", "process.", "fetch("].iter().any(|it| code.contains(it));
-    let is_typed = [".ts", ".mts", ".cts"].iter().any(|it| path.ends_with(it));
-    if needs_more || is_typed {
+    if transform::needs_more(&code) || transform::is_typescript(path) {
         let what =
             format!("`transformResponse` from `{path}`, which needs more than JavaScript itself");
         let advice =
@@ -303,13 +319,12 @@ fn exported(named: &str, node: &Node, context: &mut Context<'_>) -> Option<Strin
 }
 
 /// A script that is given what the server says as `json` and `text`.
-fn of_response(script: &str) -> String {
+pub(super) fn of_response(script: &str) -> String {
     let script = script.trim().trim_end_matches(';');
-    let is_function = script.starts_with("function")
-        || script.split_once("=>").is_some_and(|(head, _)| {
-            head.trim().starts_with('(') || head.trim().chars().all(char::is_alphanumeric)
-        });
-    let call = if is_function { format!("({script})(json, text)") } else { format!("({script})") };
+    let call = match transform::is_function(script) {
+        true => format!("({script})(json, text)"),
+        false => format!("({script})"),
+    };
     format!(
         "const text = output;\nlet json = null;\ntry {{ json = JSON.parse(output); }} catch {{}}\n\
          const made = {call};\nreturn made && made.output !== undefined ? made.output : made;"
@@ -319,4 +334,17 @@ fn of_response(script: &str) -> String {
 /// What of a map is not null.
 pub(super) fn known(map: Map<String, Value>) -> Map<String, Value> {
     map.into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_with_a_function_in_it_is_not_called() {
+        let made = of_response("(json.items || []).map(x => x.y)");
+        assert!(made.contains("const made = ((json.items || []).map(x => x.y));"), "{made}");
+        let made = of_response("(json, text) => json.a || text");
+        assert!(made.contains("((json, text) => json.a || text)(json, text);"), "{made}");
+    }
 }

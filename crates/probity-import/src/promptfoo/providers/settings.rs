@@ -3,17 +3,18 @@
 mod defaults;
 mod tools;
 
-use std::sync::Arc;
+use std::{ops::Range, str::FromStr, sync::Arc};
 
 use probity_core::{
     located::{Node, NodeValue},
     request::ResponseFormat,
 };
-use probity_load::suite::BackendKind;
+use probity_load::{suite::BackendKind, template};
 use serde_json::{Value, json};
 
 use super::{
     Described, Provider, Told,
+    keys::variable,
     vendors::{Family, Server},
 };
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     promptfoo::{
         Context,
         env::{Env, names_key},
-        prompts::with_files,
+        files::with_files,
     },
 };
 use tools::tool_choice;
@@ -39,7 +40,6 @@ const SILENT: &[&str] = &[
     "modelType",
     "inferenceModelType",
     "modelName",
-    "provider",
     "label",
     "linkedTargetId",
     "omitDefaults",
@@ -133,7 +133,18 @@ const SENT: &[&str] = &[
     "tool_config",
     "toolConfig",
     "conversation",
+    "mcp_servers",
+    "iteration_limit",
 ];
+/// Parts of an address that a provider of Cloudflare names, and the variables that hold them otherwise.
+const ACCOUNT: &[(&str, &str, &str)] = &[
+    ("accountId", "accountIdEnvar", "CLOUDFLARE_ACCOUNT_ID"),
+    ("gatewayId", "gatewayIdEnvar", "CLOUDFLARE_GATEWAY_ID"),
+];
+
+/// Keys that say where the server is.
+const ADDRESSES: &[&str] =
+    &["apiHost", "apiBaseUrl", "baseUrl", "baseURL", "base_url", "workspaceUrl"];
 
 /// Fills a backend with what its provider says. None if it says something that no backend can do.
 pub(super) fn apply(
@@ -145,7 +156,7 @@ pub(super) fn apply(
 ) {
     backend.kind = server.kind;
     backend.model = Some(server.model.clone()).filter(|it| !it.is_empty());
-    backend.base_url = server.base_url.map(ToOwned::to_owned);
+    backend.base_url = server.base_url.as_deref().map(ToOwned::to_owned);
     backend.api_key_env = server.key.map(ToOwned::to_owned);
     if let Some(remark) = server.remark {
         context.assumed(described.node, remark, "");
@@ -172,7 +183,7 @@ struct Filling<'f, 'c> {
 impl Filling<'_, '_> {
     fn key(&mut self, key: &str, node: &Node, config: &Node) {
         match key {
-            "apiKey" => self.literal_key(node),
+            "apiKey" => self.literal_key(node, config),
             "apiKeyEnvar" => self.backend.api_key_env = node.as_str().map(ToOwned::to_owned),
             "headers" => self.headers(node),
             "tools" => self.tools(node),
@@ -198,13 +209,23 @@ impl Filling<'_, '_> {
                 }
             }
             "timeout" | "timeoutMs" => {
-                let milliseconds = text(config, key).and_then(|it| it.parse::<u64>().ok());
+                let milliseconds: Option<u64> = self.number(config, key);
                 self.backend.timeout =
                     milliseconds.map(|it| format!("{}s", it.div_ceil(1000).max(1)));
             }
             "topK" => self.extra("top_k", node),
-            "apiHost" | "apiBaseUrl" | "baseUrl" | "baseURL" | "base_url" | "region"
-            | "projectId" | "workspaceUrl" | "organization" => {}
+            "organization" if self.server.kind == BackendKind::Openai => {
+                let value = text(config, key).unwrap_or_default();
+                self.header("OpenAI-Organization", &value, &node.span);
+            }
+            // promptfoo sends it to nobody else.
+            "provider" if self.server.kind == BackendKind::Openrouter => self.extra(key, node),
+            "effort" if self.server.family == Family::Anthropic => {
+                self.output_config("effort", node.to_json());
+            }
+            "region" | "projectId" | "provider" => {}
+            _ if ACCOUNT.iter().any(|(id, envar, _)| key == *id || key == *envar) => {}
+            _ if ADDRESSES.contains(&key) => {}
             _ if self.sampling(key, node, config) || SILENT.contains(&key) => {}
             _ if SENT.contains(&key) => self.extra(key, node),
             _ if self.server.family == Family::Ollama => {
@@ -219,14 +240,15 @@ impl Filling<'_, '_> {
         }
     }
 
+    fn number<T: FromStr>(&mut self, config: &Node, key: &str) -> Option<T> {
+        self.context.number_within(&self.env, config, key)
+    }
+
     /// Whether a key is about how words are chosen.
     fn sampling(&mut self, key: &str, node: &Node, config: &Node) -> bool {
-        let number = || text(config, key).and_then(|it| it.parse::<f64>().ok());
-        let count = || text(config, key).and_then(|it| it.parse::<u64>().ok());
-        let sampling = &mut self.backend.sampling;
         match key {
-            "temperature" => sampling.temperature = number(),
-            "top_p" | "topP" => sampling.top_p = number(),
+            "temperature" => self.backend.sampling.temperature = self.number(config, key),
+            "top_p" | "topP" => self.backend.sampling.top_p = self.number(config, key),
             "max_tokens"
             | "maxTokens"
             | "max_output_tokens"
@@ -236,12 +258,15 @@ impl Filling<'_, '_> {
             | "max_new_tokens"
             | "max_gen_len"
             | "max_tokens_to_sample" => {
-                sampling.max_tokens = count();
+                self.backend.sampling.max_tokens = self.number(config, key);
             }
-            "seed" | "random_seed" => sampling.seed = count(),
-            "logprobs" => sampling.logprobs = Some(text(config, key).as_deref() != Some("false")),
+            "seed" | "random_seed" => self.backend.sampling.seed = self.number(config, key),
+            "logprobs" => {
+                let is_wanted = text(config, key).as_deref() != Some("false");
+                self.backend.sampling.logprobs = Some(is_wanted);
+            }
             "stop" | "stop_sequences" | "stopSequences" => {
-                sampling.stop = match node.as_str() {
+                self.backend.sampling.stop = match node.as_str() {
                     Some(one) => serde_json::from_str(one).unwrap_or_else(|_| vec![one.to_owned()]),
                     None => node
                         .items()
@@ -291,7 +316,7 @@ impl Filling<'_, '_> {
     }
 
     /// A key has no place in a suite.
-    fn literal_key(&mut self, node: &Node) {
+    fn literal_key(&mut self, node: &Node, config: &Node) {
         let Some(written) = node.as_str() else { return };
         match self.env.told(written) {
             Told::Variable(name) => self.backend.api_key_env = Some(name),
@@ -304,10 +329,10 @@ impl Filling<'_, '_> {
                 );
             }
             Told::Text(_) => {
-                let name = format!(
-                    "{}_API_KEY",
-                    self.server.kind.as_str().to_ascii_uppercase().replace('-', "_")
-                );
+                // A vendor's usual variable is for the vendor's own servers.
+                let is_elsewhere = ADDRESSES.iter().any(|it| config.get(it).is_some());
+                let usual = self.server.key.filter(|_| !is_elsewhere).map(ToOwned::to_owned);
+                let name = usual.unwrap_or_else(|| variable(&self.backend.name, "api_key"));
                 let what = "the key of `apiKey` is not copied into the suite";
                 self.context.assumed(node, what, format!("put it into the variable `{name}`"));
                 self.backend.api_key_env = Some(name);
@@ -318,32 +343,27 @@ impl Filling<'_, '_> {
     fn headers(&mut self, node: &Node) {
         for entry in node.entries() {
             let value = text(node, &entry.key).unwrap_or_default();
-            match self.env.told(&value) {
-                Told::Variable(name) => {
-                    self.backend.headers_env.insert(entry.key.clone(), name);
-                }
-                Told::Text(_) | Told::Unknown(_) => {
-                    let name = entry
-                        .key
-                        .to_ascii_uppercase()
-                        .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-                    let at = self.context.source.at(&entry.key_span);
-                    let what =
-                        format!("the header `{}` takes its value from a variable", entry.key);
-                    let shown = if names_key(&entry.key) {
-                        String::new()
-                    } else {
-                        format!(" with the value `{value}`")
-                    };
-                    self.context.notes.assumed(
-                        at,
-                        what,
-                        format!("set the variable `{name}`{shown}"),
-                    );
-                    self.backend.headers_env.insert(entry.key.clone(), name);
-                }
-            }
+            self.header(&entry.key, &value, &entry.key_span);
         }
+    }
+
+    fn header(&mut self, header: &str, value: &str, span: &Range<usize>) {
+        let name = match self.env.told(value) {
+            Told::Variable(name) => name,
+            Told::Text(_) | Told::Unknown(_) => {
+                let name = variable(&self.backend.name, header);
+                let at = self.context.source.at(span);
+                let what = format!("the header `{header}` takes its value from a variable");
+                let shown = match names_key(header) {
+                    true => String::new(),
+                    false => format!(" with the value `{value}`"),
+                };
+                let advice = format!("set the variable `{name}`{shown}");
+                self.context.notes.assumed(at, what, advice);
+                name
+            }
+        };
+        self.backend.headers_env.insert(header.to_owned(), name);
     }
 
     fn extra(&mut self, key: &str, node: &Node) {
@@ -407,13 +427,13 @@ impl Filling<'_, '_> {
     fn read(&mut self, node: &Node) -> Option<Value> {
         let name = node.as_str().and_then(|it| it.strip_prefix("file://"));
         match name {
-            None => Some(with_files(node, 0, self.context)),
+            None => Some(with_files(node, self.context)),
             Some(name) if probity_load::function::is_code(name) => {
                 let what = format!("`{name}` is code, which an import does not run");
                 self.context.lost(node, what, "write what it makes into a file of JSON");
                 None
             }
-            Some(_) => Some(with_files(node, 0, self.context)).filter(|it| !it.is_null()),
+            Some(_) => Some(with_files(node, self.context)).filter(|it| !it.is_null()),
         }
     }
 
@@ -437,16 +457,17 @@ impl Filling<'_, '_> {
         };
     }
 
+    /// A setting of answers that Anthropic has in a table of its own.
+    fn output_config(&mut self, key: &str, value: Value) {
+        let fields = self.backend.extra_body.entry("output_config").or_insert_with(|| json!({}));
+        fields[key] = value;
+    }
+
     fn schema(&mut self, node: &Node) {
-        if self.server.family == Family::Anthropic {
-            let what = "a form of answers for a model of Anthropic's";
-            return self.context.lost(
-                node,
-                what,
-                "put it into `extra_body` as the server wants it",
-            );
-        }
         let Some(value) = self.loaded(node) else { return };
+        if self.server.family == Family::Anthropic {
+            return self.output_config("format", value);
+        }
         let inner = value.get("schema").cloned().unwrap_or(value);
         // As text, it is JSON that is written out.
         let read = inner.as_str().and_then(|text| serde_json::from_str(text).ok());
@@ -464,12 +485,25 @@ impl Filling<'_, '_> {
     /// Where the server is.
     fn address(&mut self, config: Option<&Node>, node: &Node) {
         let Some(config) = config else { return };
-        for key in ["apiHost", "apiBaseUrl", "baseUrl", "baseURL", "base_url", "workspaceUrl"] {
+        for (id, envar, usual) in ACCOUNT {
+            let stated = text(config, id);
+            let stated = stated.or_else(|| Some(format!("{{{{ env.{} }}}}", text(config, envar)?)));
+            if let (Some(stated), Some(url)) = (stated, &mut self.backend.base_url) {
+                *url = url.replace(&format!("{{{{ env.{usual} }}}}"), &stated);
+            }
+        }
+        for key in ADDRESSES.iter().copied() {
             let Some(written) = text(config, key) else { continue };
-            let told = self.env.told(&written);
-            let Told::Text(value) = told else {
-                self.unknown_address(key, &written, config.get(key).unwrap_or(node));
-                continue;
+            let value = match self.env.told(&written) {
+                Told::Text(value) => value,
+                Told::Variable(name) => format!("{{{{ env.{name} }}}}").into(),
+                Told::Unknown(_) if names_only_env(&written) => written.as_str().into(),
+                Told::Unknown(_) => {
+                    let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
+                    let at = config.get(key).unwrap_or(node);
+                    self.context.lost(at, what, "write the address as `base_url`");
+                    continue;
+                }
             };
             let is_host = key == "apiHost" && !value.contains("://");
             let base = match (is_host, self.server.kind) {
@@ -516,25 +550,9 @@ impl Filling<'_, '_> {
             (_, _, _) => {}
         }
     }
+}
 
-    /// An address that only whoever runs it knows.
-    fn unknown_address(&mut self, key: &str, written: &str, node: &Node) {
-        const USUAL: &[(BackendKind, &str)] = &[
-            (BackendKind::Azure, "AZURE_OPENAI_ENDPOINT"),
-            (BackendKind::Openai, "OPENAI_BASE_URL"),
-            (BackendKind::Anthropic, "ANTHROPIC_BASE_URL"),
-            (BackendKind::Ollama, "OLLAMA_HOST"),
-        ];
-        let usual = USUAL.iter().find(|(kind, _)| *kind == self.server.kind);
-        let Some((_, usual)) = usual.filter(|_| self.server.base_url.is_none()) else {
-            let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
-            return self.context.lost(node, what, "write the address as `base_url`");
-        };
-        let what = format!("the address `{written}` comes from a variable");
-        self.context.assumed(
-            node,
-            what,
-            format!("put it into `{usual}`, or write it as `base_url`"),
-        );
-    }
+/// Whether all that is to be filled in is a variable of the environment.
+fn names_only_env(text: &str) -> bool {
+    template::undefined_variables(text, |name| name == "env").is_ok_and(|it| it.is_empty())
 }

@@ -1,6 +1,10 @@
 //! What an id of a provider means.
 
+use std::borrow::Cow;
+
 use probity_load::suite::BackendKind;
+
+use super::hosted::Hosted;
 
 /// What a provider is asked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +32,7 @@ pub(super) struct Server {
     pub(super) family: Family,
     pub(super) model: String,
     /// Where it is, if that is not where the kind usually is.
-    pub(super) base_url: Option<&'static str>,
+    pub(super) base_url: Option<Cow<'static, str>>,
     /// The variable with the key, if that is not the usual one of the kind.
     pub(super) key: Option<&'static str>,
     /// What is not quite as in promptfoo.
@@ -41,6 +45,7 @@ pub(super) enum Meaning {
     Server(Server),
     Http(Option<String>),
     Webhook(String),
+    Hosted(Hosted),
     Exec(String),
     Python(String),
     Script(String),
@@ -77,12 +82,25 @@ const COMPATIBLE: &[(&str, &str, &str)] = &[
     ("llamaapi", "https://api.llama.com/compat/v1", "LLAMA_API_KEY"),
     ("aimlapi", "https://api.aimlapi.com/v1", "AIML_API_KEY"),
     ("cometapi", "https://api.cometapi.com/v1", "COMETAPI_KEY"),
+    ("voyage", "https://api.voyageai.com/v1", "VOYAGE_API_KEY"),
     ("vercel", "https://ai-gateway.vercel.sh/v1", "VERCEL_AI_GATEWAY_API_KEY"),
     ("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
     ("databricks", "", "DATABRICKS_TOKEN"),
     ("envoy", "", ""),
     ("f5", "", ""),
     ("mlflow-gateway", "", ""),
+];
+
+/// Cloudflare's own models, and its gateway to those of others.
+const WORKERS: &str =
+    "https://api.cloudflare.com/client/v4/accounts/{{ env.CLOUDFLARE_ACCOUNT_ID }}/ai/v1";
+const GATEWAY: &str = "https://gateway.ai.cloudflare.com/v1/{{ env.CLOUDFLARE_ACCOUNT_ID }}/{{ env.CLOUDFLARE_GATEWAY_ID }}";
+/// Services with OpenAI's chat completions behind that gateway, and the variables with their keys.
+const BEHIND_GATEWAY: &[(&str, &str)] = &[
+    ("groq", "GROQ_API_KEY"),
+    ("perplexity-ai", "PERPLEXITY_API_KEY"),
+    ("mistral", "MISTRAL_API_KEY"),
+    ("grok", "XAI_API_KEY"),
 ];
 
 /// Services that Probity has a kind for, by promptfoo's prefix.
@@ -130,8 +148,10 @@ const FOREIGN: &[(&str, &str)] = &[
     ("bedrock:agents", "an agent of Bedrock"),
     ("bedrock:kb", "a knowledge base of Bedrock"),
     ("bedrock-agent", "an agent of Bedrock"),
-    ("sagemaker", "SageMaker"),
-    ("replicate", "Replicate"),
+    ("sagemaker:embedding", "embeddings in a language of their own"),
+    ("replicate:image", "images"),
+    ("replicate:moderation", "moderation"),
+    ("nscale:image", "images"),
     ("watsonx", "watsonx"),
     ("snowflake", "Snowflake"),
     ("transformers", "models within the process"),
@@ -149,7 +169,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("openclaw", "an agent"),
     ("a2a", "an agent protocol"),
     ("mcp", "a server of tools"),
-    ("n8n", "a workflow"),
     ("slack", "people"),
     ("browser", "a browser"),
     ("websocket", "a web socket"),
@@ -163,13 +182,12 @@ const FOREIGN: &[(&str, &str)] = &[
     ("ruby:", "a program in Ruby"),
     ("bam:", "a service that has ended"),
     ("palm:", "a service that has ended"),
-    ("cloudflare-ai", "an address of your own account"),
-    ("cloudflare-gateway", "an address of your own account"),
+    ("cloudflare-ai:completion", "completions in a language of their own"),
+    ("cloudflare-ai:embedding", "embeddings in a language of their own"),
     ("cloudera", "an address of your own account"),
     ("portkey", "a gateway that needs headers of its own"),
     ("jfrog", "an address of your own account"),
     ("qwak", "an address of your own account"),
-    ("voyage", "embeddings in a language of their own"),
 ];
 
 /// What an id means.
@@ -196,14 +214,37 @@ pub(super) fn meaning(id: &str) -> Meaning {
         "vertex" => vertex(rest),
         "bedrock" => bedrock(rest),
         "ollama" => ollama(rest),
+        "replicate" => return Meaning::Hosted(Hosted::Replicate(rest.to_owned())),
+        "n8n" => {
+            let url = Some(rest.to_owned()).filter(|it| !it.is_empty());
+            return Meaning::Hosted(Hosted::N8n(url));
+        }
+        "sagemaker" => return Meaning::Hosted(Hosted::SageMaker(rest.to_owned())),
+        "cloudflare-ai" => Server {
+            base_url: Some(Cow::Borrowed(WORKERS)),
+            key: Some("CLOUDFLARE_API_KEY"),
+            ..of(BackendKind::Openai, Family::Chat, without(rest, &["chat"]))
+        },
+        "cloudflare-gateway" => match gateway(rest) {
+            Some(server) => server,
+            None => return Meaning::Foreign("a service behind a gateway with another language"),
+        },
         "llama" => Server {
             remark: Some("the model is asked through the chat API of llama.cpp"),
             ..of(BackendKind::Llamacpp, Family::Chat, rest)
         },
         "huggingface" | "hf" => match rest.strip_prefix("chat:") {
             Some(model) => compatible("https://router.huggingface.co/v1", "HF_TOKEN", model),
+            None if rest.starts_with("text-generation:") => {
+                let model = without(rest, &["text-generation"]).to_owned();
+                return Meaning::Hosted(Hosted::TextGeneration(model));
+            }
             None => return Meaning::Foreign("a task of Hugging Face that is no chat"),
         },
+        "voyage" => {
+            let known = service(first, rest).map(|it| Server { family: Family::Embeddings, ..it });
+            known.unwrap_or_else(|| of(BackendKind::Openai, Family::Embeddings, rest))
+        }
         _ => match service(first, rest) {
             Some(server) => server,
             None => return Meaning::Unknown,
@@ -254,7 +295,7 @@ fn of(kind: BackendKind, family: Family, model: &str) -> Server {
 fn compatible(base_url: &'static str, key: &'static str, model: &str) -> Server {
     let some = |text: &'static str| (!text.is_empty()).then_some(text);
     Server {
-        base_url: some(base_url),
+        base_url: some(base_url).map(Cow::Borrowed),
         key: some(key),
         ..of(BackendKind::Openai, Family::Chat, model)
     }
@@ -332,6 +373,25 @@ fn ollama(rest: &str) -> Server {
     }
 }
 
+/// A service behind Cloudflare's gateway.
+fn gateway(rest: &str) -> Option<Server> {
+    let (service, model) = rest.split_once(':')?;
+    let server = match service {
+        "anthropic" => of(BackendKind::Anthropic, Family::Anthropic, model),
+        "openai" => of(BackendKind::Openai, Family::Chat, model),
+        _ => {
+            let (_, key) = BEHIND_GATEWAY.iter().find(|(name, _)| *name == service)?;
+            compatible("", key, model)
+        }
+    };
+    let key = match server.kind {
+        BackendKind::Anthropic => "ANTHROPIC_API_KEY",
+        _ => server.key.unwrap_or("OPENAI_API_KEY"),
+    };
+    let base_url = Some(Cow::Owned(format!("{GATEWAY}/{service}")));
+    Some(Server { base_url, key: Some(key), ..server })
+}
+
 /// A service that speaks OpenAI's chat completions.
 fn service(first: &str, rest: &str) -> Option<Server> {
     let model = without(rest, &["chat", "completion", "responses"]);
@@ -368,10 +428,11 @@ mod tests {
     fn ids_say_who_is_meant() {
         let shown = |id: &str| match meaning(id) {
             Meaning::Server(Server { kind, model, base_url, .. }) => {
-                format!("{} {model} {}", kind.as_str(), base_url.unwrap_or("-"))
+                format!("{} {model} {}", kind.as_str(), base_url.unwrap_or(Cow::Borrowed("-")))
             }
             Meaning::Http(_)
             | Meaning::Webhook(_)
+            | Meaning::Hosted(_)
             | Meaning::Exec(_)
             | Meaning::Python(_)
             | Meaning::Script(_)
@@ -402,6 +463,14 @@ mod tests {
             "exec:./run.sh a",
             "nobody:model",
             "ws://a",
+            "replicate:meta/llama-4",
+            "replicate:image:x/y",
+            "sagemaker:llama:mine",
+            "n8n:https://flow.example/webhook/1",
+            "huggingface:text-generation:gpt2",
+            "cloudflare-ai:chat:@cf/meta/llama-3",
+            "cloudflare-gateway:groq:llama-3",
+            "voyage:voyage-3",
         ]
         .into_iter()
         .map(|id| format!("{id} = {}", shown(id)))
@@ -428,6 +497,14 @@ mod tests {
         exec:./run.sh a = Exec("./run.sh a")
         nobody:model = Unknown
         ws://a = Foreign("a web socket")
+        replicate:meta/llama-4 = Hosted(Replicate("meta/llama-4"))
+        replicate:image:x/y = Foreign("images")
+        sagemaker:llama:mine = Hosted(SageMaker("llama:mine"))
+        n8n:https://flow.example/webhook/1 = Hosted(N8n(Some("https://flow.example/webhook/1")))
+        huggingface:text-generation:gpt2 = Hosted(TextGeneration("gpt2"))
+        cloudflare-ai:chat:@cf/meta/llama-3 = openai @cf/meta/llama-3 https://api.cloudflare.com/client/v4/accounts/{{ env.CLOUDFLARE_ACCOUNT_ID }}/ai/v1
+        cloudflare-gateway:groq:llama-3 = openai llama-3 https://gateway.ai.cloudflare.com/v1/{{ env.CLOUDFLARE_ACCOUNT_ID }}/{{ env.CLOUDFLARE_GATEWAY_ID }}/groq
+        voyage:voyage-3 = openai voyage-3 https://api.voyageai.com/v1
         "#);
     }
 }

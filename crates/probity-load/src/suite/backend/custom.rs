@@ -20,7 +20,7 @@ use crate::{
 
 /// Fields that only a backend of kind `http` has.
 pub(super) const OF_CUSTOM: &[&str] =
-    &["url", "method", "headers", "body", "reply", "error", "usage", "session"];
+    &["url", "method", "headers", "body", "reply", "error", "usage", "session", "aws_service"];
 /// Fields of other servers that would do nothing here.
 pub(super) const OF_DIALECTS: &[&str] = &["base_url", "response_format", "extra_body"];
 
@@ -43,6 +43,8 @@ pub struct CustomHttp {
     pub usage: UsagePointers,
     /// JSON Pointer to the id that the server gives a conversation; without one, it gets ours.
     pub session: Option<String>,
+    /// The service of AWS that requests are signed for.
+    pub aws_service: Option<String>,
 }
 
 /// What is sent.
@@ -147,6 +149,7 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>, kind: BackendKind) -> Option<C
         error: decode_pointer(fields, "error"),
         usage: decode_usage(fields).unwrap_or_default(),
         session: decode_pointer(fields, "session"),
+        aws_service: fields.text("aws_service"),
     })
 }
 

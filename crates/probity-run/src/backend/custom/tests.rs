@@ -20,6 +20,7 @@ fn spec(body: Value) -> CustomHttp {
             ..UsagePointers::default()
         },
         session: None,
+        aws_service: None,
     }
 }
 

@@ -9,10 +9,11 @@ use probity_core::{
     request::{Need, Request},
 };
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
-    DialectSpec, Fields, Undecoded, Wanted, azure, count, ollama, openai, put, without_tail,
+    DialectSpec, Fields, Undecoded, Wanted, azure, count, gemini, ollama, openai, put, vertex,
+    without_tail,
 };
 
 /// `POST /v1/embeddings`.
@@ -47,6 +48,38 @@ pub(super) const OLLAMA: DialectSpec = DialectSpec {
     encode,
     decode: decode_ollama,
     ..ollama::SPEC
+};
+
+/// `embedContent` of Gemini.
+pub(super) const GEMINI: DialectSpec = DialectSpec {
+    endpoint: |base, model| {
+        (gemini::SPEC.endpoint)(base, model).replace(":generateContent", ":embedContent")
+    },
+    fields: |_| (Map::new(), Vec::new()),
+    lacks: &Need::ALL,
+    encode: |fields, request| {
+        let mut body = fields.clone();
+        body.insert("content".to_owned(), json!({ "parts": [{ "text": request.prompt() }] }));
+        Value::Object(body)
+    },
+    decode: decode_gemini,
+    ..gemini::SPEC
+};
+
+/// `predict` of a model of embeddings at Vertex AI.
+pub(super) const VERTEX: DialectSpec = DialectSpec {
+    endpoint: |base, model| {
+        (vertex::GEMINI.endpoint)(base, model).replace(":generateContent", ":predict")
+    },
+    fields: |_| (Map::new(), Vec::new()),
+    lacks: &Need::ALL,
+    encode: |fields, request| {
+        let mut body = fields.clone();
+        body.insert("instances".to_owned(), json!([{ "content": request.prompt() }]));
+        Value::Object(body)
+    },
+    decode: decode_vertex,
+    ..vertex::GEMINI
 };
 
 const TAIL: &str = "/embeddings";
@@ -122,6 +155,46 @@ fn decode_ollama(body: &[u8]) -> Result<Reply, Undecoded> {
     reply(vectors, answer.model, count(answer.prompt_eval_count))
 }
 
+#[derive(Deserialize)]
+struct GeminiAnswer {
+    embedding: Option<Values>,
+}
+
+#[derive(Deserialize)]
+struct Values {
+    values: Value,
+    statistics: Option<Statistics>,
+}
+
+#[derive(Deserialize)]
+struct Statistics {
+    token_count: Option<Value>,
+}
+
+fn decode_gemini(body: &[u8]) -> Result<Reply, Undecoded> {
+    let answer: GeminiAnswer = serde_json::from_slice(body).map_err(|_| NOT_VECTORS)?;
+    let vector = answer.embedding.ok_or(NOT_VECTORS)?;
+    reply(vec![vector.values], None, None)
+}
+
+#[derive(Deserialize)]
+struct VertexAnswer {
+    predictions: Option<Vec<Prediction>>,
+}
+
+#[derive(Deserialize)]
+struct Prediction {
+    embeddings: Values,
+}
+
+fn decode_vertex(body: &[u8]) -> Result<Reply, Undecoded> {
+    let answer: VertexAnswer = serde_json::from_slice(body).map_err(|_| NOT_VECTORS)?;
+    let predictions = answer.predictions.ok_or(NOT_VECTORS)?;
+    let statistics = predictions.first().and_then(|it| it.embeddings.statistics.as_ref());
+    let tokens = statistics.and_then(|it| count(it.token_count.clone()));
+    reply(predictions.into_iter().map(|it| it.embeddings.values).collect(), None, tokens)
+}
+
 const NOT_VECTORS: Undecoded = Undecoded::Shape("it has no embeddings");
 
 /// The reply with the one vector that was asked for.
@@ -171,6 +244,22 @@ mod tests {
         let expected =
             "https://me.openai.azure.com/openai/deployments/m/embeddings?api-version=2024-10-21";
         assert_eq!(azure, expected);
+        let gemini = at(&GEMINI, "https://generativelanguage.googleapis.com/v1beta").0;
+        let home = "https://generativelanguage.googleapis.com";
+        assert_eq!(gemini, format!("{home}/v1beta/models/m:embedContent"));
+        let vertex = at(&VERTEX, "https://h/v1/projects/p/locations/l").0;
+        assert_eq!(
+            vertex,
+            "https://h/v1/projects/p/locations/l/publishers/google/models/m:predict"
+        );
+    }
+
+    #[test]
+    fn texts_are_sent_as_each_server_wants_them() {
+        let request = Request::new(None, "hi");
+        let body = |spec: &DialectSpec| (spec.encode)(&Map::new(), &request);
+        assert_eq!(body(&GEMINI), json!({ "content": { "parts": [{ "text": "hi" }] } }));
+        assert_eq!(body(&VERTEX), json!({ "instances": [{ "content": "hi" }] }));
     }
 
     #[test]
@@ -180,11 +269,16 @@ mod tests {
             "usage":{"prompt_tokens":8,"total_tokens":8}}"#;
         let ollama = br#"{"model":"all-minilm","embeddings":[[0.0023064255,-0.009327292]],
             "total_duration":14143917,"load_duration":1019500,"prompt_eval_count":8}"#;
-        for read in [decode_openai(openai), decode_ollama(ollama)] {
+        let vertex = br#"{"predictions":[{"embeddings":{"values":[0.0023064255,-0.009327292],
+            "statistics":{"token_count":8,"truncated":false}}}]}"#;
+        for read in [decode_openai(openai), decode_ollama(ollama), decode_vertex(vertex)] {
             let Reply { text, usage, .. } = read.unwrap();
             assert_eq!(vector_in(&text), Some(vec![0.002_306_425_5, -0.009_327_292]));
             assert_eq!((usage.input_tokens, usage.output_tokens), (Some(8), Some(0)));
         }
+        let gemini = br#"{"embedding":{"values":[0.5,-0.25]}}"#;
+        let Reply { text, usage, .. } = decode_gemini(gemini).unwrap();
+        assert_eq!((vector_in(&text), usage.input_tokens), (Some(vec![0.5, -0.25]), None));
     }
 
     #[test]

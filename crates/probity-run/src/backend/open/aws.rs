@@ -45,11 +45,42 @@ impl BackendFactory<'_> {
             None => {}
         }
         let of_host = url.host_str().filter(|_| is_official).and_then(region);
-        let of_variable = || REGIONS.iter().find_map(|it| self.stated(it));
-        let region = of_host.map(ToOwned::to_owned).or_else(of_variable);
+        let region = of_host.map(ToOwned::to_owned).or_else(|| self.region());
         let region =
             region.ok_or_else(|| BackendError::NoRegion { backend: config.name.clone() })?;
-        let signer = Signer {
+        self.signer_for(config, name, region, redactor).map(Some)
+    }
+
+    /// Who signs requests to a service of AWS that the suite names.
+    pub(super) fn signer_of_suite(
+        &self,
+        config: &BackendConfig,
+        service: &str,
+        url: &Url,
+        redactor: &mut Redactor,
+    ) -> Result<Signer, BackendError> {
+        let of_host = url.host_str().and_then(|host| {
+            let labels = host.strip_suffix(".amazonaws.com")?;
+            labels.rsplit('.').next().filter(|it| it.contains('-')).map(ToOwned::to_owned)
+        });
+        let region = of_host.or_else(|| self.region());
+        let region =
+            region.ok_or_else(|| BackendError::NoRegion { backend: config.name.clone() })?;
+        self.signer_for(config, service, region, redactor)
+    }
+
+    fn region(&self) -> Option<String> {
+        REGIONS.iter().find_map(|it| self.stated(it))
+    }
+
+    fn signer_for(
+        &self,
+        config: &BackendConfig,
+        service: &str,
+        region: String,
+        redactor: &mut Redactor,
+    ) -> Result<Signer, BackendError> {
+        Ok(Signer {
             access_key: self.credential(config, ACCESS_KEY, redactor)?,
             secret_key: self.credential(config, SECRET_KEY, redactor)?,
             session_token: match self.stated(SESSION_TOKEN) {
@@ -57,9 +88,8 @@ impl BackendFactory<'_> {
                 None => None,
             },
             region,
-            service: name,
-        };
-        Ok(Some(signer))
+            service: service.to_owned(),
+        })
     }
 
     fn credential(

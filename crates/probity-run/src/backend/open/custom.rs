@@ -64,12 +64,16 @@ impl BackendFactory<'_> {
             model: config.model.clone(),
             sampling: config.sampling.clone(),
         };
+        let signer = match &spec.aws_service {
+            Some(service) => Some(self.signer_of_suite(config, service, &parsed, &mut redactor)?),
+            None => None,
+        };
         let has_cost = spec.usage.cost_usd.is_some();
         let custom = Custom::new(spec, parts);
         let not_applied = custom.not_applied();
         let language = Language::Custom(Box::new(custom));
         let kind = config.kind.as_str();
-        let http = HttpConfig { language, kind, headers, signer: None, redactor };
+        let http = HttpConfig { language, kind, headers, signer, redactor };
         let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
         let backend = self.backend(config, wire, None, not_applied);
         Ok(Backend { reports_cost: has_cost, ..backend })
@@ -97,7 +101,8 @@ pub(super) fn variables(spec: &CustomHttp) -> BTreeSet<String> {
 
 /// What makes two such requests different ones, before anything is filled in.
 pub(super) fn parameters(spec: &CustomHttp) -> Value {
-    let CustomHttp { url, method, headers, body, reply, error, usage, session } = spec;
+    let CustomHttp { url, method, headers, body, reply, error, usage, session, aws_service: _ } =
+        spec;
     let UsagePointers { input_tokens, output_tokens, cached_tokens, cost_usd } = usage;
     json!({
         "url": url,

@@ -202,3 +202,38 @@ fn what_a_runner_says_of_all_cases_holds_for_those_that_a_function_makes() {
     let said = stored(&project);
     assert!(said.iter().any(|it| it["raw_response"] == "Say Rome 2"), "{said:?}");
 }
+
+#[test]
+fn a_function_that_makes_cases_is_told_what_the_runner_says() {
+    let python = "def generate(config):\n    return [{'id': str(n), 'prompt': config['word'], 'expected_response': 'hi'} for n in range(config['count'])]\n";
+    let with = |more: &str| {
+        let project = project(ECHO, more, &[]).file("tests.py", python);
+        let text = project.read("probity.toml");
+        project.file("probity.toml", text.replace("cases.jsonl", "file://tests.py:generate"))
+    };
+    let told = with("dataset_config = { word = \"hi\", count = 2 }");
+    run(&told, &[]).expect(0, &[("N_CASES", "2")]);
+    assert_eq!(passed(&told), 2);
+    let untold = with("").shown(&["run"]);
+    assert!(untold.contains("missing 1 required positional argument"), "{untold}");
+    let wrong = with("dataset_config = 3").shown(&["run"]);
+    assert!(wrong.contains("`dataset_config` must be a table"), "{wrong}");
+    let nobody = project(ECHO, "dataset_config = {}", &cases()).shown(&["run"]);
+    assert!(nobody.contains("`dataset` names none"), "{nobody}");
+}
+
+#[test]
+fn a_script_and_a_method_in_python_make_prompts() {
+    let script = "import json, sys\n\nclass Maker:\n    def make(self, context):\n        return 'from ' + context['vars']['city']\n\n\
+                  if __name__ == '__main__':\n    print('At ' + json.loads(sys.argv[1])['vars']['city'])\n    sys.exit(0)\n";
+    for (name, expected) in [("__main__", "At Paris"), ("Maker.make", "from Paris")] {
+        let runner = format!("prompt = \"file://prompt.py:{name}\"");
+        let project = project(ECHO, &runner, &cases()).file("prompt.py", script);
+        run(&project, &[]).expect(0, &[]);
+        assert_eq!(stored(&project)[0]["raw_response"], expected);
+    }
+    let failing = project(ECHO, "prompt = \"file://prompt.py:__main__\"", &cases())
+        .file("prompt.py", "import sys\nsys.exit('no prompt')\n")
+        .shown(&["run"]);
+    assert!(failing.contains("no prompt"), "{failing}");
+}

@@ -293,6 +293,7 @@ reply = "/answer"
 error = "/error"
 usage = { input_tokens = "/in", output_tokens = "/out", cached_tokens = "/cached", cost_usd = "/cost" }
 session = "/session"
+aws_service = "sagemaker"
 [backends.program]
 kind = "command"
 command = ["x"]
@@ -346,7 +347,8 @@ examples_seed = 1
 allow_code = true
 [[runners]]
 name = "variants"
-dataset = ["d.jsonl"]
+dataset = ["file://d.py:f"]
+dataset_config = { a = 1 }
 [[runners.prompts]]
 name = "terse"
 template = "{{ prompt }}"

@@ -1,4 +1,4 @@
-//! Files that somebody has damaged are read or refused: nothing panics, hangs, or reads outside the folder.
+//! Files of the other tools, damaged: nothing panics, hangs, or reads outside the folder.
 
 use std::{
     fs,
@@ -7,6 +7,7 @@ use std::{
 
 use proptest::prelude::*;
 
+use super::{change, changed};
 use crate::{ImportError, Options, Origin, import};
 
 const TASK: &str = r#"include: base_yaml
@@ -61,48 +62,6 @@ const GOLDENS: &str = r#"[{"input": "q", "expected_output": "a", "retrieval_cont
 const RECORDS: &str = r#"[{"input": [{"role": "user", "content": "q"}], "target": "B", "choices": ["x", "y"], "id": 1,
  "metadata": {"a": 1}}, {"input": "q", "target": ["a", "b"], "choices": null}]"#;
 
-/// Something that is put into a file in place of a part of it.
-const BITS: &[&str] = &[
-    "",
-    "{{",
-    "}}",
-    "{%",
-    "%}",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\"",
-    "'",
-    ":",
-    "\n",
-    "- ",
-    "null",
-    "-1",
-    "1e999",
-    "!function x.y",
-    "../outside.jsonl",
-    "/etc/passwd",
-    "task: [sums, sums]",
-    "include: base_yaml\n",
-    "\u{0}",
-    "é",
-    "|",
-    "&a",
-    "*a",
-    "(?",
-    "{{ q.strip('x').split()[99] }}",
-    "{{ range(99999999) }}",
-    "group_select: 7",
-    "99999999999999999999",
-];
-
-fn damaged(text: &str, at: usize, length: usize, bit: usize) -> String {
-    let start = text.floor_char_boundary(at % (text.len() + 1));
-    let end = text.floor_char_boundary((start + length).min(text.len())).max(start);
-    format!("{}{}{}", &text[..start], BITS[bit % BITS.len()], &text[end..])
-}
-
 fn check(
     origin: Option<Origin>,
     entry: &str,
@@ -137,7 +96,7 @@ proptest! {
 
     #[test]
     fn damaged_files_are_read_or_refused(
-        (at, length, bit) in (any::<usize>(), 0_usize..12, any::<usize>()),
+        changes in prop::collection::vec(change(), 1..4),
         which in 0_usize..8,
         is_told in any::<bool>(),
         is_written in any::<bool>(),
@@ -147,7 +106,7 @@ proptest! {
             false => BASE.to_owned(),
         };
         let damage = |wanted: usize, text: &str| match which == wanted {
-            true => damaged(text, at, length, bit),
+            true => changed(text, &changes),
             false => text.to_owned(),
         };
         let from = |origin: Origin| is_told.then_some(origin);

@@ -1,0 +1,122 @@
+//! Keys have no place in a suite: where one is written out, a variable takes its place.
+
+use std::ops::Range;
+
+use probity_core::located::{Entry, Node, NodeValue};
+use probity_load::template;
+use serde_json::{Map, Value};
+
+use crate::promptfoo::{Context, env::names_key};
+
+/// The variable that holds a value of a backend. It is named after the backend, so that what is meant for one
+/// server is not sent to another.
+pub(super) fn variable(backend: &str, name: &str) -> String {
+    let variable = format!("{backend}_{name}")
+        .to_ascii_uppercase()
+        .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    match variable.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("_{variable}"),
+        false => variable,
+    }
+}
+
+/// Whether a value is a key that is written out.
+pub(super) fn is_key(name: &str, value: &str) -> bool {
+    names_key(name) && !value.trim().is_empty() && !template::is_template(value)
+}
+
+/// What code is told, without the keys in it, which are noted. `named` is the code.
+pub(in crate::promptfoo) fn without_keys(
+    node: &Node,
+    named: &str,
+    context: &mut Context<'_>,
+) -> Value {
+    match &node.value {
+        NodeValue::Array(items) => {
+            items.iter().map(|it| without_keys(it, named, context)).collect()
+        }
+        NodeValue::Object(entries) => {
+            let mut kept = Map::new();
+            for entry in entries {
+                match entry.node.as_str().is_some_and(|it| is_key(&entry.key, it)) {
+                    true => note_key(entry, named, context),
+                    false => {
+                        let value = without_keys(&entry.node, named, context);
+                        kept.insert(entry.key.clone(), value);
+                    }
+                }
+            }
+            Value::Object(kept)
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+            node.to_json()
+        }
+    }
+}
+
+/// Notes a key that code is told.
+pub(super) fn note_key(entry: &Entry, named: &str, context: &mut Context<'_>) {
+    let at = context.source.at(&entry.key_span);
+    let what = format!("the key `{}` in the `config` of `{named}`", entry.key);
+    context.notes.lost(at, what, "have the code read it from a variable");
+}
+
+/// Where a value of a backend stands that is a template.
+pub(super) struct Place<'p> {
+    pub(super) backend: &'p str,
+    /// Such as `the header`.
+    pub(super) what: &'p str,
+}
+
+impl Place<'_> {
+    /// A value, or the variable in the place of a key.
+    pub(super) fn text(
+        &self,
+        name: &str,
+        value: String,
+        span: &Range<usize>,
+        context: &mut Context<'_>,
+    ) -> String {
+        if !is_key(name, &value) {
+            return value;
+        }
+        let variable = variable(self.backend, name);
+        let what = format!("the key in {} `{name}` is not copied", self.what);
+        let advice = format!("put it into the variable `{variable}`");
+        context.notes.assumed(context.source.at(span), what, advice);
+        format!("{{{{ env.{variable} }}}}")
+    }
+
+    /// A tree of values.
+    pub(super) fn tree(&self, node: &Node, context: &mut Context<'_>) -> Value {
+        match &node.value {
+            NodeValue::Array(items) => items.iter().map(|it| self.tree(it, context)).collect(),
+            NodeValue::Object(entries) => {
+                let pairs = entries.iter().map(|it| {
+                    let value = match it.node.as_str() {
+                        Some(text) => {
+                            self.text(&it.key, text.to_owned(), &it.key_span, context).into()
+                        }
+                        None => self.tree(&it.node, context),
+                    };
+                    (it.key.clone(), value)
+                });
+                Value::Object(pairs.collect())
+            }
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+                node.to_json()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_named_after_their_backends() {
+        assert_eq!(variable("my-vllm", "api_key"), "MY_VLLM_API_KEY");
+        assert_eq!(variable("4o", "x-token"), "_4O_X_TOKEN");
+    }
+}
