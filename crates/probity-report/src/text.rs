@@ -11,8 +11,9 @@ mod verdict;
 
 use std::{fmt::Write as _, io};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use probity_core::{
+    classification::Verdict,
     dollars::dollars,
     gate::GateStatus,
     metrics::Metrics,
@@ -22,12 +23,15 @@ use probity_core::{
 
 pub(crate) use probity_core::figures::shown_interval;
 
-use crate::plain::one_line;
+use crate::{
+    palette::{Tint, WARN},
+    plain::{counted, one_line, wrapped},
+};
 pub use since::{Flips, Since};
 
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const SO_SO: Style = AnsiColor::Yellow.on_default();
+const GOOD: Style = Tint::of_verdict(Verdict::Pass).style();
+const BAD: Style = Tint::of_verdict(Verdict::Fail).style().bold();
+const SO_SO: Style = WARN.style();
 const TITLE: Style = Style::new().bold();
 
 /// The width of a terminal that does not say how wide it is.
@@ -168,7 +172,8 @@ fn write_gates(text: &mut String, page: &Page<'_>) {
             true => ":\n         ",
             false => ": ",
         };
-        let _ = writeln!(text, "  {style}{word:<4}{style:#} {label}{between}{sentence}");
+        let line = format!("  {style}{word:<4}{style:#} {label}{between}{sentence}\n");
+        text.push_str(&wrapped(&line, page.width));
     }
     let count = |status: GateStatus| gates.iter().filter(|(_, it)| it.status == status).count();
     let others = [
@@ -176,19 +181,19 @@ fn write_gates(text: &mut String, page: &Page<'_>) {
         (count(GateStatus::Empty), SO_SO, "n/a", " had nothing to judge, which is allowed"),
     ];
     for (count, style, word, why) in others.into_iter().filter(|it| is_terse && it.0 > 0) {
-        let gates = if count == 1 { "gate" } else { "gates" };
-        let _ = writeln!(text, "  {style}{word:<4}{style:#} {count} {gates}{why}");
+        let gates = counted(count, "gate");
+        let _ = writeln!(text, "  {style}{word:<4}{style:#} {gates}{why}");
     }
 }
 
 /// What a lane used.
 pub fn spent(metrics: &Metrics) -> String {
-    let mut text = format!("{} calls", metrics.calls);
+    let mut text = counted(metrics.calls, "call");
     if metrics.cached > 0 {
-        let _ = write!(text, ", {} answers from the cache", metrics.cached);
+        let _ = write!(text, ", {} from the cache", counted(metrics.cached, "answer"));
     }
     if metrics.replayed > 0 {
-        let _ = write!(text, ", {} answers from a recording", metrics.replayed);
+        let _ = write!(text, ", {} from a recording", counted(metrics.replayed, "answer"));
     }
     if metrics.input_tokens + metrics.output_tokens > 0 {
         let estimated = estimated(metrics);

@@ -16,7 +16,7 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
         Some(code) => format!(" (exit code {code})"),
         None => String::new(),
     };
-    let left = page.width.saturating_sub(word.len() + code.len() + 2).max(40);
+    let left = page.width.saturating_sub(word.len() + code.len() + 2).max(24);
     let (reason, counts) = conclusion::parts(page.run);
     let whole = format!("{reason}; {counts}");
     let why = if whole.chars().count() <= left { whole } else { fitted(&reason, left) };
