@@ -17,7 +17,7 @@ use probity_core::{
     dollars::dollars,
     gate::GateStatus,
     metrics::Metrics,
-    record::{CallError, LaneKey, LaneStatus},
+    record::{CallError, Lane, LaneKey, LaneStatus},
     view::{Cases, LaneReport, RunView},
 };
 
@@ -76,22 +76,28 @@ impl<'a> Page<'a> {
 
     /// What a lane is called beside the others: what all have in common is left out.
     fn label(&self, report: &LaneReport) -> String {
-        let lanes = &self.run.lanes;
-        let lane = &report.lane;
-        let LaneKey { runner, variant, backend } = lane.key();
-        let same_runner = lanes.iter().all(|it| it.lane.runner == runner);
-        let same_backend = lanes.iter().all(|it| it.lane.backend == backend);
-        match variant {
-            None if same_runner => backend.to_owned(),
-            Some(variant) if same_runner && same_backend => variant.to_owned(),
-            Some(variant) if same_runner => format!("{variant} on {backend}"),
-            None | Some(_) if same_backend => lane.key().task(),
-            None | Some(_) => report.title(),
-        }
+        lane_label(&report.lane, self.run.lanes.iter().map(|it| &it.lane))
     }
 
     fn has_several_lanes(&self) -> bool {
         self.run.lanes.len() > 1
+    }
+}
+
+/// What a lane is called beside the others: what all have in common is left out.
+pub fn lane_label<'a>(lane: &Lane, all: impl IntoIterator<Item = &'a Lane>) -> String {
+    let LaneKey { runner, variant, backend } = lane.key();
+    let (mut same_runner, mut same_backend) = (true, true);
+    for other in all {
+        same_runner &= other.runner == runner;
+        same_backend &= other.backend == backend;
+    }
+    match variant {
+        None if same_runner => backend.to_owned(),
+        Some(variant) if same_runner && same_backend => variant.to_owned(),
+        Some(variant) if same_runner => format!("{variant} on {backend}"),
+        None | Some(_) if same_backend => lane.key().task(),
+        None | Some(_) => lane.key().to_string(),
     }
 }
 
