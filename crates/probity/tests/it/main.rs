@@ -18,6 +18,7 @@ mod consistency;
 mod contributing;
 mod dataset;
 mod defaults;
+mod demo;
 mod dialects;
 mod embeddings;
 mod few_shot;
