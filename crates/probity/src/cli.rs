@@ -67,14 +67,16 @@ pub(crate) enum ColorArg {
 pub(crate) enum Command {
     /// Write a suite to start from, or a built-in suite
     ///
-    /// The starter runs without a server and without a key. Existing files are never
-    /// overwritten without --force.
+    /// The starter runs without a server and without a key. On a terminal, servers that run here, keys
+    /// in the environment and installed programs are offered as backends; elsewhere nothing is asked,
+    /// and they are listed. Existing files are never overwritten without --force.
     #[command(after_help = "\
 Examples:
   probity init                                 probity.toml and cases.toml, here
   probity init --list                          the built-in suites
   probity init --suite shell --backend ollama:llama3.2
   probity init --suite json,unicode evals      into evals/json and evals/unicode
+  probity init --ci github                     with a workflow for pull requests
   probity init --suite long-context --size 100k --backend openai:default@http://127.0.0.1:8080/v1
 
 Exit codes: 0 all files are written, 2 they are not")]

@@ -46,10 +46,11 @@ pub async fn servers(
     let mut asked = JoinSet::new();
     for (service, url) in places(variable) {
         let (kind, spec) = (service.kind, service.dialect);
-        let client = client.clone();
         let (_, list) = dialect::addresses(spec, &url, "");
+        let Ok(list) = list.parse() else { continue };
+        let request = client.to(&list).get(list).timeout(limit);
         asked.spawn(async move {
-            let response = client.get(&list).timeout(limit).send().await.ok()?;
+            let response = request.send().await.ok()?;
             let body = response.error_for_status().ok()?.bytes().await.ok()?;
             let Listed { data, models } = serde_json::from_slice(&body).ok()?;
             let models = data.or(models)?.into_iter().filter_map(|it| it.id.or(it.name)).collect();

@@ -268,7 +268,7 @@ impl Stage<'_> {
         self.say(&format!("\n{TITLE}$ {}{TITLE:#}\n", command.shown()))?;
         let mut process = Command::new(&self.program);
         process.args(command.words).current_dir(&self.folder).stdin(Stdio::null());
-        process.envs(command.variables.iter().copied()).env("NO_PROXY", "127.0.0.1");
+        process.envs(command.variables.iter().copied());
         // Settings of the user are for the user's own suites.
         for name in Environment::default().names("PROBITY_")? {
             process.env_remove(name);

@@ -91,17 +91,24 @@ fn eight_classes_and_a_retry(results: &[Value]) {
     let waited = results.iter().find(|it| it["case_id"] == "asked-to-wait").unwrap();
     assert_eq!(waited["verdict"], "pass");
     let failed = &waited["failures"][0];
-    assert_eq!((&failed["error"]["kind"], &failed["error"]["retry_after"]), (&"rate_limit".into(), &1.0.into()));
+    assert_eq!(
+        (&failed["error"]["kind"], &failed["error"]["retry_after"]),
+        (&"rate_limit".into(), &1.0.into())
+    );
     assert!(failed["retry_in_ms"].as_u64() >= Some(1000), "{failed}");
 }
 
 fn the_healthy_backend_is_not_disturbed(results: &[Value]) {
-    let of = |backend: &str| results.iter().filter(|it| it["backend"] == backend).collect::<Vec<_>>();
+    let of =
+        |backend: &str| results.iter().filter(|it| it["backend"] == backend).collect::<Vec<_>>();
     let healthy = of("healthy");
     assert_eq!(healthy.len(), 24);
     assert!(healthy.iter().all(|it| it["verdict"] == "pass"));
     let locked = of("locked");
-    assert!(!locked.is_empty() && locked.iter().all(|it| it["error"]["kind"] == "auth"), "{locked:#?}");
+    assert!(
+        !locked.is_empty() && locked.iter().all(|it| it["error"]["kind"] == "auth"),
+        "{locked:#?}"
+    );
 }
 
 /// Every case once, and fewer asked after the kill than there are.
@@ -109,15 +116,15 @@ fn the_killed_run_is_whole(results: &[Value], told: &str) {
     assert_eq!(results.len(), 24);
     assert!(by_id(results, "/verdict").into_values().all(|verdict| verdict == "pass"));
     let resumed = told.lines().find_map(|line| {
-        let (done, _) = line.strip_prefix("sums on adder: ")?.split_once(" of 24 cases are done")?;
+        let (done, _) =
+            line.strip_prefix("sums on adder: ")?.split_once(" of 24 cases are done")?;
         done.parse::<u64>().ok()
     });
     assert!((1..24).contains(&resumed.unwrap()), "{told}");
 }
 
 fn the_regression_is_found(project: &Project, before: &str, after: &str) {
-    let compared =
-        project.run(&["compare", before, after, "--format", "json", "--store", STORE]);
+    let compared = project.run(&["compare", before, after, "--format", "json", "--store", STORE]);
     let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
     let pair = &compared["pairs"][0];
     let regressions = pair["regressions"].as_array().unwrap();
@@ -135,7 +142,11 @@ fn the_server_comes_back_where_it_was() {
     let mut line = String::new();
     BufReader::new(served.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("the demo's server listens on http://127.0.0.1:"), "{line}");
-    let again = project.command(&["run", "classes.toml", "--porcelain"]).current_dir(project.path("tour")).output().unwrap();
+    let again = project
+        .command(&["run", "classes.toml", "--porcelain"])
+        .current_dir(project.path("tour"))
+        .output()
+        .unwrap();
     assert_eq!(again.status.code(), Some(0), "{again:?}");
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod acceptance;
+mod action;
 mod around;
 mod backends;
 mod baseline;

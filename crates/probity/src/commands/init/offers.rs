@@ -62,7 +62,9 @@ pub(super) fn look() -> Result<Vec<Offer>, Failure> {
         .into_iter()
         .flat_map(of_server)
         .chain(programs.into_iter().map(Offer::Program))
-        .chain(found::keys(variable).into_iter().map(|(kind, variable)| Offer::Key { kind, variable }))
+        .chain(
+            found::keys(variable).into_iter().map(|(kind, variable)| Offer::Key { kind, variable }),
+        )
         .collect())
 }
 
@@ -73,7 +75,11 @@ pub(super) fn promptfoo_in(folder: &Path) -> Option<PathBuf> {
 
 fn of_server(server: LocalServer) -> impl Iterator<Item = Offer> {
     let LocalServer { kind, url, models } = server;
-    models.into_iter().take(MODELS).map(move |model| Offer::Server { kind, model, url: url.clone() })
+    models.into_iter().take(MODELS).map(move |model| Offer::Server {
+        kind,
+        model,
+        url: url.clone(),
+    })
 }
 
 impl Offer {
