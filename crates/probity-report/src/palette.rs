@@ -24,14 +24,14 @@ impl Tint {
     /// That of a class.
     pub const fn of_class(class: Class) -> Self {
         match class {
-            Class::Pass => Self { terminal: 30, light: 0x02_7c7c, dark: 0x21_9494 },
+            Class::Pass => Self { terminal: 30, light: 0x03_8484, dark: 0x21_9494 },
             Class::Fail => Self { terminal: 166, light: 0xc2_5605, dark: 0xda_6207 },
             Class::Error => Self { terminal: 128, light: 0x95_07b7, dark: 0xe0_84fd },
-            Class::Refusal => Self { terminal: 61, light: 0x49_4794, dark: 0x84_87db },
-            Class::WrongFormat => Self { terminal: 94, light: 0x74_5100, dark: 0xc7_9c51 },
-            Class::PolicyViolation => Self { terminal: 200, light: 0x8f_0678, dark: 0xfd_99e2 },
-            Class::Crash => Self { terminal: 246, light: 0x49_4949, dark: 0x9d_9d9d },
-            Class::Timeout => Self { terminal: 33, light: 0x02_76df, dark: 0x00_87ff },
+            Class::Refusal => Self { terminal: 97, light: 0x87_5faf, dark: 0x9d_74c6 },
+            Class::WrongFormat => Self { terminal: 137, light: 0x65_4119, dark: 0xaf_875f },
+            Class::PolicyViolation => Self { terminal: 200, light: 0x88_0472, dark: 0xff_00d7 },
+            Class::Crash => Self { terminal: 246, light: 0x59_5959, dark: 0xc0_c0c0 },
+            Class::Timeout => Self { terminal: 33, light: 0x01_488d, dark: 0x00_87ff },
         }
     }
 

@@ -58,6 +58,7 @@ mod skills;
 mod streams;
 mod suites;
 mod talk;
+mod terminal;
 mod unkind;
 mod variants;
 mod watch;
